@@ -1,0 +1,62 @@
+# The two commands, and what developers use beside them. CMake does the work: see CMakePresets.json.
+#
+#   make demo          build, then recover a diffused photograph through the adjoint of the whole diffusion
+#   make test          build, then run the tests
+#   make bench         build, then run the benchmarks against their peers
+#   make asan, tsan    the tests with sanitizers
+#   make format, format-check, tidy
+
+.DEFAULT_GOAL := test
+.PHONY: demo test bench asan tsan format format-check tidy install dependencies clean
+
+DEMO ?= inverse_heat
+# For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
+CONFIGURE_ARGUMENTS ?=
+TEST_ARGUMENTS ?=
+PREFIX ?= /usr/local
+
+# TSan of GCC 12 cannot map its shadow where the kernel randomises more than 28 bits of an address.
+NO_RANDOM_ADDRESSES = $(shell setarch --addr-no-randomize true 2>/dev/null && echo setarch --addr-no-randomize)
+
+dependencies:
+	@scripts/install-dependencies
+
+# Ninja configures again by itself when a CMakeLists.txt changes, but does not know the presets.
+build/%/build.ninja: CMakePresets.json | dependencies
+	cmake --preset $* $(CONFIGURE_ARGUMENTS)
+
+demo: build/release/build.ninja
+	cmake --build --preset release --target example_$(DEMO)
+	build/release/examples/$(DEMO)
+
+test: build/release/build.ninja
+	cmake --build --preset release
+	ctest --preset release $(TEST_ARGUMENTS)
+
+bench: build/release/build.ninja
+	cmake --build --preset release --target bench
+
+# At exit LeakSanitizer stops all threads, and dies of it now and then ("Tracer caught signal 11") where one of oneTBB's
+# is just ending. A test that failed is run once more: what is wrong with the code fails twice.
+asan: build/asan/build.ninja
+	cmake --build --preset asan
+	ctest --preset asan --repeat until-pass:2 $(TEST_ARGUMENTS)
+
+tsan: build/tsan/build.ninja
+	cmake --build --preset tsan
+	$(NO_RANDOM_ADDRESSES) ctest --preset tsan $(TEST_ARGUMENTS)
+
+install: build/release/build.ninja
+	cmake --build --preset release
+	cmake --install build/release --prefix $(PREFIX)
+
+format format-check:
+	@scripts/install-dependencies scripts/packages-style.txt
+	scripts/$@
+
+tidy: build/release/build.ninja
+	@scripts/install-dependencies scripts/packages-style.txt
+	scripts/tidy build/release
+
+clean:
+	rm -rf build

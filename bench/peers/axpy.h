@@ -1,0 +1,4 @@
+// y += a x, by hand.
+#pragma once
+
+extern "C" void peer_axpy(float *y, const float *x, float a, long count);

@@ -1,0 +1,60 @@
+// What a benchmark found: JSON lines for programs on standard output, a table for people on standard error.
+//
+// Where the environment names a file in SAMITE_BENCH_RESULTS the lines are appended to it as well; a new file begins
+// with a line about the machine.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace samite::bench {
+
+// All figures are times, ours and the peer's in the same unit: less is better.
+struct Figure {
+  std::string name;    // the case: what was done, in which size
+  std::string metric;  // "time of a launch"
+  double value = 0;
+  std::string unit;
+  std::string peer;  // who else did it
+  double peer_value = 0;
+
+  // The peer's time over ours: above 1, Samite is faster.
+  double ratio() const { return peer_value / value; }
+};
+
+// What a figure should reach; 0 where nothing is asked.
+struct Reach {
+  double value_at_most = 0, ratio_at_least = 0;
+
+  bool reached_by(const Figure &figure) const;
+  std::string to_string() const;  // "≤ 60", "ratio ≥ 0.95", or ""
+};
+
+class Report {
+ public:
+  explicit Report(std::string bench) : bench_(std::move(bench)) {}
+
+  // Prints the figure's line at once, so that a later failure loses nothing.
+  void add(const Figure &figure, const Reach &reach = {});
+  // A line of prose below the table.
+  void note(const std::string &text) { notes_.push_back(text); }
+  void print_table() const;
+
+ private:
+  struct Row {
+    Figure figure;
+    Reach reach;
+  };
+  std::string bench_;
+  std::vector<Row> rows_;
+  std::vector<std::string> notes_;
+};
+
+// What main() returns: runs `body`, prints the table. 1 where `body` throws; a target missed is no failure.
+int run(const std::string &bench, const std::function<void(Report &)> &body);
+
+// Throws std::runtime_error unless the two agree within `tolerance`. A time for a wrong result is worth nothing.
+void require_close(double value, double expected, double tolerance, const std::string &what);
+
+}  // namespace samite::bench

@@ -1,0 +1,43 @@
+# Writes a C++ source that holds text files as strings: cmake -D root=… -D files=a|b -D output=… -P embed.cmake
+#
+# Raw strings keep the generated source readable. They are cut into pieces, which the compiler joins again,
+# because the standard lets a compiler refuse long literals.
+cmake_minimum_required(VERSION 3.25)
+set(piece_length 8000)
+
+string(REPLACE "|" ";" files "${files}")
+set(entries "")
+foreach(path IN LISTS files)
+  file(READ "${root}/${path}" text)
+  if(text MATCHES "\\)embedded\"")
+    message(FATAL_ERROR "${path} contains )embedded\", which ends the raw string that it would be put in")
+  endif()
+  string(LENGTH "${text}" length)
+  set(literal "")
+  set(position 0)
+  while(position LESS length)
+    string(SUBSTRING "${text}" ${position} ${piece_length} piece)
+    string(APPEND literal "\nR\"embedded(${piece})embedded\"")
+    math(EXPR position "${position} + ${piece_length}")
+  endwhile()
+  if(literal STREQUAL "")
+    set(literal "\"\"")
+  endif()
+  string(APPEND entries "    EmbeddedFile{\"${path}\", ${literal}},\n")
+endforeach()
+
+list(LENGTH files count)
+file(WRITE "${output}" "#include \"samite/codegen/embedded.h\"
+
+#include <array>
+
+namespace samite {
+
+std::span<const EmbeddedFile> embedded_device_headers() {
+  static constexpr std::array<EmbeddedFile, ${count}> files{{
+${entries}  }};
+  return files;
+}
+
+}  // namespace samite
+")

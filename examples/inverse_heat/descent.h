@@ -1,0 +1,21 @@
+// Recovers the image before diffusion from the image after it.
+#pragma once
+
+#include "inverse_problem.h"
+
+#include <functional>
+#include <vector>
+
+namespace inverse_heat {
+
+struct Descent {
+  std::vector<float> recovered;
+  std::vector<double> losses;  // before each iteration
+};
+
+// Minimises problem's f from the diffused image as a first guess, with one launch for each step and each adjoint step.
+// `progress` hears of each iteration and its loss.
+Descent descend(InverseProblem<float> &problem, int iterations,
+                const std::function<void(int iteration, double loss)> &progress);
+
+}  // namespace inverse_heat

@@ -1,0 +1,24 @@
+// How far a long loop has come: a bar that is redrawn on a terminal, a line at each quarter elsewhere.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace inverse_heat {
+
+class ProgressBar {
+ public:
+  ProgressBar(std::string title, int total);
+
+  // Call after each round, with the number of rounds that are done.
+  void update(int done, std::string_view text);
+
+ private:
+  std::string title_;
+  int total_, printed_ = -1;
+  bool terminal_;
+  std::chrono::steady_clock::time_point drawn_{};
+};
+
+}  // namespace inverse_heat

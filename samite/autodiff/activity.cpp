@@ -1,0 +1,140 @@
+#include "samite/autodiff/activity.h"
+
+#include "samite/ir/visit.h"
+
+namespace samite::autodiff {
+namespace {
+
+using namespace ir;
+
+class Analysis {
+ public:
+  Analysis(const Kernel &kernel, const std::vector<bool> &active_array)
+      : kernel_(kernel),
+        active_array_(active_array),
+        varied_(kernel.local_count),
+        useful_(kernel.local_count),
+        varied_array_(kernel.local_array_count),
+        useful_array_(kernel.local_array_count) {}
+
+  Activity run() {
+    Activity activity;
+    // Loops carry activity around, once for each value carried at most: repeat until nothing changes.
+    do {
+      changed_ = false;
+      for_each_statement(kernel_.body, [&](const Stmt &stmt) { forward(stmt); });
+    } while (changed_);
+    do {
+      changed_ = false;
+      for_each_statement(kernel_.body, [&](const Stmt &stmt) { backward(stmt, activity); });
+    } while (changed_);
+    activity.local.resize(kernel_.local_count);
+    for (LocalId i = 0; i < kernel_.local_count; ++i) activity.local[i] = varied_[i] && useful_[i];
+    for (LocalArrayId i = 0; i < kernel_.local_array_count; ++i)
+      activity.local_array.push_back(varied_array_[i] && useful_array_[i]);
+    find_passive_arrays(activity);
+    return activity;
+  }
+
+ private:
+  static bool holds(const std::vector<bool> &set, const Value &value) {
+    return value.is_local() && is_floating(value.type()) && set[value.id()];
+  }
+  void mark(std::vector<bool> &set, LocalId local) {
+    if (!set[local]) set[local] = changed_ = true;
+  }
+  void mark(std::vector<bool> &set, const Value &value) {
+    if (value.is_local() && is_floating(value.type())) mark(set, value.id());
+  }
+
+  void find_passive_arrays(Activity &activity) const {
+    activity.loses.resize(kernel_.parameters.size());
+    activity.read_for_output.resize(kernel_.parameters.size());
+    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+      if (auto *store = stmt.as<Store>()) {
+        if (!active_array_[store->array] && holds(varied_, store->value)) activity.loses[store->array] = true;
+      } else if (auto *accumulate = stmt.as<Accumulate>()) {
+        if (!active_array_[accumulate->array] && holds(varied_, accumulate->value))
+          activity.loses[accumulate->array] = true;
+      } else if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load) {
+        bool passive = is_floating(let->value.type) && !active_array_[let->value.array];
+        if (passive && useful_[let->local]) activity.read_for_output[let->value.array] = true;
+      }
+    });
+  }
+
+  void forward(const Stmt &stmt) {
+    auto carried = [&](const std::vector<Carried> &values) {
+      for (const Carried &value : values)
+        if (holds(varied_, value.initial) || holds(varied_, value.next) || varied_[value.inner])
+          mark(varied_, value.inner), mark(varied_, value.result);
+    };
+    visit(
+        stmt,
+        [&](const Let &let) {
+          if (!is_floating(let.value.type)) return;
+          if (info(let.value.op).typing == Typing::Load) {
+            if (active_array_[let.value.array]) mark(varied_, let.local);
+            return;
+          }
+          if (let.value.op == Op::LocalLoad && varied_array_[let.value.array]) mark(varied_, let.local);
+          if (let.value.op == Op::StopGradient) return;
+          for (const Value &operand : let.value.operands)
+            if (holds(varied_, operand)) mark(varied_, let.local);
+        },
+        [&](const LocalStore &store) {
+          if (holds(varied_, store.value)) mark(varied_array_, store.array);
+        },
+        [&](const If &branch) {
+          for (const BranchResult &result : branch.results)
+            if (holds(varied_, result.then_value) || holds(varied_, result.else_value)) mark(varied_, result.local);
+        },
+        [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
+        [](const auto &) {});
+  }
+
+  void backward(const Stmt &stmt, Activity &activity) {
+    auto carried = [&](const std::vector<Carried> &values) {
+      for (const Carried &value : values)
+        if (useful_[value.result] || useful_[value.inner])
+          mark(useful_, value.inner), mark(useful_, value.initial), mark(useful_, value.next);
+    };
+    auto written = [&](std::uint32_t array, const Value &value) {
+      if (!active_array_[array]) return;
+      activity.reaches_output = true;
+      mark(useful_, value);
+    };
+    visit(
+        stmt,
+        [&](const Let &let) {
+          if (!useful_[let.local] || info(let.value.op).typing == Typing::Load) return;
+          if (let.value.op == Op::LocalLoad) mark(useful_array_, let.value.array);
+          for (const Value &operand : let.value.operands) mark(useful_, operand);
+        },
+        [&](const Store &store) { written(store.array, store.value); },
+        [&](const LocalStore &store) {
+          if (useful_array_[store.array]) mark(useful_, store.value);
+        },
+        [&](const Accumulate &accumulate) { written(accumulate.array, accumulate.value); },
+        [&](const If &branch) {
+          for (const BranchResult &result : branch.results)
+            if (useful_[result.local]) mark(useful_, result.then_value), mark(useful_, result.else_value);
+        },
+        [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
+        [](const auto &) {});
+  }
+
+  const Kernel &kernel_;
+  const std::vector<bool> &active_array_;
+  std::vector<bool> varied_, useful_;
+  std::vector<bool> varied_array_, useful_array_;  // by local array: any element of it
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Activity find_activity(const Kernel &structured, const std::vector<bool> &active_array) {
+  return Analysis(structured, active_array).run();
+}
+
+}  // namespace samite::autodiff

@@ -1,0 +1,26 @@
+// Which values of a kernel carry derivatives.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <vector>
+
+namespace samite::autodiff {
+
+// Sets of locals are by LocalId, sets of arrays by parameter.
+struct Activity {
+  // By local: floating values that depend on an active array and on which a store to an active array depends.
+  std::vector<bool> local;
+  // By local array: the same of its elements, taken together.
+  std::vector<bool> local_array;
+  bool reaches_output = false;  // something is stored into an active array
+  // Floating arrays that are not active and take in values that depend on an active one: gradients end there.
+  std::vector<bool> loses;
+  // Floating arrays that are not active and whose elements something stored into an active array depends on.
+  std::vector<bool> read_for_output;
+};
+
+// `active_array` is by parameter: arrays of floating values whose gradients are wanted. A fixed point over loops.
+Activity find_activity(const ir::Kernel &structured, const std::vector<bool> &active_array);
+
+}  // namespace samite::autodiff

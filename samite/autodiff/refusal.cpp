@@ -1,0 +1,146 @@
+#include "samite/autodiff/refusal.h"
+
+#include "samite/autodiff/activity.h"
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+
+#include <optional>
+
+namespace samite::autodiff {
+namespace {
+
+using namespace ir;
+
+std::string opening(const Kernel &primal) { return "the adjoint of kernel '" + primal.name + "' "; }
+
+struct ArrayAccess {
+  const std::vector<Value> *indices;
+  SourceLocation where;
+};
+
+struct AccessPair {
+  std::optional<ArrayAccess> read, write;
+};
+
+// Of one array: its first read, and the first write whose indices differ from that of some read.
+AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
+  std::vector<ArrayAccess> reads, writes;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *let = stmt.as<Let>()) {
+      if (info(let->value.op).typing == Typing::Load && let->value.array == array)
+        reads.push_back({&let->value.operands, stmt.where()});
+    } else if (auto *store = stmt.as<Store>()) {
+      if (store->array == array) writes.push_back({&store->indices, stmt.where()});
+    } else if (auto *accumulate = stmt.as<Accumulate>()) {
+      if (accumulate->array == array) writes.push_back({&accumulate->indices, stmt.where()});
+    }
+  });
+  for (const ArrayAccess &read : reads)
+    for (const ArrayAccess &write : writes)
+      if (*read.indices != *write.indices) return {read, write};
+  return {};
+}
+
+bool writes(const Stmt &stmt, std::uint32_t array) {
+  auto *store = stmt.as<Store>();
+  auto *accumulate = stmt.as<Accumulate>();
+  return (store && store->array == array) || (accumulate && accumulate->array == array);
+}
+
+// The first read of `array` that a write comes before, in program order or in an earlier iteration of a loop around
+// both. `written` becomes the first write, if there is one.
+std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t array, SourceLocation &written) {
+  for (const Stmt &stmt : block) {
+    auto inside = [&](std::initializer_list<const Block *> blocks, bool repeats) -> std::optional<SourceLocation> {
+      for (int pass = 0; pass < (repeats ? 2 : 1); ++pass)
+        for (const Block *nested : blocks)
+          if (auto late = read_after_write(*nested, array, written)) return late;
+      return std::nullopt;
+    };
+    std::optional<SourceLocation> late;
+    if (auto *branch = stmt.as<If>()) {
+      // The sides exclude each other.
+      SourceLocation in_then = written, in_else = written;
+      late = read_after_write(branch->then_block, array, in_then);
+      if (!late) late = read_after_write(branch->else_block, array, in_else);
+      written = in_then.known() ? in_then : in_else;
+    } else if (auto *loop = stmt.as<For>()) {
+      late = inside({&loop->body}, true);
+    } else if (auto *loop = stmt.as<While>()) {
+      late = inside({&loop->condition_block, &loop->body}, true);
+    } else if (writes(stmt, array)) {
+      if (!written.known()) written = stmt.where();
+    } else if (auto *let = stmt.as<Let>();
+               let && info(let->value.op).typing == Typing::Load && let->value.array == array && written.known()) {
+      late = stmt.where();
+    }
+    if (late) return late;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> overwritten_values(const Kernel &primal, const Kernel &adjoint) {
+  std::vector<bool> needed(primal.parameters.size()), overwritten(primal.parameters.size());
+  for_each_statement(adjoint.body, [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    if (let && let->value.op == Op::Load && adjoint.parameters[let->value.array].role == Role::Primal)
+      needed[let->value.array] = true;
+  });
+  for (std::uint32_t array = 0; array < needed.size(); ++array) {
+    if (!needed[array]) continue;
+    SourceLocation written;
+    if (auto late = read_after_write(primal.body, array, written))
+      throw UserError(*late,
+                      opening(primal) + "needs the element of array '" + primal.parameters[array].name +
+                          "' read here, but the kernel has written to the array before (" + written.to_string() +
+                          "), and Samite does not keep such values yet. Mend it by reading before writing, or by "
+                          "writing the result to another array");
+    overwritten[array] = written.known();
+  }
+  std::vector<std::uint32_t> arrays;
+  for (std::uint32_t array = 0; array < overwritten.size(); ++array)
+    if (overwritten[array]) arrays.push_back(array);
+  return arrays;
+}
+
+void refuse_moving_elements(const Kernel &primal, const std::vector<bool> &active) {
+  for (std::uint32_t array = 0; array < active.size(); ++array) {
+    if (!active[array]) continue;
+    AccessPair pair = differing_accesses(primal, array);
+    if (pair.write)
+      throw UserError(pair.write->where,
+                      opening(primal) + "cannot be derived: array '" + primal.parameters[array].name +
+                          "' is written here and read at another index (" + pair.read->where.to_string() +
+                          "), so one instance may read what another writes. Mend it by reading from one array and "
+                          "writing to another");
+  }
+}
+
+void refuse_lost_gradients(const Kernel &primal, const std::vector<bool> &active) {
+  Activity activity = find_activity(primal, active);
+  for (std::uint32_t array = 0; array < active.size(); ++array) {
+    if (!activity.loses[array] || !activity.read_for_output[array]) continue;
+    for_each_statement(primal.body, [&](const Stmt &stmt) {
+      auto *store = stmt.as<Store>();
+      auto *accumulate = stmt.as<Accumulate>();
+      if ((store && store->array == array) || (accumulate && accumulate->array == array))
+        throw UserError(stmt.where(), opening(primal) + "would lose a gradient: it passes through array '" +
+                                          primal.parameters[array].name +
+                                          "', written here and read again, which tracks none. Mend it by constructing "
+                                          "that buffer with Gradient::tracked");
+    });
+  }
+}
+
+void refuse_local_arrays(const Kernel &primal) {
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    if (stmt.as<Allocate>())
+      throw UserError(stmt.where(), opening(primal) +
+                                        "cannot be derived: local arrays cannot be differentiated yet. Mend "
+                                        "it with locals, or with an array parameter");
+  });
+}
+
+}  // namespace samite::autodiff

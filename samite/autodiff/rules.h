@@ -1,0 +1,42 @@
+// The derivative rules, as one table.
+//
+// A rule says how the result of an operation moves when one of its operands moves: as a linear map, so that the reverse
+// mode can pull a cotangent back through it and the forward mode push a tangent through the same row. Formulas:
+// M. Abramowitz, I. Stegun, Handbook of Mathematical Functions (1964), 3.3, 4.3, 4.4, 4.5, 4.6, 7.1.
+//
+// At a kink the derivative is one of the one-sided ones or between them: abs has 0 at 0; min and max follow their first
+// operand where both are equal; floor, ceil, round and trunc have 0 everywhere; hypot has 0 at (0, 0); pow has 0 with
+// respect to the exponent at a base of 0.
+#pragma once
+
+#include "samite/passes/builder.h"
+
+#include <vector>
+
+namespace samite::autodiff {
+
+// d(result) / d(operand) as a linear map on a value of the result's or the operand's type.
+struct Partial {
+  enum class Kind : std::uint8_t {
+    Zero,  // does not depend on it
+    One,   // passes it on (a cast where the types differ)
+    MinusOne,
+    Scale,  // times `value`
+    Twice,  // times 2, then times `value`: what several squares have in common is then computed once
+    Gate,   // passes it on where the bool `value` holds; nothing, not 0 * x, elsewhere
+  };
+  Kind kind = Kind::Zero;
+  ir::Value value = ir::Value::boolean(false);
+};
+
+// The partials of `operation` with respect to each of its operands, in order. `result` is its value; the builder writes
+// what the formulas need. Operations on memory and control flow are not here: the adjoint knows them itself.
+std::vector<Partial> partials(passes::Builder &builder, const ir::Operation &operation, ir::Value result);
+
+// Whether `op` has a row. The verifier of the table: every operation on floating values has one.
+bool has_rule(ir::Op op);
+
+// The linear map applied to `x`, as a value of type `type`.
+ir::Value apply(passes::Builder &builder, const Partial &partial, ir::Value x, ScalarType type);
+
+}  // namespace samite::autodiff

@@ -1,0 +1,25 @@
+// The tangent of a kernel: forward-mode differentiation, beside the computation itself.
+//
+// For y = f(x) the tangent kernel computes y and ẏ = (∂f/∂x) ẋ in one run (A. Griewank, A. Walther, Evaluating
+// Derivatives, 2nd ed. 2008, ch. 3), by the same table of rules as the adjoint (autodiff/rules.h). Its parameters are
+// those of the kernel, followed by one array of tangents for each active array parameter.
+//
+// Values are at hand when their tangents are computed, so nothing is kept and nothing is refused but a gradient through
+// an array that is not active.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <vector>
+
+namespace samite::autodiff {
+
+struct Tangent {
+  ir::Kernel kernel;                       // structured form, simplified
+  std::vector<std::uint32_t> gradient_of;  // by tangent parameter, in order: its primal parameter
+};
+
+// `active` is by parameter: arrays of floating type that have a tangent.
+Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
+
+}  // namespace samite::autodiff

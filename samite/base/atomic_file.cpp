@@ -1,0 +1,105 @@
+#include "samite/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+namespace samite {
+namespace {
+
+[[noreturn]] void fail(const char *what, const std::filesystem::path &path, int code = errno) {
+  throw std::system_error(code, std::generic_category(), std::string(what) + " " + path.string());
+}
+
+class File {
+ public:
+  File(const std::filesystem::path &path, int flags, const char *what)
+      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (descriptor_ < 0) fail(what, path);
+  }
+  File(const File &) = delete;
+  File &operator=(const File &) = delete;
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("cannot write", path_);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  void force_to_disk() {
+    if (::fsync(descriptor_) != 0) fail("cannot write", path_);
+  }
+
+  // Network file systems report a full disk here.
+  void close() {
+    const int result = ::close(descriptor_);
+    descriptor_ = -1;
+    if (result != 0 && errno != EINTR) fail("cannot write", path_);
+  }
+
+  std::string read() {
+    struct stat status{};
+    if (::fstat(descriptor_, &status) != 0) fail("cannot read", path_);
+    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    std::size_t have = 0;
+    for (;;) {
+      // One byte more than expected finds the end of the file, and a file that has grown meanwhile.
+      if (have == bytes.size()) bytes.resize(bytes.size() + 1);
+      const ssize_t got = ::read(descriptor_, bytes.data() + have, bytes.size() - have);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail("cannot read", path_);
+      if (got == 0) break;
+      have += static_cast<std::size_t>(got);
+    }
+    bytes.resize(have);
+    return bytes;
+  }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+};
+
+// The rename itself is only durable once the folder is.
+void force_folder_to_disk(const std::filesystem::path &folder) {
+  File(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "cannot open").force_to_disk();
+}
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path &path, std::string_view bytes) {
+  static std::atomic<unsigned> counter{0};
+  std::filesystem::path temporary = path;
+  temporary += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  File file(temporary, O_WRONLY | O_CREAT | O_EXCL, "cannot create");
+  try {
+    file.write(bytes);
+    file.force_to_disk();
+    file.close();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot replace", path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  force_folder_to_disk(path.parent_path());
+}
+
+void write_file(const std::filesystem::path &path, std::string_view bytes) {
+  File file(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create");
+  file.write(bytes);
+  file.close();
+}
+
+std::string read_file(const std::filesystem::path &path) { return File(path, O_RDONLY, "cannot open").read(); }
+
+}  // namespace samite

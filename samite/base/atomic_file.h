@@ -1,0 +1,23 @@
+// Files that are read and written whole.
+//
+// `write_file_atomically` leaves either the old file or all of the new one, also after a crash: it writes a temporary
+// beside `path`, forces it to the disk and renames it. Thread- and process-safe; of several writers the last wins.
+//
+// All throw std::system_error with the path and the system's reason, so that a caller can tell a missing file from
+// a full disk by the code. A failed write leaves no temporary behind.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace samite {
+
+void write_file_atomically(const std::filesystem::path &path, std::string_view bytes);
+
+// Plain, not atomic: for files in a folder that nobody else can see yet.
+void write_file(const std::filesystem::path &path, std::string_view bytes);
+
+std::string read_file(const std::filesystem::path &path);
+
+}  // namespace samite

@@ -1,0 +1,39 @@
+// A shared library opened at run time.
+//
+// Samite links none of the drivers and compilers that it uses; it opens them here. Symbols stay local to the handle
+// and every reference is bound at once, so a library that cannot work fails when it is opened, with the loader's own
+// words, and never in the middle of a launch.
+//
+// The object owns the handle; pointers from `symbol` are valid as long as it lives. Thread-safe once constructed.
+#pragma once
+
+#include <string>
+
+namespace samite {
+
+class DynamicLibrary {
+ public:
+  // `path` as dlopen takes it: a file, or a name that the loader looks for. Throws DeviceError.
+  explicit DynamicLibrary(const std::string &path);
+  DynamicLibrary(DynamicLibrary &&other) noexcept;
+  DynamicLibrary &operator=(DynamicLibrary &&other) noexcept;
+  ~DynamicLibrary();
+
+  // Throws DeviceError where the library has no such symbol.
+  void *symbol(const char *name) const;
+  // Null where the library has no such symbol.
+  void *find_symbol(const char *name) const noexcept;
+
+  template <class Function>
+  Function *function(const char *name) const {
+    return reinterpret_cast<Function *>(symbol(name));
+  }
+
+  const std::string &path() const { return path_; }
+
+ private:
+  std::string path_;
+  void *handle_ = nullptr;
+};
+
+}  // namespace samite

@@ -1,0 +1,49 @@
+// The three ways in which Samite can fail, all exceptions.
+//
+//   UserError      the program is wrong: names the user's line, what was expected, what was given, how to mend it
+//   DeviceError    a driver, compiler, file system or device failed: the call and its own words
+//   InternalError  Samite is wrong: asks for a report
+#pragma once
+
+#include "samite/base/source_location.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace samite {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class UserError : public Error {
+ public:
+  explicit UserError(const std::string &message);
+  // The message is prefixed with "file:line: ".
+  UserError(SourceLocation where, const std::string &message);
+
+  SourceLocation where() const { return where_; }
+
+ private:
+  SourceLocation where_;
+};
+
+class DeviceError : public Error {
+ public:
+  // `call` is what was asked, with its arguments; `reason` is the callee's own words.
+  DeviceError(const std::string &call, const std::string &reason);
+};
+
+class InternalError : public Error {
+ public:
+  explicit InternalError(const std::string &what, std::source_location where = std::source_location::current());
+};
+
+// Throws InternalError unless `condition` holds.
+inline void internal_check(bool condition, const char *what,
+                           std::source_location where = std::source_location::current()) {
+  if (!condition) throw InternalError(what, where);
+}
+
+}  // namespace samite

@@ -1,0 +1,30 @@
+#include "samite/codegen/emit.h"
+
+#include "samite/codegen/cpu_target.h"
+#include "samite/codegen/kernel_emitter.h"
+
+namespace samite::codegen {
+namespace {
+
+// A name that C++ and linkers take.
+std::string entry_name(std::string_view kernel) {
+  std::string entry = "samite_";
+  for (char c : kernel) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    entry += plain ? c : '_';
+  }
+  return entry;
+}
+
+}  // namespace
+
+EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
+  const int lanes = cpu_lanes(lowered, options.vector_bytes);
+  const CpuTarget target(lanes);
+  EmittedSource source =
+      KernelEmitter(lowered, passes::uniformity(lowered), target, options).emit(entry_name(lowered.name));
+  source.lanes = lanes;
+  return source;
+}
+
+}  // namespace samite::codegen

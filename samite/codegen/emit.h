@@ -1,0 +1,59 @@
+// A lowered kernel as C++ text.
+//
+// The text is compiled after the target's prelude (`codegen/prelude.h`) and defines one function:
+//
+//   extern "C" void <entry>(const void *arguments, const long long *begin, const long long *end, Failure *failure,
+//                           Workspace *workspace)
+//
+// which runs the instances of the box [begin, end) of the launch, one begin and end for each dimension; a launch may be
+// cut into boxes, run in any order and at once. `arguments` is laid out by `codegen/argument_layout.h`; `failure`
+// (`codegen/failure.h`) is touched where something fails; `workspace` (`codegen/workspace.h`) may be null where
+// `EmittedSource::uses_workspace` is false, and no two calls at a time may share one.
+//
+// A local array is on the stack where its size is a constant, 16 lanes of it take at most 16 KiB, and all such arrays
+// of the kernel at most 64 KiB; any other is in the workspace. That holds fewer than 2^31 elements of all lanes.
+//
+// What the text means, where C++ leaves it open: integers of vectors wrap round; x / 0 is 0 and x % 0 is x; a shift
+// counts modulo the width; min and max of a number and a NaN are the number; of several instances of one vector that
+// store to one element the last one wins. An accumulation of more than one lane into one element is summed by lanes
+// first, so its rounding differs from a serial loop's.
+//
+// A pure function of its arguments: any thread, no state.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <string>
+#include <vector>
+
+namespace samite::codegen {
+
+// What is known of an array argument when its kernel is compiled. True of every launch of the text.
+struct ArrayFacts {
+  bool unit_stride = false;  // neighbours in the last dimension are neighbours in memory: vectors load and store whole
+  bool wide_index = false;   // elements may lie 2^31 or more apart: offsets within it need 64 bits
+  // Each thread that runs boxes has a copy of its own, and the kernel only adds to it: atomic additions may be plain.
+  bool worker_private = false;
+
+  friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
+};
+
+struct EmitOptions {
+  int vector_bytes = 16;           // of the machine's registers: 16, 32 or 64
+  bool debug = false;              // check every index, and every integer divisor
+  bool comments = true;            // the user's lines; without them the text does not change when lines move
+  std::vector<ArrayFacts> arrays;  // one for each parameter; missing ones are the defaults
+};
+
+struct EmittedSource {
+  std::string text;
+  std::string entry;
+  int lanes = 1;                      // instances that run in step
+  std::vector<std::string> files;     // what Failure::file counts
+  std::vector<SourceLocation> sites;  // what Failure::array counts where a failure has no file
+  bool uses_workspace = false;
+};
+
+EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
+
+}  // namespace samite::codegen

@@ -1,0 +1,33 @@
+// What a kernel writes down when an instance does something wrong: the host's side of samite/device/cpu/failure.h,
+// which the kernel is compiled with. All but `out_of_memory` is noticed by code compiled for debugging only.
+//
+// The launcher zeroes one of these, passes it to every box of a launch, and reads it when all have ended. The first
+// failure is kept; the access that failed did nothing (a load gave 0), and the launch went on. Instances that got no
+// memory for a local array have ended there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace samite::codegen {
+
+enum class FailureKind : std::uint32_t {
+  none = 0,
+  index_out_of_bounds = 1,
+  integer_division_by_zero = 2,
+  local_index_out_of_bounds = 3,  // `index` into a local array of `extent` elements
+  out_of_memory = 4,              // a local array of `index` bytes, of all lanes
+};
+
+struct Failure {
+  std::uint32_t state = 0;  // 0: nothing failed; 1: being written; 2: complete
+  FailureKind kind = FailureKind::none;
+  std::uint32_t array = 0;  // the parameter's index; of out_of_memory: into EmittedSource::sites
+  std::uint32_t dimension = 0;
+  std::int64_t index = 0, extent = 0;
+  std::uint32_t file = 0;  // into EmittedSource::files
+  std::uint32_t line = 0;
+};
+static_assert(sizeof(Failure) == 40 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32);
+
+}  // namespace samite::codegen

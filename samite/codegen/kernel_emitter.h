@@ -1,0 +1,134 @@
+// The walk over one lowered kernel that writes its text: internal to codegen.
+//
+// Inside a thread loop of a target with explicit lanes, a local is written by its shape (`passes/uniformity.h`):
+// Uniform as a scalar, Linear as the scalar of its first lane, Varying as a vector. `mask_` names the lanes that are
+// active where the emitter stands, and code is reached only if at least one of them is, except in a branch that is
+// flattened (see `control_flow.cpp`).
+#pragma once
+
+#include "samite/codegen/emit.h"
+#include "samite/codegen/source_writer.h"
+#include "samite/codegen/target.h"
+#include "samite/passes/uniformity.h"
+
+#include <optional>
+
+namespace samite::codegen {
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const ir::Kernel &kernel, passes::Uniformity uniformity, const Target &target,
+                const EmitOptions &options);
+
+  EmittedSource emit(const std::string &entry);
+
+ private:
+  using Shape = passes::Shape;
+
+  // values.cpp
+  Shape shape(const ir::Value &value) const { return uniformity_.of(value); }
+  bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
+  static std::string name(ir::LocalId local) { return fmt::format("v{}", local); }
+  static std::string type(ScalarType type, Shape shape);
+  std::string scalar(const ir::Value &value) const;  // of a Linear value: its first lane's
+  std::string vector(const ir::Value &value) const;
+  std::string mixed(const ir::Value &value) const;  // as an operand beside a vector
+  std::string as(const ir::Value &value, Shape shape) const;
+  bool used(ir::LocalId local) const { return used_[local]; }
+
+  // operations.cpp
+  void let(const ir::Let &let, SourceLocation where);
+  std::string expression(const ir::Operation &operation, Shape result, SourceLocation where);
+  std::string cast(const ir::Operation &operation, Shape result) const;
+  std::string division(const ir::Operation &operation, Shape result, SourceLocation where);
+
+  // statements.cpp
+  void block(const ir::Block &block);
+  void store(const ir::Store &store, SourceLocation where);
+  void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
+  void thread_loop(const ir::For &loop);
+
+  // memory_access.cpp
+  struct Access {
+    Shape shape = Shape::Uniform;   // Uniform: one element; Linear: neighbours, one a lane; Varying: anywhere
+    std::string element;            // Uniform: an lvalue
+    std::string pointer, offsets;   // else: a pointer for the first lane; Varying: and each lane's distance from it
+    std::string mask;               // the lanes that may touch memory
+    std::string in_bounds;          // Uniform in debug mode: a bool
+    std::string arguments() const;  // mask, pointer and offsets, for the prelude's functions
+  };
+  Access access(std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
+  void check_bounds(Access &access, std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
+  std::string load(const ir::Operation &operation, SourceLocation where);
+  std::string exchange(const ir::Operation &operation, SourceLocation where);
+  std::string blame(SourceLocation where);  // arguments that name a line in a failure
+
+  // local_arrays.cpp
+  struct LocalArray {
+    ScalarType type;
+    ir::Value size;
+    bool in_lanes;  // its elements are vectors
+  };
+  void place_local_arrays();
+  void open_workspace_scope(const ir::Block &block);
+  void allocate(const ir::Allocate &allocate, SourceLocation where);
+  std::string local_load(const ir::Operation &operation, SourceLocation where);
+  void local_store(const ir::LocalStore &store, SourceLocation where);
+  std::string local_mask(const ir::Value &index, const LocalArray &array, SourceLocation where);
+  const LocalArray &local_array(ir::LocalArrayId array) const;
+  static std::string array_name(ir::LocalArrayId array) { return fmt::format("a{}", array); }
+
+  // A sum over a whole thread loop that is added to its element when the loop is over.
+  struct Sum {
+    const ir::Accumulate *first;
+    SourceLocation where;
+    std::string name;
+  };
+  std::vector<Sum> sums_of(const ir::For &loop);
+  const Sum *sum_for(const ir::Accumulate &accumulate) const;
+  // rows.cpp: additions of all lanes to one element, which is the next one in each iteration of a uniform loop.
+  struct Rows {
+    const ir::Accumulate *statement;
+    std::string name, count, step;  // C++ names: the rows, the iteration within a piece; elements from row to row
+  };
+  std::vector<Rows> rows_of(const ir::For &loop);
+  const Rows *rows_for(const ir::Accumulate &accumulate) const;
+  void loop_in_pieces(const ir::For &loop, std::vector<Rows> rows);
+  std::vector<bool> arrays_only_added_to() const;
+
+  // control_flow.cpp
+  void branch(const ir::If &branch);
+  void divergent_branch(const ir::If &branch);
+  void loop(const ir::For &loop);
+  void loop(const ir::While &loop);
+  void divergent_loop(const ir::For &loop);
+  void divergent_loop(const ir::While &loop);
+  std::string continues(const ir::For &loop, Shape shape) const;
+  void declare_carried(const std::vector<ir::Carried> &carried, bool divergent);
+  void advance_carried(const std::vector<ir::Carried> &carried, bool divergent);
+  void name_results(const std::vector<ir::Carried> &carried, bool divergent);
+  bool worth_flattening(const ir::Block &block) const;
+  std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++fresh_); }
+
+  const ir::Kernel &kernel_;
+  passes::Uniformity uniformity_;
+  const Target &target_;
+  const EmitOptions &options_;
+  SourceWriter out_;
+  std::vector<bool> used_;                               // by LocalId: whether anything reads it
+  std::vector<bool> on_stack_;                           // by LocalArrayId
+  std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
+  std::vector<std::string> files_;
+  std::vector<SourceLocation> sites_;
+  std::vector<Sum> sums_;
+  std::vector<Rows> rows_;  // of the loops that are open
+  std::string mask_;        // empty outside of lanes
+  int fresh_ = 0, thread_loops_ = 0;
+
+  bool in_lanes() const { return !mask_.empty(); }
+  ArrayFacts facts(std::uint32_t array) const {
+    return array < options_.arrays.size() ? options_.arrays[array] : ArrayFacts{};
+  }
+};
+
+}  // namespace samite::codegen

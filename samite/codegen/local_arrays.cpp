@@ -1,0 +1,122 @@
+// Local arrays: where they lie, and how their elements are reached.
+//
+// In lanes, each lane has an array of its own, and element i of all lanes lies in vector i: an index that all lanes
+// share is one vector, any other a gather or scatter. Outside of lanes an array is one of scalars.
+#include "samite/base/error.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::int64_t largest_on_stack = 16 << 10, largest_sum_on_stack = 64 << 10;
+
+// What an element of all lanes is in memory.
+std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::Bool ? "Flags" : vector_name(type); }
+
+}  // namespace
+
+// The stack's share does not depend on the number of lanes, so that it is the same on every machine.
+void KernelEmitter::place_local_arrays() {
+  constexpr std::int64_t most_lanes = 16;
+  std::int64_t sum = 0;
+  // An array that the kernel no longer allocates needs no place.
+  on_stack_.assign(kernel_.local_array_count, true);
+  for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+    const Allocate *allocate = stmt.as<Allocate>();
+    if (!allocate) return;
+    const std::int64_t element = most_lanes * static_cast<std::int64_t>(size_of(allocate->type));
+    bool small = allocate->size.is_constant() && allocate->size.as_int() <= largest_on_stack / element;
+    const std::int64_t bytes = small ? std::max<std::int64_t>(allocate->size.as_int(), 0) * element : 0;
+    on_stack_[allocate->array] = small && sum + bytes <= largest_sum_on_stack;
+    if (on_stack_[allocate->array]) sum += bytes;
+  });
+}
+
+// What the block takes from the workspace is given back where the block ends, however it is left.
+void KernelEmitter::open_workspace_scope(const Block &block) {
+  for (const Stmt &stmt : block) {
+    const Allocate *allocate = stmt.as<Allocate>();
+    if (!allocate || on_stack_[allocate->array]) continue;
+    out_.line("const WorkspaceScope {}(workspace);", fresh("scope"));
+    return;
+  }
+}
+
+const KernelEmitter::LocalArray &KernelEmitter::local_array(LocalArrayId array) const {
+  const auto &known = local_arrays_[array];
+  internal_check(known.has_value(), "a local array is used before it is allocated");
+  internal_check(known->in_lanes == in_lanes(), "a local array is shared by the instances of a thread loop");
+  return *known;
+}
+
+void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
+  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes()};
+  const std::string name = array_name(allocate.array);
+  const auto element = in_lanes() ? vector_in_memory(allocate.type) : scalar_name(allocate.type);
+  if (on_stack_[allocate.array]) {
+    out_.line("{} {}[{}];", element, name, std::max<std::int64_t>(allocate.size.as_int(), 1));
+    return;
+  }
+  const std::string count = shape(allocate.size) == Shape::Uniform
+                                ? scalar(allocate.size)
+                                : fmt::format("largest({}, {})", mask_, vector(allocate.size));
+  out_.line("{0} *const {1} = allocate<{0}>(workspace, failure, {2}, {3}, {4});", element, name, count,
+            in_lanes() ? "lane_count" : "1", sites_.size());
+  out_.line("if (!{}) return;", name);
+  sites_.push_back(where);
+}
+
+// In debug mode, of an access in lanes: the lanes whose index is inside. Else all that are active.
+std::string KernelEmitter::local_mask(const Value &index, const LocalArray &array, SourceLocation where) {
+  if (!options_.debug) return mask_;
+  const std::string inside = fresh("c");
+  out_.line("const Mask {} = in_local_bounds(failure, {}, {}, {}, {});", inside, mask_, vector(index),
+            vector(array.size), blame(where));
+  return inside;
+}
+
+std::string KernelEmitter::local_load(const Operation &operation, SourceLocation where) {
+  const LocalArray &array = local_array(operation.array);
+  const std::string name = array_name(operation.array);
+  const Value &index = operation.operands[0];
+  if (!in_lanes()) {
+    if (!options_.debug) return fmt::format("{}[{}]", name, scalar(index));
+    return fmt::format("in_local_bounds(failure, {1}, {2}, {3}) ? {0}[{1}] : {4}(0)", name, scalar(index),
+                       scalar(array.size), blame(where), scalar_name(operation.type));
+  }
+  const std::string mask = local_mask(index, array, where);
+  if (shape(index) != Shape::Uniform)
+    return fmt::format("gather_local<{}>({}, {}, {})", scalar_name(operation.type), mask, name, vector(index));
+  std::string element = fmt::format("load_local({}, {})", name, scalar(index));
+  if (!options_.debug) return element;
+  return fmt::format("any({0}) ? {1} : {2}(0)", mask, element, vector_name(operation.type));
+}
+
+void KernelEmitter::local_store(const LocalStore &store, SourceLocation where) {
+  const LocalArray &array = local_array(store.array);
+  const std::string name = array_name(store.array);
+  if (!in_lanes()) {
+    const std::string guard = options_.debug ? fmt::format("if (in_local_bounds(failure, {}, {}, {})) ",
+                                                           scalar(store.index), scalar(array.size), blame(where))
+                                             : "";
+    out_.line("{}{}[{}] = {};", guard, name, scalar(store.index), scalar(store.value));
+    return;
+  }
+  const std::string mask = local_mask(store.index, array, where);
+  if (shape(store.index) != Shape::Uniform) {
+    out_.line("scatter_local<{}>({}, {}, {}, {});", scalar_name(array.type), mask, name, vector(store.index),
+              vector(store.value));
+    return;
+  }
+  const std::string guard = options_.debug ? fmt::format("if (any({})) ", mask) : "";
+  out_.line("{}store_local({}, {}, {}, {});", guard, mask, name, scalar(store.index), vector(store.value));
+}
+
+}  // namespace samite::codegen

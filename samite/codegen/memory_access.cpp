@@ -1,0 +1,115 @@
+// Where an access goes, and which instructions it takes: one element for all lanes, a whole vector of neighbours, or
+// an element for each lane.
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using ir::Operation;
+using ir::Value;
+
+namespace {
+
+void add_term(std::string &sum, const std::string &term) {
+  if (!sum.empty()) sum += " + ";
+  sum += term;
+}
+
+}  // namespace
+
+std::string KernelEmitter::Access::arguments() const {
+  return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
+}
+
+KernelEmitter::Access KernelEmitter::access(std::uint32_t array, const std::vector<Value> &indices,
+                                            SourceLocation where) {
+  const ArrayFacts array_facts = facts(array);
+  const std::size_t last = indices.size() - 1;
+  const std::string_view offset_type = array_facts.wide_index ? "i64" : "i32";
+  auto dense = [&](std::size_t d) { return d == last && array_facts.unit_stride; };
+  auto stride = [&](std::size_t d) { return fmt::format("p{}.stride[{}]", array, d); };
+  auto lane_stride = [&](std::size_t d) {
+    return array_facts.wide_index ? stride(d) : fmt::format("i32({})", stride(d));
+  };
+
+  // What all lanes share goes into the pointer, in 64 bits; the rest is each lane's offset.
+  Access result;
+  std::string shared, apart;
+  bool neighbours = true;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const Value &index = indices[d];
+    if (!varying(index) && !(index.is_constant() && index.as_int() == 0))
+      add_term(shared, dense(d) ? scalar(index) : fmt::format("{} * {}", scalar(index), stride(d)));
+    if (shape(index) == Shape::Uniform) continue;
+    neighbours = neighbours && dense(d) && !varying(index);
+    std::string lane = fmt::format("lane_{}", offset_type);
+    if (varying(index)) {
+      const bool converted = scalar_name(index.type()) != offset_type;
+      lane = converted ? fmt::format("__builtin_convertvector({}, {})", name(index.id()),
+                                     array_facts.wide_index ? "I64" : "I32")
+                       : name(index.id());
+    }
+    add_term(apart, dense(d) ? lane : fmt::format("{} * {}", lane, lane_stride(d)));
+  }
+
+  result.mask = mask_;
+  if (apart.empty()) {
+    result.element = fmt::format("p{}.data[{}]", array, shared.empty() ? "0" : shared);
+  } else {
+    result.shape = neighbours ? Shape::Linear : Shape::Varying;
+    result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
+    if (!neighbours) result.offsets = apart;
+  }
+  if (options_.debug) check_bounds(result, array, indices, where);
+  return result;
+}
+
+void KernelEmitter::check_bounds(Access &access, std::uint32_t array, const std::vector<Value> &indices,
+                                 SourceLocation where) {
+  const std::string place = blame(where);
+  auto extent = [&](std::size_t d) { return fmt::format("p{0}.extent[{1}], {0}, {1}, {2}", array, d, place); };
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (shape(indices[d]) != Shape::Uniform) continue;
+    const std::string before = access.in_bounds.empty() ? "" : access.in_bounds + " && ";
+    access.in_bounds = fresh("c");
+    out_.line("const bool {} = {}in_bounds(failure, {}, {});", access.in_bounds, before, scalar(indices[d]), extent(d));
+  }
+  if (access.shape == Shape::Uniform) return;
+  if (!access.in_bounds.empty()) access.mask += fmt::format(" & Mask({})", access.in_bounds);
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (shape(indices[d]) == Shape::Uniform) continue;
+    const std::string checked = fresh("c");
+    out_.line("const Mask {} = in_bounds(failure, {}, {}, {});", checked, access.mask, vector(indices[d]), extent(d));
+    access.mask = checked;
+  }
+}
+
+std::string KernelEmitter::load(const Operation &operation, SourceLocation where) {
+  const Access from = access(operation.array, operation.operands, where);
+  if (from.shape != Shape::Uniform)
+    return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+  if (from.in_bounds.empty()) return from.element;
+  return fmt::format("{} ? {} : {}(0)", from.in_bounds, from.element, scalar_name(operation.type));
+}
+
+std::string KernelEmitter::exchange(const Operation &operation, SourceLocation where) {
+  const Access from = access(operation.array, operation.operands, where);
+  // Lanes at one element are not one-to-one, whatever the attribute says.
+  if (from.shape != Shape::Uniform)
+    return fmt::format("{}({})", operation.attribute == 1 ? "take" : "atomic_take", from.arguments());
+  std::string taken = in_lanes() ? fmt::format("atomic_take_one({}, &{})", mask_, from.element)
+                                 : fmt::format("atomic_take(&{})", from.element);
+  if (from.in_bounds.empty()) return taken;
+  return fmt::format("{} ? {} : {}(0)", from.in_bounds, taken,
+                     in_lanes() ? vector_name(operation.type) : scalar_name(operation.type));
+}
+
+std::string KernelEmitter::blame(SourceLocation where) {
+  auto found = std::find(files_.begin(), files_.end(), where.file);
+  if (found == files_.end()) found = files_.insert(found, where.file);
+  return fmt::format("{}, {}", found - files_.begin(), where.line);
+}
+
+}  // namespace samite::codegen

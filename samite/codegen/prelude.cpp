@@ -1,0 +1,47 @@
+#include "samite/codegen/prelude.h"
+
+#include "samite/base/error.h"
+#include "samite/codegen/embedded.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <string_view>
+
+namespace samite::codegen {
+namespace {
+
+std::string_view device_header(std::string_view path) {
+  for (const EmbeddedFile &file : embedded_device_headers())
+    if (file.path == path) return file.text;
+  throw InternalError(fmt::format("the library holds no device header {}", path));
+}
+
+// The order here stands in for the headers' own #include lines: some of them come once for each lane count.
+void append(std::string &text, std::string_view name) {
+  std::string_view rest = device_header(fmt::format("samite/device/cpu/{}.h", name));
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (!line.starts_with("#include") && !line.starts_with("#pragma once")) text.append(line).push_back('\n');
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  }
+}
+
+}  // namespace
+
+std::string cpu_prelude(int vector_bytes) {
+  std::string text;
+  for (std::string_view name : {"scalar", "failure", "workspace", "math", "libmvec", "atomic"}) append(text, name);
+  text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
+  for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
+    text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", lanes);
+    for (std::string_view name :
+         {"types", "mask", "memory", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
+      append(text, fmt::format("lanes/{}", name));
+    text +=
+        "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
+        "#undef SAMITE_FOR_EACH_ACTIVE\n";
+  }
+  return text;
+}
+
+}  // namespace samite::codegen

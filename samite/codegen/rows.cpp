@@ -1,0 +1,103 @@
+// Loops in which all lanes add to one element, another one in each iteration: what an all-pairs loop owes to the other
+// body. The sums over the lanes are put off and done for many iterations at once (device/cpu/lanes/sum_rows.h).
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <optional>
+#include <unordered_map>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+// How far values move when the loop's index grows by one. Known where they are the index plus or minus what the loop
+// does not change.
+class Slopes {
+ public:
+  explicit Slopes(const For &loop) : index_(loop.index) {
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside_[local] = nullptr; });
+      if (const Let *let = stmt.as<Let>()) inside_[let->local] = &let->value;
+    });
+  }
+
+  std::optional<std::int64_t> operator()(const Value &value) const {
+    if (!value.is_local()) return 0;
+    if (value.id() == index_) return 1;
+    auto found = inside_.find(value.id());
+    if (found == inside_.end()) return 0;
+    const Operation *operation = found->second;
+    if (!operation || (operation->op != Op::Add && operation->op != Op::Sub)) return std::nullopt;
+    auto a = (*this)(operation->operands[0]), b = (*this)(operation->operands[1]);
+    if (!a || !b) return std::nullopt;
+    return operation->op == Op::Add ? *a + *b : *a - *b;
+  }
+
+ private:
+  LocalId index_;
+  std::unordered_map<LocalId, const Operation *> inside_;
+};
+
+}  // namespace
+
+std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
+  std::vector<Rows> rows;
+  // Checks of indices belong to each access, not to a piece.
+  if (!in_lanes() || options_.debug || !loop.step.is_constant()) return rows;
+  const std::vector<bool> only_added_to = arrays_only_added_to();
+  const Slopes slope(loop);
+  for (const Stmt &stmt : loop.body) {
+    const Accumulate *candidate = stmt.as<Accumulate>();
+    if (!candidate || !only_added_to[candidate->array] || sum_for(*candidate)) continue;
+    if (shape(candidate->value) == Shape::Uniform) continue;
+    std::string step;
+    for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
+      auto moves = slope(candidate->indices[d]);
+      if (shape(candidate->indices[d]) != Shape::Uniform || !moves) {
+        step.clear();
+        break;
+      }
+      if (*moves == 0) continue;
+      const bool dense = d + 1 == candidate->indices.size() && facts(candidate->array).unit_stride;
+      step += fmt::format("{}{} * {}", step.empty() ? "" : " + ", *moves * loop.step.as_int(),
+                          dense ? "i64(1)" : fmt::format("p{}.stride[{}]", candidate->array, d));
+    }
+    if (!step.empty()) rows.push_back({candidate, fresh("rows"), "", step});
+  }
+  const std::string count = rows.empty() ? "" : fresh("row");
+  for (Rows &row : rows) row.count = count;
+  return rows;
+}
+
+const KernelEmitter::Rows *KernelEmitter::rows_for(const Accumulate &accumulate) const {
+  for (const Rows &rows : rows_)
+    if (rows.statement == &accumulate) return &rows;
+  return nullptr;
+}
+
+void KernelEmitter::loop_in_pieces(const For &loop, std::vector<Rows> rows) {
+  declare_carried(loop.carried, false);
+  for (const Rows &row : rows) {
+    const auto element = scalar_name(row.statement->value.type());
+    out_.line("SumRows<{}, {}> {};", element, !facts(row.statement->array).worker_private, row.name);
+  }
+  const std::string index = name(loop.index), condition = continues(loop, Shape::Uniform), count = rows[0].count;
+  out_.open("for ({} {} = {}; {};) {{", scalar_name(loop.type), index, scalar(loop.begin), condition);
+  for (const Rows &row : rows) out_.line("{} *{}_last = nullptr;", scalar_name(row.statement->value.type()), row.name);
+  out_.line("i32 {} = 0;", count);
+  out_.open("for (; {0} < lane_count && {1}; ++{0}, {2} += {3}) {{", count, condition, index, scalar(loop.step));
+  const std::size_t outer = rows_.size();
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+  block(loop.body);
+  rows_.resize(outer);
+  advance_carried(loop.carried, false);
+  out_.close();
+  for (const Rows &row : rows) out_.line("{0}.flush({0}_last, {1}, {2});", row.name, row.step, count);
+  out_.close();
+  name_results(loop.carried, false);
+}
+
+}  // namespace samite::codegen

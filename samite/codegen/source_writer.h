@@ -1,0 +1,57 @@
+// Builds C++ text line by line, indented, with a comment where the user's line changes.
+#pragma once
+
+#include "samite/base/source_location.h"
+
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+
+namespace samite::codegen {
+
+class SourceWriter {
+ public:
+  explicit SourceWriter(bool comments) : comments_(comments) {}
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args &&...args) {
+    text_.append(2 * static_cast<std::size_t>(depth_), ' ');
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+
+  // A line that ends in '{', and the one that begins with its '}'.
+  template <class... Args>
+  void open(fmt::format_string<Args...> format, Args &&...args) {
+    line(format, std::forward<Args>(args)...);
+    ++depth_;
+  }
+  void close(std::string_view text = "}") {
+    --depth_;
+    line("{}", text);
+  }
+
+  void location(SourceLocation where) {
+    if (!comments_ || !where.known() || where == last_) return;
+    last_ = where;
+    std::string_view file = where.file;
+    line("{}:{}", remark(file.substr(file.rfind('/') + 1)), where.line);
+  }
+
+  // "// text", on one line whatever the text is: names are the user's.
+  static std::string remark(std::string_view text) {
+    std::string comment = "// ";
+    for (char c : text) comment += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;
+    return comment;
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  int depth_ = 0;
+  bool comments_;
+  SourceLocation last_;
+};
+
+}  // namespace samite::codegen

@@ -1,0 +1,33 @@
+// How types, constants and operations are spelled in emitted C++. The names are the prelude's (samite/device/), equal
+// for scalars and vectors and for every target.
+#pragma once
+
+#include "samite/ir/stmt.h"
+
+#include <string>
+#include <string_view>
+
+namespace samite::codegen {
+
+std::string_view scalar_name(ScalarType type);  // "f32"; "bool"
+std::string_view vector_name(ScalarType type);  // "F32"; "Mask"
+
+// The constant as an expression of exactly its own type: `2.0f`, `i8(3)`.
+std::string literal(const ir::Value &constant);
+
+struct Spelling {
+  enum class Form : std::uint8_t {
+    Infix,       // a + b
+    Prefix,      // -a
+    Comparison,  // a < b, a mask of integers where a and b are vectors
+    Function,    // sin(a)
+    Shift,       // a << b, with b modulo the width
+    Special,     // spelled by the emitter: casts, memory, indices and what depends on the operands
+  };
+  Form form;
+  std::string_view text;
+};
+
+Spelling spelling(ir::Op op);
+
+}  // namespace samite::codegen

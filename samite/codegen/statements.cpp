@@ -1,0 +1,180 @@
+// The kernel as a whole, and the statements that write memory.
+#include "samite/base/error.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
+                             const EmitOptions &options)
+    : kernel_(kernel),
+      uniformity_(std::move(uniformity)),
+      target_(target),
+      options_(options),
+      out_(options.comments),
+      used_(kernel.local_count, false),
+      local_arrays_(kernel.local_array_count) {
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    for_each_operand(stmt, [&](const Value &value) {
+      if (value.is_local()) used_[value.id()] = true;
+    });
+  });
+  place_local_arrays();
+}
+
+EmittedSource KernelEmitter::emit(const std::string &entry) {
+  target_.open_kernel(out_, kernel_, entry);
+  block(kernel_.body);
+  target_.close_kernel(out_);
+  bool uses_workspace = std::find(on_stack_.begin(), on_stack_.end(), false) != on_stack_.end();
+  return {out_.take(), entry, 1, std::move(files_), std::move(sites_), uses_workspace};
+}
+
+void KernelEmitter::block(const Block &block) {
+  open_workspace_scope(block);
+  for (const Stmt &stmt : block) {
+    out_.location(stmt.where());
+    visit(
+        stmt, [&](const Let &statement) { let(statement, stmt.where()); },
+        [](const CapturedOnly auto &) { throw InternalError("the emitter was given a kernel that is not structured"); },
+        [&](const Store &statement) { store(statement, stmt.where()); },
+        [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
+        [&](const Allocate &statement) { allocate(statement, stmt.where()); },
+        [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
+        [&](const If &statement) { branch(statement); }, [&](const For &statement) { loop(statement); },
+        [&](const While &statement) { loop(statement); });
+  }
+}
+
+void KernelEmitter::store(const Store &store, SourceLocation where) {
+  const Access to = access(store.array, store.indices, where);
+  if (to.shape != Shape::Uniform) {
+    out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
+    return;
+  }
+  const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);
+  if (shape(store.value) == Shape::Uniform)
+    out_.line("{}{} = {};", guard, to.element, scalar(store.value));
+  else
+    out_.line("{}store_last({}, &{}, {});", guard, mask_, to.element, vector(store.value));
+}
+
+void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation where) {
+  const Value &value = accumulate.value;
+  const auto element = scalar_name(value.type());
+  if (const Sum *sum = sum_for(accumulate)) {
+    out_.line("{0} += {1} ? {2} : {3}(0);", sum->name, mask_, vector(value), vector_name(value.type()));
+    out_.line("{}_used = true;", sum->name);
+    return;
+  }
+  const bool shared = !facts(accumulate.array).worker_private;
+  const Access to = access(accumulate.array, accumulate.indices, where);
+  if (to.shape != Shape::Uniform) {
+    out_.line("{}({}, {});",
+              !accumulate.atomic ? "plain_add"
+              : shared           ? "atomic_add"
+                                 : "serial_add",
+              to.arguments(), vector(value));
+    return;
+  }
+  if (const Rows *rows = rows_for(accumulate)) {
+    out_.line("{}.values[{}] = {} ? {} : {}(0);", rows->name, rows->count, mask_, vector(value),
+              vector_name(value.type()));
+    out_.line("{}_last = &{};", rows->name, to.element);
+    return;
+  }
+  std::string sum = scalar(value);
+  if (in_lanes())
+    sum = shape(value) == Shape::Uniform ? fmt::format("{}(count({})) * {}", element, mask_, scalar(value))
+                                         : fmt::format("sum_lanes<{}>({}, {})", element, mask_, vector(value));
+  const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);
+  if (accumulate.atomic && shared)
+    out_.line("{}atomic_add<{}>(&{}, {});", guard, element, to.element, sum);
+  else
+    out_.line("{}{} += {};", guard, to.element, sum);
+}
+
+// A loss, or the gradient of a scalar, is accumulated by every instance into one element. An atomic step for each
+// vector would serialise all threads of the machine on it, so the loop keeps a vector of partial sums and adds them
+// when it is over. Only where the kernel does nothing else with the array, whose order could be told.
+std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const For &loop) {
+  const std::vector<bool> only_added_to = arrays_only_added_to();
+  std::vector<bool> inside(kernel_.local_count, false);
+  inside[loop.index] = true;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside[local] = true; });
+  });
+
+  std::vector<Sum> sums;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    const Accumulate *candidate = stmt.as<Accumulate>();
+    if (!candidate || !only_added_to[candidate->array]) return;
+    for (const Value &index : candidate->indices)
+      if (index.is_local() && inside[index.id()]) return;
+    for (const Sum &sum : sums)
+      if (sum.first->array == candidate->array && sum.first->indices == candidate->indices) return;
+    sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums.size())});
+  });
+  return sums;
+}
+
+// Arrays that the kernel adds to atomically and touches in no other way: when that happens cannot be told.
+std::vector<bool> KernelEmitter::arrays_only_added_to() const {
+  std::vector<bool> only(kernel_.parameters.size(), true);
+  for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load)
+      only[let->value.array] = false;
+    if (const Store *store = stmt.as<Store>()) only[store->array] = false;
+    if (const Accumulate *other = stmt.as<Accumulate>(); other && !other->atomic) only[other->array] = false;
+  });
+  return only;
+}
+
+const KernelEmitter::Sum *KernelEmitter::sum_for(const Accumulate &accumulate) const {
+  for (const Sum &sum : sums_)
+    if (sum.first->array == accumulate.array && sum.first->indices == accumulate.indices) return &sum;
+  return nullptr;
+}
+
+void KernelEmitter::thread_loop(const For &loop) {
+  internal_check(!in_lanes(), "a thread loop inside a thread loop");
+  internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
+  const int number = thread_loops_++;
+  ThreadLoop text{
+      name(loop.index), std::string(scalar_name(loop.type)), scalar(loop.begin), scalar(loop.end), "", number, 0};
+  for_each_statement(loop.body, [&](const Stmt &) { ++text.statements; });
+  if (!target_.explicit_lanes()) {
+    target_.thread_loop(out_, text, [&] { block(loop.body); });
+    return;
+  }
+
+  text.mask = fresh("m");
+  out_.open("{{");
+  sums_ = sums_of(loop);
+  for (const Sum &sum : sums_) {
+    const auto type = vector_name(sum.first->value.type());
+    out_.line("{0} {1} = {0}(0);", type, sum.name);
+    out_.line("bool {}_used = false;", sum.name);
+  }
+  target_.thread_loop(out_, text, [&] {
+    mask_ = text.mask;
+    block(loop.body);
+    mask_.clear();
+  });
+  for (const Sum &sum : std::exchange(sums_, {})) {
+    const auto element = scalar_name(sum.first->value.type());
+    const Access to = access(sum.first->array, sum.first->indices, sum.where);
+    const std::string guard = to.in_bounds.empty() ? "" : " && " + to.in_bounds;
+    out_.line("if ({0}_used{1}) atomic_add<{2}>(&{3}, sum_lanes<{2}>(all_lanes(), {0}));", sum.name, guard, element,
+              to.element);
+  }
+  out_.close();
+}
+
+}  // namespace samite::codegen

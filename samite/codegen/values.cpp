@@ -1,0 +1,40 @@
+// How values are written where they are read.
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+
+namespace samite::codegen {
+
+using ir::Value;
+
+std::string KernelEmitter::type(ScalarType type, Shape shape) {
+  return std::string(shape == Shape::Varying ? vector_name(type) : scalar_name(type));
+}
+
+std::string KernelEmitter::scalar(const Value &value) const {
+  switch (value.kind()) {
+    case Value::Kind::Constant: return literal(value);
+    case Value::Kind::Parameter: return fmt::format("p{}", value.parameter_index());
+    case Value::Kind::Local: break;
+  }
+  return name(value.id());
+}
+
+std::string KernelEmitter::vector(const Value &value) const {
+  switch (shape(value)) {
+    case Shape::Uniform: return fmt::format("{}({})", vector_name(value.type()), scalar(value));
+    case Shape::Linear: return fmt::format("({} + lane_{})", scalar(value), scalar_name(value.type()));
+    case Shape::Varying: break;
+  }
+  return name(value.id());
+}
+
+// C++ spreads a scalar over the lanes by itself where the other operand is a vector, except for masks.
+std::string KernelEmitter::mixed(const Value &value) const {
+  return shape(value) == Shape::Uniform && value.type() != ScalarType::Bool ? scalar(value) : vector(value);
+}
+
+std::string KernelEmitter::as(const Value &value, Shape shape) const {
+  return shape == Shape::Varying ? vector(value) : scalar(value);
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,53 @@
+// What a kernel writes down when an instance does something wrong. The host's side of the same layout is
+// samite/codegen/failure.h.
+#pragma once
+
+#include "samite/device/cpu/scalar.h"
+
+namespace samite {
+
+struct Failure {
+  u32 state;  // 0: none; 1: being written; 2: complete
+  u32 kind;
+  u32 array;  // which parameter; of failure_memory: which place of the program
+  u32 dimension;
+  i64 index, extent;
+  u32 file, line;
+};
+static_assert(sizeof(Failure) == 40 && __builtin_offsetof(Failure, index) == 16);
+
+enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
+
+// The first failure of a launch is kept, whatever else fails after it or beside it.
+static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32 kind, u32 array, u32 dimension,
+                                                           i64 index, i64 extent, u32 file, u32 line) {
+  u32 none = 0;
+  if (!__atomic_compare_exchange_n(&failure->state, &none, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+  failure->kind = kind;
+  failure->array = array;
+  failure->dimension = dimension;
+  failure->index = index;
+  failure->extent = extent;
+  failure->file = file;
+  failure->line = line;
+  __atomic_store_n(&failure->state, 2u, __ATOMIC_RELEASE);
+}
+
+SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line) {
+  if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
+  report(failure, failure_index, array, dimension, index, extent, file, line);
+  return false;
+}
+
+SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line) {
+  if (__builtin_expect(index >= 0 && index < size, 1)) return true;
+  report(failure, failure_local_index, 0, 0, index, size, file, line);
+  return false;
+}
+
+template <class T>
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line) {
+  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line);
+}
+
+}  // namespace samite

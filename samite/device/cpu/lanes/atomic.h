@@ -1,0 +1,79 @@
+// Atomic steps of several lanes.
+#pragma once
+
+#include "samite/device/cpu/atomic.h"
+#include "samite/device/cpu/lanes/memory.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+// The sum over the active lanes, by halves.
+template <class T>
+SAMITE_INLINE T sum_lanes(Mask m, Vector<T> value) {
+  const Vector<T> v = m ? value : Vector<T>(0);
+#if SAMITE_LANES == 16
+  const auto eight = v.lo + v.hi;
+  const auto four = eight.lo + eight.hi;
+  const auto two = four.lo + four.hi;
+#elif SAMITE_LANES == 8
+  const auto four = v.lo + v.hi;
+  const auto two = four.lo + four.hi;
+#elif SAMITE_LANES == 4
+  const auto two = v.lo + v.hi;
+#else
+  const auto two = v;
+#endif
+  return two.x + two.y;
+}
+
+// To p[lane]: others may be at the same elements, but no two lanes are.
+template <class T>
+SAMITE_INLINE void atomic_add(Mask m, T *p, Vector<T> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + k, T(value[k]));
+}
+
+template <class T, class Offset>
+SAMITE_INLINE void atomic_add(Mask m, T *p, Offset offsets, Vector<T> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + offsets[k], T(value[k]));
+}
+
+// Where other threads are at other memory, but lanes may be at one element.
+template <class T>
+SAMITE_INLINE void serial_add(Mask m, T *p, Vector<T> value) {
+  store(m, p, load(m, p) + value);  // p[lane]: no two lanes meet
+}
+template <class T, class Offset>
+SAMITE_INLINE void serial_add(Mask m, T *p, Offset offsets, Vector<T> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] += T(value[k]);
+}
+
+// Where no two instances touch one element.
+template <class T>
+SAMITE_INLINE void plain_add(Mask m, T *p, Vector<T> value) {
+  store(m, p, load(m, p) + value);
+}
+template <class T, class Offset>
+SAMITE_INLINE void plain_add(Mask m, T *p, Offset offsets, Vector<T> value) {
+  scatter(m, p, offsets, gather(m, p, offsets) + value);
+}
+
+// Reads and leaves zero. Of several lanes at one element, the first gets what was there and the others zero.
+template <class T>
+SAMITE_INLINE Vector<T> atomic_take_one(Mask m, T *p) {
+  Vector<T> old = Vector<T>(0);
+  old[first_active(m)] = samite::atomic_take(p);
+  return old;
+}
+template <class T>
+SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p) {
+  Vector<T> old = Vector<T>(0);
+  SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = samite::atomic_take(p + k);
+  return old;
+}
+template <class T, class Offset>
+SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p, Offset offsets) {
+  Vector<T> old = Vector<T>(0);
+  SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = samite::atomic_take(p + offsets[k]);
+  return old;
+}
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -1,0 +1,25 @@
+// Debugging's checks on vectors: the lanes that may go on.
+#pragma once
+
+#include "samite/device/cpu/failure.h"
+#include "samite/device/cpu/lanes/mask.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+template <class Index>
+SAMITE_INLINE Mask in_bounds(Failure *failure, Mask m, Index index, i64 extent, u32 array, u32 dimension, u32 file,
+                             u32 line) {
+  const I64 wide = __builtin_convertvector(index, I64);
+  const Mask inside = to_mask(wide >= I64(0)) & to_mask(wide < I64(extent));
+  const Mask outside = m & !inside;
+  if (__builtin_expect(any(outside), 0))
+    report(failure, failure_index, array, dimension, wide[first_active(outside)], extent, file, line);
+  return m & inside;
+}
+
+template <class V>
+SAMITE_INLINE void check_divisor(Failure *failure, Mask m, V divisor, u32 file, u32 line) {
+  if (__builtin_expect(any(m & to_mask(divisor == V(0))), 0)) report(failure, failure_division, 0, 0, 0, 0, file, line);
+}
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -1,0 +1,66 @@
+// Local arrays: each lane has one of its own, and element i of all lanes lies in vector i.
+//
+// No other thread sees them, so a lane that is off may be read and written back as it is: an element with an index that
+// all lanes share is then a blend of registers, where the compiler can keep the array in them.
+#pragma once
+
+#include "samite/device/cpu/failure.h"
+#include "samite/device/cpu/lanes/memory.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+// A vector of bools in memory. A bool is one byte there.
+struct Flags {
+  U8 bytes;
+};
+
+template <class V>
+SAMITE_INLINE V load_local(const V *array, i64 index) {
+  return array[index];
+}
+SAMITE_INLINE Mask load_local(const Flags *array, i64 index) { return to_mask(array[index].bytes != U8(0)); }
+
+template <class V>
+SAMITE_INLINE void store_local(Mask m, V *array, i64 index, V value) {
+  array[index] = m ? value : array[index];
+}
+SAMITE_INLINE void store_local(Mask m, Flags *array, i64 index, Mask value) {
+  array[index].bytes = m ? from_mask<U8>(value) : array[index].bytes;
+}
+
+// Each lane at its own index. `workspace.h` sees to it that 32 bits are enough.
+template <class Index>
+SAMITE_INLINE I32 local_offsets(Index indices) {
+  return __builtin_convertvector(indices, I32) * lane_count + lane_i32;
+}
+
+template <class T, class V, class Index>
+SAMITE_INLINE auto gather_local(Mask m, const V *array, Index indices) {
+  return gather(m, reinterpret_cast<const T *>(array), local_offsets(indices));
+}
+
+template <class T, class V, class Index, class Value>
+SAMITE_INLINE void scatter_local(Mask m, V *array, Index indices, Value value) {
+  scatter(m, reinterpret_cast<T *>(array), local_offsets(indices), value);
+}
+
+// The largest number of an active lane.
+template <class V>
+SAMITE_INLINE i64 largest(Mask m, V numbers) {
+  return __builtin_reduce_max(m ? numbers : V(0));
+}
+
+// Debugging's check: the lanes that may go on.
+template <class Index, class Size>
+SAMITE_INLINE Mask in_local_bounds(Failure *failure, Mask m, Index indices, Size sizes, u32 file, u32 line) {
+  const I64 index = __builtin_convertvector(indices, I64), size = __builtin_convertvector(sizes, I64);
+  const Mask inside = to_mask(index >= I64(0)) & to_mask(index < size);
+  const Mask outside = m & !inside;
+  if (__builtin_expect(any(outside), 0)) {
+    const i32 lane = first_active(outside);
+    report(failure, failure_local_index, 0, 0, index[lane], size[lane], file, line);
+  }
+  return m & inside;
+}
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -1,0 +1,46 @@
+// Masks: which lanes are active.
+#pragma once
+
+#include "samite/device/cpu/lanes/types.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+// From a comparison of vectors, which the compiler gives as integers of all ones or zeros.
+template <class V>
+SAMITE_INLINE Mask to_mask(V comparison) {
+  return __builtin_convertvector(comparison, Mask);
+}
+
+// A bool as a number: 0 or 1.
+template <class V>
+SAMITE_INLINE V from_mask(Mask m) {
+  return m ? V(1) : V(0);
+}
+
+SAMITE_INLINE Mask all_lanes() { return Mask(true); }
+
+// The first `count` lanes; all of them where there are not so many.
+SAMITE_INLINE Mask first_lanes(i64 count) { return to_mask(lane_i32 < i32(count < lane_count ? count : lane_count)); }
+
+SAMITE_INLINE bool any(Mask m) { return __builtin_reduce_or(m); }
+
+// Bit k for lane k.
+SAMITE_INLINE u32 bits(Mask m) {
+#if SAMITE_LANES == 16
+  return __builtin_bit_cast(u16, m);
+#else
+  return __builtin_bit_cast(u8, m) & ((1u << SAMITE_LANES) - 1);
+#endif
+}
+
+SAMITE_INLINE i32 count(Mask m) { return __builtin_popcount(bits(m)); }
+
+// Some lane must be active.
+SAMITE_INLINE i32 first_active(Mask m) { return __builtin_ctz(bits(m)); }
+SAMITE_INLINE i32 last_active(Mask m) { return 31 - __builtin_clz(bits(m)); }
+
+// Runs the statement that follows for each active lane, in order, as `k`.
+#define SAMITE_FOR_EACH_ACTIVE(k, m) \
+  for (u32 left_ = bits(m), k = 0; left_ != 0 && (k = u32(__builtin_ctz(left_)), true); left_ &= left_ - 1)
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

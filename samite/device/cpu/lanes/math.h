@@ -1,0 +1,154 @@
+// The C library's functions on vectors: one call of libmvec for each register that the vector fills, or a lane loop
+// where the machine has no libmvec.
+#pragma once
+
+#include "samite/device/cpu/lanes/types.h"
+#include "samite/device/cpu/libmvec.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+#define SAMITE_HALVES_1(function) \
+  {                               \
+    V r;                          \
+    r.lo = function(x.lo);        \
+    r.hi = function(x.hi);        \
+    return r;                     \
+  }
+#define SAMITE_HALVES_2(function) \
+  {                               \
+    V r;                          \
+    r.lo = function(x.lo, y.lo);  \
+    r.hi = function(x.hi, y.hi);  \
+    return r;                     \
+  }
+
+#if !SAMITE_LIBMVEC
+#define SAMITE_LOOP_1(function)                                 \
+  {                                                             \
+    V r;                                                        \
+    for (int k = 0; k < lane_count; ++k) r[k] = function(x[k]); \
+    return r;                                                   \
+  }
+#define SAMITE_LOOP_2(function)                                       \
+  {                                                                   \
+    V r;                                                              \
+    for (int k = 0; k < lane_count; ++k) r[k] = function(x[k], y[k]); \
+    return r;                                                         \
+  }
+#define SAMITE_F32_1(name) SAMITE_LOOP_1(__builtin_##name##f)
+#define SAMITE_F32_2(name) SAMITE_LOOP_2(__builtin_##name##f)
+#define SAMITE_F64_1(name) SAMITE_LOOP_1(__builtin_##name)
+#define SAMITE_F64_2(name) SAMITE_LOOP_2(__builtin_##name)
+#else
+
+#if SAMITE_LANES == 16
+#define SAMITE_F32_1(name)         \
+  {                                \
+    return _ZGVeN16v_##name##f(x); \
+  }
+#define SAMITE_F32_2(name)             \
+  {                                    \
+    return _ZGVeN16vv_##name##f(x, y); \
+  }
+#define SAMITE_F64_1(name) SAMITE_HALVES_1(_ZGVeN8v_##name)
+#define SAMITE_F64_2(name) SAMITE_HALVES_2(_ZGVeN8vv_##name)
+#elif SAMITE_LANES == 8
+#define SAMITE_F32_1(name)        \
+  {                               \
+    return _ZGVdN8v_##name##f(x); \
+  }
+#define SAMITE_F32_2(name)            \
+  {                                   \
+    return _ZGVdN8vv_##name##f(x, y); \
+  }
+#if SAMITE_VECTOR_BYTES == 64
+#define SAMITE_F64_1(name)     \
+  {                            \
+    return _ZGVeN8v_##name(x); \
+  }
+#define SAMITE_F64_2(name)         \
+  {                                \
+    return _ZGVeN8vv_##name(x, y); \
+  }
+#else
+#define SAMITE_F64_1(name) SAMITE_HALVES_1(_ZGVdN4v_##name)
+#define SAMITE_F64_2(name) SAMITE_HALVES_2(_ZGVdN4vv_##name)
+#endif
+#elif SAMITE_LANES == 4
+#define SAMITE_F32_1(name)        \
+  {                               \
+    return _ZGVbN4v_##name##f(x); \
+  }
+#define SAMITE_F32_2(name)            \
+  {                                   \
+    return _ZGVbN4vv_##name##f(x, y); \
+  }
+#if SAMITE_VECTOR_BYTES >= 32
+#define SAMITE_F64_1(name)     \
+  {                            \
+    return _ZGVdN4v_##name(x); \
+  }
+#define SAMITE_F64_2(name)         \
+  {                                \
+    return _ZGVdN4vv_##name(x, y); \
+  }
+#else
+#define SAMITE_F64_1(name) SAMITE_HALVES_1(_ZGVbN2v_##name)
+#define SAMITE_F64_2(name) SAMITE_HALVES_2(_ZGVbN2vv_##name)
+#endif
+#else
+#define SAMITE_F32_1(name)                                                   \
+  {                                                                          \
+    return _ZGVbN4v_##name##f(__builtin_shufflevector(x, x, 0, 1, 0, 1)).lo; \
+  }
+#define SAMITE_F32_2(name)                                                                                           \
+  {                                                                                                                  \
+    return _ZGVbN4vv_##name##f(__builtin_shufflevector(x, x, 0, 1, 0, 1), __builtin_shufflevector(y, y, 0, 1, 0, 1)) \
+        .lo;                                                                                                         \
+  }
+#define SAMITE_F64_1(name)     \
+  {                            \
+    return _ZGVbN2v_##name(x); \
+  }
+#define SAMITE_F64_2(name)         \
+  {                                \
+    return _ZGVbN2vv_##name(x, y); \
+  }
+#endif
+#endif
+
+#define SAMITE_VECTOR_1(name)       \
+  SAMITE_INLINE F32 name(F32 x) {   \
+    [[maybe_unused]] typedef F32 V; \
+    SAMITE_F32_1(name)              \
+  }                                 \
+  SAMITE_INLINE F64 name(F64 x) {   \
+    [[maybe_unused]] typedef F64 V; \
+    SAMITE_F64_1(name)              \
+  }
+#define SAMITE_VECTOR_2(name)            \
+  SAMITE_INLINE F32 name(F32 x, F32 y) { \
+    [[maybe_unused]] typedef F32 V;      \
+    SAMITE_F32_2(name)                   \
+  }                                      \
+  SAMITE_INLINE F64 name(F64 x, F64 y) { \
+    [[maybe_unused]] typedef F64 V;      \
+    SAMITE_F64_2(name)                   \
+  }
+SAMITE_LIBRARY_FUNCTIONS(SAMITE_VECTOR_1, SAMITE_VECTOR_2)
+
+SAMITE_INLINE F32 fmod(F32 x, F32 y) { return __builtin_elementwise_fmod(x, y); }
+SAMITE_INLINE F64 fmod(F64 x, F64 y) { return __builtin_elementwise_fmod(x, y); }
+
+#undef SAMITE_HALVES_1
+#undef SAMITE_HALVES_2
+#undef SAMITE_LOOP_1
+#undef SAMITE_LOOP_2
+#undef SAMITE_F32_1
+#undef SAMITE_F32_2
+#undef SAMITE_F64_1
+#undef SAMITE_F64_2
+#undef SAMITE_VECTOR_1
+#undef SAMITE_VECTOR_2
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -1,0 +1,68 @@
+// Masked memory access. A lane that is not active touches nothing and reads zero. A bool in memory is one byte.
+#pragma once
+
+#include "samite/device/cpu/lanes/mask.h"
+
+namespace samite::SAMITE_LANES_NAMESPACE {
+
+// From p[lane] and to it.
+template <class T>
+SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
+  return __builtin_masked_load(m, p, Vector<T>(0));
+}
+SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
+
+template <class T>
+SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
+  __builtin_masked_store(m, value, p);
+}
+SAMITE_INLINE void store(Mask m, bool *p, Mask value) { store(m, reinterpret_cast<u8 *>(p), from_mask<U8>(value)); }
+
+// From p[offset of the lane] and to it; where two active lanes have one offset, the later lane's value stays.
+template <class T, class Offset>
+SAMITE_INLINE Vector<T> gather(Mask m, const T *p, Offset offsets) {
+  return __builtin_masked_gather(m, offsets, p, Vector<T>(0));
+}
+template <class Offset>
+SAMITE_INLINE Mask gather(Mask m, const bool *p, Offset offsets) {
+  return to_mask(gather(m, reinterpret_cast<const u8 *>(p), offsets) != U8(0));
+}
+
+// Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it serves where the two
+// are equal.
+template <class T, class Offset>
+SAMITE_INLINE void scatter(Mask m, T *p, Offset offsets, Vector<T> value) {
+  if constexpr (sizeof(offsets) == sizeof(value))
+    __builtin_masked_scatter(m, offsets, value, p);
+  else if constexpr (sizeof(T) == 8)
+    __builtin_masked_scatter(m, __builtin_convertvector(offsets, I64), value, p);
+  else
+    SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] = value[k];
+}
+template <class Offset>
+SAMITE_INLINE void scatter(Mask m, bool *p, Offset offsets, Mask value) {
+  scatter(m, reinterpret_cast<u8 *>(p), offsets, from_mask<U8>(value));
+}
+
+// All lanes store to one place: the last active one wins, as if they had run one after another.
+template <class T>
+SAMITE_INLINE void store_last(Mask m, T *p, Vector<T> value) {
+  *p = value[last_active(m)];
+}
+SAMITE_INLINE void store_last(Mask m, bool *p, Mask value) { *p = (bits(value) >> last_active(m)) & 1; }
+
+// Reads and leaves zero, where no two instances touch one element.
+template <class T>
+SAMITE_INLINE Vector<T> take(Mask m, T *p) {
+  const Vector<T> old = load(m, p);
+  store(m, p, Vector<T>(0));
+  return old;
+}
+template <class T, class Offset>
+SAMITE_INLINE Vector<T> take(Mask m, T *p, Offset offsets) {
+  const Vector<T> old = gather(m, p, offsets);
+  scatter(m, p, offsets, Vector<T>(0));
+  return old;
+}
+
+}  // namespace samite::SAMITE_LANES_NAMESPACE

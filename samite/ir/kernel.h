@@ -1,0 +1,37 @@
+// A kernel: parameters and a body, run once for each index of a launch.
+#pragma once
+
+#include "samite/ir/stmt.h"
+
+#include <string>
+
+namespace samite::ir {
+
+// What a parameter stands for. A gradient parameter belongs to the primal parameter `primal` of the same kernel.
+enum class Role : std::uint8_t { Primal, Gradient };
+
+struct Parameter {
+  std::string name;
+  ScalarType type;
+  int rank = 0;            // 0: a scalar, passed by value; 1 to 4: an array
+  bool read_only = false;  // an array that the kernel may not write
+  Role role = Role::Primal;
+  std::uint32_t primal = 0;
+
+  bool is_array() const { return rank > 0; }
+  friend bool operator==(const Parameter &, const Parameter &) = default;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Parameter> parameters;
+  int launch_rank = 1;                 // dimensions of the launch: 1 to 4
+  LocalId local_count = 0;             // locals are numbered below this
+  LocalArrayId local_array_count = 0;  // and local arrays below this
+  Block body;
+  SourceLocation where;  // where the user wrote the kernel
+};
+
+inline constexpr int maximum_rank = 4;
+
+}  // namespace samite::ir

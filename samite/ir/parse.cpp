@@ -1,0 +1,455 @@
+#include "samite/ir/parse.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/tokens.h"
+
+#include <fmt/format.h>
+#include <charconv>
+#include <limits>
+#include <unordered_map>
+
+namespace samite::ir {
+namespace {
+
+template <class T>
+std::optional<T> read_number(std::string_view text, int base = 10) {
+  T value{};
+  std::from_chars_result result;
+  if constexpr (std::is_floating_point_v<T>)
+    result = std::from_chars(text.data(), text.data() + text.size(), value);
+  else
+    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  bool complete = result.ec == std::errc{} && result.ptr == text.data() + text.size();
+  return complete ? std::optional(value) : std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : tokens_(tokenize(text)) { collect_locals(); }
+
+  Kernel parse() {
+    expect_word("kernel");
+    kernel_.name = expect(TokenKind::Name, "the kernel's name, as in '@name'").text;
+    expect("(");
+    parse_parameters();
+    expect_word("threads");
+    kernel_.launch_rank = number<int>("the number of dimensions of the launch");
+    kernel_.where = parse_location();
+    kernel_.body = parse_block();
+    expect(TokenKind::End, "the end of the text after the kernel");
+    return std::move(kernel_);
+  }
+
+ private:
+  // A header may name a local that its block defines further down (`then %12`), so the locals' types are read off
+  // their definitions before anything else.
+  void collect_locals() {
+    for (std::size_t i = 0; i + 2 < tokens_.size(); ++i) {
+      if (tokens_[i].kind != TokenKind::Local) continue;
+      LocalId id = local_id(tokens_[i]);
+      if (tokens_[i + 1].text == ":" && tokens_[i + 2].kind == TokenKind::Word) {
+        if (auto type = scalar_type_from_name(tokens_[i + 2].text)) types_.emplace(id, *type);
+      } else if (i + 4 < tokens_.size() && tokens_[i + 1].text == "->" && tokens_[i + 3].text == ":") {
+        if (auto type = scalar_type_from_name(tokens_[i + 4].text)) types_.emplace(id, *type);
+      }
+      kernel_.local_count = std::max(kernel_.local_count, id + 1);
+    }
+  }
+
+  static LocalId local_id(const Token &token) {
+    auto id = read_number<LocalId>(token.text);
+    if (!id || *id == std::numeric_limits<LocalId>::max()) fail_at(token, "expected a local's number below 2^32 - 1");
+    return *id;
+  }
+
+  const Token &peek() const { return tokens_[at_]; }
+  const Token &advance() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
+
+  bool is(std::string_view text) const {
+    return (peek().kind == TokenKind::Punctuation || peek().kind == TokenKind::Word) && peek().text == text;
+  }
+
+  bool accept(std::string_view text) {
+    bool found = is(text);
+    if (found) advance();
+    return found;
+  }
+
+  [[noreturn]] void fail_expected(std::string_view what) const {
+    fail_at(peek(), fmt::format("expected {}, found {}", what, describe(peek())));
+  }
+
+  void expect(std::string_view text) {
+    if (!accept(text)) fail_expected(fmt::format("'{}'", text));
+  }
+  void expect_word(std::string_view word) { expect(word); }
+
+  const Token &expect(TokenKind kind, std::string_view what) {
+    if (peek().kind != kind) fail_expected(what);
+    return advance();
+  }
+
+  template <class T>
+  T number(std::string_view what) {
+    const Token &token = expect(TokenKind::Integer, what);
+    auto value = read_number<T>(token.text);
+    if (!value) fail_at(token, fmt::format("expected {}, found {}", what, describe(token)));
+    return *value;
+  }
+
+  ScalarType parse_type() {
+    auto type = peek().kind == TokenKind::Word ? scalar_type_from_name(peek().text) : std::nullopt;
+    if (!type) fail_expected("a scalar type (bool, i8 to i64, u8 to u64, f32 or f64)");
+    advance();
+    return *type;
+  }
+
+  void parse_parameters() {
+    std::vector<std::pair<std::size_t, Token>> primals;  // a gradient may stand before its primal
+    if (!accept(")")) {
+      do {
+        Parameter parameter{expect(TokenKind::Name, "a parameter, as in '@name: f32'").text, ScalarType::Float32};
+        expect(":");
+        if (accept("gradient")) {
+          expect_word("of");
+          parameter.role = Role::Gradient;
+          primals.emplace_back(kernel_.parameters.size(), expect(TokenKind::Name, "the primal parameter's name"));
+        }
+        bool array = accept("array");
+        if (array) expect("<");
+        parameter.read_only = accept("const");
+        parameter.type = parse_type();
+        if (array) {
+          expect(",");
+          parameter.rank = number<int>("the array's rank");
+          expect(">");
+        }
+        kernel_.parameters.push_back(std::move(parameter));
+      } while (accept(","));
+      if (!accept(")")) fail_expected("',' or ')' after a parameter");
+    }
+    for (const auto &[index, name] : primals) kernel_.parameters[index].primal = parameter_index(name);
+  }
+
+  std::uint32_t parameter_index(const Token &name) const {
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
+      if (kernel_.parameters[i].name == name.text) return static_cast<std::uint32_t>(i);
+    fail_at(name, fmt::format("expected a parameter of the kernel, found {}", describe(name)));
+  }
+
+  SourceLocation parse_location() {
+    if (!accept("at")) return {};
+    const char *file = intern_file(expect(TokenKind::String, "a file name in quotes").text);
+    expect(":");
+    return {file, number<std::uint32_t>("a line number")};
+  }
+
+  Block parse_block() {
+    expect("{");
+    Block block;
+    while (!accept("}")) block.push_back(parse_statement());
+    return block;
+  }
+
+  Stmt parse_statement() {
+    if (peek().kind == TokenKind::Local) return parse_let();
+    if (accept("assign")) return parse_assign();
+    if (accept("store")) return parse_store();
+    if (accept("accumulate")) return parse_accumulate();
+    if (accept("local")) return parse_allocate();
+    if (accept("local_store")) return parse_local_store();
+    if (accept("if")) return parse_if();
+    if (accept("for")) return parse_for();
+    if (accept("while")) return parse_while();
+    if (accept("label")) return parse_labelled();
+    if (accept("leave")) return parse_leave();
+    fail_expected(
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, if, for, while, label or "
+        "leave) or '}'");
+  }
+
+  LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
+
+  Stmt parse_let() {
+    Let let{parse_local(), {}};
+    expect(":");
+    ScalarType type = parse_type();
+    expect("=");
+    let.value = parse_operation(type);
+    SourceLocation where = parse_location();
+    return Stmt(std::move(let), where);
+  }
+
+  Operation parse_operation(ScalarType type) {
+    const Token &token = expect(TokenKind::Word, "an operation");
+    auto op = op_from_name(token.text);
+    if (!op) fail_at(token, fmt::format("expected an operation, found {}", describe(token)));
+    Operation operation{*op, type, {}};
+    switch (info(*op).typing) {
+      case Typing::Index: operation.attribute = number<std::int32_t>("a dimension of the launch"); break;
+      case Typing::Extent:
+        operation.array = parse_array();
+        expect(",");
+        operation.attribute = number<std::int32_t>("a dimension of the array");
+        break;
+      case Typing::Load:
+        if (*op == Op::Exchange) operation.attribute = accept("atomic") ? 0 : 1;
+        operation.array = parse_array();
+        operation.operands = parse_indices();
+        break;
+      case Typing::LocalLoad:
+        operation.array = parse_local_array();
+        operation.operands = parse_indices();
+        break;
+      default:
+        if (*op == Op::Unavailable) {
+          operation.attribute = number<std::int32_t>("the number of a reason");
+          break;
+        }
+        do operation.operands.push_back(parse_value());
+        while (accept(","));
+    }
+    return operation;
+  }
+
+  std::uint32_t parse_array() { return parameter_index(expect(TokenKind::Name, "an array, as in '@name'")); }
+
+  LocalArrayId parse_local_array() {
+    const Token &token = expect(TokenKind::LocalArray, "a local array, as in '$0'");
+    auto id = read_number<LocalArrayId>(token.text);
+    if (!id || *id == std::numeric_limits<LocalArrayId>::max())
+      fail_at(token, "expected a local array's number below 2^32 - 1");
+    kernel_.local_array_count = std::max(kernel_.local_array_count, *id + 1);
+    return *id;
+  }
+
+  std::vector<Value> parse_indices() {
+    std::vector<Value> indices;
+    expect("[");
+    if (accept("]")) return indices;
+    do indices.push_back(parse_value());
+    while (accept(","));
+    if (!accept("]")) fail_expected("',' or ']' after an index");
+    return indices;
+  }
+
+  Stmt parse_assign() {
+    LocalId local = parse_local();
+    expect("=");
+    Assign assign{local, parse_value()};
+    SourceLocation where = parse_location();
+    return Stmt(assign, where);
+  }
+
+  Stmt parse_store() {
+    std::uint32_t array = parse_array();
+    std::vector<Value> indices = parse_indices();
+    expect("=");
+    Store store{array, std::move(indices), parse_value()};
+    SourceLocation where = parse_location();
+    return Stmt(std::move(store), where);
+  }
+
+  Stmt parse_accumulate() {
+    bool atomic = accept("atomic");
+    std::uint32_t array = parse_array();
+    std::vector<Value> indices = parse_indices();
+    expect("+=");
+    Accumulate accumulate{array, std::move(indices), parse_value(), atomic};
+    SourceLocation where = parse_location();
+    return Stmt(std::move(accumulate), where);
+  }
+
+  Stmt parse_allocate() {
+    LocalArrayId array = parse_local_array();
+    expect(":");
+    ScalarType type = parse_type();
+    expect("[");
+    Allocate allocate{array, type, parse_value()};
+    expect("]");
+    SourceLocation where = parse_location();
+    return Stmt(allocate, where);
+  }
+
+  Stmt parse_local_store() {
+    LocalArrayId array = parse_local_array();
+    expect("[");
+    Value index = parse_value();
+    expect("]");
+    expect("=");
+    LocalStore store{array, index, parse_value()};
+    SourceLocation where = parse_location();
+    return Stmt(store, where);
+  }
+
+  Stmt parse_if() {
+    If branch{parse_value(), {}, {}, {}};
+    if (accept("->")) branch.results = parse_results();
+    SourceLocation where = parse_location();
+    branch.then_block = parse_block();
+    if (accept("else")) branch.else_block = parse_block();
+    return Stmt(std::move(branch), where);
+  }
+
+  std::vector<BranchResult> parse_results() {
+    std::vector<BranchResult> results;
+    expect("(");
+    do {
+      LocalId local = parse_local();
+      expect(":");
+      ScalarType type = parse_type();
+      expect("=");
+      Value then_value = parse_value();
+      expect("|");
+      results.push_back({local, type, then_value, parse_value()});
+    } while (accept(","));
+    if (!accept(")")) fail_expected("',' or ')' after a result");
+    return results;
+  }
+
+  Stmt parse_for() {
+    LoopKind kind = LoopKind::Serial;
+    if (accept(".")) {
+      if (accept("block"))
+        kind = LoopKind::Block;
+      else if (accept("thread"))
+        kind = LoopKind::Thread;
+      else
+        fail_expected("'block' or 'thread' after 'for.'");
+    }
+    LocalId index = parse_local();
+    expect(":");
+    ScalarType type = parse_type();
+    expect_word("in");
+    Value begin = parse_value();
+    expect("..");
+    Value end = parse_value();
+    expect_word("step");
+    Value step = parse_value();
+    For loop{index, type, begin, end, step, {}, parse_carried(), kind};
+    SourceLocation where = parse_location();
+    loop.body = parse_block();
+    return Stmt(std::move(loop), where);
+  }
+
+  Stmt parse_while() {
+    std::vector<Carried> carried = parse_carried();
+    SourceLocation where = parse_location();
+    Block condition_block = parse_block();
+    expect_word("test");
+    Value condition = parse_value();
+    return Stmt(While{std::move(condition_block), condition, parse_block(), std::move(carried)}, where);
+  }
+
+  Stmt parse_labelled() {
+    auto label = number<LabelId>("a label's number");
+    SourceLocation where = parse_location();
+    return Stmt(Labelled{label, parse_block()}, where);
+  }
+
+  Stmt parse_leave() {
+    Leave leave{number<LabelId>("a label's number")};
+    SourceLocation where = parse_location();
+    return Stmt(leave, where);
+  }
+
+  std::vector<Carried> parse_carried() {
+    std::vector<Carried> carried;
+    if (!accept("carry")) return carried;
+    expect("(");
+    do {
+      LocalId inner = parse_local();
+      expect("->");
+      LocalId result = parse_local();
+      expect(":");
+      ScalarType type = parse_type();
+      expect("=");
+      Value initial = parse_value();
+      expect_word("then");
+      carried.push_back({inner, result, type, initial, parse_value()});
+    } while (accept(","));
+    if (!accept(")")) fail_expected("',' or ')' after a carried value");
+    return carried;
+  }
+
+  Value parse_value() {
+    const Token &token = peek();
+    switch (token.kind) {
+      case TokenKind::Local: {
+        LocalId id = local_id(advance());
+        auto type = types_.find(id);
+        if (type == types_.end())
+          fail_at(token, fmt::format("expected a local that the kernel defines, found {}", describe(token)));
+        return Value::local(type->second, id);
+      }
+      case TokenKind::Name: {
+        std::uint32_t index = parameter_index(advance());
+        return Value::parameter(kernel_.parameters[index].type, index);
+      }
+      case TokenKind::Integer:
+      case TokenKind::Floating:
+      case TokenKind::Word: return parse_constant();
+      default: fail_expected("a value (a local, a parameter or a constant)");
+    }
+  }
+
+  Value parse_constant() {
+    if (accept("true")) return Value::boolean(true);
+    if (accept("false")) return Value::boolean(false);
+    if (accept("nan")) return parse_nan();
+    const Token &token = peek();
+    bool infinite = is("inf") || is("-inf");
+    if (token.kind == TokenKind::Word && !infinite) fail_expected("a value (a local, a parameter or a constant)");
+    advance();
+    ScalarType type = parse_suffix(token.kind == TokenKind::Integer ? ScalarType::Int32 : ScalarType::Float32);
+
+    std::optional<Value> value;
+    if (infinite && is_floating(type)) {
+      double infinity = std::numeric_limits<double>::infinity();
+      value = Value::constant(type, token.text == "inf" ? infinity : -infinity);
+    } else if (type == ScalarType::Float32) {
+      if (auto number = read_number<float>(token.text)) value = Value::constant(type, double{*number});
+    } else if (type == ScalarType::Float64) {
+      if (auto number = read_number<double>(token.text)) value = Value::constant(type, *number);
+    } else if (type == ScalarType::UInt64) {
+      if (auto number = read_number<std::uint64_t>(token.text)) value = Value::from_bits(type, *number);
+    } else if (is_integer(type)) {
+      if (auto number = read_number<std::int64_t>(token.text)) value = Value::constant(type, *number);
+      if (value && fmt::format("{}", value->as_int()) != token.text) value.reset();  // wrapped round
+    }
+    if (!value) fail_at(token, fmt::format("expected a constant of type {}, found {}", name(type), describe(token)));
+    return *value;
+  }
+
+  // The word `nan` is read. Bits other than those of the usual quiet NaN follow it.
+  Value parse_nan() {
+    std::uint64_t bits = 0x7ff8'0000'0000'0000;
+    const Token &token = peek();
+    if (accept("(")) {
+      const Token &digits = expect(TokenKind::Integer, "the bits of the NaN, as in 'nan(0x7ff8000000000001)'");
+      auto read = digits.text.starts_with("0x") ? read_number<std::uint64_t>(digits.text.substr(2), 16) : std::nullopt;
+      constexpr std::uint64_t infinity = 0x7ff0'0000'0000'0000, sign = 0x8000'0000'0000'0000;
+      if (!read || (*read & ~sign) <= infinity)
+        fail_at(digits,
+                fmt::format("expected the bits of a NaN, as in 'nan(0x7ff8000000000001)', found {}", describe(digits)));
+      bits = *read;
+      expect(")");
+    }
+    ScalarType type = parse_suffix(ScalarType::Float32);
+    if (!is_floating(type)) fail_at(token, fmt::format("expected a constant of type {}, found 'nan'", name(type)));
+    return Value::from_bits(type, bits);
+  }
+
+  ScalarType parse_suffix(ScalarType otherwise) { return accept(":") ? parse_type() : otherwise; }
+
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  std::unordered_map<LocalId, ScalarType> types_;
+  Kernel kernel_;
+};
+
+}  // namespace
+
+Kernel parse_kernel(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace samite::ir

@@ -1,0 +1,301 @@
+#include "samite/ir/print.h"
+
+#include "samite/ir/visit.h"
+
+#include <fmt/format.h>
+#include <bit>
+#include <cmath>
+#include <iterator>
+#include <ostream>
+#include <unordered_map>
+
+namespace samite::ir {
+namespace {
+
+constexpr std::uint64_t quiet_nan = 0x7ff8'0000'0000'0000;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+// @name, or @"any text" where the name is not an identifier.
+std::string at_name(std::string_view name) {
+  bool identifier = !name.empty() && is_letter(name[0]);
+  for (char c : name) identifier = identifier && (is_letter(c) || is_digit(c));
+  return "@" + (identifier ? std::string(name) : quoted(name));
+}
+
+std::string digits(ScalarType type, double value) {
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  if (std::isnan(value)) return bits == quiet_nan ? "nan" : fmt::format("nan({:#x})", bits);
+  // The shortest digits of an f32 are those that tell it from other floats, not from other doubles.
+  std::string text =
+      type == ScalarType::Float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  // A point or an exponent is what tells a floating constant from an integer.
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string constant_text(const Value &value) {
+  switch (value.type()) {
+    case ScalarType::Bool:
+      if (value.bits() > 1) return fmt::format("{}:bool", value.bits());
+      return value.bits() == 1 ? "true" : "false";
+    case ScalarType::Int32: return fmt::format("{}", value.as_int());
+    case ScalarType::Float32: return digits(value.type(), value.as_double());
+    case ScalarType::Float64: return digits(value.type(), value.as_double()) + ":f64";
+    case ScalarType::UInt64: return fmt::format("{}:u64", value.bits());
+    default: return fmt::format("{}:{}", value.as_int(), name(value.type()));
+  }
+}
+
+std::string_view keyword(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::Serial: return "for";
+    case LoopKind::Block: return "for.block";
+    case LoopKind::Thread: return "for.thread";
+  }
+  return "for.unknown";
+}
+
+class Printer {
+ public:
+  Printer(const std::vector<Parameter> &parameters, PrintOptions options)
+      : parameters_(parameters), options_(options) {}
+
+  // Gives the locals and local arrays that `block` defines new numbers, in the order of their definitions.
+  void renumber(const Block &block) {
+    if (!options_.renumber) return;
+    for_each_statement(block, [&](const Stmt &stmt) {
+      for_each_definition(
+          stmt, [&](LocalId local, ScalarType) { numbers_.emplace(local, static_cast<LocalId>(numbers_.size())); });
+      if (auto *allocate = stmt.as<Allocate>())
+        array_numbers_.emplace(allocate->array, static_cast<LocalArrayId>(array_numbers_.size()));
+    });
+  }
+
+  void print(const Kernel &kernel) {
+    write("kernel {}(", at_name(kernel.name));
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
+      write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
+    write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
+    print_nested(kernel.body);
+    write("}}\n");
+  }
+
+  void print(const Block &block) {
+    for (const Stmt &stmt : block) {
+      indent();
+      print(stmt);
+      out_ += '\n';
+    }
+  }
+
+  void print(const Stmt &stmt) {
+    std::string where = location(stmt.where());
+    visit(
+        stmt,
+        [&](const Let &let) {
+          write("{}: {} = {}{}", local(let.local), name(let.value.type), operation(let.value), where);
+        },
+        [&](const Assign &assign) { write("assign {} = {}{}", local(assign.local), value(assign.value), where); },
+        [&](const Store &store) {
+          write("store {} = {}{}", element(store.array, store.indices), value(store.value), where);
+        },
+        [&](const Accumulate &accumulate) {
+          write("accumulate {}{} += {}{}", accumulate.atomic ? "atomic " : "",
+                element(accumulate.array, accumulate.indices), value(accumulate.value), where);
+        },
+        [&](const Allocate &allocate) {
+          write("local {}: {}[{}]{}", local_array(allocate.array), name(allocate.type), value(allocate.size), where);
+        },
+        [&](const LocalStore &store) {
+          write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
+        },
+        [&](const If &branch) {
+          write("if {}{}{} {{\n", value(branch.condition), results(branch.results), where);
+          print_nested(branch.then_block);
+          if (!branch.else_block.empty()) {
+            indent();
+            write("}} else {{\n");
+            print_nested(branch.else_block);
+          }
+          indent();
+          write("}}");
+        },
+        [&](const For &loop) {
+          write("{} {}: {} in {} .. {} step {}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+                value(loop.begin), value(loop.end), value(loop.step), carried(loop.carried), where);
+          print_nested(loop.body);
+          indent();
+          write("}}");
+        },
+        [&](const While &loop) {
+          write("while{}{} {{\n", carried(loop.carried), where);
+          print_nested(loop.condition_block);
+          indent();
+          write("}} test {} {{\n", value(loop.condition));
+          print_nested(loop.body);
+          indent();
+          write("}}");
+        },
+        [&](const Labelled &labelled) {
+          write("label {}{} {{\n", labelled.label, where);
+          print_nested(labelled.body);
+          indent();
+          write("}}");
+        },
+        [&](const Leave &leave) { write("leave {}{}", leave.label, where); });
+  }
+
+  std::string value(const Value &value) const {
+    switch (value.kind()) {
+      case Value::Kind::Constant: return constant_text(value);
+      case Value::Kind::Parameter: return parameter(value.parameter_index());
+      case Value::Kind::Local: return local(value.id());
+    }
+    return "?";
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  template <class... Arguments>
+  void write(fmt::format_string<Arguments...> format, Arguments &&...arguments) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  void indent() { out_.append(static_cast<std::size_t>(2 * depth_), ' '); }
+
+  void print_nested(const Block &block) {
+    ++depth_;
+    print(block);
+    --depth_;
+  }
+
+  std::string local(LocalId id) const {
+    auto number = numbers_.find(id);
+    return fmt::format("%{}", number == numbers_.end() ? id : number->second);
+  }
+
+  std::string local_array(LocalArrayId id) const {
+    auto number = array_numbers_.find(id);
+    return fmt::format("${}", number == array_numbers_.end() ? id : number->second);
+  }
+
+  std::string parameter(std::uint32_t index) const {
+    return index < parameters_.size() ? at_name(parameters_[index].name) : fmt::format("@<parameter {}>", index);
+  }
+
+  std::string declaration(const Parameter &declared) const {
+    std::string role =
+        declared.role == Role::Gradient ? fmt::format("gradient of {} ", parameter(declared.primal)) : "";
+    std::string type = fmt::format("{}{}", declared.read_only ? "const " : "", name(declared.type));
+    if (declared.is_array()) type = fmt::format("array<{}, {}>", type, declared.rank);
+    return fmt::format("{}: {}{}", at_name(declared.name), role, type);
+  }
+
+  std::string list(const std::vector<Value> &values) const {
+    std::string text;
+    for (const Value &each : values) text += (text.empty() ? "" : ", ") + value(each);
+    return text;
+  }
+
+  std::string element(std::uint32_t array, const std::vector<Value> &indices) const {
+    return fmt::format("{}[{}]", parameter(array), list(indices));
+  }
+
+  std::string operation(const Operation &operation) const {
+    const OpInfo &op = info(operation.op);
+    switch (op.typing) {
+      case Typing::Index: return fmt::format("{} {}", op.name, operation.attribute);
+      case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
+      case Typing::Load: {
+        bool atomic = operation.op == Op::Exchange && operation.attribute == 0;
+        return fmt::format("{} {}{}", op.name, atomic ? "atomic " : "", element(operation.array, operation.operands));
+      }
+      case Typing::LocalLoad:
+        return fmt::format("{} {}[{}]", op.name, local_array(operation.array), list(operation.operands));
+      default:
+        if (operation.op == Op::Unavailable) return fmt::format("{} {}", op.name, operation.attribute);
+        return fmt::format("{} {}", op.name, list(operation.operands));
+    }
+  }
+
+  std::string results(const std::vector<BranchResult> &results) const {
+    if (results.empty()) return "";
+    std::string text;
+    for (const BranchResult &result : results)
+      text += fmt::format("{}{}: {} = {} | {}", text.empty() ? "" : ", ", local(result.local), name(result.type),
+                          value(result.then_value), value(result.else_value));
+    return fmt::format(" -> ({})", text);
+  }
+
+  std::string carried(const std::vector<Carried> &carried) const {
+    if (carried.empty()) return "";
+    std::string text;
+    for (const Carried &each : carried)
+      text += fmt::format("{}{} -> {}: {} = {} then {}", text.empty() ? "" : ", ", local(each.inner),
+                          local(each.result), name(each.type), value(each.initial), value(each.next));
+    return fmt::format(" carry ({})", text);
+  }
+
+  std::string location(SourceLocation where) const {
+    if (!options_.locations || !where.known()) return "";
+    return fmt::format(" at {}:{}", quoted(where.file), where.line);
+  }
+
+  const std::vector<Parameter> &parameters_;
+  PrintOptions options_;
+  std::unordered_map<LocalId, LocalId> numbers_;
+  std::unordered_map<LocalArrayId, LocalArrayId> array_numbers_;
+  std::string out_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string to_string(const Kernel &kernel, PrintOptions options) {
+  Printer printer(kernel.parameters, options);
+  printer.renumber(kernel.body);
+  printer.print(kernel);
+  return printer.take();
+}
+
+std::string to_string(const Stmt &stmt, const std::vector<Parameter> &parameters, PrintOptions options) {
+  Printer printer(parameters, options);
+  printer.renumber({stmt});
+  printer.print(stmt);
+  return printer.take();
+}
+
+std::string to_string(const Block &block, const std::vector<Parameter> &parameters, PrintOptions options) {
+  Printer printer(parameters, options);
+  printer.renumber(block);
+  printer.print(block);
+  return printer.take();
+}
+
+std::string to_string(const Value &value, const std::vector<Parameter> &parameters) {
+  return Printer(parameters, {}).value(value);
+}
+
+std::ostream &operator<<(std::ostream &out, const Kernel &kernel) { return out << to_string(kernel); }
+
+}  // namespace samite::ir

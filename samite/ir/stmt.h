@@ -1,0 +1,174 @@
+// Statements: immutable nodes behind a shared handle.
+//
+// One statement language serves two forms of a kernel, each checked by the verifier (`ir/verify.h`):
+//
+//   captured    what the C++ front writes down. A local may be assigned after its definition (`Assign`), and a block
+//               may be left from inside (`Labelled`, `Leave`).
+//   structured  static single assignment with structured control flow. No `Assign`; a value that a branch or a loop
+//               changes leaves it as a result (`If::results`, `For::carried`, `While::carried`). No jumps.
+//
+// `passes/structure_jumps.h` and `passes/promote.h` take the first to the second; everything after works on the second.
+// `autodiff/` writes its result in captured form and promotes it again, so that an adjoint can itself be
+// differentiated.
+#pragma once
+
+#include "samite/base/source_location.h"
+#include "samite/ir/op.h"
+#include "samite/ir/value.h"
+
+#include <concepts>
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace samite::ir {
+
+class Stmt;
+using Block = std::vector<Stmt>;
+
+// What a `Let` computes: an operation on atoms. `array` is the parameter or local array that a memory operation
+// touches, `attribute` a dimension, as `Typing` says.
+struct Operation {
+  Op op;
+  ScalarType type;
+  std::vector<Value> operands;
+  std::uint32_t array = 0;
+  std::int32_t attribute = 0;
+
+  friend bool operator==(const Operation &, const Operation &) = default;
+};
+
+// %local: type = operation
+struct Let {
+  LocalId local;
+  Operation value;
+};
+
+// assign %local = value   (captured form only)
+struct Assign {
+  LocalId local;
+  Value value;
+};
+
+// store @array[indices] = value
+struct Store {
+  std::uint32_t array;
+  std::vector<Value> indices;
+  Value value;
+};
+
+// accumulate @array[indices] += value, as one step where other instances may do the same (`atomic`), or as a plain
+// load, add and store where the indices are provably one-to-one.
+struct Accumulate {
+  std::uint32_t array;
+  std::vector<Value> indices;
+  Value value;
+  bool atomic;
+};
+
+// local $array: type[size]
+// Memory of one instance's own, for the rest of the block that this is in: `size` elements, an i32 or i64, with no
+// particular values at first; none where the size is negative. Where nothing loads from a local array, its stores are
+// dead code.
+struct Allocate {
+  LocalArrayId array;
+  ScalarType type;
+  Value size;
+};
+
+// local_store $array[index] = value
+struct LocalStore {
+  LocalArrayId array;
+  Value index;
+  Value value;
+};
+
+struct BranchResult {
+  LocalId local;
+  ScalarType type;
+  Value then_value, else_value;
+};
+
+struct If {
+  Value condition;
+  Block then_block, else_block;
+  std::vector<BranchResult> results;
+};
+
+// A value that a loop carries from one iteration to the next. `inner` is its name inside the loop; it starts as
+// `initial` and becomes `next` at the end of each iteration. After the loop `result` is its last value.
+struct Carried {
+  LocalId inner, result;
+  ScalarType type;
+  Value initial, next;
+};
+
+enum class LoopKind : std::uint8_t {
+  Serial,  // one after another, as written
+  Block,   // independent: any order, any number at once
+  Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
+};
+
+// for %index in begin .. end step s: counts up where step > 0, down where step < 0.
+struct For {
+  LocalId index;
+  ScalarType type;  // of index, begin, end and step
+  Value begin, end, step;
+  Block body;
+  std::vector<Carried> carried;
+  LoopKind kind = LoopKind::Serial;
+};
+
+// Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.
+// The body sees what the condition block defines.
+struct While {
+  Block condition_block;
+  Value condition;
+  Block body;
+  std::vector<Carried> carried;
+};
+
+// Runs `body`, which a `Leave` of this label ends at once   (captured form only)
+//
+// One jump is enough: `break` leaves a label around the loop, `continue` one around its body, `return` one around the
+// function. A label crosses neither a loop without an order nor a statement whose blocks give it values: see
+// `ir/verify.h`.
+struct Labelled {
+  LabelId label;
+  Block body;
+};
+
+// Goes on after the `Labelled` around it that has this label   (captured form only)
+struct Leave {
+  LabelId label;
+};
+
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, If, For, While, Labelled, Leave>;
+
+// The statements of the captured form alone.
+template <class Kind>
+concept CapturedOnly = std::same_as<Kind, Assign> || std::same_as<Kind, Labelled> || std::same_as<Kind, Leave>;
+
+class Stmt {
+ public:
+  template <class Kind>
+  Stmt(Kind kind, SourceLocation where) : node_(std::make_shared<const Node>(Node{std::move(kind), where})) {}
+
+  const StmtKind &kind() const { return node_->kind; }
+  SourceLocation where() const { return node_->where; }
+
+  // The statement as a `Kind`, or null.
+  template <class Kind>
+  const Kind *as() const {
+    return std::get_if<Kind>(&node_->kind);
+  }
+
+ private:
+  struct Node {
+    StmtKind kind;
+    SourceLocation where;
+  };
+  std::shared_ptr<const Node> node_;
+};
+
+}  // namespace samite::ir

@@ -1,0 +1,38 @@
+// The words of a printed kernel. Internal to `ir/parse.cpp`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samite::ir {
+
+enum class TokenKind : std::uint8_t {
+  Word,         // a keyword, the name of a type or of an operation, or inf, -inf, nan, true, false
+  Local,        // %12: the text is "12"
+  LocalArray,   // $3: the text is "3"
+  Name,         // @x or @"any text": the text is without @ and quotes
+  Integer,      // -12, or 0x1f
+  Floating,     // -1.5e+20
+  String,       // the text is what stands between the quotes, unescaped
+  Punctuation,  // ( ) [ ] { } < > , : = | . .. -> +=
+  End,
+};
+
+struct Token {
+  TokenKind kind;
+  std::string text;
+  std::uint32_t line, column;  // from 1; columns count bytes
+};
+
+// The tokens of `text`, with an `End` last. Throws UserError where a character begins none.
+std::vector<Token> tokenize(std::string_view text);
+
+// As an error message shows it: 'store', '%12', '@next', the end of the text.
+std::string describe(const Token &token);
+
+// Throws UserError "kernel text:<line>: column <column>: <message>".
+[[noreturn]] void fail_at(const Token &token, const std::string &message);
+
+}  // namespace samite::ir

@@ -1,0 +1,435 @@
+#include "samite/ir/verify.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/print.h"
+#include "samite/ir/visit.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <unordered_set>
+
+namespace samite::ir {
+namespace {
+
+bool is_index_type(ScalarType type) { return type == ScalarType::Int32 || type == ScalarType::Int64; }
+
+// The constant that `Value` would make of the same number has the same bits.
+bool is_canonical(const Value &constant) {
+  switch (class_of(constant.type())) {
+    case ScalarClass::Boolean: return constant.bits() <= 1;
+    case ScalarClass::Floating: {
+      if (constant.type() == ScalarType::Float64) return true;
+      double rounded = static_cast<float>(constant.as_double());
+      return std::bit_cast<std::uint64_t>(rounded) == constant.bits();
+    }
+    default: return Value::constant(constant.type(), static_cast<std::int64_t>(constant.bits())) == constant;
+  }
+}
+
+class Verifier {
+ public:
+  Verifier(const Kernel &kernel, Form form, std::string_view pass)
+      : kernel_(kernel),
+        form_(form),
+        pass_(pass),
+        locals_(kernel.local_count),
+        local_arrays_(kernel.local_array_count) {}
+
+  void run() {
+    check_signature();
+    check_block(kernel_.body);
+  }
+
+ private:
+  struct Local {
+    ScalarType type = ScalarType::Bool;
+    bool defined = false, in_scope = false, assignable = false;
+  };
+
+  // Locals and local arrays defined while it lives leave the scope with it.
+  class Scope {
+   public:
+    explicit Scope(Verifier &verifier)
+        : verifier_(verifier), outer_(verifier.in_scope_.size()), outer_arrays_(verifier.arrays_in_scope_.size()) {}
+    ~Scope() {
+      leave(verifier_.in_scope_, outer_, verifier_.locals_);
+      leave(verifier_.arrays_in_scope_, outer_arrays_, verifier_.local_arrays_);
+    }
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+   private:
+    static void leave(std::vector<std::uint32_t> &in_scope, std::size_t outer, std::vector<Local> &of) {
+      for (; in_scope.size() > outer; in_scope.pop_back()) of[in_scope.back()].in_scope = false;
+    }
+
+    Verifier &verifier_;
+    std::size_t outer_, outer_arrays_;
+  };
+
+  // While it lives, and where it `holds`, nothing leaves a label from outside of it.
+  class Barrier {
+   public:
+    Barrier(Verifier &verifier, bool holds) : verifier_(verifier), outer_(verifier.first_in_reach_) {
+      if (holds) verifier.first_in_reach_ = verifier.labels_.size();
+    }
+    ~Barrier() { verifier_.first_in_reach_ = outer_; }
+    Barrier(const Barrier &) = delete;
+    Barrier &operator=(const Barrier &) = delete;
+
+   private:
+    Verifier &verifier_;
+    std::size_t outer_;
+  };
+
+  template <class... Arguments>
+  [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments &&...arguments) const {
+    std::string message = fmt::format("kernel '{}' is ill-formed after {}: ", kernel_.name, pass_);
+    message += fmt::format(format, std::forward<Arguments>(arguments)...);
+    if (statement_) {
+      // The head of a branch or a loop says enough, and its blocks may be long.
+      std::string text = to_string(*statement_, kernel_.parameters);
+      message += fmt::format("\n  in: {}", text.substr(0, text.find('\n')));
+    }
+    SourceLocation where = statement_ && statement_->where().known() ? statement_->where() : kernel_.where;
+    message += fmt::format("\n  at: {}", where.to_string());
+    throw InternalError(message);
+  }
+
+  void check_signature() const {
+    if (kernel_.launch_rank < 1 || kernel_.launch_rank > maximum_rank)
+      fail("the launch has {} dimensions, expected 1 to {}", kernel_.launch_rank, maximum_rank);
+    std::unordered_set<std::string_view> names;
+    for (const Parameter &parameter : kernel_.parameters) {
+      if (parameter.name.empty()) fail("a parameter has no name");
+      if (!names.insert(parameter.name).second) fail("two parameters are named @{}", parameter.name);
+      if (parameter.rank < 0 || parameter.rank > maximum_rank)
+        fail("@{} has rank {}, expected 0 to {}", parameter.name, parameter.rank, maximum_rank);
+    }
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
+      if (kernel_.parameters[i].role == Role::Gradient) check_gradient(i);
+  }
+
+  void check_gradient(std::size_t index) const {
+    const Parameter &gradient = kernel_.parameters[index];
+    if (gradient.primal >= kernel_.parameters.size())
+      fail("@{} is the gradient of parameter {}, and the kernel has {}", gradient.name, gradient.primal,
+           kernel_.parameters.size());
+    // The primal may itself be a gradient, in the adjoint of an adjoint; a chain of them ends in a primal.
+    std::size_t end = index;
+    for (std::size_t steps = 0; kernel_.parameters[end].role == Role::Gradient; ++steps) {
+      end = kernel_.parameters[end].primal;
+      if (end >= kernel_.parameters.size()) break;  // reported for the parameter it belongs to
+      if (steps == kernel_.parameters.size()) fail("@{} is a gradient of itself", gradient.name);
+    }
+    const Parameter &primal = kernel_.parameters[gradient.primal];
+    if (!is_floating(gradient.type) || !is_floating(primal.type))
+      fail("@{} has type {} and is the gradient of @{} of type {}, expected floating types", gradient.name,
+           name(gradient.type), primal.name, name(primal.type));
+    if (primal.is_array() && gradient.rank != primal.rank)
+      fail("@{} has rank {} and is the gradient of @{} of rank {}", gradient.name, gradient.rank, primal.name,
+           primal.rank);
+  }
+
+  void check_block(const Block &block) {
+    const Stmt *outer = statement_;
+    for (const Stmt &stmt : block) {
+      statement_ = &stmt;
+      visit(stmt, [&](const auto &kind) { check(kind); });
+    }
+    statement_ = outer;
+  }
+
+  void define(LocalId id, ScalarType type, bool assignable = false) {
+    if (id >= locals_.size()) fail("%{} is not below the kernel's local_count of {}", id, locals_.size());
+    if (locals_[id].defined) fail("%{} is defined twice", id);
+    locals_[id] = {type, true, true, assignable};
+    in_scope_.push_back(id);
+  }
+
+  void check_in_scope(LocalId id) const {
+    if (id >= locals_.size()) fail("%{} is not below the kernel's local_count of {}", id, locals_.size());
+    if (!locals_[id].in_scope)
+      fail("%{} is {}", id, locals_[id].defined ? "defined, but not in scope here" : "read before it is defined");
+  }
+
+  // That the value exists. Its type is for the caller to check.
+  void check_value(const Value &value) const {
+    ScalarType type = value.type();
+    switch (value.kind()) {
+      case Value::Kind::Constant:
+        if (!is_canonical(value))
+          fail("the constant with bits {:#x} is not a value of type {}", value.bits(), name(value.type()));
+        break;
+      case Value::Kind::Parameter: {
+        if (value.parameter_index() >= kernel_.parameters.size())
+          fail("parameter {} is read, and the kernel has {}", value.parameter_index(), kernel_.parameters.size());
+        const Parameter &parameter = kernel_.parameters[value.parameter_index()];
+        if (parameter.is_array()) fail("@{} is an array, expected a scalar", parameter.name);
+        type = parameter.type;
+        break;
+      }
+      case Value::Kind::Local:
+        check_in_scope(value.id());
+        type = locals_[value.id()].type;
+        break;
+    }
+    if (type != value.type())
+      fail("{} is read as {}, and its type is {}", to_string(value, kernel_.parameters), name(value.type()),
+           name(type));
+  }
+
+  // Checks that `value` exists and has the type `expected`; `what` names its place.
+  void check_value(const Value &value, ScalarType expected, std::string_view what) const {
+    check_value(value);
+    if (value.type() != expected) fail("{} has type {}, expected {}", what, name(value.type()), name(expected));
+  }
+
+  const Parameter &array(std::uint32_t index) const {
+    if (index >= kernel_.parameters.size())
+      fail("array {} is used, and the kernel has {} parameters", index, kernel_.parameters.size());
+    const Parameter &parameter = kernel_.parameters[index];
+    if (!parameter.is_array()) fail("@{} is a scalar, expected an array", parameter.name);
+    return parameter;
+  }
+
+  const Parameter &writable_array(std::uint32_t index) const {
+    const Parameter &parameter = array(index);
+    if (parameter.read_only) fail("@{} is read-only, and is written", parameter.name);
+    return parameter;
+  }
+
+  void check_indices(const Parameter &array, const std::vector<Value> &indices) const {
+    if (indices.size() != static_cast<std::size_t>(array.rank))
+      fail("@{} has rank {}, and {} indices are given", array.name, array.rank, indices.size());
+    for (const Value &index : indices) check_index(index, "an index");
+  }
+
+  // Its element type.
+  ScalarType check_local_array(LocalArrayId id) const {
+    if (id >= local_arrays_.size())
+      fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
+    if (!local_arrays_[id].in_scope)
+      fail("${} is {}", id,
+           local_arrays_[id].defined ? "allocated, but not in scope here" : "used before it is allocated");
+    return local_arrays_[id].type;
+  }
+
+  void check_index(const Value &index, std::string_view what) const {
+    check_value(index);
+    if (!is_index_type(index.type())) fail("{} has type {}, expected i32 or i64", what, name(index.type()));
+  }
+
+  void check_dimension(std::int32_t dimension, int rank, std::string_view of) const {
+    if (dimension < 0 || dimension >= rank) fail("dimension {} is asked for, and {} has {}", dimension, of, rank);
+  }
+
+  void check_operation(const Operation &operation) const {
+    const OpInfo &op = info(operation.op);
+    if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
+      fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
+    switch (op.typing) {
+      case Typing::Same:
+        check_result(operation, operation.type != ScalarType::Bool, "an arithmetic type");
+        return check_operands(operation, operation.type);
+      case Typing::Floating:
+        check_result(operation, is_floating(operation.type), "a floating type");
+        return check_operands(operation, operation.type);
+      case Typing::Integer:
+        check_result(operation, is_integer(operation.type), "an integer type");
+        return check_operands(operation, operation.type);
+      case Typing::Bits:
+        check_result(operation, !is_floating(operation.type), "an integer type or bool");
+        return check_operands(operation, operation.type);
+      case Typing::Compare:
+        check_result(operation, operation.type == ScalarType::Bool, "bool");
+        return check_operands(operation, operation.operands[0].type());
+      case Typing::Select:
+        check_value(operation.operands[0], ScalarType::Bool, "operand 1 of select");
+        return check_operands(operation, operation.type, 1);
+      case Typing::Cast: return check_value(operation.operands[0]);
+      case Typing::Copy: return check_operands(operation, operation.type);
+      case Typing::Index:
+        check_result(operation, is_index_type(operation.type), "i32 or i64");
+        return check_dimension(operation.attribute, kernel_.launch_rank, "the launch");
+      case Typing::Extent:
+        check_result(operation, is_index_type(operation.type), "i32 or i64");
+        return check_dimension(operation.attribute, array(operation.array).rank, "the array");
+      case Typing::Load: {
+        bool writes = operation.op == Op::Exchange;
+        if (writes && operation.attribute != 0 && operation.attribute != 1)
+          fail("exchange has attribute {}, expected 0 (atomic) or 1 (plain)", operation.attribute);
+        const Parameter &from = writes ? writable_array(operation.array) : array(operation.array);
+        check_indices(from, operation.operands);
+        return check_result(operation, operation.type == from.type, name(from.type));
+      }
+      case Typing::LocalLoad: {
+        ScalarType element = check_local_array(operation.array);
+        check_index(operation.operands[0], "an index");
+        return check_result(operation, operation.type == element, name(element));
+      }
+    }
+    fail("the operation is unknown");
+  }
+
+  void check_result(const Operation &operation, bool holds, std::string_view expected) const {
+    if (!holds)
+      fail("the result of {} has type {}, expected {}", info(operation.op).name, name(operation.type), expected);
+  }
+
+  void check_operands(const Operation &operation, ScalarType expected, std::size_t first = 0) const {
+    for (std::size_t i = first; i < operation.operands.size(); ++i)
+      check_value(operation.operands[i], expected, fmt::format("operand {} of {}", i + 1, info(operation.op).name));
+  }
+
+  void check(const Let &let) {
+    check_operation(let.value);
+    define(let.local, let.value.type, true);
+  }
+
+  void check(const Assign &assign) {
+    if (form_ == Form::structured) fail("the structured form has no assign");
+    check_in_scope(assign.local);
+    if (!locals_[assign.local].assignable) fail("%{} is assigned, and is not defined by an operation", assign.local);
+    check_value(assign.value, locals_[assign.local].type, "the assigned value");
+  }
+
+  void check(const Store &store) {
+    const Parameter &to = writable_array(store.array);
+    check_indices(to, store.indices);
+    check_value(store.value, to.type, "the stored value");
+  }
+
+  void check(const Accumulate &accumulate) {
+    const Parameter &to = writable_array(accumulate.array);
+    check_indices(to, accumulate.indices);
+    check_value(accumulate.value, to.type, "the accumulated value");
+    if (to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
+  }
+
+  void check(const Allocate &allocate) {
+    check_index(allocate.size, "the size of a local array");
+    LocalArrayId id = allocate.array;
+    if (id >= local_arrays_.size())
+      fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
+    if (local_arrays_[id].defined) fail("${} is allocated twice", id);
+    local_arrays_[id] = {allocate.type, true, true};
+    arrays_in_scope_.push_back(id);
+  }
+
+  void check(const LocalStore &store) {
+    ScalarType element = check_local_array(store.array);
+    check_index(store.index, "an index");
+    check_value(store.value, element, "the stored value");
+  }
+
+  void check(const If &branch) {
+    check_value(branch.condition, ScalarType::Bool, "the condition");
+    Barrier barrier(*this, !branch.results.empty());
+    {
+      Scope scope(*this);
+      check_block(branch.then_block);
+      for (const BranchResult &result : branch.results)
+        check_value(result.then_value, result.type, fmt::format("the first value of %{}", result.local));
+    }
+    {
+      Scope scope(*this);
+      check_block(branch.else_block);
+      for (const BranchResult &result : branch.results)
+        check_value(result.else_value, result.type, fmt::format("the second value of %{}", result.local));
+    }
+    for (const BranchResult &result : branch.results) define(result.local, result.type);
+  }
+
+  void check(const For &loop) {
+    if (!is_integer(loop.type)) fail("the loop's index has type {}, expected an integer type", name(loop.type));
+    check_value(loop.begin, loop.type, "the loop's begin");
+    check_value(loop.end, loop.type, "the loop's end");
+    check_value(loop.step, loop.type, "the loop's step");
+    if (loop.step.is_constant() && loop.step.bits() == 0) fail("the loop's step is zero");
+    if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
+    check_initial_values(loop.carried);
+    {
+      Scope scope(*this);
+      Barrier barrier(*this, loop.kind != LoopKind::Serial || !loop.carried.empty());
+      define(loop.index, loop.type);
+      define_inner_values(loop.carried);
+      check_block(loop.body);
+      check_next_values(loop.carried);
+    }
+    define_carried_results(loop.carried);
+  }
+
+  void check(const While &loop) {
+    check_initial_values(loop.carried);
+    {
+      Scope scope(*this);
+      define_inner_values(loop.carried);
+      {
+        Barrier barrier(*this, true);
+        check_block(loop.condition_block);
+      }
+      check_value(loop.condition, ScalarType::Bool, "the condition");
+      Barrier barrier(*this, !loop.carried.empty());
+      check_block(loop.body);
+      check_next_values(loop.carried);
+    }
+    define_carried_results(loop.carried);
+  }
+
+  void check(const Labelled &labelled) {
+    if (form_ == Form::structured) fail("the structured form has no label");
+    if (position(labelled.label) < labels_.size()) fail("label {} is inside of itself", labelled.label);
+    labels_.push_back(labelled.label);
+    {
+      Scope scope(*this);
+      check_block(labelled.body);
+    }
+    labels_.pop_back();
+  }
+
+  void check(const Leave &leave) const {
+    if (form_ == Form::structured) fail("the structured form has no leave");
+    std::size_t at = position(leave.label);
+    if (at == labels_.size()) fail("label {} is left, and is not around", leave.label);
+    if (at < first_in_reach_)
+      fail("label {} is left out of a condition, a loop without an order, or a statement that gives values",
+           leave.label);
+  }
+
+  // In `labels_`; its size where the label is not around.
+  std::size_t position(LabelId label) const {
+    return static_cast<std::size_t>(std::find(labels_.begin(), labels_.end(), label) - labels_.begin());
+  }
+
+  void check_initial_values(const std::vector<Carried> &carried) const {
+    for (const Carried &each : carried)
+      check_value(each.initial, each.type, fmt::format("the initial value of %{}", each.inner));
+  }
+  void define_inner_values(const std::vector<Carried> &carried) {
+    for (const Carried &each : carried) define(each.inner, each.type);
+  }
+  void check_next_values(const std::vector<Carried> &carried) const {
+    for (const Carried &each : carried)
+      check_value(each.next, each.type, fmt::format("the next value of %{}", each.inner));
+  }
+  void define_carried_results(const std::vector<Carried> &carried) {
+    for (const Carried &each : carried) define(each.result, each.type);
+  }
+
+  const Kernel &kernel_;
+  Form form_;
+  std::string_view pass_;
+  std::vector<Local> locals_, local_arrays_;
+  std::vector<std::uint32_t> in_scope_, arrays_in_scope_;
+  std::vector<LabelId> labels_;     // around the statement, outermost first
+  std::size_t first_in_reach_ = 0;  // in `labels_`: those before are behind a barrier
+  const Stmt *statement_ = nullptr;
+};
+
+}  // namespace
+
+void verify(const Kernel &kernel, Form form, std::string_view after_pass) { Verifier(kernel, form, after_pass).run(); }
+
+}  // namespace samite::ir

@@ -1,0 +1,136 @@
+#include "samite/ir/visit.h"
+
+namespace samite::ir {
+
+void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f) {
+  for (const Stmt &stmt : block) {
+    f(stmt);
+    if (auto *branch = stmt.as<If>()) {
+      for_each_statement(branch->then_block, f);
+      for_each_statement(branch->else_block, f);
+    } else if (auto *loop = stmt.as<For>()) {
+      for_each_statement(loop->body, f);
+    } else if (auto *loop = stmt.as<While>()) {
+      for_each_statement(loop->condition_block, f);
+      for_each_statement(loop->body, f);
+    } else if (auto *labelled = stmt.as<Labelled>()) {
+      for_each_statement(labelled->body, f);
+    }
+  }
+}
+
+void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f) {
+  auto all = [&](const std::vector<Value> &values) {
+    for (const Value &value : values) f(value);
+  };
+  auto carried = [&](const std::vector<Carried> &values) {
+    for (const Carried &value : values) f(value.initial), f(value.next);
+  };
+  visit(
+      stmt, [&](const Let &let) { all(let.value.operands); }, [&](const Assign &assign) { f(assign.value); },
+      [&](const Store &store) { all(store.indices), f(store.value); },
+      [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
+      [&](const Allocate &allocate) { f(allocate.size); },
+      [&](const LocalStore &store) { f(store.index), f(store.value); },
+      [&](const If &branch) {
+        f(branch.condition);
+        for (const BranchResult &result : branch.results) f(result.then_value), f(result.else_value);
+      },
+      [&](const For &loop) { f(loop.begin), f(loop.end), f(loop.step), carried(loop.carried); },
+      [&](const While &loop) { f(loop.condition), carried(loop.carried); }, [](const Labelled &) {},
+      [](const Leave &) {});
+}
+
+void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f) {
+  auto carried = [&](const std::vector<Carried> &values) {
+    for (const Carried &value : values) f(value.inner, value.type), f(value.result, value.type);
+  };
+  visit(
+      stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
+      [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
+      [&](const If &branch) {
+        for (const BranchResult &result : branch.results) f(result.local, result.type);
+      },
+      [&](const For &loop) { f(loop.index, loop.type), carried(loop.carried); },
+      [&](const While &loop) { carried(loop.carried); }, [](const Labelled &) {}, [](const Leave &) {});
+}
+
+Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f) {
+  auto map_all = [&](std::vector<Value> values) {
+    for (Value &value : values) value = f(value);
+    return values;
+  };
+  auto map_carried = [&](std::vector<Carried> values) {
+    for (Carried &value : values) value.initial = f(value.initial), value.next = f(value.next);
+    return values;
+  };
+  return visit(
+      stmt,
+      [&](Let let) {
+        let.value.operands = map_all(std::move(let.value.operands));
+        return Stmt(std::move(let), stmt.where());
+      },
+      [&](Assign assign) {
+        assign.value = f(assign.value);
+        return Stmt(assign, stmt.where());
+      },
+      [&](Store store) {
+        store.indices = map_all(std::move(store.indices));
+        store.value = f(store.value);
+        return Stmt(std::move(store), stmt.where());
+      },
+      [&](Accumulate accumulate) {
+        accumulate.indices = map_all(std::move(accumulate.indices));
+        accumulate.value = f(accumulate.value);
+        return Stmt(std::move(accumulate), stmt.where());
+      },
+      [&](Allocate allocate) {
+        allocate.size = f(allocate.size);
+        return Stmt(allocate, stmt.where());
+      },
+      [&](LocalStore store) {
+        store.index = f(store.index);
+        store.value = f(store.value);
+        return Stmt(store, stmt.where());
+      },
+      [&](const If &branch) {
+        If mapped{f(branch.condition), map_operands(branch.then_block, f), map_operands(branch.else_block, f),
+                  branch.results};
+        for (BranchResult &result : mapped.results)
+          result.then_value = f(result.then_value), result.else_value = f(result.else_value);
+        return Stmt(std::move(mapped), stmt.where());
+      },
+      [&](const For &loop) {
+        For mapped{loop.index,   loop.type, f(loop.begin), f(loop.end), f(loop.step), map_operands(loop.body, f),
+                   loop.carried, loop.kind};
+        mapped.carried = map_carried(std::move(mapped.carried));
+        return Stmt(std::move(mapped), stmt.where());
+      },
+      [&](const While &loop) {
+        While mapped{map_operands(loop.condition_block, f), loop.condition, map_operands(loop.body, f), loop.carried};
+        mapped.condition = f(mapped.condition);
+        mapped.carried = map_carried(std::move(mapped.carried));
+        return Stmt(std::move(mapped), stmt.where());
+      },
+      [&](const Labelled &labelled) {
+        return Stmt(Labelled{labelled.label, map_operands(labelled.body, f)}, stmt.where());
+      },
+      [&](const Leave &) { return stmt; });
+}
+
+Block map_operands(const Block &block, const std::function<Value(const Value &)> &f) {
+  Block mapped;
+  mapped.reserve(block.size());
+  for (const Stmt &stmt : block) mapped.push_back(map_operands(stmt, f));
+  return mapped;
+}
+
+std::vector<ScalarType> local_types(const Kernel &kernel) {
+  std::vector<ScalarType> types(kernel.local_count, ScalarType::Bool);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType type) { types[local] = type; });
+  });
+  return types;
+}
+
+}  // namespace samite::ir

@@ -1,0 +1,41 @@
+// Walking and rebuilding statements.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <functional>
+#include <optional>
+
+namespace samite::ir {
+
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+// Calls the one of `functions` that takes the statement's kind.
+template <class... Fs>
+decltype(auto) visit(const Stmt &stmt, Fs &&...functions) {
+  return std::visit(Overloaded{std::forward<Fs>(functions)...}, stmt.kind());
+}
+
+// Calls `f` on each statement of `block`, outer before inner, in program order.
+void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f);
+
+// Calls `f` on each value that the statement itself reads. Of a nested statement: its condition, bounds, initial,
+// next and result values, but nothing from inside its blocks.
+void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f);
+
+// Calls `f` on each local that the statement itself defines (results, loop index and carried values included).
+void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f);
+
+// The same statement with every operand, nested blocks included, replaced by `f(operand)`.
+Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f);
+Block map_operands(const Block &block, const std::function<Value(const Value &)> &f);
+
+// The type of each local, indexed by LocalId.
+std::vector<ScalarType> local_types(const Kernel &kernel);
+
+}  // namespace samite::ir

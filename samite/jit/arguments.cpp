@@ -1,0 +1,191 @@
+#include "samite/jit/arguments.h"
+
+#include "samite/base/error.h"
+#include "samite/runtime/task_pool.h"
+
+#include <cstring>
+#include <limits>
+
+namespace samite::jit {
+namespace {
+
+std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << index; }
+
+[[noreturn]] void fail(const KernelDefinition &definition, const std::string &message) {
+  throw UserError(definition.where(), "kernel '" + definition.name() + "': " + message);
+}
+
+std::string expected(const ir::Parameter &parameter) {
+  std::string type(name(parameter.type));
+  if (!parameter.is_array()) return "a scalar of type " + type;
+  return "a buffer of " + type + " with rank " + std::to_string(parameter.rank);
+}
+
+// The distance between the first element and the farthest, in elements.
+std::int64_t span_of(const AnyBuffer &buffer) {
+  std::int64_t span = 0;
+  for (int d = 0; d < buffer.rank(); ++d) {
+    std::int64_t stride = buffer.strides()[static_cast<std::size_t>(d)];
+    span += (buffer.extents()[d] - 1) * (stride < 0 ? -stride : stride);
+  }
+  return span;
+}
+
+void fill_array(const AnyBuffer &buffer, const void *data, std::byte *place) {
+  using Layout = codegen::ArgumentLayout;
+  int rank = buffer.rank();
+  std::memcpy(place + Layout::data_offset(), static_cast<const void *>(&data), sizeof data);
+  std::memcpy(place + Layout::extent_offset(0), buffer.extents().begin(), sizeof(std::int64_t) * rank);
+  std::memcpy(place + Layout::stride_offset(rank, 0), buffer.strides().data(), sizeof(std::int64_t) * rank);
+}
+
+// Those of `candidates` for which a copy for each worker is possible and pays: without gaps or aliases, and with fewer
+// elements to clear and to add up than the launch computes anyway.
+std::uint64_t worth_summing_apart(const KernelDefinition &definition, const Extents &extents,
+                                  std::span<const Argument> arguments, std::uint64_t candidates, bool adjoint) {
+  constexpr double byte_limit = double{1 << 30};
+  double work = static_cast<double>(extents.count()) * definition.cost();
+  std::uint64_t worth = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!(candidates & bit(i))) continue;
+    const AnyBuffer &array = *arguments[i].buffer;
+    auto elements = static_cast<double>(array.count());
+    bool fits = elements * static_cast<double>(size_of(array.type())) * worker_count() <= byte_limit;
+    bool alone = array.is_contiguous();
+    for (std::size_t j = 0; j < arguments.size(); ++j)
+      if (!adjoint && j != i && arguments[j].buffer && arguments[j].buffer->overlaps(array)) alone = false;
+    if (fits && alone && elements <= work) worth |= bit(i);
+  }
+  return worth;
+}
+
+}  // namespace
+
+std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t index) {
+  return "argument " + std::to_string(index) + " ('" + parameters[index].name + "')";
+}
+
+void check_extents(const KernelDefinition &definition, const Extents &extents) {
+  if (extents.rank() != definition.launch_rank())
+    fail(definition, "a launch of rank " + std::to_string(definition.launch_rank()) + " is expected, as thread_index<" +
+                         std::to_string(definition.launch_rank()) + ">() in the kernel says; " + extents.to_string() +
+                         " is given");
+  for (int d = 0; d < extents.rank(); ++d)
+    if ((definition.narrow_dimensions() & bit(static_cast<std::size_t>(d))) &&
+        extents[d] > std::numeric_limits<std::int32_t>::max())
+      fail(definition, "extent " + std::to_string(extents[d]) + " of launch dimension " + std::to_string(d) +
+                           " is beyond 2147483647, which an Int index counts; split the launch");
+}
+
+void check_buffer(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {
+  const ir::Parameter &parameter = definition.parameters()[index];
+  auto mismatch = [&](const std::string &given) {
+    fail(definition, describe(definition.parameters(), index) + " expects " + expected(parameter) + "; " + given);
+  };
+  if (!buffer.valid()) mismatch("an empty buffer is given: construct it with a device and extents");
+  if (!parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank)
+    mismatch(buffer.to_string() + " is given");
+  if ((definition.written() & bit(index)) && buffer.is_broadcast())
+    mismatch(
+        buffer.to_string() +
+        ", a broadcast view whose indices share elements, is given, and the kernel writes to it: clone() it first");
+}
+
+void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments) {
+  const AnyBuffer *first = nullptr;
+  std::size_t first_index = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    if (!buffer) continue;
+    if (!first) first = buffer, first_index = i;
+    if (!(buffer->storage()->device() == first->storage()->device()))
+      fail(definition, describe(definition.parameters(), i) + " is on " + buffer->device().to_string() + ", but " +
+                           describe(definition.parameters(), first_index) + " is on " + first->device().to_string() +
+                           "; a launch runs on one device, so copy one of them");
+  }
+}
+
+void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments) {
+  const auto &parameters = definition.parameters();
+  if (key.active == 0)
+    fail(definition,
+         "an adjoint launch needs buffers that track gradients, and none of the arguments does; construct "
+         "inputs and outputs with Gradient::tracked");
+  const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias);
+  if (!(key.active & definition.written()))
+    fail(definition,
+         "the adjoint is empty: no array that the kernel writes tracks its gradient, so none flows back; "
+         "construct the outputs with Gradient::tracked");
+  for (std::uint32_t overwritten : adjoint.values_before)
+    if (!arguments[overwritten].values)
+      fail(definition, "the adjoint needs the values that " + describe(parameters, overwritten) +
+                           " had before the forward launch, which overwrites them; launch the kernel while a Tape "
+                           "records, which keeps them, or write the result to another array");
+  for (std::uint32_t read : adjoint.values_read)
+    for (std::size_t other = 0; other < arguments.size(); ++other) {
+      if (other == read || !(definition.written() & bit(other))) continue;
+      if (arguments[read].elements().overlaps(*arguments[other].buffer))
+        fail(definition, "the adjoint needs the values of " + describe(parameters, read) +
+                             ", but they share memory with " + describe(parameters, other) +
+                             ", which the forward launch overwrites; give the kernel separate buffers");
+    }
+}
+
+void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
+  if (key.active == 0)
+    fail(definition,
+         "a tangent launch needs buffers that track gradients, whose memory holds the tangents, and none of the "
+         "arguments does; construct inputs and outputs with Gradient::tracked");
+}
+
+VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                       std::span<const Argument> arguments) {
+  VariantKey key;
+  key.direction = options.direction;
+  key.debug = options.debug ? *options.debug : debug_mode();
+  bool adjoint = options.direction == Direction::adjoint, forward = options.direction == Direction::forward;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    if (!buffer) continue;
+    const AnyBuffer &elements = arguments[i].elements();
+    constexpr std::int64_t narrow = std::numeric_limits<std::int32_t>::max();
+    if (buffer->strides().back() == 1 && elements.strides().back() == 1) key.unit_stride |= bit(i);
+    if (span_of(*buffer) > narrow || span_of(elements) > narrow) key.wide_index |= bit(i);
+    if (forward || !buffer->tracks_gradient()) continue;
+    if (adjoint && buffer->is_broadcast()) key.may_alias = true;
+    for (std::size_t j = 0; j < i; ++j)
+      if (adjoint && (key.active & bit(j)) && buffer->overlaps(*arguments[j].buffer)) key.may_alias = true;
+    key.active |= bit(i);
+  }
+  if (forward)
+    key.summed = definition.summed();
+  else if (adjoint && key.active && !key.may_alias)
+    key.summed = definition.adjoint_summed(key.active, false);
+  if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
+  return key;
+}
+
+void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block) {
+  std::byte *place = block + variant.layout.offsets[index];
+  if (!argument.buffer) {
+    std::memcpy(place, &argument.scalar, sizeof argument.scalar);
+    return;
+  }
+  fill_array(argument.elements(), argument.elements().data(), place);
+  std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+  for (std::size_t g = 0; g < variant.gradient_of.size(); ++g)
+    if (variant.gradient_of[g] == index)
+      fill_array(*argument.buffer, argument.buffer->gradient_data(), block + variant.layout.offsets[own + g]);
+}
+
+void fill_arguments(const Variant &variant, std::span<const Argument> arguments, std::byte *block) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) fill_argument(variant, i, arguments[i], block);
+}
+
+Device device_of(std::span<const Argument> arguments, const LaunchOptions &options) {
+  for (const Argument &argument : arguments)
+    if (argument.buffer) return argument.buffer->storage()->device();
+  return options.stream ? options.stream->device() : Device::cpu();
+}
+
+}  // namespace samite::jit

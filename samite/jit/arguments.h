@@ -1,0 +1,49 @@
+// The arguments of a launch: checked against the kernel's parameters, and laid out for its code.
+#pragma once
+
+#include "samite/jit/definition.h"
+#include "samite/runtime/any_buffer.h"
+
+#include <span>
+
+namespace samite::jit {
+
+// One argument as the caller gave it: a buffer, or the bits of a scalar of the parameter's type.
+struct Argument {
+  const AnyBuffer *buffer = nullptr;
+  std::uint64_t scalar = 0;
+  // Where the elements are read, if not in `buffer`: a copy from before they were overwritten. Its gradient is the
+  // buffer's all the same.
+  const AnyBuffer *values = nullptr;
+
+  const AnyBuffer &elements() const { return values ? *values : *buffer; }
+};
+
+// What messages call a parameter: "argument 1 ('now')".
+std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t index);
+
+// Throws UserError, with the kernel's name, the argument, what is expected and what is given, where
+//   - `extents` has not the kernel's launch rank, or an extent beyond what the kernel's index type counts;
+//   - a buffer is empty, of another type or rank than its parameter, or on another device than the rest;
+//   - the kernel writes to a broadcast view;
+//   - tangent: no argument tracks a gradient;
+//   - adjoint: no argument tracks a gradient, or an array whose values the adjoint reads shares memory with another
+//     that the kernel writes, or has been overwritten by the forward launch itself, without a copy from before.
+void check_extents(const KernelDefinition &definition, const Extents &extents);
+void check_buffer(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
+void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments);
+void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments);
+void check_tangent(const KernelDefinition &definition, const VariantKey &key);
+
+// What the code for these arguments may know.
+VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                       std::span<const Argument> arguments);
+
+// Writes the arguments where `variant.layout` puts them; `block` has layout.bytes bytes.
+void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block);
+void fill_arguments(const Variant &variant, std::span<const Argument> arguments, std::byte *block);
+
+// The device that the launch runs on: that of the buffers, else of the stream, else the CPU.
+Device device_of(std::span<const Argument> arguments, const LaunchOptions &options);
+
+}  // namespace samite::jit

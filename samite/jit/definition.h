@@ -1,0 +1,93 @@
+// A kernel as it was captured, and the variants compiled of it so far.
+//
+// Shared by the Kernel, its recorded launches and tapes. Thread-safe: two threads that ask for one variant get one
+// compile; different variants compile at the same time.
+#pragma once
+
+#include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/tangent.h"
+#include "samite/jit/variant.h"
+
+#include <mutex>
+
+namespace samite::jit {
+
+class KernelDefinition {
+ public:
+  // Takes a kernel in captured form. UserError for more than 64 parameters.
+  explicit KernelDefinition(ir::Kernel captured);
+
+  const std::string &name() const { return structured_.name; }
+  const std::vector<ir::Parameter> &parameters() const { return structured_.parameters; }
+  int launch_rank() const { return structured_.launch_rank; }
+  SourceLocation where() const { return structured_.where; }
+
+  // In structured form, simplified.
+  const ir::Kernel &structured() const { return structured_; }
+  // Arrays that the kernel stores into or accumulates, as bits.
+  std::uint64_t written() const { return written_; }
+  // Arrays that the kernel only adds to, as bits; `adjoint_summed` the arrays to whose gradients an adjoint only adds.
+  std::uint64_t summed() const { return summed_; }
+  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias) { return adjoint_slot(active, may_alias).summed; }
+  // Rough operations for each instance of the forward kernel.
+  double cost() const { return cost_; }
+  // Dimensions of the launch that are counted in 32 bits, as bits.
+  std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
+
+  // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
+  const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias) {
+    return adjoint_slot(active, may_alias).adjoint;
+  }
+
+  const autodiff::Tangent &tangent(std::uint64_t active) { return tangent_slot(active).tangent; }
+
+  // What the derivation took.
+  double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
+    return adjoint_slot(active, may_alias).milliseconds;
+  }
+  double tangent_milliseconds(std::uint64_t active) { return tangent_slot(active).milliseconds; }
+
+  // Compiled on the first call for a key.
+  std::shared_ptr<const Variant> variant(const VariantKey &key);
+
+  // What has been compiled so far, in order.
+  std::vector<std::shared_ptr<const Variant>> variants() const;
+
+ private:
+  struct Slot {
+    VariantKey key;
+    std::mutex building;
+    std::shared_ptr<const Variant> variant;
+  };
+  struct AdjointSlot {
+    std::uint64_t active;
+    bool may_alias;
+    std::mutex deriving;
+    bool derived = false;
+    autodiff::Adjoint adjoint;
+    double milliseconds = 0;
+    std::uint64_t summed = 0;
+  };
+
+  struct TangentSlot {
+    std::uint64_t active;
+    std::mutex deriving;
+    bool derived = false;
+    autodiff::Tangent tangent;
+    double milliseconds = 0;
+  };
+
+  AdjointSlot &adjoint_slot(std::uint64_t active, bool may_alias);
+  TangentSlot &tangent_slot(std::uint64_t active);
+  std::vector<bool> flags(std::uint64_t active) const;
+
+  ir::Kernel structured_;
+  std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
+  double cost_ = 1;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<std::unique_ptr<AdjointSlot>> adjoints_;
+  std::vector<std::unique_ptr<TangentSlot>> tangents_;
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,207 @@
+#include "samite/jit/launch.h"
+
+#include "samite/base/error.h"
+#include "samite/jit/tape.h"
+
+#include <cstring>
+#include <ostream>
+
+namespace samite {
+namespace jit {
+namespace {
+
+void check_stream(const KernelDefinition &definition, const Stream &stream, Device device) {
+  if (!(stream.device() == device))
+    throw UserError(definition.where(), "kernel '" + definition.name() + "': the stream is on " +
+                                            stream.device().to_string() + ", the buffers are on " + device.to_string() +
+                                            "; use a stream of the buffers' device");
+}
+
+// All that is checked of a launch, and the variant that it needs.
+std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                                     std::span<const Argument> arguments) {
+  check_extents(definition, extents);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (definition.parameters()[i].is_array()) check_buffer(definition, i, *arguments[i].buffer);
+  check_devices(definition, arguments);
+  if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
+  VariantKey key = variant_key(definition, extents, options, arguments);
+  if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
+  if (options.direction == Direction::tangent) check_tangent(definition, key);
+  return definition.variant(key);
+}
+
+template <class Visit>
+void for_each_written(const KernelDefinition &definition, const Variant &variant, std::span<const Argument> arguments,
+                      Visit &&visit) {
+  if (variant.key.direction != Direction::adjoint) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (definition.written() >> i & 1) visit(arguments[i].buffer->storage().get());
+  }
+  if (variant.key.direction != Direction::forward) {
+    for (std::uint32_t primal : variant.gradient_of) visit(arguments[primal].buffer->gradient_storage().get());
+  }
+}
+
+std::string given(const HostScalar &value) {
+  return std::visit([](auto v) { return std::to_string(v); }, value);
+}
+
+}  // namespace
+
+std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index, HostScalar value) {
+  const ir::Parameter &parameter = definition.parameters()[index];
+  auto refuse = [&](const std::string &why) {
+    throw UserError(definition.where(), "kernel '" + definition.name() +
+                                            "': " + describe(definition.parameters(), index) + " expects " +
+                                            (parameter.is_array() ? "a buffer of " : "a scalar of type ") +
+                                            std::string(name(parameter.type)) + "; " + why);
+  };
+  if (parameter.is_array()) refuse("the number " + given(value) + " is given");
+  bool is_bool = std::holds_alternative<bool>(value), is_double = std::holds_alternative<double>(value);
+  if (is_bool != (parameter.type == ScalarType::Bool))
+    refuse(is_bool ? "a bool is given" : "the number " + given(value) + " is given");
+  if (is_double && !is_floating(parameter.type))
+    refuse("the floating number " + given(value) + " is given: round it to an integer first");
+
+  std::uint64_t bits = 0;
+  std::visit(
+      [&](auto v) {
+        auto store = [&](auto converted) { std::memcpy(&bits, &converted, sizeof converted); };
+        if (parameter.type == ScalarType::Float32) return store(static_cast<float>(v));
+        if (parameter.type == ScalarType::Float64) return store(static_cast<double>(v));
+        ir::Value constant = ir::Value::constant(parameter.type, static_cast<std::int64_t>(v));
+        bool negative = v < decltype(v){};
+        bool fits = constant.as_int() == static_cast<std::int64_t>(v) &&
+                    (negative ? class_of(parameter.type) == ScalarClass::Signed : true) &&
+                    !(class_of(parameter.type) == ScalarClass::Signed && !negative && constant.as_int() < 0);
+        if (!fits) refuse(given(value) + " is given, which does not fit");
+        bits = constant.bits();
+      },
+      value);
+  return bits;
+}
+
+void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+                 const LaunchOptions &options, std::span<const Argument> arguments) {
+  auto variant = check(*definition, extents, options, arguments);
+  if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward)
+    tape->append(definition, extents, options, arguments);
+
+  constexpr std::size_t usual_bytes = 1024;
+  alignas(8) std::byte on_stack[usual_bytes];
+  std::vector<std::byte> on_heap(variant->layout.bytes > usual_bytes ? variant->layout.bytes : 0);
+  std::byte *block = on_heap.empty() ? on_stack : on_heap.data();
+  fill_arguments(*variant, arguments, block);
+  // What was written is written, also where the launch ends with an error of debug mode.
+  for_each_written(*definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
+  execute(*variant, definition->name(), block, extents, partition(*variant, extents));
+}
+
+}  // namespace jit
+
+Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
+               std::vector<jit::OwnedArgument> arguments)
+    : definition_(std::move(definition)),
+      extents_(extents),
+      options_(options),
+      stream_(Stream::standard(Device::cpu())),
+      arguments_(std::move(arguments)) {
+  options_.debug = options.debug ? *options.debug : debug_mode();
+  prepare();
+}
+
+std::vector<jit::Argument> Launch::views() const {
+  std::vector<jit::Argument> views;
+  for (const jit::OwnedArgument &argument : arguments_) views.push_back(argument.view());
+  return views;
+}
+
+void Launch::prepare() {
+  auto arguments = views();
+  variant_ = jit::check(*definition_, extents_, options_, arguments);
+  stream_ = options_.stream ? *options_.stream : Stream::standard(jit::device_of(arguments, options_));
+  block_.resize(variant_->layout.bytes);
+  jit::fill_arguments(*variant_, arguments, block_.data());
+  partition_ = jit::partition(*variant_, extents_);
+  written_.clear();
+  jit::for_each_written(*definition_, *variant_, arguments, [&](Storage *storage) { written_.push_back(storage); });
+}
+
+void Launch::launch() {
+  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
+    tape->append(definition_, extents_, options_, views());
+  for (Storage *storage : written_) storage->mark_written();
+  jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
+}
+
+void Launch::launch(const Stream &stream) {
+  jit::check_stream(*definition_, stream, device());
+  launch();
+}
+
+std::size_t Launch::index_of(std::string_view name) const {
+  const auto &parameters = definition_->parameters();
+  std::string known;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name == name) return i;
+    known += (known.empty() ? "" : ", ") + parameters[i].name;
+  }
+  throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
+                                            std::string(name) + "'; its parameters are " + known);
+}
+
+void Launch::set(std::size_t index, const AnyBuffer &buffer) {
+  if (index >= arguments_.size())
+    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
+                                              std::to_string(arguments_.size()) +
+                                              " parameters; there is none of index " + std::to_string(index));
+  jit::check_buffer(*definition_, index, buffer);
+  jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
+  try {
+    prepare();
+  } catch (...) {
+    arguments_[index] = std::move(before);
+    throw;
+  }
+}
+
+void Launch::set_scalar(std::size_t index, jit::HostScalar value) {
+  if (index >= arguments_.size())
+    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
+                                              std::to_string(arguments_.size()) +
+                                              " parameters; there is none of index " + std::to_string(index));
+  arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
+  jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+}
+
+void Launch::set_dim(const Extents &extents) {
+  jit::check_extents(*definition_, extents);
+  Extents before = std::exchange(extents_, extents);
+  try {
+    prepare();
+  } catch (...) {
+    extents_ = before;
+    throw;
+  }
+}
+
+void Launch::set_dim(int dimension, std::int64_t extent) {
+  if (dimension < 0 || dimension >= extents_.rank())
+    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' is launched over " +
+                                              extents_.to_string() + "; there is no dimension " +
+                                              std::to_string(dimension));
+  std::array<std::int64_t, maximum_rank> values{};
+  for (int d = 0; d < extents_.rank(); ++d) values[static_cast<std::size_t>(d)] = extents_[d];
+  values[static_cast<std::size_t>(dimension)] = extent;
+  set_dim(Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))));
+}
+
+std::string Launch::to_string() const {
+  return "Launch of '" + definition_->name() + "' (" + std::string(name(options_.direction)) + ") over " +
+         extents_.to_string() + " on " + device().to_string();
+}
+
+std::ostream &operator<<(std::ostream &stream, const Launch &launch) { return stream << launch.to_string(); }
+
+}  // namespace samite

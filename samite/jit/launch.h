@@ -1,0 +1,126 @@
+// A launch that was paid for once: code, direction, extents, arguments, device and stream in one object.
+//
+//   Launch step = diffuse.record({512, 512}, b, a, 0.2f);
+//   step.launch();                      // no look-up, no checks, no allocation
+//   step.set("rate", 0.1f);             // or by index; a buffer too
+//
+// Everything is checked and compiled when it is recorded or edited; launch() only runs. The launch keeps its buffers
+// alive. Editing a scalar or exchanging a buffer for one alike touches a few bytes; a buffer of another layout (stride,
+// tracking of gradients) may ask for another variant of the kernel, which is then compiled.
+//
+// On the CPU a launch has completed when it returns. One Launch may be used by one thread at a time; copies are
+// independent.
+#pragma once
+
+#include "samite/jit/arguments.h"
+#include "samite/jit/execute.h"
+
+#include <concepts>
+#include <iosfwd>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace samite {
+
+namespace jit {
+
+// An argument that a launch or a tape keeps.
+struct OwnedArgument {
+  AnyBuffer buffer;  // not valid() for a scalar
+  std::uint64_t scalar = 0;
+  AnyBuffer values = {};  // see Argument::values; not valid() where there is no copy
+
+  Argument view() const {
+    if (!buffer.valid()) return {nullptr, scalar, nullptr};
+    return {&buffer, 0, values.valid() ? &values : nullptr};
+  }
+};
+
+using HostScalar = std::variant<bool, std::int64_t, std::uint64_t, double>;
+
+template <class A>
+HostScalar host_scalar(A value) {
+  if constexpr (std::same_as<A, bool>)
+    return value;
+  else if constexpr (std::floating_point<A>)
+    return static_cast<double>(value);
+  else if constexpr (std::is_unsigned_v<A>)
+    return static_cast<std::uint64_t>(value);
+  else
+    return static_cast<std::int64_t>(value);
+}
+
+}  // namespace jit
+
+class Launch {
+ public:
+  // Kernel::record makes these.
+  Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
+         std::vector<jit::OwnedArgument> arguments);
+
+  void launch();
+  // On another stream of the same device, this once.
+  void launch(const Stream &stream);
+
+  // Exchanges one argument, by its index or by its name. UserError where there is none of that index or name, where the
+  // value has not the parameter's type or does not fit it, or as Kernel::record says; the launch is then unchanged.
+  void set(std::size_t index, const AnyBuffer &buffer);
+  void set(std::string_view name, const AnyBuffer &buffer) { set(index_of(name), buffer); }
+  template <class A>
+    requires std::is_arithmetic_v<A>
+  void set(std::size_t index, A value) {
+    set_scalar(index, jit::host_scalar(value));
+  }
+  template <class A>
+    requires std::is_arithmetic_v<A>
+  void set(std::string_view name, A value) {
+    set_scalar(index_of(name), jit::host_scalar(value));
+  }
+
+  // Changes the extents of the launch, all or one of them.
+  void set_dim(const Extents &extents);
+  void set_dim(int dimension, std::int64_t extent);
+
+  Direction direction() const { return options_.direction; }
+  const Extents &extents() const { return extents_; }
+  Device device() const { return stream_.device(); }
+  const Stream &stream() const { return stream_; }
+  const std::string &kernel_name() const { return definition_->name(); }
+
+  // The compiled form that launch() runs: its source, the milliseconds that each step took, its facts.
+  const jit::Variant &variant() const { return *variant_; }
+
+  std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
+
+ private:
+  std::size_t index_of(std::string_view name) const;
+  void set_scalar(std::size_t index, jit::HostScalar value);
+  std::vector<jit::Argument> views() const;
+  // Takes the variant for the arguments and lays them out.
+  void prepare();
+
+  std::shared_ptr<jit::KernelDefinition> definition_;
+  Extents extents_;
+  LaunchOptions options_;
+  Stream stream_;
+  std::vector<jit::OwnedArgument> arguments_;
+  std::shared_ptr<const jit::Variant> variant_;
+  std::vector<std::byte> block_;
+  jit::Partition partition_;
+  std::vector<Storage *> written_;  // of buffers that arguments_ keeps alive, or of their gradients
+};
+
+std::ostream &operator<<(std::ostream &stream, const Launch &launch);
+
+namespace jit {
+
+// Checks and runs a launch that is not recorded.
+void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+                 const LaunchOptions &options, std::span<const Argument> arguments);
+
+// The bits of `value` as a scalar of the parameter's type, or UserError.
+std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index, HostScalar value);
+
+}  // namespace jit
+}  // namespace samite

@@ -1,0 +1,32 @@
+// How a kernel is launched.
+#pragma once
+
+#include "samite/runtime/stream.h"
+
+#include <optional>
+#include <string_view>
+
+namespace samite {
+
+enum class Direction : std::uint8_t {
+  forward,  // what the kernel says
+  adjoint,  // from the gradients of what it wrote to the gradients of what it read
+  tangent,  // what the kernel says, and from the tangents of what it reads to the tangents of what it writes; a
+            // buffer's gradient holds its tangent
+};
+
+std::string_view name(Direction direction);  // "forward"
+
+struct LaunchOptions {
+  Direction direction = Direction::forward;
+  std::optional<Stream> stream = {};  // else the standard stream of the buffers' device
+  // Check every array index and every integer division; where it is not set, debug_mode() decides.
+  std::optional<bool> debug = {};
+};
+
+// Whether kernels are launched in debug mode where their options do not say. At first the environment variable
+// SAMITE_DEBUG decides: set to anything but 0, it is on. Thread-safe.
+bool debug_mode();
+void set_debug_mode(bool on);
+
+}  // namespace samite

@@ -1,0 +1,18 @@
+// A kernel's path from capture to code: the one place that knows the order of the passes.
+#pragma once
+
+#include "samite/jit/definition.h"
+
+namespace samite::jit {
+
+// capture → verify → promote → simplify
+ir::Kernel structure(ir::Kernel captured);
+
+// differentiate
+autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
+autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
+
+// lower → emit C++ → compile → link → load
+std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);
+
+}  // namespace samite::jit

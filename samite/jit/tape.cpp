@@ -1,0 +1,219 @@
+#include "samite/jit/tape.h"
+
+#include "samite/autodiff/activity.h"
+#include "samite/base/error.h"
+
+#include <ostream>
+
+namespace samite {
+namespace {
+
+thread_local Tape *recording_tape = nullptr;
+
+// Ends the recording, also where the user's function throws.
+struct Recording {
+  explicit Recording(Tape *tape) { recording_tape = tape; }
+  ~Recording() { recording_tape = nullptr; }
+};
+
+std::string label(const AnyBuffer &buffer) {
+  return buffer.name().empty() ? buffer.to_string() : "'" + buffer.name() + "'";
+}
+
+}  // namespace
+
+Tape *Tape::recording() { return recording_tape; }
+
+void Tape::record(const std::function<void()> &work) {
+  if (recording_tape) throw UserError("this thread records a tape already; end that record(…) before another begins");
+  Recording scope(this);
+  work();
+}
+
+void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+                  const LaunchOptions &options, std::span<const jit::Argument> arguments) {
+  Entry entry{definition, extents, options, {}, {}, {}, {}, {}};
+  entry.options.direction = Direction::adjoint;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    entry.arguments.push_back(buffer ? jit::OwnedArgument{*buffer, 0} : jit::OwnedArgument{{}, arguments[i].scalar});
+    entry.versions.push_back(buffer ? buffer->version() : 0);
+    if (!buffer || !buffer->tracks_gradient()) continue;
+    auto known = known_versions_.find(buffer->storage().get());
+    if (known != known_versions_.end() && known->second != buffer->version())
+      entry.foreign_write = jit::describe(definition->parameters(), i) + ", " + label(*buffer);
+  }
+  if (options_.keep_values) {
+    find_values_read(entry);
+    keep_what_is_overwritten(entry);
+  }
+  // The launch that follows marks each argument that it writes once.
+  for (const jit::Argument &argument : arguments)
+    if (argument.buffer) known_versions_[argument.buffer->storage().get()] = argument.buffer->version();
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (definition->written() >> i & 1) ++known_versions_[arguments[i].buffer->storage().get()];
+  for (std::uint32_t i : entry.values_read)
+    if (!entry.arguments[i].values.valid())
+      needed_[entry.arguments[i].buffer.storage().get()].push_back({entries_.size(), i});
+  entries_.push_back(std::move(entry));
+}
+
+// Of launches that gradients pass. A kernel whose adjoint is refused is refused when the tape goes back, not here.
+void Tape::find_values_read(Entry &entry) const {
+  if (!gradients_flow(entry)) return;
+  std::vector<jit::Argument> views;
+  for (const jit::OwnedArgument &argument : entry.arguments) views.push_back(argument.view());
+  try {
+    jit::VariantKey key = jit::variant_key(*entry.definition, entry.extents, entry.options, views);
+    entry.values_read = entry.definition->adjoint(key.active, key.may_alias).values_read;
+  } catch (const UserError &) {
+    entry.values_read.clear();
+  }
+}
+
+// `entry` is about to run: copies what it overwrites of what an adjoint needs, its own included.
+void Tape::keep_what_is_overwritten(Entry &entry) {
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+    if (!(entry.definition->written() >> i & 1)) continue;
+    const Storage *storage = entry.arguments[i].buffer.storage().get();
+    for (std::uint32_t read : entry.values_read)
+      if (entry.arguments[read].buffer.storage().get() == storage) keep(entry, read);
+    auto found = needed_.find(storage);
+    if (found == needed_.end()) continue;
+    for (auto &[number, argument] : found->second) keep(entries_[number], argument);
+    needed_.erase(found);
+  }
+}
+
+void Tape::keep(Entry &entry, std::uint32_t argument) {
+  jit::OwnedArgument &owned = entry.arguments[argument];
+  // Changed already, by something that is not on the tape: `backward` says so.
+  if (owned.values.valid() || owned.buffer.version() != entry.versions[argument]) return;
+  owned.values = owned.buffer.clone();
+  kept_bytes_ += owned.buffer.count() * static_cast<std::int64_t>(size_of(owned.buffer.type()));
+}
+
+bool Tape::gradients_flow(const Entry &entry) const {
+  bool written = false, any = false;
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    if (!buffer.valid() || !buffer.tracks_gradient()) continue;
+    any = true;
+    written = written || (entry.definition->written() >> i & 1);
+  }
+  return any && written;
+}
+
+void Tape::check_values(const Entry &entry, std::size_t number) const {
+  for (std::uint32_t i : entry.adjoint->variant().values_read) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    if (entry.arguments[i].values.valid() || buffer.version() == entry.versions[i]) continue;
+    throw UserError(entry.definition->where(),
+                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
+                        entry.definition->name() + "', needs the values of " +
+                        jit::describe(entry.definition->parameters(), i) + ", " + label(buffer) +
+                        ", as the launch read them, but they were overwritten " +
+                        std::to_string(buffer.version() - entry.versions[i]) +
+                        " times since; write later results to another buffer");
+  }
+}
+
+// Follows values that depend on a tracked array through arrays that track nothing: none may come back to one that does.
+void Tape::check_nothing_is_lost() const {
+  std::unordered_map<const Storage *, std::size_t> lost;  // and the launch that wrote it
+  for (std::size_t number = 0; number < entries_.size(); ++number) {
+    const Entry &entry = entries_[number];
+    const auto &kernel = entry.definition->structured();
+    std::vector<bool> tracked(entry.arguments.size()), dependent(entry.arguments.size());
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+      const AnyBuffer &buffer = entry.arguments[i].buffer;
+      if (!buffer.valid() || !is_floating(buffer.type())) continue;
+      tracked[i] = buffer.tracks_gradient();
+      dependent[i] = tracked[i] || lost.contains(buffer.storage().get());
+    }
+    autodiff::Activity to_tracked = autodiff::find_activity(kernel, tracked);
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+      if (dependent[i] && !tracked[i] && to_tracked.read_for_output[i])
+        throw UserError(entry.definition->where(),
+                        "backward: a gradient would be lost in " + jit::describe(entry.definition->parameters(), i) +
+                            ", " + label(entry.arguments[i].buffer) + ", of launch " + std::to_string(number) +
+                            ", kernel '" + entry.definition->name() + "': launch " +
+                            std::to_string(lost[entry.arguments[i].buffer.storage().get()]) +
+                            " computed it from tracked arrays, but it tracks no gradient itself; construct it with "
+                            "Gradient::tracked");
+    autodiff::Activity from_dependent = autodiff::find_activity(kernel, dependent);
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+      if (from_dependent.loses[i]) lost.emplace(entry.arguments[i].buffer.storage().get(), number);
+  }
+}
+
+void Tape::run_adjoints() {
+  check_nothing_is_lost();
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    Entry &entry = entries_[i];
+    if (!gradients_flow(entry)) continue;
+    if (!entry.foreign_write.empty())
+      throw UserError(
+          entry.definition->where(),
+          "backward: " + entry.foreign_write +
+              " was written between two launches of the tape by something "
+              "that is not on it, so its gradient belongs to no launch; write it with a kernel on the tape, or "
+              "before the first launch that uses it");
+    if (!entry.adjoint) entry.adjoint.emplace(entry.definition, entry.extents, entry.options, entry.arguments);
+    check_values(entry, i);
+    entry.adjoint->launch();
+  }
+}
+
+void Tape::backward(const AnyBuffer &objective) {
+  if (!objective.valid() || objective.count() != 1)
+    throw UserError("backward from an array needs one element; " +
+                    (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
+                    " is given: pass a cotangent for each element instead");
+  AnyBuffer one(objective.device(), objective.type(), objective.extents());
+  if (objective.type() == ScalarType::Float32)
+    Buffer<float>(one).fill(1);
+  else if (objective.type() == ScalarType::Float64)
+    Buffer<double>(one).fill(1);
+  backward(std::vector<Cotangent>{{objective, one}});
+}
+
+void Tape::backward(const std::vector<Cotangent> &cotangents) {
+  for (const Cotangent &cotangent : cotangents) {
+    if (!cotangent.buffer.valid() || !cotangent.buffer.tracks_gradient())
+      throw UserError("backward from " +
+                      (cotangent.buffer.valid() ? cotangent.buffer.to_string() : std::string("an empty buffer")) +
+                      ", which tracks no gradient; construct it with Gradient::tracked");
+    bool on_tape = known_versions_.contains(cotangent.buffer.storage().get());
+    if (!on_tape)
+      throw UserError("backward from " + cotangent.buffer.to_string() +
+                      ", which no launch on the tape uses; record the launch that computes it");
+    cotangent.buffer.gradient().copy_from(cotangent.value);
+  }
+  run_adjoints();
+}
+
+void Tape::zero_gradients() {
+  for (Entry &entry : entries_)
+    for (jit::OwnedArgument &argument : entry.arguments)
+      if (argument.buffer.valid() && argument.buffer.tracks_gradient()) argument.buffer.zero_gradient();
+}
+
+void Tape::clear() {
+  entries_.clear();
+  known_versions_.clear();
+  needed_.clear();
+  kept_bytes_ = 0;
+}
+
+std::string Tape::to_string() const {
+  std::string text = "Tape of " + std::to_string(entries_.size()) + " launches";
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    text +=
+        "\n  " + std::to_string(i) + ": " + entries_[i].definition->name() + " over " + entries_[i].extents.to_string();
+  return text;
+}
+
+std::ostream &operator<<(std::ostream &stream, const Tape &tape) { return stream << tape.to_string(); }
+
+}  // namespace samite

@@ -1,0 +1,61 @@
+// One compiled form of a kernel.
+//
+// A kernel has as many variants as its launches need, and no more: a variant is compiled when the first launch or
+// record asks for it. The key says what the code was allowed to know.
+#pragma once
+
+#include "samite/codegen/argument_layout.h"
+#include "samite/codegen/failure.h"
+#include "samite/codegen/workspace.h"
+#include "samite/ir/kernel.h"
+#include "samite/jit/options.h"
+#include "samite/toolchain/host_compiler.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace samite::jit {
+
+// Sets of parameters are bits; hence at most 64 parameters.
+struct VariantKey {
+  Direction direction = Direction::forward;
+  bool debug = false;
+  bool may_alias = false;         // adjoint: gradient arrays may share elements
+  std::uint64_t active = 0;       // adjoint, tangent: the parameters that track gradients
+  std::uint64_t unit_stride = 0;  // arrays whose last dimension lies without gaps
+  std::uint64_t wide_index = 0;   // arrays whose elements lie 2^31 or more apart
+  std::uint64_t summed = 0;       // arrays that each worker may sum apart; in an adjoint, those whose gradients
+
+  friend bool operator==(const VariantKey &, const VariantKey &) = default;
+};
+
+// Milliseconds of each step on the way to a variant.
+struct StepTimes {
+  double derive = 0, lower = 0, emit = 0, compile = 0;
+  double total() const { return derive + lower + emit + compile; }
+};
+
+using Entry = void(const void *arguments, const long long *begin, const long long *end, codegen::Failure *failure,
+                   codegen::Workspace *workspace);
+
+struct Variant {
+  VariantKey key;
+  std::vector<ir::Parameter> parameters;   // the kernel's own, then the gradients
+  std::vector<std::uint32_t> gradient_of;  // adjoint, tangent: by gradient parameter, its primal
+  std::vector<std::uint32_t> values_read;  // adjoint: primal arrays whose elements it reads
+  std::vector<std::uint32_t> summed;       // parameters that each worker sums apart (jit/private_sums.h)
+  codegen::ArgumentLayout layout;
+  std::shared_ptr<const HostImage> image;  // null where there is nothing to run
+  Entry *entry = nullptr;
+  std::string source;                     // the emitted C++
+  std::vector<std::string> source_files;  // what a failure's file number counts
+  std::vector<SourceLocation> sites;      // what a failure's array counts where it has no file
+  bool uses_workspace = false;
+  int lanes = 1;
+  double cost = 1;  // rough operations for each instance
+  StepTimes times;
+  CompileReport compile;
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,46 @@
+// The workers' memory for local arrays that are not on the stack (codegen/workspace.h).
+//
+// Each worker has a workspace of its own, made when it first runs a box. Chunks come from the process's scratch pool
+// and go back to it with the launch, so that a launch in a loop does not ask the system for memory each time.
+//
+// One object serves one launch. `of_worker()` may be called from any of its workers.
+#pragma once
+
+#include "samite/codegen/workspace.h"
+#include "samite/runtime/scratch.h"
+
+#include <memory>
+#include <vector>
+
+namespace samite::jit {
+
+// A workspace that grows by chunks of at least 1 MiB, as long as there is memory.
+class ScratchWorkspace : public codegen::Workspace {
+ public:
+  ScratchWorkspace() { grow = &ScratchWorkspace::take_chunk; }
+  ScratchWorkspace(const ScratchWorkspace &) = delete;
+  ScratchWorkspace &operator=(const ScratchWorkspace &) = delete;
+
+ private:
+  struct Chunk {
+    Scratch memory;
+    std::size_t bytes;
+  };
+
+  static bool take_chunk(codegen::Workspace *workspace, std::int64_t bytes) noexcept;
+
+  std::vector<Chunk> chunks_;  // a stack: those above the current one are free
+};
+
+class Workspaces {
+ public:
+  Workspaces();
+
+  // The calling worker's.
+  codegen::Workspace *of_worker();
+
+ private:
+  std::vector<std::unique_ptr<ScratchWorkspace>> workers_;  // by worker index; each touched by that worker alone
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,108 @@
+#include "samite/lang/array.h"
+
+#include "samite/base/error.h"
+#include "samite/lang/trace.h"
+
+namespace samite {
+
+ir::Value Index::widen(ir::Value value) const {
+  switch (value.type()) {
+    case ScalarType::Int32:
+    case ScalarType::Int64: return value;
+    case ScalarType::UInt32:
+    case ScalarType::UInt64: return lang::record_cast(ScalarType::Int64, value, where_);
+    default: return lang::record_cast(ScalarType::Int32, value, where_);
+  }
+}
+
+namespace lang {
+namespace {
+
+std::vector<ir::Value> index_values(const Access &access) {
+  return {access.indices.begin(), access.indices.begin() + access.rank};
+}
+
+Trace &trace_of(const Access &access) {
+  Trace &trace = Trace::current(access.where);
+  if (access.serial == 0) throw UserError(access.where, "a local array is used after it was moved from");
+  if (access.serial != trace.serial())
+    throw UserError(access.where,
+                    access.local
+                        ? "a local array of one kernel is used in another kernel; declare one there"
+                        : "an array of one kernel is used in another kernel; declare it as a parameter of this one");
+  if (access.local) trace.check_local_array_scope(access.array, access.where);
+  // An element may be kept, and with it the indices, beyond the block that computed them.
+  for (const ir::Value &index : index_values(access))
+    if (index.is_local()) trace.check_scope(index.id(), access.where);
+  return trace;
+}
+
+}  // namespace
+
+Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices) {
+  Access access{
+      serial,
+      array,
+      {ir::Value::boolean(false), ir::Value::boolean(false), ir::Value::boolean(false), ir::Value::boolean(false)},
+      static_cast<int>(indices.size()),
+      indices.begin()->where()};
+  // The index of an element is its value now: an assignment to an index variable later does not move the element.
+  int dimension = 0;
+  for (const Index &index : indices) {
+    ir::Value value = index.value();
+    if (value.is_local()) value = record(ir::Op::Copy, value.type(), {value}, index.where());
+    access.indices[static_cast<std::size_t>(dimension++)] = value;
+  }
+  return access;
+}
+
+ir::Value Access::load(ScalarType type) const {
+  ir::Op op = local ? ir::Op::LocalLoad : ir::Op::Load;
+  return trace_of(*this).let({op, type, index_values(*this), array}, where);
+}
+
+void Access::store(ir::Value value) const {
+  Trace &trace = trace_of(*this);
+  if (local)
+    trace.append({ir::LocalStore{array, indices[0], value}, where});
+  else
+    trace.append({ir::Store{array, index_values(*this), value}, where});
+}
+
+void Access::accumulate(ir::Value value) const {
+  Trace &trace = trace_of(*this);
+  if (local) throw UserError(where, "atomic_add to an element of a local array, which no other instance sees; use +=");
+  if (trace.parameters()[array].type == ScalarType::Bool)
+    throw UserError(where, "atomic_add into an array of bool; use an integer type");
+  trace.append({ir::Accumulate{array, index_values(*this), value, true}, where});
+}
+
+ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  if (serial != trace.serial())
+    throw UserError(where, "an array of one kernel is used in another kernel; declare it as a parameter of this one");
+  if (dimension < 0 || dimension >= rank)
+    throw UserError(where, "extent(" + std::to_string(dimension) + ") of an array of rank " + std::to_string(rank) +
+                               "; dimensions are 0 to " + std::to_string(rank - 1));
+  return trace.let({ir::Op::Extent, ScalarType::Int32, {}, array, dimension}, where);
+}
+
+Bool interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices) {
+  SourceLocation where = indices.begin()->where();
+  auto extent = extents.begin();
+  ir::Value all = ir::Value::boolean(true);
+  for (const Index &index : indices) {
+    ScalarType type = index.value().type();
+    ir::Value size = type == extent->type() ? *extent : record_cast(type, *extent, where);
+    ir::Value last = record(ir::Op::Sub, type, {size, ir::Value::constant(type, std::int64_t{1})}, where);
+    ir::Value above = record(ir::Op::Greater, ScalarType::Bool, {index.value(), ir::Value::zero(type)}, where);
+    ir::Value below = record(ir::Op::Less, ScalarType::Bool, {index.value(), last}, where);
+    all = record(ir::Op::And, ScalarType::Bool, {all, above}, where);
+    all = record(ir::Op::And, ScalarType::Bool, {all, below}, where);
+    ++extent;
+  }
+  return Bool::adopt(all);
+}
+
+}  // namespace lang
+}  // namespace samite

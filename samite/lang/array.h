@@ -1,0 +1,218 @@
+// Array parameters of a kernel.
+//
+//   Kernel scale{"scale", [](Array<float, 1> y, Array<const float, 1> x, Float a) {
+//     Int i = thread_index();
+//     y(i) = a * x(i);
+//   }};
+//
+// `Array<T, Rank>` stands for a buffer of Rank dimensions, 1 to 4, with any strides. `Array<const T, Rank>` is read
+// only: storing into it does not compile. Indices are traced or plain integers, counted from 0; the last dimension is
+// the fastest in a buffer as it is made. An index outside is undefined in release mode, and an error that names array,
+// index, extent and line in debug mode.
+#pragma once
+
+#include "samite/lang/traced.h"
+
+#include <array>
+
+namespace samite {
+
+// An index: any traced or plain integer, as Int or Int64.
+class Index {
+ public:
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Index(const Traced<T> &value, SourceLocation where = std::source_location::current())
+      : where_(where), value_(widen(value.value(where))) {}
+  template <class T>
+    requires(std::integral<T> && !std::same_as<std::remove_const_t<T>, bool>)
+  Index(const Element<T> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(widen(element.load())) {}
+  template <std::integral A>
+    requires(!std::same_as<A, bool>)
+  Index(A literal, SourceLocation where = std::source_location::current())
+      : where_(where), value_(ir::Value::constant(ScalarType::Int64, static_cast<std::int64_t>(literal))) {}
+
+  SourceLocation where() const { return where_; }
+  ir::Value value() const { return value_; }  // i32 or i64
+
+ private:
+  ir::Value widen(ir::Value value) const;
+
+  SourceLocation where_;
+  ir::Value value_;
+};
+
+namespace lang {
+
+// One access to an array, or to a local array (lang/local_array.h), as it was written.
+struct Access {
+  std::uint32_t serial;
+  std::uint32_t array;
+  std::array<ir::Value, 4> indices;
+  int rank;
+  SourceLocation where;
+  bool local = false;
+
+  ir::Value load(ScalarType type) const;
+  void store(ir::Value value) const;
+  void accumulate(ir::Value value) const;
+};
+
+Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices);
+ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where);
+
+}  // namespace lang
+
+// One element of an array: reading it loads, assigning to it stores. It is a reference, so `auto e = a(i)` refers to
+// the element; write `Float e = a(i)` for its value now.
+template <class T>
+class Element : public lang::Operators<std::remove_const_t<T>> {
+ public:
+  using value_type = std::remove_const_t<T>;
+
+  explicit Element(const lang::Access &access) : access_(access) {}
+  Element(const Element &) = default;
+
+  template <class A>
+    requires std::convertible_to<const A &, Operand<value_type>>
+  const Element &operator=(const A &value) const {
+    return store(Operand<value_type>(value, access_.where));
+  }
+  const Element &operator=(const Element &other) const { return store(Operand<value_type>(other, access_.where)); }
+  const Element &operator=(const Element &other) { return store(Operand<value_type>(other, access_.where)); }
+
+  // Load, compute, store; not atomic. Where several instances add to one element use atomic_add.
+  const Element &operator+=(const Operand<value_type> &b) const
+    requires(!std::same_as<value_type, bool>)
+  {
+    return update(ir::Op::Add, b);
+  }
+  const Element &operator-=(const Operand<value_type> &b) const
+    requires(!std::same_as<value_type, bool>)
+  {
+    return update(ir::Op::Sub, b);
+  }
+  const Element &operator*=(const Operand<value_type> &b) const
+    requires(!std::same_as<value_type, bool>)
+  {
+    return update(ir::Op::Mul, b);
+  }
+  const Element &operator/=(const Operand<value_type> &b) const
+    requires(!std::same_as<value_type, bool>)
+  {
+    return update(ir::Op::Div, b);
+  }
+  const Element &operator%=(const Operand<value_type> &b) const
+    requires(std::integral<value_type> && !std::same_as<value_type, bool>)
+  {
+    return update(ir::Op::Rem, b);
+  }
+  const Element &operator&=(const Operand<value_type> &b) const
+    requires std::integral<value_type>
+  {
+    return update(ir::Op::And, b);
+  }
+  const Element &operator|=(const Operand<value_type> &b) const
+    requires std::integral<value_type>
+  {
+    return update(ir::Op::Or, b);
+  }
+  const Element &operator^=(const Operand<value_type> &b) const
+    requires std::integral<value_type>
+  {
+    return update(ir::Op::Xor, b);
+  }
+
+  ir::Value load() const { return access_.load(scalar_type_of<T>); }
+  const lang::Access &access() const { return access_; }
+
+ private:
+  const Element &store(const Operand<value_type> &operand) const {
+    static_assert(!std::is_const_v<T>,
+                  "this array is read only: its parameter is Array<const T, Rank>; to store into it, declare the "
+                  "parameter Array<T, Rank>");
+    access_.store(operand.value());
+    return *this;
+  }
+  const Element &update(ir::Op op, const Operand<value_type> &b) const {
+    return store(Traced<value_type>::adopt(lang::record(op, scalar_type_of<T>, {load(), b.value()}, b.where())));
+  }
+
+  lang::Access access_;
+};
+
+template <class T, int Rank>
+class Array {
+  static_assert(Scalar<T>, "an Array's element type is bool, an 8- to 64-bit integer, float or double");
+  static_assert(Rank >= 1 && Rank <= 4, "an Array has rank 1 to 4");
+
+ public:
+  using element_type = T;
+  static constexpr int rank = Rank;
+
+  // Made by the capture: the parameter `index` of the kernel.
+  Array(std::uint32_t serial, std::uint32_t index) : serial_(serial), index_(index) {}
+
+  Element<T> operator()(Index i) const
+    requires(Rank == 1)
+  {
+    return Element<T>(lang::access(serial_, index_, {i}));
+  }
+  Element<T> operator()(Index i, Index j) const
+    requires(Rank == 2)
+  {
+    return Element<T>(lang::access(serial_, index_, {i, j}));
+  }
+  Element<T> operator()(Index i, Index j, Index k) const
+    requires(Rank == 3)
+  {
+    return Element<T>(lang::access(serial_, index_, {i, j, k}));
+  }
+  Element<T> operator()(Index i, Index j, Index k, Index l) const
+    requires(Rank == 4)
+  {
+    return Element<T>(lang::access(serial_, index_, {i, j, k, l}));
+  }
+
+  // Number of elements along `dimension`, 0 to Rank - 1.
+  Int extent(int dimension, SourceLocation where = std::source_location::current()) const {
+    return Int::adopt(lang::record_extent(serial_, index_, dimension, Rank, where));
+  }
+
+ private:
+  std::uint32_t serial_, index_;
+};
+
+// element += value as one step, where several instances may add to the same element in one launch. In floating
+// arithmetic the order of the additions, and so the last bits of the sum, may differ from run to run.
+template <class T>
+void atomic_add(const Element<T> &element, const Operand<std::remove_const_t<T>> &value) {
+  static_assert(!std::is_const_v<T>,
+                "this array is read only: its parameter is Array<const T, Rank>; to add to it, declare the parameter "
+                "Array<T, Rank>");
+  element.access().accumulate(value.value());
+}
+
+namespace lang {
+Traced<bool> interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices);
+}
+
+// Whether every index is at least 1 and at most extent - 2: all direct neighbours are inside of the array.
+template <class T>
+Bool interior(const Array<T, 1> &array, Index i) {
+  return lang::interior({array.extent(0, i.where()).value(i.where())}, {i});
+}
+template <class T>
+Bool interior(const Array<T, 2> &array, Index i, Index j) {
+  return lang::interior({array.extent(0, i.where()).value(i.where()), array.extent(1, i.where()).value(i.where())},
+                        {i, j});
+}
+template <class T>
+Bool interior(const Array<T, 3> &array, Index i, Index j, Index k) {
+  return lang::interior({array.extent(0, i.where()).value(i.where()), array.extent(1, i.where()).value(i.where()),
+                         array.extent(2, i.where()).value(i.where())},
+                        {i, j, k});
+}
+
+}  // namespace samite

@@ -1,0 +1,114 @@
+#include "samite/lang/control.h"
+
+#include "samite/base/error.h"
+#include "samite/lang/trace.h"
+
+namespace samite {
+namespace lang {
+
+// Bounds that are assigned in the body still mean their value at the start, as the operands of a range do in C++.
+LoopCapture::LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, SourceLocation where)
+    : begin_(record(ir::Op::Copy, type, {begin}, where)),
+      end_(record(ir::Op::Copy, type, {end}, where)),
+      step_(ir::Value::constant(type, step)),
+      type_(type),
+      where_(where) {
+  if (step == 0) throw UserError(where, "range with a step of 0 never ends; give a positive or negative step");
+}
+
+ir::Value LoopCapture::open() {
+  Trace &trace = Trace::current(where_);
+  depth_ = trace.open_block(where_);
+  trace.jumps().open(JumpTargets::Kind::Loop);
+  index_ = trace.new_local();
+  return ir::Value::local(type_, index_);
+}
+
+void LoopCapture::close() {
+  Trace &trace = Trace::current(where_);
+  ir::Block body = trace.close_block(depth_);
+  const JumpTargets::Target loop = trace.jumps().close();
+  body = loop.iteration.around(std::move(body), where_);
+  ir::For whole{index_, type_, begin_, end_, step_, std::move(body), {}, ir::LoopKind::Serial};
+  trace.append(loop.whole.around({ir::Stmt(std::move(whole), where_)}, where_));
+}
+
+void branch(ir::Value condition, const std::function<void()> &then, const std::function<void()> *otherwise,
+            SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  condition = record(ir::Op::Copy, ScalarType::Bool, {condition}, where);
+  std::size_t depth = trace.open_block(where);
+  then();
+  ir::If branch{condition, trace.close_block(depth), {}, {}};
+  if (otherwise) {
+    trace.open_block(where);
+    (*otherwise)();
+    branch.else_block = trace.close_block(depth);
+  }
+  trace.append({std::move(branch), where});
+}
+
+void loop_while(const std::function<ir::Value()> &condition, const std::function<void()> &body, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  // The condition block stays open for the body, which may use what it defines.
+  std::size_t depth = trace.open_block(where);
+  trace.jumps().open(JumpTargets::Kind::Condition);
+  ir::Value test = record(ir::Op::Copy, ScalarType::Bool, {condition()}, where);
+  trace.jumps().close();
+  std::size_t body_depth = trace.open_block(where);
+  trace.jumps().open(JumpTargets::Kind::Loop);
+  body();
+  ir::Block body_block = trace.close_block(body_depth);
+  const JumpTargets::Target loop = trace.jumps().close();
+  body_block = loop.iteration.around(std::move(body_block), where);
+  ir::Block condition_block = trace.close_block(depth);
+  ir::While whole{std::move(condition_block), test, std::move(body_block), {}};
+  trace.append(loop.whole.around({ir::Stmt(std::move(whole), where)}, where));
+}
+
+FunctionCapture::FunctionCapture(SourceLocation where)
+    : where_(where),
+      depth_(Trace::current(where).open_block(where)),
+      label_(Trace::current(where).jumps().open(JumpTargets::Kind::Function)) {}
+
+void FunctionCapture::close() {
+  Trace &trace = Trace::current(where_);
+  ir::Block body = trace.close_block(depth_);
+  trace.append(trace.jumps().close().whole.around(std::move(body), where_));
+}
+
+void leave_function(ir::LabelId label, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  trace.append({ir::Leave{trace.jumps().return_label(label, where)}, where});
+}
+
+void require_function(ir::LabelId label, SourceLocation where) {
+  Trace::current(where).jumps().return_label(label, where);
+}
+
+Int record_thread_index(int dimension, int rank, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  trace.require_launch_rank(rank, where);
+  return Int::adopt(trace.let({ir::Op::ThreadIndex, ScalarType::Int32, {}, 0, dimension}, where));
+}
+
+}  // namespace lang
+
+void break_(SourceLocation where) {
+  lang::Trace &trace = lang::Trace::current(where);
+  trace.append({ir::Leave{trace.jumps().break_label(where)}, where});
+}
+
+void continue_(SourceLocation where) {
+  lang::Trace &trace = lang::Trace::current(where);
+  trace.append({ir::Leave{trace.jumps().continue_label(where)}, where});
+}
+
+void return_(SourceLocation where) {
+  lang::Trace &trace = lang::Trace::current(where);
+  trace.append({ir::Leave{trace.jumps().return_label(where)}, where});
+}
+
+Int thread_index(SourceLocation where) { return lang::record_thread_index(0, 1, where); }
+
+}  // namespace samite

@@ -1,0 +1,262 @@
+// Control flow on traced values.
+//
+//   for (Int i : range(n)) { … }                     // i = 0 … n - 1
+//   for (Int i : range(begin, end, -2)) { … }        // counts down, `end` excluded; the step is a C++ integer
+//   if_(x < 0, [&] { x = -x; });
+//   if_(inside, [&] { … }, [&] { … });
+//   while_([&] { return error > tolerance; }, [&] { … });
+//   Float y = select(x > 0, x, 0);                   // both sides are computed
+//   if_(error < tolerance, [&] { break_(); });       // leaves the innermost traced loop
+//   if_(mass == 0, [&] { continue_(); });            // goes on with its next iteration
+//   if_(i >= n, [&] { return_(); });                 // ends this instance of the kernel
+//
+// A function that returns early says so, since capture inlines it: `return_` then ends that function alone.
+//
+//   Float safe_sqrt(Float x) {
+//     return returning<Float>([&](auto return_) {
+//       if_(x < 0, [&] { return_(0); });
+//       return sqrt(x);
+//     });
+//   }
+//
+// The capture runs each body once; what it writes down runs as often as the condition says. A local declared outside
+// and assigned inside carries its value from iteration to iteration and out of the branch or loop. A native `break`
+// or `return` out of a loop over a range is refused: it would leave the capture of the body, not the loop.
+#pragma once
+
+#include "samite/lang/array.h"
+
+#include <functional>
+#include <initializer_list>
+#include <utility>
+
+namespace samite {
+namespace lang {
+
+// One `for` that is being captured.
+class LoopCapture {
+ public:
+  LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, SourceLocation where);
+  ir::Value open();  // opens the body; the index
+  void close();      // closes the body and appends the loop
+
+ private:
+  ir::Value begin_, end_, step_;
+  ScalarType type_;
+  SourceLocation where_;
+  ir::LocalId index_ = 0;
+  std::size_t depth_ = 0;  // of the body
+};
+
+template <Scalar T>
+class Range {
+ public:
+  struct Sentinel {};
+  class Iterator {
+   public:
+    explicit Iterator(Range &range) : range_(&range) {}
+    bool operator!=(Sentinel) const { return !done_; }
+    Traced<T> operator*() const { return Traced<T>::copy(range_->loop_.open(), range_->where_); }
+    Iterator &operator++() {
+      range_->loop_.close();
+      done_ = true;
+      return *this;
+    }
+
+   private:
+    Range *range_;
+    bool done_ = false;
+  };
+
+  Range(const Operand<T> &begin, const Operand<T> &end, std::int64_t step, SourceLocation where)
+      : loop_(scalar_type_of<T>, begin.value(), end.value(), step, where), where_(where) {}
+  Iterator begin() { return Iterator(*this); }
+  Sentinel end() { return {}; }
+
+ private:
+  LoopCapture loop_;
+  SourceLocation where_;
+};
+
+template <class A>
+struct ValueType {
+  using type = void;  // a literal: takes the other operand's type
+};
+template <Scalar T>
+struct ValueType<Traced<T>> {
+  using type = T;
+};
+template <class T>
+struct ValueType<Element<T>> {
+  using type = std::remove_const_t<T>;
+};
+template <class A>
+using value_type_of = typename ValueType<std::remove_cvref_t<A>>::type;
+
+// The type in which two operands meet, by the promotion table; void where there is none.
+template <class A, class B>
+using common_type_of = std::conditional_t<
+    std::same_as<A, B> || std::is_void_v<B>, A,
+    std::conditional_t<std::is_void_v<A> || PromotesTo<A, B>, B, std::conditional_t<PromotesTo<B, A>, A, void>>>;
+
+template <class A>
+concept TracedValue = !std::is_void_v<value_type_of<A>>;
+
+// Loops over plain integers count in Int.
+template <class... A>
+using range_type =
+    std::conditional_t<(... || (std::same_as<value_type_of<A>, std::int64_t>)), std::int64_t, std::int32_t>;
+
+void branch(ir::Value condition, const std::function<void()> &then, const std::function<void()> *otherwise,
+            SourceLocation where);
+Int record_thread_index(int dimension, int rank, SourceLocation where);
+
+// A function of `returning` that is being captured.
+class FunctionCapture {
+ public:
+  explicit FunctionCapture(SourceLocation where);
+  void close();
+  ir::LabelId label() const { return label_; }
+
+ private:
+  SourceLocation where_;
+  std::size_t depth_;
+  ir::LabelId label_;
+};
+void leave_function(ir::LabelId label, SourceLocation where);
+// UserError where the function with this label has ended: nothing of it may be touched then.
+void require_function(ir::LabelId label, SourceLocation where);
+
+void loop_while(const std::function<ir::Value()> &condition, const std::function<void()> &body, SourceLocation where);
+
+}  // namespace lang
+
+template <class End>
+auto range(const End &end, SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<End>;
+  return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, where);
+}
+template <class Begin, class End>
+auto range(const Begin &begin, const End &end, SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<Begin, End>;
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, where);
+}
+// `step` is not zero; where it is negative the range counts down from `begin` while above `end`.
+template <class Begin, class End>
+auto range(const Begin &begin, const End &end, int step, SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<Begin, End>;
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, where);
+}
+
+template <std::invocable Then>
+void if_(const Operand<bool> &condition, Then &&then) {
+  lang::branch(condition.value(), std::forward<Then>(then), nullptr, condition.where());
+}
+template <std::invocable Then, std::invocable Else>
+void if_(const Operand<bool> &condition, Then &&then, Else &&otherwise) {
+  std::function<void()> other = std::forward<Else>(otherwise);
+  lang::branch(condition.value(), std::forward<Then>(then), &other, condition.where());
+}
+
+// `condition` is captured once and evaluated before each iteration.
+template <std::invocable Condition, std::invocable Body>
+  requires std::convertible_to<std::invoke_result_t<Condition>, Operand<bool>>
+void while_(Condition &&condition, Body &&body, SourceLocation where = std::source_location::current()) {
+  lang::loop_while([&] { return Operand<bool>(condition(), where).value(); }, std::forward<Body>(body), where);
+}
+
+// Jumps: what follows in program order is skipped, by the instances that come here. break_ and continue_ concern the
+// innermost traced loop, and are an error outside of any; a function of `returning` does not see the loops around it.
+// return_ ends the instance, wherever it is called: plain C++ functions are part of the kernel. None of them may leave
+// the condition of a while_.
+void break_(SourceLocation where = std::source_location::current());
+void continue_(SourceLocation where = std::source_location::current());
+void return_(SourceLocation where = std::source_location::current());
+
+// What a function of `returning` is given to end it early: `return_(value)`, or `return_()` where T is void. It leaves
+// the loops and functions that are between, too.
+template <class T>
+class Return {
+ public:
+  Return(T &result, ir::LabelId function) : result_(&result), function_(function) {}
+  void operator()(const T &value, SourceLocation where = std::source_location::current()) const {
+    lang::require_function(function_, where);
+    *result_ = value;
+    lang::leave_function(function_, where);
+  }
+
+ private:
+  T *result_;
+  ir::LabelId function_;
+};
+template <>
+class Return<void> {
+ public:
+  explicit Return(ir::LabelId function) : function_(function) {}
+  void operator()(SourceLocation where = std::source_location::current()) const {
+    lang::leave_function(function_, where);
+  }
+
+ private:
+  ir::LabelId function_;
+};
+
+// Calls `function`, which takes a Return<T>, and gives what it returns: early through that, or in the end by a C++
+// `return` that whoever comes so far shares. T is a traced value or a struct of such, and is default-constructible.
+template <class T = void, std::invocable<Return<T> &> F>
+T returning(F &&function, SourceLocation where = std::source_location::current()) {
+  if constexpr (std::is_void_v<T>) {
+    lang::FunctionCapture capture(where);
+    Return<void> return_(capture.label());
+    function(return_);
+    capture.close();
+  } else {
+    static_assert(!std::is_void_v<std::invoke_result_t<F, Return<T> &>>,
+                  "returning<T>: the function has to end with `return value;`, for the instances that come so far");
+    T result = [&] {
+      if constexpr (std::constructible_from<T, SourceLocation>)
+        return T(where);
+      else
+        return T{};
+    }();
+    lang::FunctionCapture capture(where);
+    Return<T> return_(result, capture.label());
+    result = function(return_);
+    capture.close();
+    return result;
+  }
+}
+
+// a where `condition` holds, else b.
+template <class A, class B>
+  requires lang::TracedValue<A> || lang::TracedValue<B>
+auto select(const Operand<bool> &condition, const A &a, const B &b) {
+  using T = lang::common_type_of<lang::value_type_of<A>, lang::value_type_of<B>>;
+  static_assert(!std::is_void_v<T>, "select: the two values have types that do not meet; cast one of them");
+  return Traced<T>::adopt(lang::record(
+      ir::Op::Select, scalar_type_of<T>,
+      {condition.value(), Operand<T>(a, condition.where()).value(), Operand<T>(b, condition.where()).value()},
+      condition.where()));
+}
+
+// The index of this instance: one number for each dimension of the launch, the last one fastest. A kernel uses one
+// rank throughout, and is launched over as many dimensions.
+template <int Rank>
+  requires(Rank >= 1 && Rank <= 4)
+std::array<Int, Rank> thread_index(SourceLocation where = std::source_location::current()) {
+  return [&]<std::size_t... D>(std::index_sequence<D...>) {
+    return std::array<Int, Rank>{lang::record_thread_index(static_cast<int>(D), Rank, where)...};
+  }(std::make_index_sequence<Rank>{});
+}
+Int thread_index(SourceLocation where = std::source_location::current());
+
+// The conversion that C++ would do: towards zero from floating to integer (undefined where it does not fit), modulo
+// 2^n between integers, rounding to nearest between floating types.
+template <class To, lang::TracedValue From>
+  requires requires { typename To::value_type; }
+To cast(const From &value, SourceLocation where = std::source_location::current()) {
+  using T = lang::value_type_of<From>;
+  return To::adopt(lang::record_cast(scalar_type_of<typename To::value_type>, Operand<T>(value, where).value(), where));
+}
+
+}  // namespace samite

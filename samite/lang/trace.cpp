@@ -1,0 +1,129 @@
+#include "samite/lang/trace.h"
+
+#include "samite/base/error.h"
+
+#include <atomic>
+
+namespace samite::lang {
+namespace {
+
+thread_local Trace *current_trace = nullptr;
+
+std::uint32_t next_serial() {
+  static std::atomic<std::uint32_t> serial{0};
+  return ++serial;  // 0 is «no trace»
+}
+
+}  // namespace
+
+Trace &Trace::current(SourceLocation where) {
+  if (!current_trace)
+    throw UserError(where,
+                    "a traced value is used outside of a kernel: traced values (Float, Int, …) stand for what a kernel "
+                    "computes and exist only while a Kernel captures its function; use float, int, … on the host");
+  return *current_trace;
+}
+
+Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where)
+    : serial_(next_serial()),
+      parameters_(std::move(parameters)),
+      where_(where),
+      latest_(where),
+      launch_rank_(launch_rank) {
+  if (current_trace)
+    throw UserError(where,
+                    "a kernel is being defined inside of another kernel's function; call a plain C++ function "
+                    "instead, capture inlines it");
+  current_trace = this;
+  open_block(where);
+}
+
+Trace::~Trace() { current_trace = nullptr; }
+
+ir::LocalId Trace::new_local() {
+  defined_in_.push_back(open_.back().id);
+  return static_cast<ir::LocalId>(defined_in_.size() - 1);
+}
+
+ir::Value Trace::let(ir::Operation operation, SourceLocation where) {
+  ScalarType type = operation.type;
+  ir::LocalId local = new_local();
+  append({ir::Let{local, std::move(operation)}, where});
+  return ir::Value::local(type, local);
+}
+
+void Trace::assign(ir::LocalId local, ir::Value value, SourceLocation where) {
+  check_scope(local, where);
+  append({ir::Assign{local, value}, where});
+}
+
+void Trace::append(ir::Stmt stmt) {
+  latest_ = stmt.where();
+  open_.back().statements.push_back(std::move(stmt));
+}
+
+void Trace::append(ir::Block statements) {
+  for (ir::Stmt &stmt : statements) append(std::move(stmt));
+}
+
+void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
+  if (!block_is_open_[defined_in_[local]])
+    throw UserError(where,
+                    "a traced value is used after the loop or branch that computed it has ended; declare a local "
+                    "before the loop or branch, assign to it inside, and use that");
+}
+
+ir::LocalArrayId Trace::allocate(ScalarType type, std::int64_t size, SourceLocation where) {
+  auto array = static_cast<ir::LocalArrayId>(allocated_in_.size());
+  allocated_in_.push_back(open_.back().id);
+  append({ir::Allocate{array, type, ir::Value::constant(ScalarType::Int64, size)}, where});
+  return array;
+}
+
+void Trace::check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const {
+  if (!block_is_open_[allocated_in_[array]])
+    throw UserError(where,
+                    "a local array is used after the loop or branch that declared it has ended; declare it before the "
+                    "loop or branch");
+}
+
+std::size_t Trace::open_block(SourceLocation where) {
+  auto id = static_cast<std::uint32_t>(block_is_open_.size());
+  block_is_open_.push_back(true);
+  open_.push_back({{}, id, where});
+  return open_.size();
+}
+
+ir::Block Trace::close_block(std::size_t depth) {
+  if (open_.size() != depth)
+    throw UserError(open_.back().where,
+                    "this loop over range(…) was left by a native break, return or goto; the capture runs the body "
+                    "once, so leave by break_(), continue_() or return_() inside of an if_ instead");
+  ir::Block block = std::move(open_.back().statements);
+  block_is_open_[open_.back().id] = false;
+  open_.pop_back();
+  return block;
+}
+
+void Trace::require_launch_rank(int rank, SourceLocation where) {
+  if (launch_rank_ != 0 && launch_rank_ != rank)
+    throw UserError(where, "thread_index<" + std::to_string(rank) + ">() in a kernel whose launch has " +
+                               std::to_string(launch_rank_) + " dimensions (" + rank_where_.to_string() +
+                               "); use one rank throughout a kernel");
+  if (launch_rank_ == 0) rank_where_ = where;
+  launch_rank_ = rank;
+}
+
+ir::Kernel Trace::finish(std::string name) {
+  ir::Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.parameters = parameters_;
+  kernel.launch_rank = launch_rank_ == 0 ? 1 : launch_rank_;
+  kernel.body = jumps_.close().whole.around(close_block(1), where_);
+  kernel.local_count = static_cast<ir::LocalId>(defined_in_.size());
+  kernel.local_array_count = static_cast<ir::LocalArrayId>(allocated_in_.size());
+  kernel.where = where_;
+  return kernel;
+}
+
+}  // namespace samite::lang

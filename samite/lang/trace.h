@@ -1,0 +1,81 @@
+// The recorder behind the traced values.
+//
+// While a kernel's function runs under capture, each operation on a traced value appends one statement to the block
+// that is open. A thread captures one kernel at a time; captures on different threads are independent.
+//
+// Users never name anything here: they write with `Traced` values (lang/traced.h), arrays (lang/array.h) and control
+// flow (lang/control.h).
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/lang/jumps.h"
+
+#include <vector>
+
+namespace samite::lang {
+
+class Trace {
+ public:
+  // The capture that is running on this thread; a UserError that names `where` if there is none.
+  static Trace &current(SourceLocation where);
+
+  // Makes a new trace current for its own lifetime. Captures do not nest: UserError.
+  Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where);
+  ~Trace();
+  Trace(const Trace &) = delete;
+  Trace &operator=(const Trace &) = delete;
+
+  // Tells values of this capture from those of another one.
+  std::uint32_t serial() const { return serial_; }
+
+  // Appends `%n = operation` and returns %n.
+  ir::Value let(ir::Operation operation, SourceLocation where);
+  void assign(ir::LocalId local, ir::Value value, SourceLocation where);
+  void append(ir::Stmt stmt);
+  void append(ir::Block statements);
+
+  // Throws UserError if `local` was defined in a block that has been closed since: a value that left its scope.
+  void check_scope(ir::LocalId local, SourceLocation where) const;
+
+  // The same for local arrays: a new one in the block that is open, and whether that is still open.
+  ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);
+  void check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const;
+
+  SourceLocation latest_location() const { return latest_; }
+
+  ir::LocalId new_local();
+  // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
+  // `break`, `return` or `goto` if one is open inside of it still.
+  std::size_t open_block(SourceLocation where);
+  ir::Block close_block(std::size_t depth);
+
+  JumpTargets &jumps() { return jumps_; }
+
+  // A thread_index of rank r was asked for: fixes the rank of the launch, once. UserError if it was fixed otherwise.
+  void require_launch_rank(int rank, SourceLocation where);
+
+  const std::vector<ir::Parameter> &parameters() const { return parameters_; }
+
+  // Ends the capture; throws as close_block does.
+  ir::Kernel finish(std::string name);
+
+ private:
+  struct OpenBlock {
+    ir::Block statements;
+    std::uint32_t id;
+    SourceLocation where;
+  };
+
+  std::uint32_t serial_;
+  std::vector<ir::Parameter> parameters_;
+  SourceLocation where_, latest_;
+  int launch_rank_;
+  SourceLocation rank_where_;
+  JumpTargets jumps_;
+  std::vector<OpenBlock> open_;
+  std::vector<bool> block_is_open_;          // by block id
+  std::vector<std::uint32_t> defined_in_;    // local -> block id
+  std::vector<std::uint32_t> allocated_in_;  // local array -> block id
+};
+
+}  // namespace samite::lang

@@ -1,0 +1,296 @@
+// Traced values: the scalars that a kernel's function computes with.
+//
+//   Float x = 2.0f;  x = x * x + 1;  Bool inside = x < limit;
+//
+// A traced value reads and assigns like the C++ type it stands for. Each operation is written down with the file and
+// line of the user's expression; none is computed. Copies are copies: assigning to one does not change the other.
+//
+// Promotion is stricter than C++'s and loses no range without being asked. Two operands meet in the one type of the
+// two that the other promotes to; where neither does, the program does not compile and an explicit cast is needed:
+//
+//   from                      to
+//   a signed integer          a wider signed integer
+//   an unsigned integer       a wider unsigned integer, a wider signed integer
+//   an integer of ≤ 32 bits   Float, Double
+//   a 64-bit integer          Double
+//   Float                     Double
+//
+// A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float); an
+// integer operand takes no floating literal, and Bool only bool. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
+//
+// A traced value has no truth value while the kernel is captured: `if (x < y)` does not compile; write
+// `if_(x < y, [&] { … })` or `select(x < y, a, b)`. `&&`, `||` evaluate both sides.
+#pragma once
+
+#include "samite/base/source_location.h"
+#include "samite/ir/op.h"
+#include "samite/ir/value.h"
+
+#include <concepts>
+#include <initializer_list>
+
+namespace samite {
+
+template <Scalar T>
+class Traced;
+template <class T>
+class Element;
+template <Scalar T>
+class Operand;
+
+using Bool = Traced<bool>;
+using Int8 = Traced<std::int8_t>;
+using Int16 = Traced<std::int16_t>;
+using Int = Traced<std::int32_t>;
+using Int64 = Traced<std::int64_t>;
+using UInt8 = Traced<std::uint8_t>;
+using UInt16 = Traced<std::uint16_t>;
+using UInt = Traced<std::uint32_t>;
+using UInt64 = Traced<std::uint64_t>;
+using Float = Traced<float>;
+using Double = Traced<double>;
+
+// The promotion table above, for two different types.
+template <class From, class To>
+concept PromotesTo = Scalar<From> && Scalar<To> && !std::same_as<From, bool> && !std::same_as<To, bool> &&
+                     ((std::floating_point<To> && std::integral<From> && (sizeof(From) <= 4 || sizeof(To) == 8)) ||
+                      (std::floating_point<To> && std::floating_point<From> && sizeof(From) < sizeof(To)) ||
+                      (std::integral<To> && std::integral<From> && sizeof(From) < sizeof(To) &&
+                       (std::is_signed_v<From> == std::is_signed_v<To> || std::is_signed_v<To>)));
+
+// C++ values that may stand where a Traced<T> is wanted.
+template <class A, class T>
+concept LiteralFor = (std::same_as<T, bool> && std::same_as<A, bool>) ||
+                     (!std::same_as<T, bool> && std::integral<T> && std::integral<A> && !std::same_as<A, bool>) ||
+                     (std::floating_point<T> && std::is_arithmetic_v<A> && !std::same_as<A, bool>);
+
+namespace lang {
+
+// Appends one operation to the running capture.
+ir::Value record(ir::Op op, ScalarType type, std::initializer_list<ir::Value> operands, SourceLocation where);
+ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
+void record_assign(std::uint32_t serial, ir::LocalId target, ir::Value value, SourceLocation where);
+// The local of a traced value, checked to belong to the running capture and to be in scope.
+ir::Value local_value(ScalarType type, std::uint32_t serial, ir::LocalId local, SourceLocation where);
+std::uint32_t current_serial(SourceLocation where);
+// Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it
+// assigns was recorded on that line or just before.
+SourceLocation latest_location();
+// A literal as a constant of `type`; UserError where an integer does not fit.
+ir::Value literal(ScalarType type, double value, SourceLocation where);
+ir::Value literal(ScalarType type, std::int64_t value, bool negative, SourceLocation where);
+
+template <class T, class A>
+ir::Value literal_for(A value, SourceLocation where) {
+  if constexpr (std::same_as<T, bool>) return ir::Value::boolean(value);
+  // To T first: by way of double a long integer would be rounded twice.
+  else if constexpr (std::floating_point<T>)
+    return literal(scalar_type_of<T>, double{static_cast<T>(value)}, where);
+  else
+    return literal(scalar_type_of<T>, static_cast<std::int64_t>(value), value < A{0}, where);
+}
+
+}  // namespace lang
+
+// One operand of an operation on Traced<T>, with the place where it was written. Made by implicit conversion only.
+template <Scalar T>
+class Operand {
+ public:
+  Operand(const Traced<T> &value, SourceLocation where = std::source_location::current())
+      : where_(where), value_(value.value(where_)) {}
+  Operand(const Element<T> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(element.load()) {}
+  Operand(const Element<const T> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(element.load()) {}
+
+  template <class From>
+    requires PromotesTo<From, T>
+  Operand(const Traced<From> &value, SourceLocation where = std::source_location::current())
+      : where_(where), value_(lang::record_cast(scalar_type_of<T>, value.value(where_), where_)) {}
+  template <class From>
+    requires PromotesTo<std::remove_const_t<From>, T>
+  Operand(const Element<From> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(lang::record_cast(scalar_type_of<T>, element.load(), where_)) {}
+
+  template <LiteralFor<T> A>
+  Operand(A literal, SourceLocation where = std::source_location::current())
+      : where_(where), value_(lang::literal_for<T>(literal, where_)) {}
+
+  SourceLocation where() const { return where_; }
+  ir::Value value() const { return value_; }
+
+ private:
+  SourceLocation where_;
+  ir::Value value_;
+};
+
+namespace lang {
+
+// The operators of Traced<T> and Element<T>, found by argument-dependent look-up through this base. They take
+// `Operand`s, not templates, so that literals and promoted operands convert at the user's own line.
+template <Scalar T>
+struct Operators {
+  // bool, as a name that depends on T: Traced<bool> is not complete yet where this is read.
+  using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
+
+#define SAMITE_BINARY(symbol, op, result, condition)                                                             \
+  friend Traced<result> operator symbol(const Operand<T> &a, const Operand<T> &b)                                \
+    requires(condition)                                                                                          \
+  {                                                                                                              \
+    return Traced<result>::adopt(record(ir::Op::op, scalar_type_of<result>, {a.value(), b.value()}, a.where())); \
+  }
+  SAMITE_BINARY(+, Add, T, (!std::same_as<T, bool>))
+  SAMITE_BINARY(-, Sub, T, (!std::same_as<T, bool>))
+  SAMITE_BINARY(*, Mul, T, (!std::same_as<T, bool>))
+  SAMITE_BINARY(/, Div, T, (!std::same_as<T, bool>))
+  SAMITE_BINARY(%, Rem, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(&, And, T, (std::integral<T>))
+  SAMITE_BINARY(|, Or, T, (std::integral<T>))
+  SAMITE_BINARY(^, Xor, T, (std::integral<T>))
+  SAMITE_BINARY(<<, ShiftLeft, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(>>, ShiftRight, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(==, Equal, Truth, true)
+  SAMITE_BINARY(!=, NotEqual, Truth, true)
+  SAMITE_BINARY(<, Less, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(<=, LessEqual, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(>, Greater, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(>=, GreaterEqual, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(&&, And, Truth, (std::same_as<T, bool>))
+  SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
+#undef SAMITE_BINARY
+
+  friend Traced<T> operator-(const Operand<T> &a)
+    requires(!std::same_as<T, bool>)
+  {
+    return Traced<T>::adopt(record(ir::Op::Neg, scalar_type_of<T>, {a.value()}, a.where()));
+  }
+  friend Traced<T> operator~(const Operand<T> &a)
+    requires(std::integral<T> && !std::same_as<T, bool>)
+  {
+    return Traced<T>::adopt(record(ir::Op::Not, scalar_type_of<T>, {a.value()}, a.where()));
+  }
+  friend Traced<Truth> operator!(const Operand<T> &a)
+    requires(std::same_as<T, bool>)
+  {
+    return Traced<Truth>::adopt(record(ir::Op::Not, ScalarType::Bool, {a.value()}, a.where()));
+  }
+};
+
+}  // namespace lang
+
+template <Scalar T>
+class Traced : public lang::Operators<T> {
+ public:
+  using value_type = T;
+
+  Traced(SourceLocation where = std::source_location::current()) : Traced(T{}, where) {}
+
+  template <LiteralFor<T> A>
+  Traced(A literal, SourceLocation where = std::source_location::current())
+      : Traced(copy(lang::literal_for<T>(literal, where), where)) {}
+
+  Traced(const Traced &other, SourceLocation where = std::source_location::current())
+      : Traced(copy(other.value(where), where)) {}
+  Traced(Traced &&other) noexcept : serial_(other.serial_), local_(other.local_) { other.serial_ = 0; }
+
+  Traced(const Element<T> &element) : Traced(adopt(element.load())) {}
+  Traced(const Element<const T> &element) : Traced(adopt(element.load())) {}
+
+  template <class From>
+    requires PromotesTo<From, T>
+  Traced(const Traced<From> &other, SourceLocation where = std::source_location::current())
+      : Traced(adopt(lang::record_cast(scalar_type_of<T>, other.value(where), where))) {}
+  template <class From>
+    requires PromotesTo<std::remove_const_t<From>, T>
+  Traced(const Element<From> &element, SourceLocation where = std::source_location::current())
+      : Traced(adopt(lang::record_cast(scalar_type_of<T>, element.load(), where))) {}
+
+  // What does not promote must be asked for.
+  template <class From>
+    requires(!PromotesTo<From, T> && !std::same_as<From, T>)
+  explicit Traced(const Traced<From> &other, SourceLocation where = std::source_location::current())
+      : Traced(adopt(lang::record_cast(scalar_type_of<T>, other.value(where), where))) {}
+  template <class From>
+    requires(!PromotesTo<std::remove_const_t<From>, T> && !std::same_as<std::remove_const_t<From>, T>)
+  explicit Traced(const Element<From> &element, SourceLocation where = std::source_location::current())
+      : Traced(adopt(lang::record_cast(scalar_type_of<T>, element.load(), where))) {}
+
+  // Written out, so that it is not trivial: compilers then take a loop index that nobody reads for meant.
+  ~Traced() {}  // NOLINT(modernize-use-equals-default)
+
+  // Assignment writes to this local, wherever it was declared: in a loop or branch, too.
+  Traced &operator=(const Traced &other) { return assign(Operand<T>(other, lang::latest_location())); }
+  Traced &operator=(Traced &&other) { return assign(Operand<T>(other, lang::latest_location())); }
+  template <class A>
+    requires std::convertible_to<const A &, Operand<T>>
+  Traced &operator=(const A &value) {
+    return assign(Operand<T>(value, lang::latest_location()));
+  }
+
+  Traced &operator+=(const Operand<T> &b)
+    requires(!std::same_as<T, bool>)
+  {
+    return update(ir::Op::Add, b);
+  }
+  Traced &operator-=(const Operand<T> &b)
+    requires(!std::same_as<T, bool>)
+  {
+    return update(ir::Op::Sub, b);
+  }
+  Traced &operator*=(const Operand<T> &b)
+    requires(!std::same_as<T, bool>)
+  {
+    return update(ir::Op::Mul, b);
+  }
+  Traced &operator/=(const Operand<T> &b)
+    requires(!std::same_as<T, bool>)
+  {
+    return update(ir::Op::Div, b);
+  }
+  Traced &operator%=(const Operand<T> &b)
+    requires(std::integral<T> && !std::same_as<T, bool>)
+  {
+    return update(ir::Op::Rem, b);
+  }
+  Traced &operator&=(const Operand<T> &b)
+    requires std::integral<T>
+  {
+    return update(ir::Op::And, b);
+  }
+  Traced &operator|=(const Operand<T> &b)
+    requires std::integral<T>
+  {
+    return update(ir::Op::Or, b);
+  }
+  Traced &operator^=(const Operand<T> &b)
+    requires std::integral<T>
+  {
+    return update(ir::Op::Xor, b);
+  }
+
+  // For the library: the local as an operand, and a traced value that owns a fresh local.
+  ir::Value value(SourceLocation where) const { return lang::local_value(scalar_type_of<T>, serial_, local_, where); }
+  static Traced adopt(ir::Value value) { return Traced(value, Adopt{}); }
+  static Traced copy(ir::Value value, SourceLocation where) {
+    return adopt(lang::record(ir::Op::Copy, scalar_type_of<T>, {value}, where));
+  }
+
+ private:
+  struct Adopt {};
+  Traced(ir::Value value, Adopt) : serial_(lang::current_serial({})), local_(value.id()) {}
+
+  Traced &assign(const Operand<T> &operand) {
+    lang::record_assign(serial_, local_, operand.value(), operand.where());
+    return *this;
+  }
+  Traced &update(ir::Op op, const Operand<T> &b) {
+    lang::record_assign(serial_, local_, lang::record(op, scalar_type_of<T>, {value(b.where()), b.value()}, b.where()),
+                        b.where());
+    return *this;
+  }
+
+  std::uint32_t serial_;
+  ir::LocalId local_;
+};
+
+}  // namespace samite

@@ -1,0 +1,56 @@
+// Writes statements, one operation at a time, folding as it goes.
+//
+// Used by passes that make new code: they ask for operations by name and get atoms back. The block being written can be
+// swapped for a nested one and back.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <initializer_list>
+#include <utility>
+
+namespace samite::passes {
+
+class Builder {
+ public:
+  explicit Builder(ir::LocalId first_local = 0) : next_(first_local) {}
+
+  // Operations at this place from here on.
+  void at(SourceLocation where) { where_ = where; }
+  SourceLocation where() const { return where_; }
+
+  // The value of an operation: folded where it can be, else a new local.
+  ir::Value operation(ir::Operation operation);
+  // The result type is that of the first operand, or bool for comparisons.
+  ir::Value operator()(ir::Op op, std::initializer_list<ir::Value> operands);
+  ir::Value select(ir::Value condition, ir::Value a, ir::Value b) { return (*this)(ir::Op::Select, {condition, a, b}); }
+  ir::Value cast(ScalarType type, ir::Value value);
+
+  // A local that may be assigned (captured form), starting as `initial`.
+  ir::LocalId variable(ir::Value initial);
+  void assign(ir::LocalId local, ir::Value value) { append({ir::Assign{local, value}, where_}); }
+
+  // Memory of the instance's own, in the block being written.
+  ir::LocalArrayId allocate(ScalarType type, ir::Value size);
+  void local_store(ir::LocalArrayId array, ir::Value index, ir::Value value);
+  ir::Value local_load(ScalarType type, ir::LocalArrayId array, ir::Value index);
+
+  ir::LocalId new_local() { return next_++; }
+  void append(ir::Stmt stmt) { block_.push_back(std::move(stmt)); }
+
+  // Starts a nested block; `close` returns it and goes on with the outer one.
+  ir::Block open() { return std::exchange(block_, {}); }
+  ir::Block close(ir::Block outer) { return std::exchange(block_, std::move(outer)); }
+  ir::Block take() { return std::move(block_); }
+
+  ir::LocalId local_count() const { return next_; }
+  ir::LocalArrayId local_array_count() const { return next_array_; }
+
+ private:
+  ir::Block block_;
+  ir::LocalId next_;
+  ir::LocalArrayId next_array_ = 0;
+  SourceLocation where_;
+};
+
+}  // namespace samite::passes

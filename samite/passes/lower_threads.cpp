@@ -1,0 +1,116 @@
+#include "samite/passes/lower_threads.h"
+
+#include "samite/ir/visit.h"
+
+#include <array>
+#include <unordered_map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+const Let *as_thread_index(const Stmt &stmt) {
+  const Let *let = stmt.as<Let>();
+  return let && let->value.op == Op::ThreadIndex ? let : nullptr;
+}
+
+// The block without its `thread_index` definitions; what they defined is entered into `replacement`.
+Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices,
+                             std::unordered_map<LocalId, Value> &replacement) {
+  auto inner = [&](const Block &nested) { return without_thread_indices(nested, indices, replacement); };
+  Block rest;
+  rest.reserve(block.size());
+  for (const Stmt &stmt : block) {
+    if (const Let *let = as_thread_index(stmt)) {
+      const Value &index = indices[static_cast<std::size_t>(let->value.attribute)];
+      if (index.type() == let->value.type)
+        replacement.emplace(let->local, index);
+      else
+        rest.emplace_back(Let{let->local, {Op::Cast, let->value.type, {index}}}, stmt.where());
+    } else if (const If *branch = stmt.as<If>()) {
+      If kept = *branch;
+      kept.then_block = inner(branch->then_block);
+      kept.else_block = inner(branch->else_block);
+      rest.emplace_back(std::move(kept), stmt.where());
+    } else if (const For *loop = stmt.as<For>()) {
+      For kept = *loop;
+      kept.body = inner(loop->body);
+      rest.emplace_back(std::move(kept), stmt.where());
+    } else if (const While *loop = stmt.as<While>()) {
+      While kept = *loop;
+      kept.condition_block = inner(loop->condition_block);
+      kept.body = inner(loop->body);
+      rest.emplace_back(std::move(kept), stmt.where());
+    } else {
+      rest.push_back(stmt);
+    }
+  }
+  return rest;
+}
+
+}  // namespace
+
+bool counts_in_i32(const Kernel &structured, int dimension) {
+  bool some = false;
+  for_each_statement(structured.body, [&](const Stmt &stmt) {
+    const Let *let = as_thread_index(stmt);
+    if (let && let->value.attribute == dimension) some = some || let->value.type == ScalarType::Int32;
+  });
+  return some;
+}
+
+Kernel lower_threads(Kernel kernel) {
+  std::array<ScalarType, maximum_rank> types;
+  types.fill(ScalarType::Int64);
+  for (int dimension = 0; dimension < kernel.launch_rank; ++dimension) {
+    bool wide = !counts_in_i32(kernel, dimension);
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const Let *let = as_thread_index(stmt);
+      if (let && let->value.attribute == dimension) wide = wide || let->value.type != ScalarType::Int32;
+    });
+    if (!wide) types[static_cast<std::size_t>(dimension)] = ScalarType::Int32;
+  }
+
+  Block bounds;
+  std::array<Value, maximum_rank> indices{Value::zero(types[0]), Value::zero(types[1]), Value::zero(types[2]),
+                                          Value::zero(types[3])};
+  std::array<Value, maximum_rank> begins = indices, ends = indices;
+  auto define = [&](Op op, int dimension, ScalarType type) {
+    const LocalId local = kernel.local_count++;
+    bounds.emplace_back(Let{local, {op, type, {}, 0, dimension}}, kernel.where);
+    return Value::local(type, local);
+  };
+  for (int dimension = 0; dimension < kernel.launch_rank; ++dimension) {
+    const auto d = static_cast<std::size_t>(dimension);
+    begins[d] = define(Op::LaunchBegin, dimension, types[d]);
+    ends[d] = define(Op::LaunchEnd, dimension, types[d]);
+    indices[d] = Value::local(types[d], kernel.local_count++);
+  }
+
+  std::unordered_map<LocalId, Value> replacement;
+  Block body = without_thread_indices(kernel.body, indices, replacement);
+  body = map_operands(body, [&](const Value &value) {
+    auto found = value.is_local() ? replacement.find(value.id()) : replacement.end();
+    return found == replacement.end() ? value : found->second;
+  });
+
+  for (int dimension = kernel.launch_rank - 1; dimension >= 0; --dimension) {
+    const auto d = static_cast<std::size_t>(dimension);
+    const bool innermost = dimension == kernel.launch_rank - 1;
+    For loop{indices[d].id(),
+             types[d],
+             begins[d],
+             ends[d],
+             Value::constant(types[d], std::int64_t{1}),
+             std::move(body),
+             {},
+             innermost ? LoopKind::Thread : LoopKind::Block};
+    body = Block{Stmt(std::move(loop), kernel.where)};
+  }
+  bounds.insert(bounds.end(), body.begin(), body.end());
+  kernel.body = std::move(bounds);
+  return kernel;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,263 @@
+#include "samite/passes/simplify.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/dead_code.h"
+#include "samite/passes/fold.h"
+
+#include <initializer_list>
+#include <unordered_map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+struct Key {
+  Operation operation;
+  std::uint32_t epoch;  // of the memory that is read, for loads
+  friend bool operator==(const Key &, const Key &) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key &key) const {
+    std::size_t hash = static_cast<std::size_t>(key.operation.op) * 131 + key.epoch;
+    auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29; };
+    mix(static_cast<std::uint64_t>(key.operation.type) << 40 ^ std::uint64_t{key.operation.array} << 8 ^
+        static_cast<std::uint64_t>(key.operation.attribute));
+    for (const Value &operand : key.operation.operands)
+      mix(operand.bits() ^ static_cast<std::uint64_t>(operand.kind()) << 62);
+    return hash;
+  }
+};
+
+// Which memory is written: no array parameter shares it with a local array.
+struct Writes {
+  bool arrays = false, local_arrays = false;
+};
+
+Writes writes(const Stmt &stmt) {
+  if (auto *let = stmt.as<Let>()) return {let->value.op == Op::Exchange, false};
+  return {stmt.as<Store>() || stmt.as<Accumulate>(), stmt.as<LocalStore>() != nullptr};
+}
+
+Writes writes(std::initializer_list<const Block *> blocks) {
+  Writes found;
+  for (const Block *block : blocks)
+    for_each_statement(*block, [&](const Stmt &stmt) {
+      Writes more = writes(stmt);
+      found = {found.arrays || more.arrays, found.local_arrays || more.local_arrays};
+    });
+  return found;
+}
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Kernel &kernel) : value_of_(kernel.local_count), array_of_(kernel.local_array_count) {}
+
+  Block block(const Block &in) {
+    Block out;
+    block(in, out);
+    return out;
+  }
+
+  LocalId local_count() const { return next_; }
+  LocalArrayId local_array_count() const { return next_array_; }
+
+ private:
+  void block(const Block &in, Block &out) {
+    std::size_t scope = seen_.size();
+    statements(in, out);
+    forget(scope);
+  }
+
+  void statements(const Block &in, Block &out) {
+    for (const Stmt &stmt : in) statement(stmt, out);
+  }
+
+  // Leaves a scope: values that it computed are not there afterwards.
+  void forget(std::size_t scope) {
+    for (; seen_.size() > scope; seen_.pop_back()) available_.erase(seen_.back());
+  }
+
+  Value value(const Value &old) const { return old.is_local() ? *value_of_[old.id()] : old; }
+
+  LocalId define(LocalId old, ScalarType type) {
+    value_of_[old] = Value::local(type, next_);
+    return next_++;
+  }
+
+  void statement(const Stmt &stmt, Block &out) {
+    visit(
+        stmt, [&](const Let &let) { simplify_let(let, stmt.where(), out); },
+        [&](const If &branch) { simplify_branch(branch, stmt.where(), out); },
+        [&](const For &loop) { simplify_loop(loop, stmt.where(), out); },
+        [&](const While &loop) { simplify_loop(loop, stmt.where(), out); },
+        [&](const Allocate &allocate) {
+          array_of_[allocate.array] = next_array_++;
+          out.push_back({Allocate{array_of_[allocate.array], allocate.type, value(allocate.size)}, stmt.where()});
+        },
+        [&](const LocalStore &store) {
+          out.push_back({LocalStore{array_of_[store.array], value(store.index), value(store.value)}, stmt.where()});
+          note(writes(stmt));
+        },
+        [&](const auto &) {
+          out.push_back(map_operands(stmt, [&](const Value &v) { return value(v); }));
+          note(writes(stmt));
+        });
+  }
+
+  // What was loaded from this memory before may not be there now.
+  void note(const Writes &written) {
+    epoch_ += written.arrays;
+    local_epoch_ += written.local_arrays;
+  }
+
+  void simplify_let(const Let &let, SourceLocation where, Block &out) {
+    Operation operation = let.value;
+    for (Value &operand : operation.operands) operand = value(operand);
+    if (auto folded = fold(operation)) {
+      value_of_[let.local] = *folded;
+      return;
+    }
+    if (operation.op == Op::Exchange) {
+      ++epoch_;
+    } else {
+      if (operation.op == Op::LocalLoad) operation.array = array_of_[operation.array];
+      Key key{operation, operation.op == Op::Load ? epoch_ : operation.op == Op::LocalLoad ? local_epoch_ : 0};
+      auto [entry, is_new] = available_.try_emplace(key, next_);
+      if (!is_new) {
+        value_of_[let.local] = Value::local(operation.type, entry->second);
+        return;
+      }
+      seen_.push_back(std::move(key));
+    }
+    ScalarType type = operation.type;
+    out.push_back({Let{define(let.local, type), std::move(operation)}, where});
+  }
+
+  void simplify_branch(const If &branch, SourceLocation where, Block &out) {
+    Value condition = value(branch.condition);
+    if (condition.is_constant()) {
+      bool taken = condition.bits() != 0;
+      statements(taken ? branch.then_block : branch.else_block, out);
+      for (const BranchResult &result : branch.results)
+        value_of_[result.local] = value(taken ? result.then_value : result.else_value);
+      return;
+    }
+    const Writes written = writes({&branch.then_block, &branch.else_block});
+    If simplified{condition, block(branch.then_block), {}, {}};
+    std::vector<Value> then_values;
+    for (const BranchResult &result : branch.results) then_values.push_back(value(result.then_value));
+    note(written);  // what the other side wrote is not here, but neither is it known
+    simplified.else_block = block(branch.else_block);
+    note(written);
+    std::vector<LocalId> opposites;
+    for (std::size_t i = 0; i < branch.results.size(); ++i) {
+      const BranchResult &result = branch.results[i];
+      Value else_value = value(result.else_value);
+      const bool tells_the_side =
+          result.type == ScalarType::Bool && then_values[i].is_constant() && else_value.is_constant();
+      if (then_values[i] == else_value)
+        value_of_[result.local] = else_value;
+      else if (tells_the_side && then_values[i].bits())
+        value_of_[result.local] = condition;
+      else if (tells_the_side)
+        opposites.push_back(result.local);
+      else
+        simplified.results.push_back({define(result.local, result.type), result.type, then_values[i], else_value});
+    }
+    out.push_back({std::move(simplified), where});
+    for (LocalId opposite : opposites)
+      simplify_let({opposite, {Op::Not, ScalarType::Bool, {branch.condition}}}, where, out);
+  }
+
+  // A value carried unchanged is the value it started with, inside and after.
+  std::vector<Carried> enter(const std::vector<Carried> &carried) {
+    std::vector<Carried> kept;
+    for (const Carried &old : carried) {
+      bool unchanged = old.next.is_local() && old.next.id() == old.inner;
+      if (unchanged) {
+        value_of_[old.inner] = value_of_[old.result] = value(old.initial);
+        continue;
+      }
+      Value initial = value(old.initial);
+      kept.push_back({define(old.inner, old.type), old.result, old.type, initial, old.next});
+    }
+    return kept;
+  }
+
+  void leave(std::vector<Carried> &carried) {
+    for (Carried &value_ : carried) {
+      value_.next = value(value_.next);
+      value_.result = define(value_.result, value_.type);
+    }
+  }
+
+  void simplify_loop(const For &loop, SourceLocation where, Block &out) {
+    const Writes written = writes({&loop.body});
+    note(written);
+    For simplified{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind};
+    simplified.carried = enter(loop.carried);
+    simplified.index = define(loop.index, loop.type);
+    simplified.body = block(loop.body);
+    leave(simplified.carried);
+    note(written);
+    out.push_back({std::move(simplified), where});
+  }
+
+  void simplify_loop(const While &loop, SourceLocation where, Block &out) {
+    const Writes written = writes({&loop.condition_block, &loop.body});
+    note(written);
+    While simplified{{}, loop.condition, {}, enter(loop.carried)};
+    std::size_t scope = seen_.size();
+    statements(loop.condition_block, simplified.condition_block);
+    simplified.condition = value(loop.condition);
+    statements(loop.body, simplified.body);
+    forget(scope);
+    leave(simplified.carried);
+    note(written);
+    out.push_back({std::move(simplified), where});
+  }
+
+  std::vector<std::optional<Value>> value_of_;
+  std::unordered_map<Key, LocalId, KeyHash> available_;
+  std::vector<Key> seen_;
+  std::vector<LocalArrayId> array_of_;
+  std::uint32_t epoch_ = 0, local_epoch_ = 0;
+  LocalId next_ = 0;
+  LocalArrayId next_array_ = 0;
+};
+
+Kernel rebuild(const Kernel &kernel) {
+  Simplifier simplifier(kernel);
+  Kernel simplified = kernel;
+  simplified.body = simplifier.block(kernel.body);
+  simplified.local_count = simplifier.local_count();
+  simplified.local_array_count = simplifier.local_array_count();
+  return simplified;
+}
+
+// Of the statements and the locals they define: whatever a walk takes away, this becomes less.
+std::size_t size(const Kernel &kernel) {
+  std::size_t size = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    ++size;
+    for_each_definition(stmt, [&](LocalId, ScalarType) { ++size; });
+  });
+  return size;
+}
+
+}  // namespace
+
+Kernel simplify(const Kernel &structured) {
+  // Dead code first, so that nothing is folded in vain and the numbering that comes out is dense. A walk may make work
+  // for the next: a value turns out to be carried unchanged, say, once what it becomes is folded.
+  Kernel simplified = rebuild(remove_dead_code(structured));
+  for (std::size_t before = size(simplified) + 1; size(simplified) < before;) {
+    before = size(simplified);
+    simplified = rebuild(remove_dead_code(simplified));
+  }
+  return simplified;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,154 @@
+#include "samite/passes/uniformity.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+Shape join(Shape a, Shape b) { return a == b ? a : Shape::Varying; }
+
+bool can_be_linear(ScalarType type) {
+  return type == ScalarType::Int32 || type == ScalarType::Int64 || type == ScalarType::UInt64;
+}
+
+// All lanes make the same number of trips: the bounds are equally far apart in each of them.
+bool same_trips(Shape begin, Shape end, Shape step) {
+  return step == Shape::Uniform && begin == end && begin != Shape::Varying;
+}
+
+class Analysis {
+ public:
+  Analysis(const Kernel &kernel, std::vector<Shape> &shapes)
+      : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(true) {
+    // Before lowering, the whole body is what one lane does.
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const For *loop = stmt.as<For>();
+      if (loop && loop->kind == LoopKind::Thread) in_lanes_ = false;
+    });
+    analyse(kernel.body);
+  }
+
+ private:
+  Shape of(const Value &value) const { return value.is_local() ? shapes_[value.id()] : Shape::Uniform; }
+
+  void analyse(const Block &block) {
+    for (const Stmt &stmt : block) {
+      visit(
+          stmt, [&](const Let &let) { shapes_[let.local] = of_operation(let.value); },
+          [](const CapturedOnly auto &) { throw InternalError("uniformity of a kernel that is not structured"); },
+          [](const Store &) {}, [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
+          [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
+          [&](const While &loop) { analyse(loop); });
+    }
+  }
+
+  Shape of_operation(const Operation &operation) const {
+    const auto &operands = operation.operands;
+    bool all_uniform = true;
+    for (const Value &operand : operands) all_uniform = all_uniform && of(operand) == Shape::Uniform;
+    switch (operation.op) {
+      case Op::ThreadIndex: return operation.attribute == lane_dimension_ ? Shape::Linear : Shape::Uniform;
+      case Op::LocalLoad:
+      case Op::Exchange: return in_lanes_ ? Shape::Varying : Shape::Uniform;
+      case Op::Copy: return of(operands[0]);
+      default: break;
+    }
+    if (all_uniform) return Shape::Uniform;
+
+    const Shape a = of(operands[0]), b = operands.size() > 1 ? of(operands[1]) : Shape::Uniform;
+    const bool both_linear = a == Shape::Linear && b == Shape::Linear;
+    const bool keeps_linear = can_be_linear(operation.type);
+    switch (operation.op) {
+      case Op::Cast: return a == Shape::Linear && keeps_linear ? Shape::Linear : Shape::Varying;
+      case Op::Add:
+        return a != Shape::Varying && b != Shape::Varying && !both_linear && keeps_linear ? Shape::Linear
+                                                                                          : Shape::Varying;
+      case Op::Sub:
+        if (both_linear) return Shape::Uniform;
+        return a == Shape::Linear && b == Shape::Uniform && keeps_linear ? Shape::Linear : Shape::Varying;
+      case Op::Equal:
+      case Op::NotEqual:
+      case Op::Less:
+      case Op::LessEqual:
+      case Op::Greater:
+      case Op::GreaterEqual: return both_linear ? Shape::Uniform : Shape::Varying;
+      case Op::Select: return a == Shape::Uniform ? join(b, of(operands[2])) : Shape::Varying;
+      default: return Shape::Varying;
+    }
+  }
+
+  void analyse(const If &branch) {
+    analyse(branch.then_block);
+    analyse(branch.else_block);
+    for (const BranchResult &result : branch.results)
+      shapes_[result.local] =
+          of(branch.condition) == Shape::Varying ? Shape::Varying : join(of(result.then_value), of(result.else_value));
+  }
+
+  // Repeats `iterate` until what the loop carries no longer changes, each time from less hopeful carried values.
+  template <class Iterate>
+  void settle(const std::vector<Carried> &carried, Iterate iterate) {
+    for (const Carried &value : carried) shapes_[value.inner] = of(value.initial);
+    for (bool changed = true; changed;) {
+      iterate();
+      changed = false;
+      for (const Carried &value : carried) {
+        const Shape joined = join(shapes_[value.inner], of(value.next));
+        changed = changed || joined != shapes_[value.inner];
+        shapes_[value.inner] = joined;
+      }
+    }
+  }
+
+  void leave(const std::vector<Carried> &carried, bool divergent) {
+    for (const Carried &value : carried) shapes_[value.result] = divergent ? Shape::Varying : shapes_[value.inner];
+  }
+
+  void analyse(const For &loop) {
+    const bool was_in_lanes = in_lanes_;
+    if (loop.kind == LoopKind::Thread) {
+      in_lanes_ = true;
+      shapes_[loop.index] = can_be_linear(loop.type) ? Shape::Linear : Shape::Varying;
+    } else {
+      shapes_[loop.index] = of(loop.step) == Shape::Uniform ? of(loop.begin) : Shape::Varying;
+    }
+    settle(loop.carried, [&] { analyse(loop.body); });
+    leave(loop.carried, !same_trips(of(loop.begin), of(loop.end), of(loop.step)));
+    in_lanes_ = was_in_lanes;
+  }
+
+  void analyse(const While &loop) {
+    settle(loop.carried, [&] {
+      analyse(loop.condition_block);
+      analyse(loop.body);
+    });
+    leave(loop.carried, of(loop.condition) == Shape::Varying);
+  }
+
+  std::vector<Shape> &shapes_;
+  int lane_dimension_;
+  bool in_lanes_;
+};
+
+}  // namespace
+
+bool Uniformity::divergent(const For &loop) const {
+  return loop.kind != LoopKind::Thread && !same_trips(of(loop.begin), of(loop.end), of(loop.step));
+}
+
+Uniformity Uniformity::all_uniform(const Kernel &kernel) {
+  Uniformity result;
+  result.shapes_.assign(kernel.local_count, Shape::Uniform);
+  return result;
+}
+
+Uniformity uniformity(const Kernel &kernel) {
+  Uniformity result = Uniformity::all_uniform(kernel);
+  Analysis(kernel, result.shapes_);
+  return result;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,49 @@
+// How a value differs from lane to lane, where the instances of a thread loop are the lanes of a vector.
+//
+//   Uniform  the same in all active lanes: a scalar will do
+//   Linear   a 32-bit or 64-bit integer that grows by one from each lane to the next: the first lane's value will do
+//   Varying  anything else
+//
+// Lanes run in step and a lane that left a branch or a loop is masked off, so that the answer is about the lanes that
+// are active where the value is defined. That makes the index of `for i in 0 .. n` Uniform even where `n` differs
+// from lane to lane: all lanes that still run have the same `i`. After such a loop they no longer do, so the
+// *results* of a loop that lanes leave at different times are Varying.
+//
+// The index of a thread loop is Linear (so is `thread_index` of the last dimension, in a kernel that is not lowered
+// yet); what is read with Uniform indices is Uniform, because instances that write what others read have a race
+// anyway; whatever an atomic step returns is Varying, and so is what is read from a local array, of which each lane has
+// one of its own. Linear is for signed integers and u64: in u32 a lane may wrap
+// round where its neighbour does not. Carried values of loops are a fixed point, from the hopeful side.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <vector>
+
+namespace samite::passes {
+
+enum class Shape : std::uint8_t { Uniform, Linear, Varying };
+
+class Uniformity {
+ public:
+  // Every local Uniform: for a target where each instance is a thread of its own.
+  static Uniformity all_uniform(const ir::Kernel &kernel);
+
+  Shape of(ir::LocalId local) const { return shapes_[local]; }
+  Shape of(const ir::Value &value) const { return value.is_local() ? of(value.id()) : Shape::Uniform; }
+
+  // Whether lanes may take different ways: masks are needed.
+  bool divergent(const ir::If &branch) const { return of(branch.condition) == Shape::Varying; }
+  bool divergent(const ir::While &loop) const { return of(loop.condition) == Shape::Varying; }
+  bool divergent(const ir::For &loop) const;
+
+ private:
+  friend Uniformity uniformity(const ir::Kernel &kernel);
+
+  std::vector<Shape> shapes_;
+};
+
+// Of a kernel in structured or lowered form.
+Uniformity uniformity(const ir::Kernel &kernel);
+
+}  // namespace samite::passes

@@ -1,0 +1,195 @@
+#include "samite/runtime/any_buffer.h"
+
+#include "samite/base/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace samite {
+namespace {
+
+std::size_t bytes_for(ScalarType type, const Extents &extents, SourceLocation where) {
+  std::int64_t bytes;
+  if (__builtin_mul_overflow(extents.count(), static_cast<std::int64_t>(size_of(type)), &bytes))
+    throw UserError(where, fmt::format("a buffer of {}{} has more bytes than 64 bits can count", samite::name(type),
+                                       extents.to_string()));
+  return static_cast<std::size_t>(bytes);
+}
+
+void require_floating(ScalarType type, SourceLocation where) {
+  if (!is_floating(type))
+    throw UserError(where, fmt::format("a gradient needs floating-point elements, such as f32 or f64; {} given",
+                                       samite::name(type)));
+}
+
+}  // namespace
+
+AnyBuffer::AnyBuffer(Device device, ScalarType type, const Extents &extents, Gradient gradient, SourceLocation where)
+    : extents_(extents), strides_(row_major_strides(extents)), type_(type) {
+  if (extents.rank() == 0) throw UserError(where, "a buffer needs at least one dimension, none given");
+  if (gradient == Gradient::tracked) require_floating(type, where);
+  storage_ = std::make_shared<Storage>(device, bytes_for(type, extents, where));
+  data_ = storage_->data();
+  if (gradient == Gradient::tracked) storage_->track_gradient();
+}
+
+void AnyBuffer::require_valid(SourceLocation where) const {
+  if (!valid()) throw UserError(where, "the buffer is empty: construct it with a device and extents before it is used");
+}
+
+void AnyBuffer::require_writable(SourceLocation where) const {
+  require_valid(where);
+  for (int d = 0; d < rank(); ++d)
+    if (extents_[d] > 1 && strides_[static_cast<std::size_t>(d)] == 0)
+      throw UserError(where, fmt::format("{} is a broadcast view and read-only: its {} indices in dimension {} share "
+                                         "one element; write to the buffer it was made from, or to a clone()",
+                                         to_string(), extents_[d], d));
+}
+
+Device AnyBuffer::device(SourceLocation where) const {
+  require_valid(where);
+  return storage_->device();
+}
+
+std::int64_t AnyBuffer::extent(int dimension, SourceLocation where) const {
+  if (dimension < 0 || dimension >= rank())
+    throw UserError(where, fmt::format("{} has {} dimension{}, dimension {} was asked for", to_string(), rank(),
+                                       rank() == 1 ? "" : "s", dimension));
+  return extents_[dimension];
+}
+
+std::int64_t AnyBuffer::stride(int dimension, SourceLocation where) const {
+  extent(dimension, where);
+  return strides_[static_cast<std::size_t>(dimension)];
+}
+
+bool AnyBuffer::is_broadcast() const noexcept {
+  for (int d = 0; d < rank(); ++d)
+    if (extents_[d] > 1 && strides_[static_cast<std::size_t>(d)] == 0) return true;
+  return false;
+}
+
+bool AnyBuffer::overlaps(const AnyBuffer &other) const noexcept {
+  if (!valid() || storage_ != other.storage_) return false;
+  auto [begin, end] = byte_range(data_, extents_, strides_, size_of(type_));
+  auto [other_begin, other_end] = byte_range(other.data_, other.extents_, other.strides_, size_of(other.type_));
+  return begin != end && other_begin != other_end && begin < other_end && other_begin < end;
+}
+
+void *AnyBuffer::gradient_data() const noexcept {
+  std::byte *gradient = storage_ ? storage_->gradient_data() : nullptr;
+  return gradient ? gradient + (data_ - storage_->data()) : nullptr;
+}
+
+AnyBuffer AnyBuffer::gradient(SourceLocation where) const {
+  require_valid(where);
+  if (!tracks_gradient())
+    throw UserError(where, fmt::format("{} tracks no gradient: construct it with Gradient::tracked, or call "
+                                       "track_gradient() before the launch",
+                                       to_string()));
+  AnyBuffer view = *this;
+  view.data_ = static_cast<std::byte *>(gradient_data());
+  view.storage_ = storage_->gradient();
+  return view;
+}
+
+void AnyBuffer::zero_gradient(SourceLocation where) {
+  AnyBuffer view = gradient(where);
+  // Elements that several indices share are visited once, so that no two threads write one.
+  std::array<std::int64_t, maximum_rank> extents{};
+  for (int d = 0; d < rank(); ++d) {
+    auto axis = static_cast<std::size_t>(d);
+    extents[axis] = strides_[axis] == 0 ? std::min<std::int64_t>(extents_[d], 1) : extents_[d];
+  }
+  Extents visited(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
+  const double zero = 0;  // all bits zero, as in every scalar type
+  fill_strided(visited, size_of(type_), view.data_, view.strides_, &zero);
+  view.mark_written();
+}
+
+void AnyBuffer::track_gradient(SourceLocation where) {
+  require_valid(where);
+  require_floating(type_, where);
+  storage_->track_gradient();
+}
+
+AnyBuffer AnyBuffer::clone(Gradient gradient, SourceLocation where) const {
+  require_valid(where);
+  AnyBuffer copy(device(), type_, extents_, gradient, where);
+  copy.copy_from(*this, where);
+  return copy;
+}
+
+void AnyBuffer::copy_from(const AnyBuffer &source, SourceLocation where) {
+  require_writable(where);
+  source.require_valid(where);
+  if (source.type_ != type_)
+    throw UserError(where, fmt::format("cannot copy elements of another type: expected {}, {} given",
+                                       samite::name(type_), samite::name(source.type_)));
+  if (source.extents_ != extents_)
+    throw UserError(where, fmt::format("cannot copy a buffer of other extents: expected {}, {} given; broadcast() or "
+                                       "reshape() the source",
+                                       extents_.to_string(), source.extents_.to_string()));
+  copy_strided(extents_, size_of(type_), data_, strides_, source.data_, source.strides_);
+  mark_written();
+}
+
+void AnyBuffer::read_all(void *values) const {
+  copy_strided(extents_, size_of(type_), static_cast<std::byte *>(values), row_major_strides(extents_), data_,
+               strides_);
+}
+
+void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation where) {
+  require_writable(where);
+  if (count != static_cast<std::size_t>(this->count()))
+    throw UserError(where, fmt::format("expected {} values for {}, {} given", this->count(), to_string(), count));
+  copy_strided(extents_, size_of(type_), data_, strides_, static_cast<const std::byte *>(values),
+               row_major_strides(extents_));
+  mark_written();
+}
+
+void AnyBuffer::fill_with(const void *value, SourceLocation where) {
+  require_writable(where);
+  fill_strided(extents_, size_of(type_), data_, strides_, value);
+  mark_written();
+}
+
+void *AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
+  require_valid(where);
+  if (index.size() != static_cast<std::size_t>(rank()))
+    throw UserError(where, fmt::format("{} takes {} {}, {} given: ({})", to_string(), rank(),
+                                       rank() == 1 ? "index" : "indices", index.size(), fmt::join(index, ", ")));
+  std::int64_t offset = 0;
+  for (int d = 0; d < rank(); ++d) {
+    auto axis = static_cast<std::size_t>(d);
+    if (index[axis] < 0 || index[axis] >= extents_[d])
+      throw UserError(where, fmt::format("index ({}) lies outside {}: index {} in dimension {}, whose extent is {}",
+                                         fmt::join(index, ", "), to_string(), index[axis], d, extents_[d]));
+    offset += index[axis] * strides_[axis];
+  }
+  return data_ + offset * static_cast<std::int64_t>(size_of(type_));
+}
+
+void *AnyBuffer::element(const Index &index, SourceLocation where) const {
+  std::array<std::int64_t, maximum_rank> given{};
+  std::size_t count = 0;
+  while (count < index.size() && index[count]) {
+    given[count] = *index[count];
+    ++count;
+  }
+  return element(std::span(given).first(count), where);
+}
+
+const std::string &AnyBuffer::name(SourceLocation where) const {
+  require_valid(where);
+  return storage_->name();
+}
+
+void AnyBuffer::set_name(std::string name, SourceLocation where) {
+  require_valid(where);
+  storage_->set_name(std::move(name));
+}
+
+}  // namespace samite

@@ -1,0 +1,123 @@
+// An array on a device whose element type is known when the program runs: what launches and tapes hold.
+// Buffer<T> in buffer.h is the same with the type known to the compiler.
+//
+// A buffer is a handle: copies and views share one storage, its version, its gradient and its name, and the last of
+// them frees it. A view is extents and strides over that storage; making one copies nothing. Strides are in elements;
+// a broadcast view has stride 0, a reversed one a negative stride.
+//
+// The gradient belongs to the storage, has the same layout and starts as zeros, so that views, and handles copied
+// before track_gradient() was called, agree on it. In the gradient of a broadcast view the contributions of all indices
+// that share an element meet in that element.
+//
+// A default-constructed buffer is empty: valid() is false, and whatever needs memory throws a UserError. Different
+// handles may be used from different threads, also where they share a storage; who writes elements that another
+// thread uses keeps order himself.
+#pragma once
+
+#include "samite/base/scalar_type.h"
+#include "samite/runtime/device.h"
+#include "samite/runtime/extents.h"
+#include "samite/runtime/storage.h"
+#include "samite/runtime/strided.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace samite {
+
+enum class Gradient { untracked, tracked };
+
+class AnyBuffer {
+ public:
+  AnyBuffer() = default;
+  // New memory, all zeros. UserError where a gradient is asked for elements that are not floating point.
+  AnyBuffer(Device device, ScalarType type, const Extents &extents, Gradient gradient = Gradient::untracked,
+            SourceLocation where = std::source_location::current());
+
+  bool valid() const noexcept { return storage_ != nullptr; }
+  ScalarType type() const noexcept { return type_; }
+  Device device(SourceLocation where = std::source_location::current()) const;
+  int rank() const noexcept { return extents_.rank(); }
+  const Extents &extents() const noexcept { return extents_; }
+  std::int64_t extent(int dimension, SourceLocation where = std::source_location::current()) const;
+  std::span<const std::int64_t> strides() const noexcept {
+    return {strides_.data(), static_cast<std::size_t>(extents_.rank())};
+  }
+  std::int64_t stride(int dimension, SourceLocation where = std::source_location::current()) const;
+  std::int64_t count() const noexcept { return extents_.count(); }
+
+  bool is_contiguous() const noexcept { return is_row_major(extents_, strides_); }  // row-major, without gaps
+  // Whether several indices share an element. Such a view is read-only.
+  bool is_broadcast() const noexcept;
+  // Whether the two may have an element in common: never false where they do, and true for interleaved views of one
+  // storage as well. Their gradients overlap where they do.
+  bool overlaps(const AnyBuffer &other) const noexcept;
+
+  const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
+  // The element at index (0, …, 0). Whoever writes through it calls mark_written() afterwards.
+  void *data() const noexcept { return data_; }
+  std::uint64_t version() const noexcept { return storage_ ? storage_->version() : 0; }
+  void mark_written() const noexcept { storage_->mark_written(); }
+
+  bool tracks_gradient() const noexcept { return gradient_data() != nullptr; }
+  // The gradient of the element at data(); null where no gradient is tracked.
+  void *gradient_data() const noexcept;
+  std::shared_ptr<Storage> gradient_storage() const { return storage_ ? storage_->gradient() : nullptr; }
+  // The gradient as a buffer of this view's extents and strides. UserError where none is tracked.
+  AnyBuffer gradient(SourceLocation where = std::source_location::current()) const;
+  // Sets the gradient of this view's elements, and of no others, to zero.
+  void zero_gradient(SourceLocation where = std::source_location::current());
+  // From now on all handles of this storage track. UserError for elements that are not floating point.
+  void track_gradient(SourceLocation where = std::source_location::current());
+
+  // The indices begin, begin + step, … before `end`; a negative step counts down, with `end` as low as -1.
+  AnyBuffer slice(int dimension, std::int64_t begin, std::int64_t end, std::int64_t step = 1,
+                  SourceLocation where = std::source_location::current()) const;
+  // Dimension d of the result is dimension order[d] of this buffer.
+  AnyBuffer permute(std::initializer_list<int> order, SourceLocation where = std::source_location::current()) const;
+  AnyBuffer transpose() const;  // all dimensions in reverse order
+  // As numpy does: dimensions are matched from the last, an extent of 1 or a missing dimension is repeated.
+  AnyBuffer broadcast(const Extents &extents, SourceLocation where = std::source_location::current()) const;
+  // The same elements in row-major order. Contiguous buffers only.
+  AnyBuffer reshape(const Extents &extents, SourceLocation where = std::source_location::current()) const;
+
+  // New contiguous memory with the same elements. The gradient is not copied.
+  AnyBuffer clone(Gradient gradient = Gradient::untracked,
+                  SourceLocation where = std::source_location::current()) const;
+  // Same type and extents; any strides; overlap is allowed. UserError where this is a broadcast view.
+  void copy_from(const AnyBuffer &source, SourceLocation where = std::source_location::current());
+
+  // The name that messages call this buffer by; shared by all handles of the storage.
+  const std::string &name(SourceLocation where = std::source_location::current()) const;
+  void set_name(std::string name, SourceLocation where = std::source_location::current());
+  std::string to_string() const;  // "Buffer<f32>(512, 512) on cpu, gradient tracked"
+
+ protected:
+  // An index of up to four dimensions; the first missing one ends it.
+  using Index = std::array<std::optional<std::int64_t>, maximum_rank>;
+
+  void *element(std::span<const std::int64_t> index, SourceLocation where) const;
+  void *element(const Index &index, SourceLocation where) const;
+  void require_valid(SourceLocation where) const;
+  void require_writable(SourceLocation where) const;
+  void read_all(void *values) const;  // count() elements, row-major
+  void write_all(const void *values, std::size_t count, SourceLocation where);
+  void fill_with(const void *value, SourceLocation where);
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  std::byte *data_ = nullptr;
+  Extents extents_;
+  Strides strides_{};
+  ScalarType type_ = ScalarType::Float32;  // of no meaning while empty
+};
+
+// The facts of to_string() and, below them, the elements as nested rows; long rows are shortened in the middle.
+std::ostream &operator<<(std::ostream &stream, const AnyBuffer &buffer);
+
+}  // namespace samite

@@ -1,0 +1,43 @@
+// A mark in a stream: reached when all that was put into the stream before it has completed.
+//
+// Two marks of one device measure the time between them. On the CPU a mark is reached at once and carries the time of a
+// steady clock. A mark may be recorded again, which replaces it. One Event belongs to one thread at a time.
+#pragma once
+
+#include "samite/base/source_location.h"
+#include "samite/runtime/stream.h"
+
+#include <chrono>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+namespace samite {
+
+class Event {
+ public:
+  Event() = default;
+
+  void record(const Stream &stream);
+  bool recorded() const noexcept { return mark_.has_value(); }
+
+  // Returns when the mark has been reached. UserError where the event was never recorded.
+  void synchronize(SourceLocation where = std::source_location::current()) const;
+
+  // From `earlier` to this mark, after waiting for both; negative where they were recorded the other way round.
+  // UserError where either was never recorded or they are marks of different devices.
+  double milliseconds_since(const Event &earlier, SourceLocation where = std::source_location::current()) const;
+
+  std::string to_string() const;  // "event on cpu", "event, not recorded"
+
+ private:
+  struct Mark {
+    Device device;
+    std::chrono::steady_clock::time_point time;
+  };
+  std::optional<Mark> mark_;
+};
+
+std::ostream &operator<<(std::ostream &stream, const Event &event);
+
+}  // namespace samite

@@ -1,0 +1,86 @@
+#include "samite/runtime/storage.h"
+
+#include "samite/base/error.h"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace samite {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t page = 4096;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t smallest_mapping = std::size_t{64} << 10;
+
+[[noreturn]] void throw_out_of_memory(std::size_t bytes, int error) {
+  throw DeviceError(fmt::format("allocation of {} bytes on cpu", bytes), std::strerror(error));
+}
+
+std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+void Storage::Release::operator()(std::byte *memory) const noexcept {
+  if (mapped_bytes == 0)
+    std::free(memory);
+  else
+    munmap(memory, mapped_bytes);
+}
+
+Storage::Memory Storage::allocate(std::size_t bytes) {
+  if (bytes < smallest_mapping) {
+    std::size_t rounded = round_up(std::max<std::size_t>(bytes, 1), cache_line);
+    void *memory = std::aligned_alloc(cache_line, rounded);
+    if (memory == nullptr) throw_out_of_memory(bytes, ENOMEM);
+    std::memset(memory, 0, rounded);
+    return Memory(static_cast<std::byte *>(memory), Release{0});
+  }
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw_out_of_memory(bytes, ENOMEM);
+
+  // The system aligns to a page only: for huge pages map one more than needed and give the ends back.
+  std::size_t kept = round_up(bytes, page);
+  std::size_t slack = bytes >= huge_page ? huge_page : 0;
+  void *mapping = mmap(nullptr, kept + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) throw_out_of_memory(bytes, errno);
+  auto *memory = static_cast<std::byte *>(mapping);
+  if (slack != 0) {
+    std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(memory) % huge_page) % huge_page;
+    if (before != 0) munmap(memory, before);
+    memory += before;
+    if (before != slack) munmap(memory + kept, slack - before);
+    // A wish: where huge pages are switched off the memory is as good, only slower.
+    madvise(memory, kept, MADV_HUGEPAGE);
+  }
+  return Memory(memory, Release{kept});
+}
+
+Storage::Storage(Device device, std::size_t bytes) : device_(device), bytes_(bytes), memory_(allocate(bytes)) {
+  device.require_cpu("allocating " + std::to_string(bytes) + " bytes on " + device.to_string());
+}
+
+// Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.
+void Storage::mark_written() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+void Storage::track_gradient() {
+  std::lock_guard lock(gradient_mutex_);
+  if (gradient_) return;
+  gradient_ = std::make_shared<Storage>(device_, bytes_);
+  if (!name_.empty()) gradient_->set_name("gradient of " + name_);
+  gradient_data_.store(gradient_->data(), std::memory_order_release);
+}
+
+void Storage::set_name(std::string name) {
+  name_ = std::move(name);
+  if (gradient_) gradient_->set_name("gradient of " + name_);
+}
+
+}  // namespace samite

@@ -1,0 +1,67 @@
+// The memory behind buffers: one allocation on one device, shared by every view of it.
+//
+// Memory starts as zeros. On the CPU, memory under 64 KiB is aligned to a cache line; larger memory comes straight from
+// the system in whole pages, from 2 MiB on aligned for huge pages, and is touched by nobody until it is used, so that a
+// page lands near the thread that first writes it.
+//
+// A storage also carries what its views must agree on: the version, which counts writes, so that a tape sees when a
+// value it needs was overwritten; the gradient, another storage of the same size, made when it is first asked for; and
+// a name for messages.
+//
+// The version and the gradient may be used from any thread. Who reads and writes the bytes keeps order himself.
+#pragma once
+
+#include "samite/runtime/device.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace samite {
+
+class Storage {
+ public:
+  // DeviceError that says how many bytes were asked where the device has not enough.
+  Storage(Device device, std::size_t bytes);
+  Storage(const Storage &) = delete;
+  Storage &operator=(const Storage &) = delete;
+
+  Device device() const noexcept { return device_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::byte *data() const noexcept { return memory_.get(); }  // never null, but not to be read where bytes() is 0
+
+  // Grows with each write. Whoever writes through data() calls mark_written() afterwards.
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void mark_written() noexcept;
+
+  // Null until track_gradient() was called; from then on the same storage for good.
+  std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_ : nullptr; }
+  std::byte *gradient_data() const noexcept { return gradient_data_.load(std::memory_order_acquire); }
+  void track_gradient();
+
+  // Empty unless set. Set it before the storage is shared between threads.
+  const std::string &name() const noexcept { return name_; }
+  void set_name(std::string name);
+
+ private:
+  struct Release {
+    std::size_t mapped_bytes;  // 0: from the heap
+    void operator()(std::byte *memory) const noexcept;
+  };
+  using Memory = std::unique_ptr<std::byte, Release>;
+  static Memory allocate(std::size_t bytes);
+
+  Device device_;
+  std::size_t bytes_;
+  Memory memory_;
+  std::atomic<std::uint64_t> version_{0};
+  std::mutex gradient_mutex_;
+  std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_ says that it is there
+  std::atomic<std::byte *> gradient_data_{nullptr};
+  std::string name_;
+};
+
+}  // namespace samite

@@ -1,0 +1,42 @@
+// The CPU's threads: runs the blocks of a launch side by side.
+//
+// The pool is oneTBB's, so it nests and shares threads with the user's own TBB: called from inside a task arena it
+// uses that arena's threads and no others, and tbb::global_control limits it. While a call waits for its blocks its
+// thread runs blocks of that call only, never a foreign task, so that a caller may hold a lock. A cancelled task group
+// around a call does not cut it short: when it returns, every block has run.
+//
+// An exception from a block ends the call with that exception, after the blocks under way have ended; blocks not begun
+// are dropped. All functions may be called from any thread.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace samite {
+
+// Calls run(context, begin, end) for blocks that together cover [0, count) once each, in any order and on any thread.
+// Blocks begin at multiples of `minimum_block` and are whole multiples of it, but for the last. Where a single minimum
+// block holds everything, or there is one thread, this is one plain call on the calling thread.
+void parallel_for_blocks(std::int64_t count, void (*run)(void *context, std::int64_t begin, std::int64_t end),
+                         void *context, std::int64_t minimum_block);
+
+// The same for a callable body(begin, end), which must be safe to call from several threads at once.
+template <std::invocable<std::int64_t, std::int64_t> Body>
+void parallel_for_blocks(std::int64_t count, Body &&body, std::int64_t minimum_block) {
+  using Plain = std::remove_reference_t<Body>;
+  auto run = [](void *context, std::int64_t begin, std::int64_t end) { (*static_cast<Plain *>(context))(begin, end); };
+  void *context = const_cast<void *>(static_cast<const void *>(std::addressof(body)));
+  parallel_for_blocks(count, run, context, minimum_block);
+}
+
+// Inside of a block: the number of the thread that runs it, from 0, below worker_slots() as called before. No two
+// blocks run at once under one number.
+int worker_index();
+int worker_slots();
+
+// How many threads, the caller's included, a call from this thread may run on.
+int worker_count();
+
+}  // namespace samite

@@ -1,0 +1,16 @@
+// Samite: GPU and CPU kernels that come with their own gradients.
+//
+// This header is the whole of it for most programs: traced values and control flow (lang/), devices and buffers
+// (runtime/), kernels, launches and tapes (jit/).
+#pragma once
+
+#include "samite/base/error.h"
+#include "samite/ir/print.h"
+#include "samite/jit/kernel.h"
+#include "samite/jit/tape.h"
+#include "samite/lang/control.h"
+#include "samite/lang/local_array.h"
+#include "samite/lang/math.h"
+#include "samite/runtime/device.h"
+#include "samite/runtime/event.h"
+#include "samite/runtime/stream.h"

@@ -1,0 +1,72 @@
+#include "samite/toolchain/clang_plugin/clang_compiler.h"
+#include "samite/toolchain/clang_plugin/image_linker.h"
+
+#include <exception>
+#include <memory>
+
+namespace samite::clang_plugin {
+namespace {
+
+// What an output points into, kept beside it until `release`.
+struct OwnedOutput {
+  SamiteClangOutput view{};
+  std::string bytes, diagnostics;
+
+  const SamiteClangOutput *publish() {
+    view.bytes = {bytes.data(), bytes.size()};
+    view.diagnostics = {diagnostics.data(), diagnostics.size()};
+    return &view;
+  }
+};
+static_assert(offsetof(OwnedOutput, view) == 0, "release() finds the owner from the view");
+
+template <class Work>
+const SamiteClangOutput *guarded(Work work) {
+  auto output = std::make_unique<OwnedOutput>();
+  try {
+    work(*output);
+  } catch (const std::exception &error) {  // no exception may cross to the library
+    output->view.ok = 0;
+    output->diagnostics = error.what();
+  }
+  return output.release()->publish();
+}
+
+const SamiteClangOutput *precompile(const SamiteClangInput *input) {
+  return guarded([&](OwnedOutput &output) {
+    Compiled prelude = precompile_prelude(*input);
+    output.view.ok = prelude.ok;
+    output.view.frontend_ms = prelude.frontend_ms;
+    output.bytes = std::move(prelude.bytes);
+    output.diagnostics = std::move(prelude.diagnostics);
+  });
+}
+
+const SamiteClangOutput *compile(const SamiteClangInput *input) {
+  return guarded([&](OwnedOutput &output) {
+    Compiled object = compile_object(*input);
+    output.view.frontend_ms = object.frontend_ms;
+    output.view.backend_ms = object.backend_ms;
+    output.view.object_bytes = object.bytes.size();
+    output.diagnostics = std::move(object.diagnostics);
+    if (!object.ok) return;
+    Linked image = link_image(object.bytes);
+    output.view.ok = image.ok;
+    output.view.link_ms = image.milliseconds;
+    output.bytes = std::move(image.bytes);
+    output.diagnostics += image.diagnostics;
+  });
+}
+
+void release(const SamiteClangOutput *output) {
+  const std::unique_ptr<const OwnedOutput> owner(reinterpret_cast<const OwnedOutput *>(output));
+}
+
+}  // namespace
+}  // namespace samite::clang_plugin
+
+extern "C" __attribute__((visibility("default"))) const SamiteClangPlugin *samite_clang_plugin(void) {
+  using namespace samite::clang_plugin;
+  static constexpr SamiteClangPlugin plugin{samite_clang_version, precompile, compile, release};
+  return &plugin;
+}

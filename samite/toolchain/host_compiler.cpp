@@ -1,0 +1,200 @@
+#include "samite/toolchain/host_compiler.h"
+
+#include "samite/base/error.h"
+#include "samite/base/hash.h"
+#include "samite/base/warning.h"
+#include "samite/toolchain/clang_plugin_loader.h"
+#include "samite/toolchain/host_target.h"
+#include "samite/toolchain/object_cache.h"
+
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <mutex>
+#include <unordered_map>
+
+namespace samite {
+namespace {
+
+class Stopwatch {
+ public:
+  double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// One slot for each key ever asked for: its lock makes threads that want the same thing wait for one of them.
+template <class Value>
+class Slots {
+ public:
+  struct Slot {
+    std::mutex mutex;
+    Value value;
+  };
+
+  std::shared_ptr<Slot> at(const Hash128 &key) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Slot> &slot = slots_[key];
+    if (!slot) slot = std::make_shared<Slot>();
+    return slot;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<Hash128, std::shared_ptr<Slot>> slots_;
+};
+
+// Images live as long as their users; precompiled preludes as long as the process.
+Slots<std::weak_ptr<const HostImage>> &loaded_images() {
+  static Slots<std::weak_ptr<const HostImage>> slots;
+  return slots;
+}
+Slots<std::shared_ptr<const std::string>> &precompiled_preludes() {
+  static Slots<std::shared_ptr<const std::string>> slots;
+  return slots;
+}
+
+std::atomic<int> &compile_counter() {
+  static std::atomic<int> counter{0};
+  return counter;
+}
+
+// An output of the plug-in, handed back when it goes.
+class Output {
+ public:
+  explicit Output(const SamiteClangOutput *output) : output_(output, clang_plugin().release) {}
+
+  bool ok() const { return output_->ok != 0; }
+  std::string_view bytes() const { return {output_->bytes.data, output_->bytes.size}; }
+  std::string diagnostics() const { return {output_->diagnostics.data, output_->diagnostics.size}; }
+  const SamiteClangOutput *operator->() const { return output_.get(); }
+
+ private:
+  std::unique_ptr<const SamiteClangOutput, void (*)(const SamiteClangOutput *)> output_;
+};
+
+SamiteText borrowed(std::string_view text) { return {text.data(), text.size()}; }
+
+// The name becomes that of a file in the compiler's eyes.
+std::string file_name(std::string name) {
+  for (char &c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  return name.empty() ? "kernel" : name;
+}
+
+struct Job {
+  const HostSource &source;
+  std::string_view prelude;
+  std::string name = file_name(source.name);
+  HostTarget target = host_target();
+  std::shared_ptr<ObjectCache> cache = object_cache();
+
+  Hasher options_hasher(std::string_view kind) const {
+    Hasher hasher;
+    hasher.add(kind).add(samite_clang_version).add(clang_plugin_identity()).add(target.fingerprint);
+    hasher.add(static_cast<std::uint64_t>(target.vector_bytes)).add(static_cast<std::uint64_t>(source.optimization));
+    hasher.add(source.debug_info ? 1 : 0).add(prelude);
+    return hasher;
+  }
+  Hash128 prelude_key() const { return options_hasher("prelude").result(); }
+  Hash128 image_key() const { return options_hasher("image").add(name).add(source.text).result(); }
+
+  SamiteClangInput input(std::string_view precompiled) const {
+    return {borrowed(name),      borrowed(source.text), borrowed(prelude),        borrowed(precompiled),
+            target.vector_bytes, source.optimization,   source.debug_info ? 1 : 0};
+  }
+};
+
+std::shared_ptr<const std::string> precompiled_prelude(const Job &job, CompileReport &report) {
+  const Hash128 key = job.prelude_key();
+  const auto slot = precompiled_preludes().at(key);
+  const std::lock_guard lock(slot->mutex);
+  report.prelude_was_precompiled = true;
+  if (slot->value) return slot->value;
+  const Stopwatch watch;
+  if (auto cached = job.cache->find(key)) {
+    slot->value = std::make_shared<const std::string>(std::move(*cached));
+  } else {
+    report.prelude_was_precompiled = false;
+    const SamiteClangInput input = job.input({});
+    const Output output(clang_plugin().precompile(&input));
+    if (!output.ok()) throw InternalError("the prelude of kernels does not compile:\n" + output.diagnostics());
+    slot->value = std::make_shared<const std::string>(output.bytes());
+    job.cache->publish(key, *slot->value);
+  }
+  report.prelude_ms = watch.milliseconds();
+  return slot->value;
+}
+
+std::shared_ptr<const HostImage> load(const Job &job, std::string_view bytes, CompileReport &report) {
+  const Stopwatch watch;
+  auto image = HostImage::load(job.source.name, bytes);
+  report.load_ms = watch.milliseconds();
+  report.image_bytes = bytes.size();
+  return image;
+}
+
+std::shared_ptr<const HostImage> load_from_cache(const Job &job, const Hash128 &key, CompileReport &report) {
+  const auto bytes = job.cache->find(key);
+  if (!bytes) return nullptr;
+  try {
+    auto image = load(job, *bytes, report);
+    report.from_cache = report.prelude_was_precompiled = true;
+    return image;
+  } catch (const DeviceError &error) {
+    // A machine that shares the folder may lack a library that the one that compiled it has.
+    warn_once("cached image does not load", std::string(error.what()) + ". It is compiled again.");
+    job.cache->remove(key);
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const HostImage> compile(const Job &job, const Hash128 &key, CompileReport &report) {
+  const Stopwatch open_watch;
+  const SamiteClangPlugin &plugin = clang_plugin();
+  if (!report.plugin_was_open) report.open_ms = open_watch.milliseconds();
+  const auto precompiled = precompiled_prelude(job, report);
+  const SamiteClangInput input = job.input(*precompiled);
+  ++compile_counter();
+  const Output output(plugin.compile(&input));
+  report.frontend_ms = output->frontend_ms;
+  report.backend_ms = output->backend_ms;
+  report.link_ms = output->link_ms;
+  report.object_bytes = output->object_bytes;
+  if (!output.ok())
+    throw InternalError("the C++ emitted for kernel \"" + job.source.name + "\" does not compile:\n" +
+                        output.diagnostics());
+  auto image = load(job, output.bytes(), report);
+  job.cache->publish(key, output.bytes());
+  return image;
+}
+
+}  // namespace
+
+CompiledHost compile_host(const HostSource &source, std::string_view prelude) {
+  const Stopwatch watch;
+  const Job job{source, prelude};
+  const Hash128 key = job.image_key();
+  const auto slot = loaded_images().at(key);
+  const std::lock_guard lock(slot->mutex);
+  CompiledHost result;
+  result.report.plugin_was_open = clang_plugin_is_open();
+  result.image = slot->value.lock();
+  if (result.image)
+    result.report.from_memory = result.report.prelude_was_precompiled = true;
+  else
+    result.image = load_from_cache(job, key, result.report);
+  if (!result.image) result.image = compile(job, key, result.report);
+  slot->value = result.image;
+  result.report.total_ms = watch.milliseconds();
+  return result;
+}
+
+int host_compile_count() { return compile_counter(); }
+
+bool host_compiler_loaded() { return clang_plugin_is_open(); }
+
+}  // namespace samite

@@ -1,0 +1,53 @@
+// C++ text to code that this process can call: what `jit` asks of the CPU's toolchain.
+//
+// An image comes from the first of: this process, if one with the same content is still loaded; the disk cache; the
+// compiler. Only the last opens the plug-in with Clang in it, so a program whose kernels are all cached never maps
+// LLVM. The key is a hash of source, prelude, options, target machine and the compiler's build.
+//
+// The prelude is one header text that comes before the source. It is parsed once into a precompiled header, kept in
+// memory and in the disk cache; a compile then costs the kernel's own text.
+//
+// Thread-safe. Different kernels compile at the same time; threads that ask for one kernel get one compile.
+#pragma once
+
+#include "samite/toolchain/host_image.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace samite {
+
+struct HostSource {
+  std::string name;  // of the kernel, for diagnostics, debuggers and profilers
+  // C++20 without exceptions, run-time types and headers. `extern "C"` functions are found by HostImage::symbol. It
+  // may call the C library, libm and libmvec; anything else reaches a kernel as an argument.
+  std::string text;
+  bool debug_info = false;
+  int optimization = 2;  // 0 to 3
+};
+
+// Where the time went. What did not happen took 0.
+struct CompileReport {
+  bool from_memory = false;              // the image was loaded already
+  bool from_cache = false;               // the disk cache had it
+  bool plugin_was_open = false;          // before this call
+  bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true where none was needed
+  double total_ms = 0, open_ms = 0, prelude_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0, load_ms = 0;
+  std::size_t object_bytes = 0, image_bytes = 0;
+};
+
+struct CompiledHost {
+  std::shared_ptr<const HostImage> image;
+  CompileReport report;
+};
+
+// Throws InternalError with the diagnostics and the lines they blame where the text does not compile or link,
+// DeviceError where the compiler is missing or the image does not load.
+CompiledHost compile_host(const HostSource &source, std::string_view prelude);
+
+int host_compile_count();     // runs of the compiler on a source by this process; what a cache answered is not one
+bool host_compiler_loaded();  // whether this process has opened the plug-in
+
+}  // namespace samite

@@ -1,0 +1,90 @@
+#include "samite/toolchain/host_image.h"
+
+#include "samite/base/atomic_file.h"
+#include "samite/base/error.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+namespace samite {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// The loader takes two libraries of one path for the same, and descriptors are used again. "/" and "/./" name the
+// same folder, so one of them for each bit of a counter gives every image a path of its own.
+std::string unique_path(int descriptor) {
+  static std::atomic<std::uint32_t> counter{0};
+  std::string path = "/proc/self/fd/";
+  for (std::uint32_t bits = counter++; bits != 0; bits >>= 1) path += (bits & 1) != 0 ? "./" : "/";
+  return path + std::to_string(descriptor);
+}
+
+// Nothing where the system has no such files or will not run code from them.
+std::optional<DynamicLibrary> load_from_memory(const std::string &name, std::string_view bytes) {
+#ifdef MFD_EXEC
+  constexpr unsigned runnable = MFD_EXEC;
+#else
+  constexpr unsigned runnable = 0x10u;
+#endif
+  // Profilers and memory maps show this name; the system allows it 249 bytes.
+  const std::string file_name = "samite-" + name.substr(0, 200);
+  int number = memfd_create(file_name.c_str(), MFD_CLOEXEC | runnable);
+  if (number < 0 && errno == EINVAL) number = memfd_create(file_name.c_str(), MFD_CLOEXEC);  // before Linux 6.3
+  const Descriptor file(number);
+  if (file.number() < 0) return std::nullopt;
+  const std::string path = unique_path(file.number());
+  try {
+    write_file(path, bytes);
+    return DynamicLibrary(path);
+  } catch (const std::system_error &) {
+    return std::nullopt;
+  } catch (const DeviceError &) {
+    return std::nullopt;
+  }
+}
+
+DynamicLibrary load_from_temporary_file(std::string_view bytes) {
+  std::string path = (std::filesystem::temp_directory_path() / "samite-kernel-XXXXXX").string();
+  const Descriptor file(mkstemp(path.data()));
+  if (file.number() < 0) throw std::system_error(errno, std::generic_category(), "cannot create " + path);
+  struct Removal {
+    const std::string &path;
+    ~Removal() { unlink(path.c_str()); }
+  } removal{path};
+  write_file(path, bytes);
+  return DynamicLibrary(path);
+}
+
+}  // namespace
+
+std::shared_ptr<const HostImage> HostImage::load(const std::string &name, std::string_view shared_object) {
+  if (auto library = load_from_memory(name, shared_object)) return std::make_shared<HostImage>(std::move(*library));
+  try {
+    return std::make_shared<HostImage>(load_from_temporary_file(shared_object));
+  } catch (const std::exception &error) {
+    throw DeviceError("loading the compiled code of \"" + name + "\"", error.what());
+  }
+}
+
+}  // namespace samite

@@ -1,0 +1,25 @@
+// What the CPU of this machine can do, found without loading a compiler.
+//
+// The compile itself asks LLVM for the exact features; this answers the two questions that come before it: what to
+// call the machine in a cache key, and how wide a vector is. Thread-safe.
+//
+// SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) lowers the width, and the compiler then uses no wider instructions either:
+// results of a narrower machine, on this one. A value that the machine cannot reach is an error, since silently
+// running narrower would test something else.
+#pragma once
+
+#include <string>
+
+namespace samite {
+
+struct HostTarget {
+  // Equal on two machines only if code made for one runs on the other: architecture, model, feature words, and the
+  // C library's version, whose symbols kernels are linked against.
+  std::string fingerprint;
+  int vector_bytes = 16;  // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16
+};
+
+// Throws UserError where SAMITE_CPU_VECTOR_BYTES is not one of the widths that this machine has.
+HostTarget host_target();
+
+}  // namespace samite

@@ -1,0 +1,31 @@
+#include "tests/autodiff/random_gradient.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+// In parts, so that they run side by side. More programs: tests/autodiff/programs/check_gradients.cpp.
+class RandomGradients : public testing::TestWithParam<unsigned> {};
+
+// Sanitizers look at the library, whose code a few programs reach as well as many.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned programs = 3;
+#else
+constexpr unsigned programs = 50;
+#endif
+
+TEST_P(RandomGradients, AreRightOrRefused) {
+  int refused = 0;
+  for (unsigned seed = GetParam() * programs; seed < (GetParam() + 1) * programs; ++seed) {
+    GradientOutcome outcome = check_random_gradient(seed);
+    EXPECT_TRUE(outcome.right) << outcome.report;
+    refused += !outcome.refusal.empty();
+  }
+  EXPECT_EQ(refused, 0) << "nothing in these programs is beyond the adjoint";
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, RandomGradients, testing::Range(0u, 10u));
+
+}  // namespace
+}  // namespace samite::test

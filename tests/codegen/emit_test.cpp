@@ -1,0 +1,102 @@
+// The text itself: that it is readable, and what its names and options say.
+#include "samite/codegen/emit.h"
+
+#include "samite/base/error.h"
+#include "samite/codegen/cpu_target.h"
+#include "samite/ir/parse.h"
+#include "samite/passes/lower_threads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace samite::codegen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+EmittedSource emitted(std::string_view text, EmitOptions options = {.arrays = {{true}, {true}, {true}}}) {
+  return emit_cpu(passes::lower_threads(ir::parse_kernel(text)), options);
+}
+
+EmitOptions without_comments() {
+  EmitOptions options;
+  options.comments = false;
+  return options;
+}
+
+constexpr const char *axpy = R"(kernel @"axpy 2"(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
+  %0: i32 = thread_index 0
+  %1: f32 = load @x[%0] at "/home/user/axpy.cpp":7
+  %2: f32 = mul %1, @a at "/home/user/axpy.cpp":7
+  %3: f32 = load @y[%0] at "/home/user/axpy.cpp":8
+  %4: f32 = add %2, %3 at "/home/user/axpy.cpp":8
+  store @y[%0] = %4 at "/home/user/axpy.cpp":8
+})";
+
+TEST(Emit, ReadsAsTheKernelDoes) {
+  EXPECT_THAT(emitted(axpy).text, HasSubstr(R"(
+      // axpy.cpp:7
+      const F32 v1 = load(m1, p1.data + v7);
+      const F32 v2 = v1 * p2;
+      // axpy.cpp:8
+      const F32 v3 = load(m1, p0.data + v7);
+      const F32 v4 = v2 + v3;
+      store(m1, p0.data + v7, v4);
+)"));
+}
+
+TEST(Emit, TheEntryIsANameThatLinkersTake) {
+  EXPECT_EQ(emitted(axpy).entry, "samite_axpy_2");
+  EXPECT_THAT(emitted(axpy).text, HasSubstr("extern \"C\" void samite_axpy_2("));
+}
+
+TEST(Emit, WithoutCommentsTheTextIsTheSameOnOtherLines) {
+  std::string moved = axpy;
+  for (std::size_t at = 0; (at = moved.find(":8", at)) != std::string::npos;) moved[at + 1] = '9';
+  EXPECT_NE(emitted(axpy).text, emitted(moved).text);
+  EXPECT_EQ(emitted(axpy, without_comments()).text, emitted(moved, without_comments()).text);
+}
+
+TEST(Emit, ANameCannotBreakOutOfAComment) {
+  const EmittedSource source = emitted(R"(kernel @k(@"a\x0a#error": f32) threads 1 {})");
+  EXPECT_THAT(source.text, Not(HasSubstr("\n#error")));
+}
+
+TEST(Emit, LanesFillARegisterWithTheTypeThatTheKernelComputesWith) {
+  auto kernel = [](const char *type) {
+    std::string text = "kernel @k(@x: array<T, 1>) threads 1 { %0: i64 = thread_index 0 %1: T = load @x[%0] }";
+    for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
+    return ir::parse_kernel(text);
+  };
+  EXPECT_EQ(cpu_lanes(kernel("f32"), 64), 16);
+  EXPECT_EQ(cpu_lanes(kernel("f64"), 64), 8);
+  EXPECT_EQ(cpu_lanes(kernel("i64"), 32), 8);
+  EXPECT_EQ(cpu_lanes(kernel("f64"), 16), 2);
+}
+
+TEST(Emit, AnArrayWithoutUnitStrideIsGathered) {
+  EXPECT_THAT(emitted(axpy, {.arrays = {{true}, {false}}}).text,
+              HasSubstr("gather(m1, p1.data + v7 * p1.stride[0], lane_i32 * i32(p1.stride[0]))"));
+  EXPECT_THAT(emitted(axpy, {.arrays = {{true}, {false, true}}}).text,
+              HasSubstr("gather(m1, p1.data + v7 * p1.stride[0], lane_i64 * p1.stride[0])"));
+}
+
+TEST(Emit, AUniformLoopIsNative) {
+  EXPECT_THAT(emitted(R"(kernel @k(@x: array<f32, 1>) threads 1 {
+                for %0: i32 in 10 .. 0 step -2 { %1: f32 = load @x[%0] }
+              })")
+                  .text,
+              HasSubstr(R"(
+      for (i32 v0 = 10; v0 > 0; v0 += -2) {
+        const f32 v1 = p0.data[v0];
+      }
+)"));
+}
+
+TEST(Emit, AKernelThatIsNotLoweredIsAMistakeOfOurs) {
+  EXPECT_THROW(emit_cpu(ir::parse_kernel(axpy), {}), InternalError);
+}
+
+}  // namespace
+}  // namespace samite::codegen

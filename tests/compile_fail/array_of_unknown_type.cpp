@@ -1,0 +1,12 @@
+// expect: an Array's element type is bool, an 8- to 64-bit integer, float or double
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+#ifdef SAMITE_EXPECT_OK
+using Number = float;
+#else
+using Number = long double;
+#endif
+
+Int size(Array<Number, 1> a) { return a.extent(0); }

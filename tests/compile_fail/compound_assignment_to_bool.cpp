@@ -1,0 +1,12 @@
+// expect: no match for
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+void count(Bool &a, const Bool &b) {
+#ifdef SAMITE_EXPECT_OK
+  a |= b;
+#else
+  a += b;
+#endif
+}

@@ -1,0 +1,10 @@
+// expect: has incomplete type
+#include "samite/samite.h"
+
+using namespace samite;
+
+#ifdef SAMITE_EXPECT_OK
+Kernel scale{"scale", [](Array<float, 1> a, Float x) { a(0) *= x; }};
+#else
+Kernel scale{"scale", [](Array<float, 1> a, float x) { a(0) *= x; }};
+#endif

@@ -1,0 +1,12 @@
+// expect: could not convert
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+void clear(const Array<float, 1> &a, const Int &i) {
+#ifdef SAMITE_EXPECT_OK
+  if_(i > 0 && a(i) > 0, [&] { a(i) = 0; });
+#else
+  if (i > 0 && a(i) > 0) a(i) = 0;
+#endif
+}

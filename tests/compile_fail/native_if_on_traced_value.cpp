@@ -1,0 +1,13 @@
+// expect: could not convert
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+Float larger(Float x, Float y) {
+#ifdef SAMITE_EXPECT_OK
+  return select(x < y, y, x);
+#else
+  if (x < y) return y;
+  return x;
+#endif
+}

@@ -1,0 +1,12 @@
+// expect: could not convert
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+void halve(Float &x, const Float &limit) {
+#ifdef SAMITE_EXPECT_OK
+  while_([&] { return x > limit; }, [&] { x /= 2; });
+#else
+  while (x > limit) x /= 2;
+#endif
+}

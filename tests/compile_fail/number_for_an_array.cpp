@@ -1,0 +1,14 @@
+// expect: no known conversion for argument 2 from
+#include "samite/samite.h"
+
+using namespace samite;
+
+Kernel fill{"fill", [](Array<float, 1> a, Int value) { a(thread_index()) = cast<Float>(value); }};
+
+void launch(const Buffer<float> &floats, const Buffer<double> &doubles) {
+#ifdef SAMITE_EXPECT_OK
+  fill.launch({4}, floats, 1);
+#else
+  fill.launch({4}, 1.0f, 1);
+#endif
+}

@@ -1,0 +1,12 @@
+// expect: no match for call
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+Float read(Array<const float, 2> a, Int i) {
+#ifdef SAMITE_EXPECT_OK
+  return a(i, 0);
+#else
+  return a(i);
+#endif
+}

@@ -1,0 +1,12 @@
+// expect: no match for call
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+Float read(Array<const float, 1> a, Int i) {
+#ifdef SAMITE_EXPECT_OK
+  return a(i);
+#else
+  return a(i, 0);
+#endif
+}

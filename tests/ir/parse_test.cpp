@@ -1,0 +1,293 @@
+// Reading the printed form: what each phrase means, that it inverts the printer, and how errors read.
+
+#include "samite/ir/parse.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/difference.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+#include "samite/ir/visit.h"
+#include "tests/ir/random_kernel.h"
+
+#include <gtest/gtest.h>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace samite::ir {
+namespace {
+
+// Field by field and without the printer, so that a field which the printer forgets is found.
+bool same(const Block &a, const Block &b);
+bool same(const Stmt &a, const Stmt &b) {
+  auto same_carried = [](const std::vector<Carried> &a, const std::vector<Carried> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Carried &a, const Carried &b) {
+      return a.inner == b.inner && a.result == b.result && a.type == b.type && a.initial == b.initial &&
+             a.next == b.next;
+    });
+  };
+  auto same_results = [](const std::vector<BranchResult> &a, const std::vector<BranchResult> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const BranchResult &a, const BranchResult &b) {
+      return a.local == b.local && a.type == b.type && a.then_value == b.then_value && a.else_value == b.else_value;
+    });
+  };
+  if (a.kind().index() != b.kind().index() || !(a.where() == b.where())) return false;
+  return visit(
+      a, [&](const Let &x) { return x.local == b.as<Let>()->local && x.value == b.as<Let>()->value; },
+      [&](const Assign &x) { return x.local == b.as<Assign>()->local && x.value == b.as<Assign>()->value; },
+      [&](const Store &x) {
+        const Store &y = *b.as<Store>();
+        return x.array == y.array && x.indices == y.indices && x.value == y.value;
+      },
+      [&](const Accumulate &x) {
+        const Accumulate &y = *b.as<Accumulate>();
+        return x.array == y.array && x.indices == y.indices && x.value == y.value && x.atomic == y.atomic;
+      },
+      [&](const Allocate &x) {
+        const Allocate &y = *b.as<Allocate>();
+        return x.array == y.array && x.type == y.type && x.size == y.size;
+      },
+      [&](const LocalStore &x) {
+        const LocalStore &y = *b.as<LocalStore>();
+        return x.array == y.array && x.index == y.index && x.value == y.value;
+      },
+      [&](const If &x) {
+        const If &y = *b.as<If>();
+        return x.condition == y.condition && same(x.then_block, y.then_block) && same(x.else_block, y.else_block) &&
+               same_results(x.results, y.results);
+      },
+      [&](const For &x) {
+        const For &y = *b.as<For>();
+        return x.index == y.index && x.type == y.type && x.begin == y.begin && x.end == y.end && x.step == y.step &&
+               x.kind == y.kind && same(x.body, y.body) && same_carried(x.carried, y.carried);
+      },
+      [&](const While &x) {
+        const While &y = *b.as<While>();
+        return same(x.condition_block, y.condition_block) && x.condition == y.condition && same(x.body, y.body) &&
+               same_carried(x.carried, y.carried);
+      },
+      [&](const Labelled &x) { return x.label == b.as<Labelled>()->label && same(x.body, b.as<Labelled>()->body); },
+      [&](const Leave &x) { return x.label == b.as<Leave>()->label; });
+}
+bool same(const Block &a, const Block &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Stmt &a, const Stmt &b) { return same(a, b); });
+}
+
+// The first operand of the operation that `operand` is written in.
+Value read_value(const std::string &operand) {
+  Kernel kernel = parse_kernel("kernel @k(@rate: f64) threads 1 { %0: bool = cast " + operand + " }");
+  return kernel.body.at(0).as<Let>()->value.operands.at(0);
+}
+
+std::string error_of(std::string_view text) {
+  try {
+    parse_kernel(text);
+  } catch (const UserError &error) {
+    return error.what();
+  }
+  return "no error";
+}
+std::string error_of_body(const std::string &body) {
+  return error_of("kernel @k(@a: array<f32, 1>) threads 1 {\n" + body + "\n}");
+}
+
+TEST(Parse, Values) {
+  EXPECT_EQ(read_value("true"), Value::boolean(true));
+  EXPECT_EQ(read_value("-3"), Value::constant(ScalarType::Int32, std::int64_t{-3}));
+  EXPECT_EQ(read_value("3:u16"), Value::constant(ScalarType::UInt16, std::int64_t{3}));
+  EXPECT_EQ(read_value("18446744073709551615:u64"), Value::from_bits(ScalarType::UInt64, ~std::uint64_t{0}));
+  EXPECT_EQ(read_value("0.1"), Value::constant(ScalarType::Float32, double{0.1f}));
+  EXPECT_EQ(read_value("0.1:f64"), Value::constant(ScalarType::Float64, 0.1));
+  EXPECT_EQ(read_value("2:f64"), Value::constant(ScalarType::Float64, 2.0));
+  EXPECT_EQ(read_value("1e+20"), Value::constant(ScalarType::Float32, 1e20));
+  EXPECT_EQ(read_value("-0.0").bits(), std::bit_cast<std::uint64_t>(-0.0));
+  EXPECT_EQ(read_value("-inf"), Value::constant(ScalarType::Float32, -HUGE_VAL));
+  EXPECT_EQ(read_value("nan"), Value::from_bits(ScalarType::Float32, 0x7ff8000000000000));
+  EXPECT_EQ(read_value("nan(0xfff8000000000001):f64"), Value::from_bits(ScalarType::Float64, 0xfff8000000000001));
+  EXPECT_EQ(read_value("@rate"), Value::parameter(ScalarType::Float64, 0));
+}
+
+TEST(Parse, FloatIsRoundedOnceFromItsDigits) {
+  // Just above halfway between 1 and the next float: by way of double it would be a tie, and round to 1.
+  EXPECT_EQ(read_value("1.00000005960464477540").as_double(), 1.00000011920928955078125);
+}
+
+TEST(Parse, SignatureOfAnAdjoint) {
+  Kernel kernel = parse_kernel(R"(
+      kernel @"heat step"(@g: gradient of @now array<f32, 2>, @now: array<const f32, 2>, @n: i64)
+          threads 3 at "h.cpp":7 {})");
+  EXPECT_EQ(kernel.name, "heat step");
+  EXPECT_EQ(kernel.launch_rank, 3);
+  EXPECT_EQ(kernel.where, (SourceLocation{"h.cpp", 7}));
+  ASSERT_EQ(kernel.parameters.size(), 3u);
+  EXPECT_EQ(kernel.parameters[0], (Parameter{"g", ScalarType::Float32, 2, false, Role::Gradient, 1}));
+  EXPECT_EQ(kernel.parameters[1], (Parameter{"now", ScalarType::Float32, 2, true}));
+  EXPECT_EQ(kernel.parameters[2], (Parameter{"n", ScalarType::Int64}));
+  EXPECT_EQ(kernel.local_count, 0u);
+}
+
+TEST(Parse, LoopHeaderNamesALocalOfItsBody) {
+  Kernel kernel = parse_kernel(R"(
+      kernel @sum(@out: array<f64, 1>) threads 1 {
+        for %0: i32 in 0..8 step 1 carry (%1 -> %2: f64 = 0.0:f64 then %3) {  // white space is free
+          %3: f64 = add %1, 1.0:f64
+        }
+        store @out[0] = %2
+      })");
+  const For *loop = kernel.body.at(0).as<For>();
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->carried.at(0).next, Value::local(ScalarType::Float64, 3));
+  EXPECT_EQ(kernel.body.at(1).as<Store>()->value, Value::local(ScalarType::Float64, 2));
+  EXPECT_EQ(kernel.local_count, 4u);
+}
+
+TEST(Parse, LocalArrays) {
+  Kernel kernel = parse_kernel(R"(
+      kernel @k(@n: i64) threads 1 {
+        local $3: bool[@n]
+        local_store $3[0] = true
+        %0: bool = local_load $3[@n]
+      })");
+  EXPECT_EQ(kernel.local_array_count, 4u);
+  const Allocate *allocate = kernel.body.at(0).as<Allocate>();
+  EXPECT_EQ(allocate->array, 3u);
+  EXPECT_EQ(allocate->type, ScalarType::Bool);
+  EXPECT_EQ(allocate->size, Value::parameter(ScalarType::Int64, 0));
+  EXPECT_EQ(kernel.body.at(1).as<LocalStore>()->array, 3u);
+  EXPECT_EQ(kernel.body.at(2).as<Let>()->value,
+            (Operation{Op::LocalLoad, ScalarType::Bool, {Value::parameter(ScalarType::Int64, 0)}, 3}));
+}
+
+TEST(Parse, InvertsThePrinterOnRandomKernels) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    Form form = seed % 2 == 0 ? Form::structured : Form::captured;
+    Kernel kernel = RandomKernel(seed, form).make();
+    ASSERT_NO_THROW(verify(kernel, form, "generation")) << kernel;
+
+    for (bool locations : {false, true}) {
+      std::string text = to_string(kernel, {.locations = locations});
+      Kernel read = parse_kernel(text);
+      ASSERT_EQ(to_string(read, {.locations = locations}), text) << "seed " << seed;
+      ASSERT_NO_THROW(verify(read, form, "parsing")) << text;
+      ASSERT_EQ(structural_difference(read, kernel), "") << text;
+      if (!locations) continue;
+      EXPECT_TRUE(same(read.body, kernel.body)) << "seed " << seed << "\n" << text;
+      EXPECT_EQ(read.parameters, kernel.parameters);
+      EXPECT_EQ(read.name, kernel.name);
+      EXPECT_EQ(read.launch_rank, kernel.launch_rank);
+      EXPECT_EQ(read.where, kernel.where);
+    }
+  }
+}
+
+std::string documentation() {
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/ir.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Parse, ReadsTheExamplesOfTheDocumentation) {
+  std::string text = documentation(), fence = "```samite\n";
+  int examples = 0;
+  for (std::size_t at = 0; (at = text.find(fence, at)) != std::string::npos; ++examples) {
+    at += fence.size();
+    std::string example = text.substr(at, text.find("```", at) - at);
+    Form form = example.find("assign ") == std::string::npos ? Form::structured : Form::captured;
+    Kernel kernel = parse_kernel(example);
+    EXPECT_NO_THROW(verify(kernel, form, "reading the documentation"));
+    EXPECT_EQ(to_string(kernel, {.locations = true}), example);
+  }
+  EXPECT_GE(examples, 3);
+}
+
+TEST(Parse, DocumentationNamesEveryOperation) {
+  std::string text = documentation();
+  for (int i = 0; i <= static_cast<int>(Op::LocalLoad); ++i) {
+    std::string name(info(static_cast<Op>(i)).name);
+    bool named = false;
+    for (std::string before : {"`", " "})
+      for (std::string after : {"`", " "}) named = named || text.find(before + name + after) != std::string::npos;
+    EXPECT_TRUE(named) << name;
+  }
+}
+
+TEST(ParseError, NamesLineColumnExpectedAndFound) {
+  EXPECT_EQ(error_of_body("  store @a[0 = 1.0"),
+            "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
+  EXPECT_EQ(error_of("kernel @k() threads 1 {"),
+            "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
+            "local_store, if, for, while, label or leave) or '}', found the end of the text");
+}
+
+TEST(ParseError, UnknownNames) {
+  EXPECT_EQ(error_of_body("store @b[0] = 1.0"),
+            "kernel text:2: column 7: expected a parameter of the kernel, found '@b'");
+  EXPECT_EQ(error_of_body("store @a[0] = %4"),
+            "kernel text:2: column 15: expected a local that the kernel defines, found '%4'");
+  EXPECT_EQ(error_of_body("%0: f32 = root 1.0"), "kernel text:2: column 11: expected an operation, found 'root'");
+  EXPECT_EQ(error_of_body("%0: f16 = sqrt 1.0"),
+            "kernel text:2: column 5: expected a scalar type (bool, i8 to i64, u8 to u64, f32 or f64), found 'f16'");
+  EXPECT_EQ(error_of_body("for.warp %0: i32 in 0 .. 1 step 1 {}"),
+            "kernel text:2: column 5: expected 'block' or 'thread' after 'for.', found 'warp'");
+}
+
+TEST(ParseError, ConstantsThatTheirTypeCannotHold) {
+  EXPECT_EQ(error_of_body("%0: u8 = copy 256:u8"),
+            "kernel text:2: column 15: expected a constant of type u8, found '256'");
+  EXPECT_EQ(error_of_body("%0: i32 = copy 1.5:i32"),
+            "kernel text:2: column 16: expected a constant of type i32, found '1.5'");
+  EXPECT_EQ(error_of_body("%0: f32 = copy 1e+39"),
+            "kernel text:2: column 16: expected a constant of type f32, found '1e+39'");
+  EXPECT_EQ(error_of_body("%0: f32 = copy nan(0x1)"),
+            "kernel text:2: column 20: expected the bits of a NaN, as in 'nan(0x7ff8000000000001)', found '0x1'");
+}
+
+TEST(ParseError, CharactersAndStrings) {
+  EXPECT_EQ(error_of_body("store @a[0] = 1.0;"),
+            "kernel text:2: column 18: expected a statement, a value or punctuation, found the character ';'");
+  EXPECT_EQ(error_of("kernel @\"k"), "kernel text:1: column 8: expected '\"' at the end of the string");
+  EXPECT_EQ(error_of_body("store @a[%] = 1.0"), "kernel text:2: column 10: expected the number of a local after '%'");
+  EXPECT_EQ(error_of_body("%4294967295: i32 = copy 1"),
+            "kernel text:2: column 1: expected a local's number below 2^32 - 1");
+}
+
+TEST(ParseError, LocalArrays) {
+  EXPECT_EQ(error_of_body("local_store @a[0] = 1.0"),
+            "kernel text:2: column 13: expected a local array, as in '$0', found '@a'");
+  EXPECT_EQ(error_of_body("local $: f32[1]"),
+            "kernel text:2: column 7: expected the number of a local array after '$'");
+  EXPECT_EQ(error_of_body("local $4294967295: f32[1]"),
+            "kernel text:2: column 7: expected a local array's number below 2^32 - 1");
+}
+
+TEST(ParseError, EveryPrefixOfAKernelIsAnErrorAndNothingWorse) {
+  std::string text = to_string(RandomKernel(3, Form::captured).make(), {.locations = true});
+  for (std::size_t length = 0; length + 2 < text.size(); ++length)
+    EXPECT_THROW(parse_kernel(std::string_view(text).substr(0, length)), UserError) << length;
+}
+
+TEST(StructuralDifference, IgnoresNumbersOfLocalArrays) {
+  Kernel a = parse_kernel("kernel @k() threads 1 { local $4: i32[1] local $2: i32[2] local_store $2[0] = 1 }");
+  Kernel b = parse_kernel("kernel @k() threads 1 { local $0: i32[1] local $1: i32[2] local_store $1[0] = 1 }");
+  EXPECT_EQ(structural_difference(a, b), "");
+}
+
+TEST(StructuralDifference, IgnoresNumbersOfLocalsAndLocations) {
+  Kernel a = parse_kernel("kernel @k() threads 1 { %4: i32 = copy 1 at \"a.cpp\":1 %2: i32 = neg %4 }");
+  Kernel b = parse_kernel("kernel @k() threads 1 { %0: i32 = copy 1 %1: i32 = neg %0 at \"b.cpp\":2 }");
+  EXPECT_EQ(structural_difference(a, b), "");
+}
+
+TEST(StructuralDifference, ShowsTheFirstLinesThatDiffer) {
+  Kernel a = parse_kernel("kernel @k() threads 1 { %4: i32 = copy 1 %2: i32 = neg %4 }");
+  Kernel b = parse_kernel("kernel @k() threads 1 { %0: i32 = copy 1 %1: i32 = abs %0 }");
+  EXPECT_EQ(structural_difference(a, b),
+            "line 3\n"
+            "  actual:     %1: i32 = neg %0\n"
+            "  expected:   %1: i32 = abs %0");
+}
+
+}  // namespace
+}  // namespace samite::ir

@@ -1,0 +1,370 @@
+// One test a rule of ir/verify.h: a kernel that breaks it, and the words that say so.
+
+#include "samite/ir/verify.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/parse.h"
+
+#include <gtest/gtest.h>
+#include <bit>
+#include <string>
+
+namespace samite::ir {
+namespace {
+
+std::string error_of(const Kernel &kernel, Form form = Form::structured) {
+  try {
+    verify(kernel, form, "promote");
+  } catch (const InternalError &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A kernel with something of each kind, and `body`.
+Kernel with_body(const std::string &body) {
+  return parse_kernel(
+      "kernel @k(@out: array<f32, 2>, @in: array<const f32, 1>, @flags: array<bool, 1>, @n: i32, @x: f32) threads 2 "
+      "{\n" +
+      body + "\n}");
+}
+
+void expect_accepted(const std::string &body, Form form = Form::structured) {
+  EXPECT_EQ(error_of(with_body(body), form), "no error") << body;
+}
+
+void expect_rejected(const Kernel &kernel, const std::string &fact, Form form = Form::structured) {
+  EXPECT_NE(error_of(kernel, form).find(fact), std::string::npos)
+      << "expected: " << fact << "\nin: " << error_of(kernel, form);
+}
+void expect_rejected(const std::string &body, const std::string &fact, Form form = Form::structured) {
+  SCOPED_TRACE(body);
+  expect_rejected(with_body(body), fact, form);
+}
+
+Kernel with_parameters(const std::string &parameters) {
+  return parse_kernel("kernel @k(" + parameters + ") threads 1 {}");
+}
+
+TEST(Verify, NamesThePassTheStatementAndTheLine) {
+  Kernel kernel = with_body("store @out[0, 0] = 1.0 at \"user.cpp\":41\nstore @out[0, 0] = 2 at \"user.cpp\":42");
+  expect_rejected(kernel,
+                  "kernel 'k' is ill-formed after promote: the stored value has type i32, expected f32\n"
+                  "  in: store @out[0, 0] = 2\n"
+                  "  at: user.cpp:42");
+}
+
+TEST(Verify, ShowsTheHeadOfALoopAlone) {
+  std::string message = error_of(with_body("for %0: i32 in 0 .. 4 step 0 {\n store @out[0, 0] = 1.0\n }"));
+  EXPECT_NE(message.find("  in: for %0: i32 in 0 .. 4 step 0 {\n  at:"), std::string::npos) << message;
+}
+
+TEST(Verify, BlamesTheOuterStatementAfterItsBlocks) {
+  expect_rejected("if true -> (%0: f32 = 1.0 | 2) {\n store @out[0, 0] = 1.0\n }",
+                  "in: if true -> (%0: f32 = 1.0 | 2) {");
+}
+
+TEST(Verify, AcceptsAWholeKernel) {
+  expect_accepted(R"(
+      %0: i32 = thread_index 0
+      %1: i64 = extent @in, 0
+      for %2: i64 in 0:i64 .. %1 step 1:i64 carry (%3 -> %4: f32 = @x then %6) {
+        %5: f32 = load @in[%2]
+        %6: f32 = add %3, %5
+      }
+      while carry (%7 -> %8: f32 = %4 then %11) {
+        %9: f32 = mul %7, 0.5
+        %10: bool = gt %9, 1.0
+      } test %10 {
+        %11: f32 = copy %9
+      }
+      %12: bool = lt %0, @n
+      if %12 -> (%13: f32 = %14 | %8) {
+        %14: f32 = exchange @out[%0, 0]
+      }
+      accumulate atomic @out[%0, 1] += %13)");
+}
+
+TEST(Verify, EachLocalIsDefinedOnce) {
+  expect_rejected("%0: i32 = copy 1\n%0: i32 = copy 2", "%0 is defined twice");
+  expect_rejected("if true { %0: i32 = copy 1 } else { %0: i32 = copy 2 }", "%0 is defined twice");
+  expect_rejected("for %0: i32 in 0 .. 1 step 1 carry (%0 -> %1: i32 = 0 then %0) {}", "%0 is defined twice");
+}
+
+TEST(Verify, LocalsAreBelowLocalCount) {
+  Kernel kernel = with_body("%0: i32 = copy 1\n%7: i32 = neg %0");
+  kernel.local_count = 7;
+  expect_rejected(kernel, "%7 is not below the kernel's local_count of 7");
+}
+
+TEST(Verify, ReadsComeAfterDefinitions) {
+  expect_rejected("%0: i32 = neg %1\n%1: i32 = copy 1", "%1 is read before it is defined");
+  expect_rejected("%0: i32 = neg %0", "%0 is read before it is defined");
+  expect_rejected("for %0: i32 in 0 .. %0 step 1 {}", "%0 is read before it is defined");
+}
+
+TEST(Verify, LocalsOfABlockEndWithIt) {
+  expect_rejected("if true { %0: i32 = copy 1 }\n%1: i32 = neg %0", "%0 is defined, but not in scope here");
+  expect_rejected("if true { %0: i32 = copy 1 } else { %1: i32 = neg %0 }", "%0 is defined, but not in scope here");
+  expect_rejected("if true -> (%2: i32 = 1 | %0) { %0: i32 = copy 1 }", "%0 is defined, but not in scope here");
+  expect_rejected("for %0: i32 in 0 .. 4 step 1 {}\n%1: i32 = neg %0", "%0 is defined, but not in scope here");
+  expect_rejected("for %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: i32 = 0 then 1) {}\n%3: i32 = neg %1",
+                  "%1 is defined, but not in scope here");
+  expect_rejected("while { %0: bool = copy true } test %0 {}\n%1: bool = not %0",
+                  "%0 is defined, but not in scope here");
+}
+
+TEST(Verify, ResultsAreSeenOnlyAfterTheirStatement) {
+  expect_rejected("for %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: i32 = 0 then %3) { %3: i32 = neg %2 }",
+                  "%2 is read before it is defined");
+}
+
+TEST(Verify, BodyOfAWhileSeesItsConditionBlock) {
+  expect_accepted("while carry (%0 -> %1: i32 = 0 then %2) { %2: i32 = add %0, 1 } test false { %3: i32 = neg %2 }");
+}
+
+TEST(Verify, OperandsMustExist) {
+  Kernel kernel = with_body("");
+  kernel.body = {Stmt(Let{0, {Op::Neg, ScalarType::Float32, {Value::parameter(ScalarType::Float32, 9)}}}, {})};
+  kernel.local_count = 1;
+  expect_rejected(kernel, "parameter 9 is read, and the kernel has 5");
+  expect_rejected("%0: f32 = neg @out", "@out is an array, expected a scalar");
+}
+
+TEST(Verify, OperandsCarryTheTypeOfWhatTheyName) {
+  Kernel kernel = with_body("%0: i32 = copy 1");
+  kernel.body.push_back(Stmt(Let{1, {Op::Neg, ScalarType::Float32, {Value::local(ScalarType::Float32, 0)}}}, {}));
+  kernel.local_count = 2;
+  expect_rejected(kernel, "%0 is read as f32, and its type is i32");
+  kernel.body[1] = Stmt(Let{1, {Op::Neg, ScalarType::Float64, {Value::parameter(ScalarType::Float64, 4)}}}, {});
+  expect_rejected(kernel, "@x is read as f64, and its type is f32");
+}
+
+TEST(Verify, ConstantsAreValuesOfTheirType) {
+  auto kernel_with = [](Value constant) {
+    Kernel kernel = with_body("");
+    kernel.body = {Stmt(Let{0, {Op::Copy, constant.type(), {constant}}}, {})};
+    kernel.local_count = 1;
+    return kernel;
+  };
+  expect_rejected(kernel_with(Value::from_bits(ScalarType::UInt8, 256)),
+                  "the constant with bits 0x100 is not a value of type u8");
+  expect_rejected(kernel_with(Value::from_bits(ScalarType::Int32, 0xffffffff)), "is not a value of type i32");
+  expect_rejected(kernel_with(Value::from_bits(ScalarType::Bool, 2)), "is not a value of type bool");
+  expect_rejected(kernel_with(Value::from_bits(ScalarType::Float32, std::bit_cast<std::uint64_t>(0.1))),
+                  "is not a value of type f32");
+  EXPECT_EQ(error_of(kernel_with(Value::from_bits(ScalarType::Float64, std::bit_cast<std::uint64_t>(0.1)))),
+            "no error");
+}
+
+TEST(Verify, Arity) {
+  expect_rejected("%0: i32 = add 1", "add has 1 operands, expected 2");
+  expect_rejected("%0: i32 = neg 1, 2", "neg has 2 operands, expected 1");
+}
+
+TEST(Verify, OperandAndResultTypesOfEachTyping) {
+  expect_rejected("%0: bool = add true, false", "the result of add has type bool, expected an arithmetic type");
+  expect_rejected("%0: f32 = add 1.0, 2", "operand 2 of add has type i32, expected f32");
+  expect_rejected("%0: i32 = sqrt 1", "the result of sqrt has type i32, expected a floating type");
+  expect_rejected("%0: f64 = sqrt 1.0", "operand 1 of sqrt has type f32, expected f64");
+  expect_rejected("%0: f32 = rem 1.0, 2.0", "the result of rem has type f32, expected an integer type");
+  expect_rejected("%0: i32 = shl 1, 2:i64", "operand 2 of shl has type i64, expected i32");
+  expect_rejected("%0: f32 = and 1.0, 2.0", "the result of and has type f32, expected an integer type or bool");
+  expect_rejected("%0: i32 = lt 1, 2", "the result of lt has type i32, expected bool");
+  expect_rejected("%0: bool = lt 1, 2.0", "operand 2 of lt has type f32, expected i32");
+  expect_rejected("%0: i32 = select 1, 2, 3", "operand 1 of select has type i32, expected bool");
+  expect_rejected("%0: i32 = select true, 2, 3.0", "operand 3 of select has type f32, expected i32");
+  expect_rejected("%0: i32 = copy true", "operand 1 of copy has type bool, expected i32");
+  expect_accepted("%0: bool = and true, false\n%1: u8 = xor 1:u8, 2:u8\n%2: bool = eq true, %0\n%3: f64 = cast %2");
+}
+
+TEST(Verify, LaunchDimensions) {
+  expect_accepted("%0: i64 = launch_end 1");
+  expect_rejected("%0: i32 = thread_index 2", "dimension 2 is asked for, and the launch has 2");
+  expect_rejected("%0: i32 = launch_begin -1", "dimension -1 is asked for, and the launch has 2");
+  expect_rejected("%0: u32 = thread_index 0", "the result of thread_index has type u32, expected i32 or i64");
+}
+
+TEST(Verify, Extents) {
+  expect_accepted("%0: i64 = extent @out, 1");
+  expect_rejected("%0: i32 = extent @in, 1", "dimension 1 is asked for, and the array has 1");
+  expect_rejected("%0: i32 = extent @n, 0", "@n is a scalar, expected an array");
+  expect_rejected("%0: f32 = extent @in, 0", "the result of extent has type f32, expected i32 or i64");
+}
+
+TEST(Verify, MemoryOperationsIndexAnArrayByItsRank) {
+  expect_rejected("%0: f32 = load @out[0]", "@out has rank 2, and 1 indices are given");
+  expect_rejected("store @out[0, 0, 0] = 1.0", "@out has rank 2, and 3 indices are given");
+  expect_rejected("accumulate @out[0] += 1.0", "@out has rank 2, and 1 indices are given");
+  expect_rejected("%0: f32 = exchange @out[0]", "@out has rank 2, and 1 indices are given");
+  expect_rejected("%0: f32 = load @x[]", "@x is a scalar, expected an array");
+  expect_rejected("store @n[0] = 1", "@n is a scalar, expected an array");
+
+  Kernel kernel = with_body("");
+  kernel.body = {Stmt(Store{5, {}, Value::zero(ScalarType::Float32)}, {})};
+  expect_rejected(kernel, "array 5 is used, and the kernel has 5 parameters");
+}
+
+TEST(Verify, ExchangeIsAtomicOrPlain) {
+  expect_accepted("%0: f32 = exchange @out[0, 0]\n%1: f32 = exchange atomic @out[0, 0]");
+  Kernel kernel = with_body("");
+  Value zero = Value::zero(ScalarType::Int32);
+  kernel.body = {Stmt(Let{0, {Op::Exchange, ScalarType::Float32, {zero, zero}, 0, 2}}, {})};
+  kernel.local_count = 1;
+  expect_rejected(kernel, "exchange has attribute 2, expected 0 (atomic) or 1 (plain)");
+}
+
+TEST(Verify, IndicesAreI32OrI64) {
+  expect_accepted("%0: f32 = load @out[0, 1:i64]");
+  expect_rejected("%0: f32 = load @in[0:u32]", "an index has type u32, expected i32 or i64");
+  expect_rejected("store @out[0, 1.0] = 1.0", "an index has type f32, expected i32 or i64");
+}
+
+TEST(Verify, ElementsHaveTheArraysType) {
+  expect_rejected("%0: f64 = load @in[0]", "the result of load has type f64, expected f32");
+  expect_rejected("store @out[0, 0] = 1.0:f64", "the stored value has type f64, expected f32");
+  expect_rejected("accumulate @out[0, 0] += 1", "the accumulated value has type i32, expected f32");
+  expect_rejected("accumulate @flags[0] += true", "@flags has type bool, which does not accumulate");
+}
+
+TEST(Verify, ReadOnlyArraysAreNotWritten) {
+  expect_rejected("store @in[0] = 1.0", "@in is read-only, and is written");
+  expect_rejected("accumulate atomic @in[0] += 1.0", "@in is read-only, and is written");
+  expect_rejected("%0: f32 = exchange @in[0]", "@in is read-only, and is written");
+  expect_rejected("%0: f32 = exchange atomic @in[0]", "@in is read-only, and is written");
+}
+
+TEST(Verify, LocalArraysAreAllocatedOnceAndUsedInScope) {
+  expect_accepted("local $0: f32[@n]\nif true { local_store $0[0] = 1.0 }\n%0: f32 = local_load $0[0:i64]");
+  expect_accepted("while { local $0: bool[4] %0: bool = local_load $0[0] } test %0 { local_store $0[0] = false }");
+  expect_rejected("local_store $0[0] = 1.0\nlocal $0: f32[4]", "$0 is used before it is allocated");
+  expect_rejected("if true { local $0: f32[4] }\n%0: f32 = local_load $0[0]", "$0 is allocated, but not in scope here");
+  expect_rejected("local $0: f32[4]\nif true { local $0: f32[4] }", "$0 is allocated twice");
+  Kernel kernel = with_body("local $0: f32[4]");
+  kernel.local_array_count = 0;
+  expect_rejected(kernel, "$0 is not below the kernel's local_array_count of 0");
+}
+
+TEST(Verify, LocalArraysHoldTheirTypeAtIndicesOfI32OrI64) {
+  expect_rejected("local $0: f32[4:u32]", "the size of a local array has type u32, expected i32 or i64");
+  expect_rejected("local $0: f32[4]\nlocal_store $0[true] = 1.0", "an index has type bool, expected i32 or i64");
+  expect_rejected("local $0: f32[4]\nlocal_store $0[0] = 1", "the stored value has type i32, expected f32");
+  expect_rejected("local $0: f32[4]\n%0: f64 = local_load $0[0]",
+                  "the result of local_load has type f64, expected f32");
+}
+
+TEST(Verify, ConditionsAreBool) {
+  expect_rejected("if @n {}", "the condition has type i32, expected bool");
+  expect_rejected("while {} test 1.0 {}", "the condition has type f32, expected bool");
+}
+
+TEST(Verify, BoundsAndStepHaveTheTypeOfTheIndex) {
+  expect_accepted("for %0: u64 in 0:u64 .. 4:u64 step 1:u64 {}");
+  expect_rejected("for %0: f32 in 0.0 .. 4.0 step 1.0 {}", "the loop's index has type f32, expected an integer type");
+  expect_rejected("for %0: i64 in 0 .. 4:i64 step 1:i64 {}", "the loop's begin has type i32, expected i64");
+  expect_rejected("for %0: i64 in 0:i64 .. @n step 1:i64 {}", "the loop's end has type i32, expected i64");
+  expect_rejected("for %0: i64 in 0:i64 .. 4:i64 step 1 {}", "the loop's step has type i32, expected i64");
+  expect_rejected("for %0: i32 in 0 .. 4 step 0 {}", "the loop's step is zero");
+}
+
+TEST(Verify, ResultsAndCarriedValuesHaveTheirType) {
+  expect_rejected("if true -> (%0: f32 = 1 | 2.0) {}", "the first value of %0 has type i32, expected f32");
+  expect_rejected("if true -> (%0: f32 = 1.0 | 2) {}", "the second value of %0 has type i32, expected f32");
+  expect_rejected("for %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: f32 = 0 then %1) {}",
+                  "the initial value of %1 has type i32, expected f32");
+  expect_rejected("while carry (%1 -> %2: f32 = 0.0 then 1) {} test false {}",
+                  "the next value of %1 has type i32, expected f32");
+}
+
+TEST(Verify, OnlyALoopWithAnOrderCarriesValues) {
+  for (std::string kind : {"block", "thread"})
+    expect_rejected("for." + kind + " %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: f32 = 0.0 then 1.0) {}",
+                    "a loop without an order carries values");
+}
+
+TEST(Verify, AssignBelongsToTheCapturedForm) {
+  std::string body = "%0: f32 = copy 1.0\nif true { assign %0 = 2.0 }";
+  expect_accepted(body, Form::captured);
+  expect_rejected(body, "the structured form has no assign", Form::structured);
+}
+
+TEST(Verify, AssignChangesAVisibleLocalOfAnOperationToItsType) {
+  expect_rejected("assign %0 = 1.0\n%0: f32 = copy 1.0", "%0 is read before it is defined", Form::captured);
+  expect_rejected("if true { %0: f32 = copy 1.0 }\nassign %0 = 2.0", "%0 is defined, but not in scope here",
+                  Form::captured);
+  expect_rejected("%0: f32 = copy 1.0\nassign %0 = 2", "the assigned value has type i32, expected f32", Form::captured);
+  expect_rejected("for %0: i32 in 0 .. 4 step 1 { assign %0 = 2 }",
+                  "%0 is assigned, and is not defined by an operation", Form::captured);
+}
+
+TEST(Verify, JumpsBelongToTheCapturedForm) {
+  expect_accepted("label 1 { if true { leave 1 } }", Form::captured);
+  expect_rejected("label 1 {}", "the structured form has no label");
+  expect_rejected("leave 1", "the structured form has no leave");
+}
+
+TEST(Verify, AJumpLeavesALabelAroundIt) {
+  expect_accepted("label 1 { label 2 { leave 1 } leave 1 }\nlabel 1 { leave 1 }", Form::captured);
+  expect_rejected("label 1 { leave 2 }", "label 2 is left, and is not around", Form::captured);
+  expect_rejected("label 1 {}\nleave 1", "label 1 is left, and is not around", Form::captured);
+  expect_rejected("label 1 { label 2 { label 1 {} } }", "label 1 is inside of itself", Form::captured);
+}
+
+TEST(Verify, AJumpCrossesNothingThatGivesValuesOrHasNoOrder) {
+  const std::string refused = "label 1 is left out of a condition, a loop without an order, or a statement that gives";
+  auto expect_crossed = [](const std::string &body) { expect_accepted("label 1 {" + body + "}", Form::captured); };
+  auto expect_not_crossed = [&](const std::string &body) {
+    expect_rejected("label 1 {" + body + "}", refused, Form::captured);
+  };
+  expect_crossed("if true {} else { leave 1 }");
+  expect_not_crossed("if true -> (%0: i32 = 1 | 2) { leave 1 }");
+  expect_crossed("for %0: i32 in 0 .. 4 step 1 { leave 1 }");
+  expect_not_crossed("for.thread %0: i32 in 0 .. 4 step 1 { leave 1 }");
+  expect_not_crossed("for %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: i32 = 0 then %1) { leave 1 }");
+  expect_crossed("while {} test true { leave 1 }");
+  expect_not_crossed("while { leave 1 } test true {}");
+  expect_not_crossed("while carry (%1 -> %2: i32 = 0 then %1) {} test true { leave 1 }");
+  expect_crossed("while { label 2 { leave 2 } } test true { if true -> (%0: i32 = 1 | 2) { label 2 { leave 2 } } }");
+}
+
+TEST(Verify, WhatALabelDefinesEndsWithIt) {
+  expect_rejected("label 1 { %0: f32 = copy 1.0 }\nstore @out[0, 0] = %0", "%0 is defined, but not in scope here",
+                  Form::captured);
+}
+
+TEST(Verify, LaunchRank) {
+  Kernel kernel = with_body("");
+  kernel.launch_rank = 0;
+  expect_rejected(kernel, "the launch has 0 dimensions, expected 1 to 4");
+  kernel.launch_rank = 5;
+  expect_rejected(kernel, "the launch has 5 dimensions, expected 1 to 4");
+}
+
+TEST(Verify, ParametersHaveDistinctNamesAndARank) {
+  expect_rejected(with_parameters("@a: f32, @a: i32"), "two parameters are named @a");
+  expect_rejected(with_parameters("@\"\": f32"), "a parameter has no name");
+  expect_rejected(with_parameters("@a: array<f32, 5>"), "@a has rank 5, expected 0 to 4");
+  expect_rejected(with_parameters("@a: array<f32, 1>, @b: array<f32, -1>"), "@b has rank -1, expected 0 to 4");
+}
+
+TEST(Verify, GradientsBelongToAParameter) {
+  auto accepted = [](const std::string &parameters) { return error_of(with_parameters(parameters)) == "no error"; };
+  EXPECT_TRUE(accepted("@a: array<f32, 2>, @g: gradient of @a array<f32, 2>"));
+  EXPECT_TRUE(accepted("@a: f32, @g: gradient of @a array<f32, 1>"));
+  EXPECT_TRUE(accepted("@a: array<f32, 2>, @g: gradient of @a array<f32, 2>, @gg: gradient of @g array<f32, 2>"));
+
+  expect_rejected(with_parameters("@a: array<f32, 2>, @g: gradient of @a array<f32, 1>"),
+                  "@g has rank 1 and is the gradient of @a of rank 2");
+  expect_rejected(with_parameters("@a: array<i32, 1>, @g: gradient of @a array<f32, 1>"),
+                  "@g has type f32 and is the gradient of @a of type i32, expected floating types");
+  expect_rejected(with_parameters("@g: gradient of @g array<f32, 1>"), "@g is a gradient of itself");
+  expect_rejected(with_parameters("@g: gradient of @h array<f32, 1>, @h: gradient of @g array<f32, 1>"),
+                  "@g is a gradient of itself");
+
+  Kernel kernel = with_parameters("@a: f32, @g: gradient of @a array<f32, 1>");
+  kernel.parameters[1].primal = 2;
+  expect_rejected(kernel, "@g is the gradient of parameter 2, and the kernel has 2");
+}
+
+}  // namespace
+}  // namespace samite::ir

@@ -1,0 +1,76 @@
+#include "samite/samite.h"
+#include "tests/runtime/message_of.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+Device device = Device::cpu();
+
+std::string debug_test(int line) { return "debug_test.cpp:" + std::to_string(line) + ": "; }
+
+TEST(DebugMode, ReportsAnIndexOutside) {
+  int line = __LINE__ + 3;
+  Kernel shift{"shift", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
+                 Int i = thread_index();
+                 y(i) = x(i + 1);
+               }};
+  Buffer<float> y(device, {100}), x(device, {100});
+  std::string message = message_of<UserError>([&] { shift.launch({100}, {.debug = true}, y, x); });
+  EXPECT_THAT(message, HasSubstr(debug_test(line)));
+  EXPECT_THAT(message, HasSubstr("index 100 is outside of dimension 0 of array 'x', whose extent is 100"));
+  shift.launch({99}, {.debug = true}, y, x);  // all inside
+}
+
+TEST(DebugMode, ReportsTheDimension) {
+  Kernel corner{"corner", {"y"}, [](Array<float, 2> y) { y(1, -1) = 0; }};
+  Buffer<float> y(device, {2, 3});
+  EXPECT_THAT(message_of<UserError>([&] { corner.launch({1}, {.debug = true}, y); }),
+              HasSubstr("index -1 is outside of dimension 1 of array 'y', whose extent is 3"));
+}
+
+TEST(DebugMode, LeavesTheRestOfTheLaunchDone) {
+  Kernel shift{"shift", [](Array<float, 1> y) { y(thread_index() + 1) = 1; }};
+  Buffer<float> y(device, {3});
+  EXPECT_THROW(shift.launch({3}, {.debug = true}, y), UserError);
+  EXPECT_THAT(y.to_vector(), testing::ElementsAre(0, 1, 1));
+}
+
+TEST(DebugMode, ReportsADivisionOfIntegersByZero) {
+  int line = __LINE__ + 3;
+  Kernel divide{"divide", [](Array<std::int32_t, 1> y, Array<const std::int32_t, 1> x) {
+                  Int i = thread_index();
+                  y(i) = 12 / x(i);
+                }};
+  Buffer<std::int32_t> y(device, {3}), x(device, {3}, {1, 2, 0});
+  std::string message = message_of<UserError>([&] { divide.launch({3}, {.debug = true}, y, x); });
+  EXPECT_THAT(message, HasSubstr(debug_test(line)));
+  EXPECT_THAT(message, HasSubstr("integer division by zero"));
+}
+
+TEST(DebugMode, ChecksTheAdjointToo) {
+  Kernel shift{"shift", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
+                 Int i = thread_index();
+                 y(i) = x(i + 1);
+               }};
+  Buffer<float> y(device, {4}, Gradient::tracked), x(device, {4}, Gradient::tracked);
+  EXPECT_THAT(message_of<UserError>([&] { shift.launch({4}, {.direction = Direction::adjoint, .debug = true}, y, x); }),
+              HasSubstr("array 'x_gradient'"));
+}
+
+TEST(DebugMode, IsOnForAllLaunchesWhereAsked) {
+  Kernel outside{"outside", [](Array<float, 1> y) { y(5) = 0; }};
+  Buffer<float> y(device, {8});
+  Buffer<float> part = y.slice(0, 0, 2);
+  outside.launch({1}, part);  // unchecked, and inside of the storage
+  set_debug_mode(true);
+  EXPECT_THROW(outside.launch({1}, part), UserError);
+  EXPECT_THROW(outside.record({1}, part).launch(), UserError);
+  set_debug_mode(false);
+}
+
+}  // namespace
+}  // namespace samite::test

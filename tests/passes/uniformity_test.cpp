@@ -1,0 +1,123 @@
+#include "samite/passes/uniformity.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/visit.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::passes {
+namespace {
+
+constexpr Shape U = Shape::Uniform, L = Shape::Linear, V = Shape::Varying;
+
+// The shapes of locals 0 and up of a kernel over @out, @in and @n, whose %0 is its thread index.
+std::vector<Shape> shapes(const std::string &body) {
+  ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@out: array<i32, 1>, @in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" +
+      body + "\n}");
+  const Uniformity result = uniformity(kernel);
+  std::vector<Shape> all;
+  for (ir::LocalId local = 0; local < kernel.local_count; ++local) all.push_back(result.of(local));
+  return all;
+}
+
+TEST(Uniformity, Arithmetic) {
+  EXPECT_EQ(shapes(R"(%1: i32 = add %0, @n
+                      %2: i32 = sub %1, 3
+                      %3: i32 = sub %1, %0
+                      %4: i32 = mul %0, 2
+                      %5: i32 = add %0, %1
+                      %6: i32 = sub @n, %0
+                      %7: i64 = cast %1
+                      %8: u32 = cast %1
+                      %9: f32 = cast @n)"),
+            (std::vector{L, L, L, U, V, V, V, L, V, U}));
+}
+
+TEST(Uniformity, LinearValuesAreComparedOnce) {
+  EXPECT_EQ(shapes(R"(%1: i32 = add %0, @n
+                      %2: bool = lt %0, %1
+                      %3: bool = lt %0, @n)"),
+            (std::vector{L, L, U, V}));
+}
+
+TEST(Uniformity, ALoadIsAsItsIndicesAre) {
+  EXPECT_EQ(shapes(R"(%1: i32 = load @in[@n]
+                      %2: i32 = load @in[%0]
+                      %3: i32 = load @in[%2]
+                      %4: i32 = exchange @out[@n])"),
+            (std::vector{L, U, V, V, V}));
+}
+
+TEST(Uniformity, OnlyTheLastDimensionHasLanes) {
+  ir::Kernel kernel = ir::parse_kernel(R"(kernel @k() threads 2 {
+    %0: i32 = thread_index 0
+    %1: i32 = thread_index 1
+  })");
+  EXPECT_EQ(uniformity(kernel).of(0), U);
+  EXPECT_EQ(uniformity(kernel).of(1), L);
+}
+
+TEST(Uniformity, ResultsOfABranchFollowItsCondition) {
+  EXPECT_EQ(shapes(R"(%1: bool = lt @n, 3
+                      %2: bool = lt %0, 3
+                      if %1 -> (%3: i32 = 1 | 2, %4: i32 = %0 | 2) {}
+                      if %2 -> (%5: i32 = 1 | 2) {})"),
+            (std::vector{L, U, V, U, V, V}));
+}
+
+TEST(Uniformity, LanesAgreeOnTheIndexOfALoopThatTheyLeaveAtDifferentTimes) {
+  EXPECT_EQ(shapes(R"(%1: i32 = load @in[%0]
+                      for %2: i32 in 0 .. %1 step 1 carry (%3 -> %4: i32 = 0 then %5) {
+                        %5: i32 = add %3, %2
+                      })"),
+            (std::vector{L, V, U, U, V, U}));
+}
+
+TEST(Uniformity, AWindowAroundTheIndexHasTheSameTripsInEveryLane) {
+  const char *text = R"(kernel @k(@out: array<i32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    %1: i32 = sub %0, 2
+    %2: i32 = add %0, 3
+    for %3: i32 in %1 .. %2 step 1 carry (%4 -> %5: i32 = 0 then %6) {
+      %6: i32 = add %4, 1
+    }
+  })";
+  ir::Kernel kernel = ir::parse_kernel(text);
+  const Uniformity result = uniformity(kernel);
+  EXPECT_EQ(result.of(3), L);
+  EXPECT_EQ(result.of(5), U);
+  EXPECT_FALSE(result.divergent(*kernel.body.back().as<ir::For>()));
+}
+
+TEST(Uniformity, ACarriedValueBecomesVaryingInTheSecondTrip) {
+  EXPECT_EQ(shapes(R"(for %1: i32 in 0 .. @n step 1 carry (%2 -> %3: i32 = 0 then %4, %4 -> %5: i32 = 0 then %6) {
+                        %6: i32 = add %2, %0
+                      })"),
+            (std::vector{L, U, V, V, V, V, V}));
+}
+
+TEST(Uniformity, AWhileLoopThatLanesLeaveTogether) {
+  const std::string loop = R"(while carry (%2 -> %3: i32 = 0 then %5) {
+                        %4: bool = lt %2, %1
+                      } test %4 {
+                        %5: i32 = add %2, 1
+                      })";
+  EXPECT_EQ(shapes("%1: i32 = copy @n\n" + loop), (std::vector{L, U, U, U, U, U}));
+  EXPECT_EQ(shapes("%1: i32 = load @in[%0]\n" + loop), (std::vector{L, V, U, V, V, U}));
+}
+
+TEST(Uniformity, WhereEveryInstanceIsAThreadNothingVaries) {
+  ir::Kernel kernel = ir::parse_kernel("kernel @k() threads 1 {\n%0: i32 = thread_index 0\n}");
+  EXPECT_EQ(Uniformity::all_uniform(kernel).of(0), U);
+}
+
+TEST(Uniformity, WhatALocalArrayHoldsVaries) {
+  EXPECT_EQ(shapes(R"(local $0: i32[4]
+                      local_store $0[0] = 1
+                      %1: i32 = local_load $0[0])"),
+            (std::vector{L, V}));
+}
+
+}  // namespace
+}  // namespace samite::passes

@@ -1,0 +1,22 @@
+// For tests of messages: what an error says.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+// The message of the `Error` that `action` throws; a failed test where it throws none or another kind.
+template <class Error, class Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  } catch (const std::exception &error) {
+    ADD_FAILURE() << "an error of another kind: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}

@@ -1,0 +1,194 @@
+#include "samite/toolchain/host_compiler.h"
+
+#include "samite/base/error.h"
+#include "samite/toolchain/host_target.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/runtime/message_of.h"
+#include "tests/toolchain/environment.h"
+#include "tests/toolchain/sample_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+namespace samite {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class HostCompiler : public testing::Test {
+ private:
+  test::TemporaryFolder folder_;
+  test::EnvironmentVariable cache_{"SAMITE_CACHE_DIR", folder_.path()};
+};
+
+TEST_F(HostCompiler, ACompiledFunctionRuns) {
+  const CompiledHost compiled = compile_host(test::adding("1."), test::sample_prelude);
+  EXPECT_EQ(test::run_add(*compiled.image), 55 + 10);
+}
+
+TEST_F(HostCompiler, AnImageThatIsStillLoadedIsGivenAgain) {
+  const CompiledHost first = compile_host(test::adding("2."), test::sample_prelude);
+  const int compiles = host_compile_count();
+  const CompiledHost second = compile_host(test::adding("2."), test::sample_prelude);
+  EXPECT_TRUE(second.report.from_memory);
+  EXPECT_EQ(second.image, first.image);
+  EXPECT_EQ(host_compile_count(), compiles);
+}
+
+TEST_F(HostCompiler, AnImageThatWasUnloadedComesFromTheDisk) {
+  EXPECT_FALSE(compile_host(test::adding("3."), test::sample_prelude).report.from_cache);
+  const int compiles = host_compile_count();
+  const CompiledHost again = compile_host(test::adding("3."), test::sample_prelude);
+  EXPECT_TRUE(again.report.from_cache);
+  EXPECT_EQ(test::run_add(*again.image), 55 + 30);
+  EXPECT_EQ(host_compile_count(), compiles);
+}
+
+TEST_F(HostCompiler, AnyChangeOfSourcePreludeOrOptionsIsAnotherImage) {
+  const auto compiles_of = [](const HostSource &source, const std::string &prelude) {
+    const int before = host_compile_count();
+    compile_host(source, prelude);
+    return host_compile_count() - before;
+  };
+  HostSource source = test::adding("4.");
+  EXPECT_EQ(compiles_of(source, test::sample_prelude), 1);
+  EXPECT_EQ(compiles_of(source, test::sample_prelude), 0);
+  EXPECT_EQ(compiles_of(source, std::string(test::sample_prelude) + "// changed\n"), 1);
+  source.optimization = 1;
+  EXPECT_EQ(compiles_of(source, test::sample_prelude), 1);
+  source.debug_info = true;
+  EXPECT_EQ(compiles_of(source, test::sample_prelude), 1);
+}
+
+TEST_F(HostCompiler, ThePreludeIsParsedOnceForAllKernels) {
+  const std::string prelude = std::string(test::sample_prelude) + "// of this test alone\n";
+  EXPECT_FALSE(compile_host(test::adding("5."), prelude).report.prelude_was_precompiled);
+  const CompileReport second = compile_host(test::adding("6."), prelude).report;
+  EXPECT_FALSE(second.from_cache);
+  EXPECT_TRUE(second.prelude_was_precompiled);
+}
+
+TEST_F(HostCompiler, TheReportSaysWhereTheTimeWent) {
+  const CompileReport report = compile_host(test::adding("7."), test::sample_prelude).report;
+  EXPECT_GT(report.frontend_ms, 0);
+  EXPECT_GT(report.backend_ms, 0);
+  EXPECT_GT(report.link_ms, 0);
+  EXPECT_GT(report.load_ms, 0);
+  EXPECT_GT(report.object_bytes, 0u);
+  EXPECT_GT(report.image_bytes, 0u);
+  EXPECT_LE(report.frontend_ms + report.backend_ms + report.link_ms + report.load_ms, report.total_ms);
+}
+
+TEST_F(HostCompiler, TextThatDoesNotCompileIsShownWithItsLine) {
+  const HostSource source{.name = "broken", .text = "extern \"C\" int f(int x) {\n  return x + undeclared_thing;\n}\n"};
+  const std::string message = message_of<InternalError>([&] { compile_host(source, test::sample_prelude); });
+  EXPECT_THAT(message, HasSubstr("kernel \"broken\" does not compile"));
+  EXPECT_THAT(message, HasSubstr("broken.cpp:2:14: error: use of undeclared identifier 'undeclared_thing'"));
+  EXPECT_THAT(message, HasSubstr("return x + undeclared_thing;"));
+}
+
+TEST_F(HostCompiler, ABrokenPreludeIsShownToo) {
+  const std::string message = message_of<InternalError>([] { compile_host(test::adding("1."), "int x = ;\n"); });
+  EXPECT_THAT(message, HasSubstr("prelude"));
+  EXPECT_THAT(message, HasSubstr("expected expression"));
+}
+
+TEST_F(HostCompiler, AnUndefinedFunctionIsNamed) {
+  const HostSource source{.name = "calls",
+                          .text = "extern \"C\" void nowhere();\nextern \"C\" void f() { nowhere(); }\n"};
+  const std::string message = message_of<InternalError>([&] { compile_host(source, test::sample_prelude); });
+  EXPECT_THAT(message, HasSubstr("undefined symbol: nowhere"));
+}
+
+TEST_F(HostCompiler, HeadersOfTheMachineAreNotRead) {
+  const HostSource source{.name = "includes", .text = "#include <stdio.h>\n"};
+  const std::string message = message_of<InternalError>([&] { compile_host(source, test::sample_prelude); });
+  EXPECT_THAT(message, HasSubstr("'stdio.h' file not found"));
+}
+
+TEST_F(HostCompiler, TheMathLibraryCanBeCalled) {
+  const HostSource source{.name = "math", .text = R"(
+extern "C" float expf(float);
+extern "C" float f(float x) { return expf(x); }
+)"};
+  const CompiledHost compiled = compile_host(source, test::sample_prelude);
+  EXPECT_EQ(compiled.image->function<float(float)>("f")(0.5f), std::exp(0.5f));
+}
+
+#ifdef __x86_64__
+TEST_F(HostCompiler, TheVectorMathLibraryCanBeCalled) {
+  const HostSource source{.name = "vector_math", .text = R"(
+using Four = float __attribute__((ext_vector_type(4)));
+extern "C" Four _ZGVbN4v_sinf(Four);
+extern "C" void f(float *values) { *(Four *)values = _ZGVbN4v_sinf(*(Four *)values); }
+)"};
+  const CompiledHost compiled = compile_host(source, test::sample_prelude);
+  alignas(16) float values[4] = {0, 0.25f, 0.5f, 1};
+  compiled.image->function<void(float *)>("f")(values);
+  EXPECT_NEAR(values[2], std::sin(0.5f), 1e-6);
+}
+
+// The code of a function that adds two vectors of 16 floats, as bytes, for the width that the environment asks for.
+std::string vector_code(const char *vector_bytes) {
+  const test::EnvironmentVariable width("SAMITE_CPU_VECTOR_BYTES", vector_bytes);
+  const HostSource source{.name = "wide", .text = R"(
+using Sixteen = float __attribute__((ext_vector_type(16)));
+extern "C" void f(Sixteen *a, const Sixteen *b) { *a = *a + *b; }
+extern "C" void end() {}
+)"};
+  const CompiledHost compiled = compile_host(source, test::sample_prelude);
+  const auto *begin = static_cast<const char *>(compiled.image->symbol("f"));
+  return {begin, static_cast<const char *>(compiled.image->symbol("end"))};
+}
+
+TEST_F(HostCompiler, VectorsAreAsWideAsTheTarget) {
+  // EVEX, the prefix of 512-bit instructions, begins with 0x62; VEX, that of 256-bit ones, with 0xc4 or 0xc5.
+  const auto uses = [](const std::string &code, const std::string &bytes) {
+    return code.find_first_of(bytes) != std::string::npos;
+  };
+  if (host_target().vector_bytes < 64) GTEST_SKIP() << "needs AVX-512";
+  EXPECT_TRUE(uses(vector_code("64"), "\x62"));
+  EXPECT_FALSE(uses(vector_code("32"), "\x62"));
+  EXPECT_TRUE(uses(vector_code("32"), "\xc4\xc5"));
+  EXPECT_FALSE(uses(vector_code("16"), "\x62\xc4\xc5"));
+}
+#endif
+
+TEST_F(HostCompiler, DebugInformationIsWrittenOnRequest) {
+  HostSource source = test::adding("8.");
+  const std::size_t without = compile_host(source, test::sample_prelude).report.image_bytes;
+  source.debug_info = true;
+  EXPECT_GT(compile_host(source, test::sample_prelude).report.image_bytes, without + 500);
+}
+
+TEST_F(HostCompiler, SeveralThreadsCompileAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<float> sums(4);
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&sums, i] {
+      const HostSource source = test::adding("10" + std::to_string(i) + ".");
+      sums[i] = test::run_add(*compile_host(source, test::sample_prelude).image);
+    });
+  for (std::thread &thread : threads) thread.join();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(sums[i], 55 + 10 * (100 + i));
+}
+
+TEST_F(HostCompiler, ThreadsThatWantTheSameGetOneCompile) {
+  const int compiles = host_compile_count();
+  std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<const HostImage>> images(4);
+  for (auto &image : images)
+    threads.emplace_back([&image] { image = compile_host(test::adding("9."), test::sample_prelude).image; });
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(host_compile_count(), compiles + 1);
+  for (const auto &image : images) EXPECT_EQ(image, images[0]);
+}
+
+}  // namespace
+}  // namespace samite

@@ -1,0 +1,48 @@
+#include "samite/toolchain/host_target.h"
+
+#include "samite/base/error.h"
+#include "tests/runtime/message_of.h"
+#include "tests/toolchain/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace samite {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(HostTarget, IsTheSameOnEachCallAndThusOnEachCore) {
+  const std::string first = host_target().fingerprint;
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(host_target().fingerprint, first);
+}
+
+TEST(HostTarget, HasTheWidestVectorThatTheSystemReports) {
+  const test::EnvironmentVariable unset("SAMITE_CPU_VECTOR_BYTES", "");
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, flags;
+  while (flags.empty() && std::getline(file, line))
+    if (line.starts_with("flags")) flags = line + " ";
+  const auto has = [&](const std::string &name) { return flags.find(" " + name + " ") != std::string::npos; };
+  const int expected = has("avx512f") && has("avx512vl") && has("avx512dq") && has("avx512bw") ? 64
+                       : has("avx2") && has("fma")                                             ? 32
+                                                                                               : 16;
+  EXPECT_EQ(host_target().vector_bytes, expected);
+}
+
+TEST(HostTarget, VectorsCanBeMadeNarrower) {
+  const test::EnvironmentVariable narrow("SAMITE_CPU_VECTOR_BYTES", "16");
+  EXPECT_EQ(host_target().vector_bytes, 16);
+}
+
+TEST(HostTarget, AWidthThatIsNoneIsRefused) {
+  const test::EnvironmentVariable wrong("SAMITE_CPU_VECTOR_BYTES", "48");
+  const std::string message = message_of<UserError>([] { host_target(); });
+  EXPECT_THAT(message, HasSubstr("SAMITE_CPU_VECTOR_BYTES is \"48\""));
+  EXPECT_THAT(message, HasSubstr("this machine can do 16"));
+}
+
+}  // namespace
+}  // namespace samite
