@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -80,8 +79,6 @@ const std::vector<std::string> &system_libraries() {
 }  // namespace
 
 Linked link_image(std::string_view object) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
   const auto start = std::chrono::steady_clock::now();
 
   Linked result;

@@ -6,7 +6,8 @@
 // profilers and sanitizers know it too. LLD takes about 2 ms to make one, most of it to read the system's libraries.
 //
 // The object may use the C library, libm and libmvec; any other undefined symbol is an error that names it.
-// Thread-safe; LLD keeps one state per process, so links take turns.
+// LLD keeps one state per process and resets LLVM's options: nothing else of LLVM may run meanwhile, no other link
+// either.
 #pragma once
 
 #include <string>

@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 
 namespace samite::clang_plugin {
 namespace {
@@ -20,6 +22,23 @@ struct OwnedOutput {
 };
 static_assert(offsetof(OwnedOutput, view) == 0, "release() finds the owner from the view");
 
+// LLD begins by setting LLVM's command-line options, which Clang's back end reads and which are global, back to their
+// defaults. So compilations may overlap one another, and a link overlaps nothing.
+std::shared_mutex &llvm_options() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
+
+Compiled compile_beside_others(const SamiteClangInput &input) {
+  const std::shared_lock reading(llvm_options());
+  return compile_object(input);
+}
+
+Linked link_alone(const std::string &object) {
+  const std::unique_lock writing(llvm_options());
+  return link_image(object);
+}
+
 template <class Work>
 const SamiteClangOutput *guarded(Work work) {
   auto output = std::make_unique<OwnedOutput>();
@@ -34,6 +53,7 @@ const SamiteClangOutput *guarded(Work work) {
 
 const SamiteClangOutput *precompile(const SamiteClangInput *input) {
   return guarded([&](OwnedOutput &output) {
+    const std::shared_lock reading(llvm_options());
     Compiled prelude = precompile_prelude(*input);
     output.view.ok = prelude.ok;
     output.view.frontend_ms = prelude.frontend_ms;
@@ -44,13 +64,13 @@ const SamiteClangOutput *precompile(const SamiteClangInput *input) {
 
 const SamiteClangOutput *compile(const SamiteClangInput *input) {
   return guarded([&](OwnedOutput &output) {
-    Compiled object = compile_object(*input);
+    Compiled object = compile_beside_others(*input);
     output.view.frontend_ms = object.frontend_ms;
     output.view.backend_ms = object.backend_ms;
     output.view.object_bytes = object.bytes.size();
     output.diagnostics = std::move(object.diagnostics);
     if (!object.ok) return;
-    Linked image = link_image(object.bytes);
+    Linked image = link_alone(object.bytes);
     output.view.ok = image.ok;
     output.view.link_ms = image.milliseconds;
     output.bytes = std::move(image.bytes);
