@@ -1,0 +1,99 @@
+#include "samite/autodiff/deriver.h"
+
+#include "samite/base/error.h"
+
+#include <algorithm>
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const std::vector<bool> &kept)
+    : primal_(primal),
+      active_array_(active),
+      kept_(kept),
+      activity_(find_activity(primal, active)),
+      types_(local_types(primal)),
+      primal_value_(primal.local_count),
+      adjoint_(primal.local_count),
+      tape_(primal.local_count) {
+  parameters_ = primal.parameters;
+  for (std::uint32_t i = 0; i < active.size(); ++i) {
+    gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));
+    if (!active[i]) continue;
+    const Parameter &parameter = primal.parameters[i];
+    parameters_.push_back({gradient_name(parameter), parameter.type, parameter.rank, false, Role::Gradient, i});
+    gradient_of_.push_back(i);
+  }
+  for (std::size_t i = 0; i < primal.parameters.size(); ++i) parameters_[i].read_only = parameters_[i].is_array();
+}
+
+Kernel Deriver::run() {
+  if (activity_.reaches_output) region(primal_.body);
+  Kernel kernel;
+  kernel.name = primal_.name + "_adjoint";
+  kernel.parameters = parameters_;
+  kernel.launch_rank = primal_.launch_rank;
+  kernel.where = primal_.where;
+  kernel.body = build_.take();
+  kernel.local_count = build_.local_count();
+  kernel.local_array_count = build_.local_array_count();
+  return kernel;
+}
+
+bool Deriver::has_adjoint(const std::vector<Carried> &carried, const Block &body) const {
+  bool found = std::any_of(carried.begin(), carried.end(), [&](const Carried &c) { return active(c.inner); });
+  return found || has_adjoint(body);
+}
+bool Deriver::has_adjoint(const Block &block) const {
+  bool found = false;
+  for_each_statement(block, [&](const Stmt &stmt) {
+    if (auto *store = stmt.as<Store>()) found = found || active_array_[store->array];
+    if (auto *accumulate = stmt.as<Accumulate>()) found = found || active(accumulate->value);
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { found = found || active(local); });
+  });
+  return found;
+}
+
+Value Deriver::value(const Value &primal) const {
+  if (!primal.is_local()) return primal;
+  internal_check(primal_value_[primal.id()].has_value(), "the adjoint reads a value that was not recomputed");
+  return *primal_value_[primal.id()];
+}
+std::vector<Value> Deriver::values(const std::vector<Value> &primal) const {
+  std::vector<Value> mapped;
+  for (const Value &v : primal) mapped.push_back(value(v));
+  return mapped;
+}
+
+Value Deriver::define(LocalId primal, ScalarType type) {
+  Value fresh = Value::local(type, build_.new_local());
+  primal_value_[primal] = fresh;
+  return fresh;
+}
+
+void Deriver::region(const Block &block) {
+  recompute(block);
+  declare_adjoints(block);
+  reverse(block);
+}
+
+void Deriver::declare_adjoints(const Block &block) {
+  for (const Stmt &stmt : block)
+    for_each_definition(stmt, [&](LocalId local, ScalarType type) {
+      if (active(local)) adjoint_[local] = build_.variable(Value::zero(type));
+    });
+}
+
+Value Deriver::adjoint(LocalId local) const {
+  internal_check(adjoint_[local].has_value(), "an adjoint is read before it is declared");
+  return Value::local(types_[local], *adjoint_[local]);
+}
+
+void Deriver::add(const Value &primal, Value contribution) {
+  if (!active(primal)) return;
+  if (contribution.is_constant(0.0)) return;
+  build_.assign(*adjoint_[primal.id()], build_(Op::Add, {adjoint(primal.id()), contribution}));
+}
+
+}  // namespace samite::autodiff

@@ -1,0 +1,76 @@
+// The statements of a block, last first: where each takes its gradient from and leaves it.
+#include "samite/autodiff/deriver.h"
+#include "samite/autodiff/rules.h"
+#include "samite/base/error.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+void Deriver::reverse(const Block &block) {
+  for (const Stmt &stmt : block | std::views::reverse) {
+    build_.at(stmt.where());
+    visit(
+        stmt, [&](const Let &let) { reverse_let(let); },
+        [&](const Store &store) {
+          if (!active_array_[store.array]) return;
+          Value taken = gradient_operation(Op::Exchange, store.array, store.indices);
+          add(store.value, taken);
+        },
+        [&](const Accumulate &accumulate) {
+          if (!active_array_[accumulate.array] || !active(accumulate.value)) return;
+          add(accumulate.value, gradient_operation(Op::Load, accumulate.array, accumulate.indices));
+        },
+        [&](const If &branch) { reverse_branch(branch, stmt.where()); },
+        [&](const For &loop) { reverse_loop(loop, stmt.where()); },
+        [&](const While &loop) { reverse_loop(loop, stmt.where()); }, [](const Allocate &) {},
+        [](const LocalStore &) {},
+        [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
+  }
+}
+
+Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<Value> &indices) {
+  return build_.operation({op, primal_.parameters[array].type, values(indices), gradient_[array]});
+}
+
+void Deriver::reverse_let(const Let &let) {
+  if (!active(let.local)) return;
+  Value seed = adjoint(let.local);
+  if (let.value.op == Op::Load) {
+    build_.append({Accumulate{gradient_[let.value.array], values(let.value.operands), seed, true}, build_.where()});
+    return;
+  }
+  Operation operation = let.value;
+  operation.operands = values(operation.operands);
+  auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
+  for (std::size_t i = 0; i < partials.size(); ++i) {
+    const Value &operand = let.value.operands[i];
+    if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
+  }
+}
+
+void Deriver::reverse_branch(const If &branch, SourceLocation where) {
+  bool results = std::any_of(branch.results.begin(), branch.results.end(),
+                             [&](const BranchResult &result) { return active(result.local); });
+  if (!results && !has_adjoint(branch.then_block) && !has_adjoint(branch.else_block)) return;
+  If reversed{value(branch.condition), {}, {}, {}};
+  auto side = [&](const Block &block, Value BranchResult::*chosen) {
+    recompute(block);
+    declare_adjoints(block);
+    build_.at(where);
+    for (const BranchResult &result : branch.results)
+      if (active(result.local)) add(result.*chosen, adjoint(result.local));
+    reverse(block);
+  };
+  Block outer = build_.open();
+  side(branch.then_block, &BranchResult::then_value);
+  reversed.then_block = build_.close({});
+  side(branch.else_block, &BranchResult::else_value);
+  reversed.else_block = build_.close(std::move(outer));
+  build_.append({std::move(reversed), where});
+}
+
+}  // namespace samite::autodiff
