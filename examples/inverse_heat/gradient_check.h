@@ -1,10 +1,12 @@
 // Whether the adjoint of the whole chain is the derivative of the chain.
 #pragma once
 
-#include "image.h"
 #include "inverse_problem.h"
+#include "shared/image.h"
 
 namespace inverse_heat {
+
+using examples::Image;
 
 struct GradientCheck {
   int components = 0;

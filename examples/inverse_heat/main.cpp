@@ -5,10 +5,10 @@
 // Exit code 0: the picture came back, and the gradient is right; 1: one of them failed; 2: the program could not run.
 #include "descent.h"
 #include "gradient_check.h"
-#include "image.h"
 #include "loss_curve.h"
-#include "progress_bar.h"
 #include "report.h"
+#include "shared/image.h"
+#include "shared/progress_bar.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -20,6 +20,7 @@ namespace inverse_heat {
 namespace {
 
 namespace fs = std::filesystem;
+using examples::middle, examples::ProgressBar, examples::psnr, examples::read_grey, examples::write_side_by_side;
 
 struct Options {
   fs::path image = fs::path(SAMITE_EXAMPLE_DIR) / "photograph.png";

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace inverse_heat {
+namespace examples {
 
 class ProgressBar {
  public:
@@ -21,4 +21,4 @@ class ProgressBar {
   std::chrono::steady_clock::time_point drawn_{};
 };
 
-}  // namespace inverse_heat
+}  // namespace examples

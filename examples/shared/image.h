@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace inverse_heat {
+namespace examples {
 
 struct Image {
   int width = 0, height = 0;
@@ -26,4 +26,4 @@ Image middle(const Image &image, int size);
 // Peak signal-to-noise ratio in decibel, for a peak of 1.
 double psnr(const Image &image, const Image &reference);
 
-}  // namespace inverse_heat
+}  // namespace examples

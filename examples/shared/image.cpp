@@ -1,4 +1,4 @@
-#include "image.h"
+#include "shared/image.h"
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_IMPLEMENTATION
@@ -11,7 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace inverse_heat {
+namespace examples {
 
 Image read_grey(const std::filesystem::path &path) {
   Image image;
@@ -58,4 +58,4 @@ double psnr(const Image &image, const Image &reference) {
   return -10 * std::log10(sum / static_cast<double>(image.pixels.size()));
 }
 
-}  // namespace inverse_heat
+}  // namespace examples

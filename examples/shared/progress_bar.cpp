@@ -1,11 +1,11 @@
-#include "progress_bar.h"
+#include "shared/progress_bar.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 
-namespace inverse_heat {
+namespace examples {
 
 ProgressBar::ProgressBar(std::string title, int total)
     : title_(std::move(title)), total_(total), terminal_(isatty(STDOUT_FILENO) == 1) {}
@@ -30,4 +30,4 @@ void ProgressBar::update(int done, std::string_view text) {
   std::fflush(stdout);
 }
 
-}  // namespace inverse_heat
+}  // namespace examples

@@ -1,0 +1,37 @@
+// Launches one after another, and the adjoints of all of them in reverse.
+//
+// Each launch writes to buffers that no other launch of the chain writes to or has read before, so that going back is
+// launching the recorded adjoints in reverse order: no step looks anything up, allocates or copies.
+#pragma once
+
+#include <samite/samite.h>
+
+#include <string>
+#include <vector>
+
+namespace examples {
+
+class Chain {
+ public:
+  template <class... Ps, class... As>
+  void add(const samite::Kernel<void(Ps...)> &kernel, const samite::Extents &extents, const As &...arguments) {
+    forward_.push_back(kernel.record(extents, arguments...));
+    adjoint_.push_back(kernel.record(extents, {.direction = samite::Direction::adjoint}, arguments...));
+  }
+
+  void run() {
+    for (samite::Launch &launch : forward_) launch.launch();
+  }
+  void run_adjoint() {
+    for (auto launch = adjoint_.rbegin(); launch != adjoint_.rend(); ++launch) launch->launch();
+  }
+
+  std::size_t size() const { return forward_.size(); }
+  const samite::Launch &forward(std::size_t i) const { return forward_[i]; }
+  const samite::Launch &adjoint(std::size_t i) const { return adjoint_[i]; }
+
+ private:
+  std::vector<samite::Launch> forward_, adjoint_;
+};
+
+}  // namespace examples
