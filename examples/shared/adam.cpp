@@ -12,7 +12,7 @@ Adam::Adam(const std::vector<Buffer<float>> &parameters) {
   const Kernel adam{"adam",
                     {"x", "gradient", "mean", "square", "rate", "scale"},
                     [](Array<float, 1> x, Array<float, 1> gradient, Array<float, 1> mean, Array<float, 1> square,
-                       Float rate, Float scale) {
+                       const Float &rate, const Float &scale) {
                       Int i = thread_index();
                       Float g = gradient(i);
                       Float m = mean_decay * mean(i) + (1 - mean_decay) * g;

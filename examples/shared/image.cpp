@@ -34,7 +34,7 @@ void write_side_by_side(const std::filesystem::path &path, const std::vector<Ima
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x) {
         const float value = std::clamp(images[i].at(y, x), 0.0f, 1.0f);
-        bytes[static_cast<std::size_t>(y) * row + i * (width + gap) + x] =
+        bytes[static_cast<std::size_t>(y) * row + static_cast<std::size_t>(i) * (width + gap) + x] =
             static_cast<std::uint8_t>(std::lround(value * 255));
       }
   if (!stbi_write_png(path.c_str(), row, height, 1, bytes.data(), row))
