@@ -6,7 +6,6 @@
 #include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
 
-#include <algorithm>
 #include <chrono>
 
 namespace samite::jit {
@@ -35,54 +34,30 @@ KernelDefinition::KernelDefinition(ir::Kernel captured) : structured_(structure(
     if (passes::counts_in_i32(structured_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }
 
-KernelDefinition::AdjointSlot &KernelDefinition::adjoint_slot(std::uint64_t active, bool may_alias) {
-  AdjointSlot *slot = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    auto found = std::find_if(adjoints_.begin(), adjoints_.end(), [&](const auto &known) {
-      return known->active == active && known->may_alias == may_alias;
-    });
-    if (found == adjoints_.end()) {
-      found = adjoints_.insert(found, std::make_unique<AdjointSlot>());
-      (*found)->active = active, (*found)->may_alias = may_alias;
-    }
-    slot = found->get();
-  }
-  // An exception leaves the slot as it was: the next call tries again.
-  std::lock_guard lock(slot->deriving);
-  if (!slot->derived) {
+const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias) {
+  return adjoints_.get({active, may_alias}, [&] {
     auto start = std::chrono::steady_clock::now();
-    slot->adjoint = derive_adjoint(structured_, flags(active), may_alias);
-    slot->milliseconds = milliseconds_since(start);
-    for (std::uint32_t array : arrays_only_added_to(slot->adjoint.kernel)) {
-      const ir::Parameter &parameter = slot->adjoint.kernel.parameters[array];
-      if (parameter.role == ir::Role::Gradient) slot->summed |= bit(parameter.primal);
+    DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias), 0, 0};
+    derived.milliseconds = milliseconds_since(start);
+    for (std::uint32_t array : arrays_only_added_to(derived.adjoint.kernel)) {
+      const ir::Parameter &parameter = derived.adjoint.kernel.parameters[array];
+      if (parameter.role == ir::Role::Gradient) derived.summed |= bit(parameter.primal);
     }
-    slot->derived = true;
-  }
-  return *slot;
+    return derived;
+  });
 }
 
-KernelDefinition::TangentSlot &KernelDefinition::tangent_slot(std::uint64_t active) {
-  TangentSlot *slot = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    auto found =
-        std::find_if(tangents_.begin(), tangents_.end(), [&](const auto &known) { return known->active == active; });
-    if (found == tangents_.end()) {
-      found = tangents_.insert(found, std::make_unique<TangentSlot>());
-      (*found)->active = active;
-    }
-    slot = found->get();
-  }
-  std::lock_guard lock(slot->deriving);
-  if (!slot->derived) {
+const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::uint64_t active) {
+  return tangents_.get(active, [&] {
     auto start = std::chrono::steady_clock::now();
-    slot->tangent = derive_tangent(structured_, flags(active));
-    slot->milliseconds = milliseconds_since(start);
-    slot->derived = true;
-  }
-  return *slot;
+    DerivedTangent derived{derive_tangent(structured_, flags(active)), 0};
+    derived.milliseconds = milliseconds_since(start);
+    return derived;
+  });
+}
+
+const autodiff::Activity &KernelDefinition::activity(std::uint64_t active) {
+  return activities_.get(active, [&] { return autodiff::find_activity(structured_, flags(active)); });
 }
 
 std::vector<bool> KernelDefinition::flags(std::uint64_t active) const {
@@ -92,35 +67,7 @@ std::vector<bool> KernelDefinition::flags(std::uint64_t active) const {
 }
 
 std::shared_ptr<const Variant> KernelDefinition::variant(const VariantKey &key) {
-  Slot *slot = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto &known : slots_) {
-      if (!(known->key == key)) continue;
-      slot = known.get();
-      break;
-    }
-    if (!slot) {
-      slots_.push_back(std::make_unique<Slot>());
-      slot = slots_.back().get();
-      slot->key = key;
-    }
-  }
-  std::lock_guard building(slot->building);
-  if (!slot->variant) {
-    auto built = build_variant(*this, key);
-    std::lock_guard lock(mutex_);
-    slot->variant = std::move(built);
-  }
-  return slot->variant;
-}
-
-std::vector<std::shared_ptr<const Variant>> KernelDefinition::variants() const {
-  std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<const Variant>> compiled;
-  for (auto &slot : slots_)
-    if (slot->variant) compiled.push_back(slot->variant);
-  return compiled;
+  return variants_.get(key, [&] { return build_variant(*this, key); });
 }
 
 }  // namespace samite::jit

@@ -4,11 +4,11 @@
 // compile; different variants compile at the same time.
 #pragma once
 
+#include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
 #include "samite/autodiff/tangent.h"
+#include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
-
-#include <mutex>
 
 namespace samite::jit {
 
@@ -28,7 +28,9 @@ class KernelDefinition {
   std::uint64_t written() const { return written_; }
   // Arrays that the kernel only adds to, as bits; `adjoint_summed` the arrays to whose gradients an adjoint only adds.
   std::uint64_t summed() const { return summed_; }
-  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias) { return adjoint_slot(active, may_alias).summed; }
+  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias) {
+    return derived_adjoint(active, may_alias).summed;
+  }
   // Rough operations for each instance of the forward kernel.
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
@@ -36,58 +38,53 @@ class KernelDefinition {
 
   // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
   const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias) {
-    return adjoint_slot(active, may_alias).adjoint;
+    return derived_adjoint(active, may_alias).adjoint;
   }
 
-  const autodiff::Tangent &tangent(std::uint64_t active) { return tangent_slot(active).tangent; }
+  // Found once for each set of active parameters.
+  const autodiff::Activity &activity(std::uint64_t active);
+
+  const autodiff::Tangent &tangent(std::uint64_t active) { return derived_tangent(active).tangent; }
 
   // What the derivation took.
   double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
-    return adjoint_slot(active, may_alias).milliseconds;
+    return derived_adjoint(active, may_alias).milliseconds;
   }
-  double tangent_milliseconds(std::uint64_t active) { return tangent_slot(active).milliseconds; }
+  double tangent_milliseconds(std::uint64_t active) { return derived_tangent(active).milliseconds; }
 
   // Compiled on the first call for a key.
   std::shared_ptr<const Variant> variant(const VariantKey &key);
 
   // What has been compiled so far, in order.
-  std::vector<std::shared_ptr<const Variant>> variants() const;
+  std::vector<std::shared_ptr<const Variant>> variants() const { return variants_.made(); }
 
  private:
-  struct Slot {
-    VariantKey key;
-    std::mutex building;
-    std::shared_ptr<const Variant> variant;
-  };
-  struct AdjointSlot {
+  struct AdjointKey {
     std::uint64_t active;
     bool may_alias;
-    std::mutex deriving;
-    bool derived = false;
+    friend bool operator==(const AdjointKey &, const AdjointKey &) = default;
+  };
+  struct DerivedAdjoint {
     autodiff::Adjoint adjoint;
-    double milliseconds = 0;
-    std::uint64_t summed = 0;
+    double milliseconds;
+    std::uint64_t summed;
   };
-
-  struct TangentSlot {
-    std::uint64_t active;
-    std::mutex deriving;
-    bool derived = false;
+  struct DerivedTangent {
     autodiff::Tangent tangent;
-    double milliseconds = 0;
+    double milliseconds;
   };
 
-  AdjointSlot &adjoint_slot(std::uint64_t active, bool may_alias);
-  TangentSlot &tangent_slot(std::uint64_t active);
+  const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias);
+  const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
 
   ir::Kernel structured_;
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
   double cost_ = 1;
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<std::unique_ptr<AdjointSlot>> adjoints_;
-  std::vector<std::unique_ptr<TangentSlot>> tangents_;
+  Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
+  Memo<AdjointKey, DerivedAdjoint> adjoints_;
+  Memo<std::uint64_t, DerivedTangent> tangents_;
+  Memo<std::uint64_t, autodiff::Activity> activities_;
 };
 
 }  // namespace samite::jit

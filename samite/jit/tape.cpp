@@ -123,17 +123,17 @@ void Tape::check_nothing_is_lost() const {
   std::unordered_map<const Storage *, std::size_t> lost;  // and the launch that wrote it
   for (std::size_t number = 0; number < entries_.size(); ++number) {
     const Entry &entry = entries_[number];
-    const auto &kernel = entry.definition->structured();
-    std::vector<bool> tracked(entry.arguments.size()), dependent(entry.arguments.size());
+    std::uint64_t tracked = 0, dependent = 0;
     for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
       const AnyBuffer &buffer = entry.arguments[i].buffer;
       if (!buffer.valid() || !is_floating(buffer.type())) continue;
-      tracked[i] = buffer.tracks_gradient();
-      dependent[i] = tracked[i] || lost.contains(buffer.storage().get());
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if (buffer.tracks_gradient()) tracked |= bit;
+      if (buffer.tracks_gradient() || lost.contains(buffer.storage().get())) dependent |= bit;
     }
-    autodiff::Activity to_tracked = autodiff::find_activity(kernel, tracked);
+    const autodiff::Activity &to_tracked = entry.definition->activity(tracked);
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
-      if (dependent[i] && !tracked[i] && to_tracked.read_for_output[i])
+      if (((dependent & ~tracked) >> i & 1) && to_tracked.read_for_output[i])
         throw UserError(entry.definition->where(),
                         "backward: a gradient would be lost in " + jit::describe(entry.definition->parameters(), i) +
                             ", " + label(entry.arguments[i].buffer) + ", of launch " + std::to_string(number) +
@@ -141,7 +141,7 @@ void Tape::check_nothing_is_lost() const {
                             std::to_string(lost[entry.arguments[i].buffer.storage().get()]) +
                             " computed it from tracked arrays, but it tracks no gradient itself; construct it with "
                             "Gradient::tracked");
-    autodiff::Activity from_dependent = autodiff::find_activity(kernel, dependent);
+    const autodiff::Activity &from_dependent = entry.definition->activity(dependent);
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
       if (from_dependent.loses[i]) lost.emplace(entry.arguments[i].buffer.storage().get(), number);
   }

@@ -1,0 +1,68 @@
+// An adjoint for some of a kernel's inputs has nothing in it for the others.
+#include "samite/samite.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+Device device = Device::cpu();
+
+// Each input passes through one function that no other part of the kernel has: what is there of it shows.
+auto three_inputs() {
+  return Kernel{"three_inputs",
+                {"y", "a", "b", "c"},
+                [](Array<double, 1> y, Array<const double, 1> a, Array<const double, 1> b, Array<const double, 1> c) {
+                  Int i = thread_index();
+                  Double sum = erf(a(i));
+                  for (Int k : range(8)) sum += cast<Double>(k) * atan(b(i) * sum);
+                  y(i) = sum * log1p(c(i) * c(i));
+                }};
+}
+
+Buffer<double> inputs(bool tracked) {
+  return Buffer<double>(device, {4}, {0.1, 0.2, 0.3, 0.4}, tracked ? Gradient::tracked : Gradient::untracked);
+}
+
+Launch adjoint_of(bool a, bool b, bool c) {
+  return three_inputs().record({4}, {.direction = Direction::adjoint}, inputs(true), inputs(a), inputs(b), inputs(c));
+}
+
+bool mentions(const Launch &launch, const std::string &text) {
+  return launch.variant().source.find(text) != std::string::npos;
+}
+
+TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
+  Launch of_c = adjoint_of(false, false, true);
+  // y is linear in log1p(c²), whose derivative asks for no logarithm; the loop's sum is its factor.
+  EXPECT_FALSE(mentions(of_c, "log1p"));
+  EXPECT_TRUE(mentions(of_c, "atan"));
+  EXPECT_FALSE(mentions(of_c, "exp"));  // the derivative of erf
+  Launch of_a = adjoint_of(true, false, false);
+  EXPECT_TRUE(mentions(of_a, "exp"));
+  EXPECT_TRUE(mentions(of_a, "log1p"));
+  EXPECT_EQ(of_a.variant().gradient_of, (std::vector<std::uint32_t>{0, 1}));
+}
+
+TEST(AdjointOfSomeInputs, CompilesToLessCode) {
+  const auto bytes = [](const Launch &launch) { return launch.variant().compile.image_bytes; };
+  const Launch all = adjoint_of(true, true, true), two = adjoint_of(true, true, false),
+               one = adjoint_of(false, false, true);
+  EXPECT_LT(bytes(one), bytes(two));
+  EXPECT_LT(bytes(two), bytes(all));
+}
+
+TEST(AdjointOfSomeInputs, GivesTheSameGradientsAsTheWhole) {
+  auto kernel = three_inputs();
+  const auto gradient_of_c = [&](bool others) {
+    Buffer<double> y = inputs(true), c = inputs(true);
+    y.gradient().fill(1);
+    kernel.launch({4}, {.direction = Direction::adjoint}, y, inputs(others), inputs(others), c);
+    return c.gradient().to_vector();
+  };
+  const std::vector<double> alone = gradient_of_c(false), among_others = gradient_of_c(true);
+  for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(alone[i], among_others[i], 1e-13 * std::abs(alone[i]));
+}
+
+}  // namespace
+}  // namespace samite::test
