@@ -132,6 +132,22 @@ void arrays() {
   check(sums.to_vector() == std::vector<float>{5, 7, 9} && sums_of_transposed.at(1) == 15, "arrays");
 }
 
+void atomics() {
+  Kernel keep_positive{"keep_positive", [](Array<float, 1> kept, Array<std::int32_t, 1> count, Array<float, 1> largest,
+                                           Array<const float, 1> x) {
+                         Int i = thread_index();
+                         if_(x(i) > 0, [&] {
+                           Int place = atomic_add(count(0), 1);  // another one for each instance
+                           kept(place) = x(i);
+                           atomic_max(largest(0), x(i));
+                         });
+                       }};
+  Buffer<float> x{device, {5}, {3, -1, 4, -1, 5}}, kept{device, {5}}, largest{device, {1}};
+  Buffer<std::int32_t> count{device, {1}};
+  keep_positive.launch({5}, kept, count, largest, x);
+  check(count.at(0) == 3 && largest.at(0) == 5 && kept.at(0) + kept.at(1) + kept.at(2) == 12, "atomics");
+}
+
 void launches() {
   Kernel scale{"scale", {"out", "in", "factor"}, [](Array<float, 1> out, Array<const float, 1> in, Float factor) {
                  Int i = thread_index();
@@ -222,6 +238,7 @@ int main() {
   jumps();
   functions();
   arrays();
+  atomics();
   launches();
   tapes();
   debug_mode_finds_the_index();

@@ -40,6 +40,11 @@ class Analysis {
   static bool holds(const std::vector<bool> &set, const Value &value) {
     return value.is_local() && is_floating(value.type()) && set[value.id()];
   }
+  // The result comes from an array parameter, whatever the operands are.
+  static bool is_memory(Op op) {
+    Typing typing = info(op).typing;
+    return typing == Typing::Load || typing == Typing::Atomic;
+  }
   void mark(std::vector<bool> &set, LocalId local) {
     if (!set[local]) set[local] = changed_ = true;
   }
@@ -51,7 +56,12 @@ class Analysis {
     activity.loses.resize(kernel_.parameters.size());
     activity.read_for_output.resize(kernel_.parameters.size());
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
-      if (auto *store = stmt.as<Store>()) {
+      if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Atomic) {
+        if (active_array_[let->value.array] || !is_floating(let->value.type)) return;
+        for (const Value &value : element_values(let->value))
+          if (holds(varied_, value)) activity.loses[let->value.array] = true;
+        if (useful_[let->local]) activity.read_for_output[let->value.array] = true;
+      } else if (auto *store = stmt.as<Store>()) {
         if (!active_array_[store->array] && holds(varied_, store->value)) activity.loses[store->array] = true;
       } else if (auto *accumulate = stmt.as<Accumulate>()) {
         if (!active_array_[accumulate->array] && holds(varied_, accumulate->value))
@@ -73,7 +83,7 @@ class Analysis {
         stmt,
         [&](const Let &let) {
           if (!is_floating(let.value.type)) return;
-          if (info(let.value.op).typing == Typing::Load) {
+          if (is_memory(let.value.op)) {
             if (active_array_[let.value.array]) mark(varied_, let.local);
             return;
           }
@@ -107,7 +117,7 @@ class Analysis {
     visit(
         stmt,
         [&](const Let &let) {
-          if (!useful_[let.local] || info(let.value.op).typing == Typing::Load) return;
+          if (!useful_[let.local] || is_memory(let.value.op)) return;
           if (let.value.op == Op::LocalLoad) mark(useful_array_, let.value.array);
           for (const Value &operand : let.value.operands) mark(useful_, operand);
         },

@@ -61,6 +61,7 @@ std::string gradient_name(const Parameter &parameter) { return parameter.name + 
 
 Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
   refuse_moving_elements(structured, active);
+  refuse_unordered_atomics(structured, active);
   refuse_lost_gradients(structured, active);
   refuse_local_arrays(structured);
   Adjoint adjoint;
@@ -73,10 +74,12 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
     std::vector<LocalId> missing = missing_values(adjoint.kernel);
     if (missing.empty()) break;
     for (LocalId local : missing) {
+      refuse_old_value(structured, local);
       internal_check(!kept[local], "a value is kept and still missing");
       kept[local] = true;
     }
   }
+  refuse_values_changed_by_atomics(structured, adjoint.kernel);
   adjoint.values_before = overwritten_values(structured, adjoint.kernel);
   if (!may_alias) adjoint.kernel = passes::relax_atomics(adjoint.kernel);
   adjoint.values_read = arrays_read(adjoint.kernel);

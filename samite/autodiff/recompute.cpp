@@ -15,6 +15,9 @@ void Deriver::recompute(const Block &block) {
         [&](const Let &let) {
           Operation operation = let.value;
           operation.operands = values(operation.operands);
+          // It happened once, and must not happen again.
+          if (info(operation.op).typing == Typing::Atomic)
+            operation = {Op::Unavailable, operation.type, {}, 0, static_cast<std::int32_t>(let.local)};
           primal_value_[let.local] = build_.operation(std::move(operation));
         },
         [&](const If &branch) { recompute_branch(branch, stmt.where()); },

@@ -41,11 +41,7 @@ AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
   return {};
 }
 
-bool writes(const Stmt &stmt, std::uint32_t array) {
-  auto *store = stmt.as<Store>();
-  auto *accumulate = stmt.as<Accumulate>();
-  return (store && store->array == array) || (accumulate && accumulate->array == array);
-}
+bool writes(const Stmt &stmt, std::uint32_t array) { return array_written(stmt) == array; }
 
 // The first read of `array` that a write comes before, in program order or in an earlier iteration of a loop around
 // both. `written` becomes the first write, if there is one.
@@ -132,6 +128,55 @@ void refuse_lost_gradients(const Kernel &primal, const std::vector<bool> &active
                                           "that buffer with Gradient::tracked");
     });
   }
+}
+
+void refuse_unordered_atomics(const Kernel &primal, const std::vector<bool> &active) {
+  Activity activity = find_activity(primal, active);
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    if (!let || info(let->value.op).typing != Typing::Atomic) return;
+    const Operation &atomic = let->value;
+    if (!active[atomic.array] && !(activity.loses[atomic.array] && activity.read_for_output[atomic.array])) return;
+    std::string what = std::string(info(atomic.op).name) + " on array '" + primal.parameters[atomic.array].name + "'";
+    if (atomic.op == Op::AtomicAdd)
+      throw UserError(stmt.where(), opening(primal) + "cannot be derived: the old value of the " + what +
+                                        " is used, and it depends on the order in which the instances come. Mend it "
+                                        "by leaving unused what atomic_add returns, or, where that may count as a "
+                                        "constant, by a buffer without Gradient::tracked to which stop_gradient(…) of "
+                                        "the value is added");
+    throw UserError(stmt.where(), opening(primal) + "cannot be derived: a gradient would pass through the " + what +
+                                      ", whose result depends on the order in which the instances come. Mend it with "
+                                      "atomic_add, or, where the result may count as a constant, by a buffer without "
+                                      "Gradient::tracked and stop_gradient(…) around the value");
+  });
+}
+
+void refuse_values_changed_by_atomics(const Kernel &primal, const Kernel &adjoint) {
+  std::vector<SourceLocation> changed(primal.parameters.size());
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    if (let && info(let->value.op).typing == Typing::Atomic) changed[let->value.array] = stmt.where();
+  });
+  for_each_statement(adjoint.body, [&](const Stmt &stmt) {
+    auto array = array_read(stmt);
+    if (!array || *array >= changed.size() || !changed[*array].known()) return;
+    throw UserError(stmt.where(), opening(primal) + "needs the element of array '" + primal.parameters[*array].name +
+                                      "' read here, which other instances may have changed by an atomic step (" +
+                                      changed[*array].to_string() +
+                                      "). Mend it by a kernel of its own for the atomic steps");
+  });
+}
+
+void refuse_old_value(const Kernel &primal, LocalId local) {
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    if (!let || let->local != local || info(let->value.op).typing != Typing::Atomic) return;
+    throw UserError(stmt.where(), opening(primal) + "needs the value that " + std::string(info(let->value.op).name) +
+                                      " on array '" + primal.parameters[let->value.array].name +
+                                      "' returns here. It depends on the order in which the instances come, and "
+                                      "cannot be had again. Mend it by storing the value in an array, in a kernel "
+                                      "of its own, and reading it back in this one");
+  });
 }
 
 void refuse_local_arrays(const Kernel &primal) {

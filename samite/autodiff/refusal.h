@@ -19,6 +19,17 @@ void refuse_moving_elements(const ir::Kernel &primal, const std::vector<bool> &a
 // one: the gradient would end in between without a word.
 void refuse_lost_gradients(const ir::Kernel &primal, const std::vector<bool> &active);
 
+// Throws where a gradient would pass through an atomic operation whose result depends on the order of the instances:
+// any on an active array, or on one that passes active values on. An addition whose old value is unused is none.
+void refuse_unordered_atomics(const ir::Kernel &primal, const std::vector<bool> &active);
+
+// Throws where `adjoint` reads what `primal` also changes by atomic operations: in which instance's favour is not
+// known.
+void refuse_values_changed_by_atomics(const ir::Kernel &primal, const ir::Kernel &adjoint);
+
+// Throws if an atomic operation of `primal` defines `local`: an adjoint cannot have its old value again.
+void refuse_old_value(const ir::Kernel &primal, ir::LocalId local);
+
 // Throws where `primal` has local arrays: their adjoint is not there yet.
 void refuse_local_arrays(const ir::Kernel &primal);
 

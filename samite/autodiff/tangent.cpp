@@ -226,6 +226,7 @@ class Deriver {
 }  // namespace
 
 Tangent derive_tangent(const Kernel &structured, const std::vector<bool> &active) {
+  refuse_unordered_atomics(structured, active);
   refuse_lost_gradients(structured, active);
   Tangent tangent = Deriver(structured, active).run();
   tangent.kernel = passes::simplify(tangent.kernel);

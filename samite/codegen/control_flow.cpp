@@ -15,6 +15,7 @@ constexpr std::size_t largest_flattened_block = 6;
 bool cheap(Op op) {
   switch (spelling(op).form) {
     case Spelling::Form::Function: return op == Op::Min || op == Op::Max || op == Op::CopySign;
+    case Spelling::Form::Atomic: return false;
     case Spelling::Form::Special: return op != Op::Div && op != Op::Rem && op != Op::Exchange;
     default: return true;
   }

@@ -12,6 +12,7 @@
 #include "samite/passes/uniformity.h"
 
 #include <optional>
+#include <span>
 
 namespace samite::codegen {
 
@@ -57,10 +58,11 @@ class KernelEmitter {
     std::string in_bounds;          // Uniform in debug mode: a bool
     std::string arguments() const;  // mask, pointer and offsets, for the prelude's functions
   };
-  Access access(std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
-  void check_bounds(Access &access, std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
+  Access access(std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
+  void check_bounds(Access &access, std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
   std::string load(const ir::Operation &operation, SourceLocation where);
   std::string exchange(const ir::Operation &operation, SourceLocation where);
+  std::string atomic(const ir::Operation &operation, SourceLocation where);
   std::string blame(SourceLocation where);  // arguments that name a line in a failure
 
   // local_arrays.cpp

@@ -2,6 +2,7 @@
 // an element for each lane.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
 
 #include <algorithm>
 
@@ -23,8 +24,7 @@ std::string KernelEmitter::Access::arguments() const {
   return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
 }
 
-KernelEmitter::Access KernelEmitter::access(std::uint32_t array, const std::vector<Value> &indices,
-                                            SourceLocation where) {
+KernelEmitter::Access KernelEmitter::access(std::uint32_t array, std::span<const Value> indices, SourceLocation where) {
   const ArrayFacts array_facts = facts(array);
   const std::size_t last = indices.size() - 1;
   const std::string_view offset_type = array_facts.wide_index ? "i64" : "i32";
@@ -66,7 +66,7 @@ KernelEmitter::Access KernelEmitter::access(std::uint32_t array, const std::vect
   return result;
 }
 
-void KernelEmitter::check_bounds(Access &access, std::uint32_t array, const std::vector<Value> &indices,
+void KernelEmitter::check_bounds(Access &access, std::uint32_t array, std::span<const Value> indices,
                                  SourceLocation where) {
   const std::string place = blame(where);
   auto extent = [&](std::size_t d) { return fmt::format("p{0}.extent[{1}], {0}, {1}, {2}", array, d, place); };
@@ -103,6 +103,20 @@ std::string KernelEmitter::exchange(const Operation &operation, SourceLocation w
                                  : fmt::format("atomic_take(&{})", from.element);
   if (from.in_bounds.empty()) return taken;
   return fmt::format("{} ? {} : {}(0)", from.in_bounds, taken,
+                     in_lanes() ? vector_name(operation.type) : scalar_name(operation.type));
+}
+
+std::string KernelEmitter::atomic(const Operation &operation, SourceLocation where) {
+  const Access at = access(operation.array, element_indices(operation), where);
+  const std::string_view step = spelling(operation.op).text;
+  std::string values;
+  for (const Value &value : element_values(operation)) values += ", " + (in_lanes() ? vector(value) : scalar(value));
+  if (at.shape != Shape::Uniform)
+    return fmt::format("atomic_each{}<{}>({}{})", at.offsets.empty() ? "" : "_at", step, at.arguments(), values);
+  std::string old = in_lanes() ? fmt::format("atomic_one<{}>({}, &{}{})", step, mask_, at.element, values)
+                               : fmt::format("{}::apply(&{}{})", step, at.element, values);
+  if (at.in_bounds.empty()) return old;
+  return fmt::format("{} ? {} : {}(0)", at.in_bounds, old,
                      in_lanes() ? vector_name(operation.type) : scalar_name(operation.type));
 }
 

@@ -41,6 +41,14 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
     case Op::Load: return load(operation, where);
     case Op::Exchange: return exchange(operation, where);
     case Op::LocalLoad: return local_load(operation, where);
+    case Op::AtomicAdd:
+    case Op::AtomicMin:
+    case Op::AtomicMax:
+    case Op::AtomicAnd:
+    case Op::AtomicOr:
+    case Op::AtomicXor:
+    case Op::AtomicExchange:
+    case Op::AtomicCompareExchange: return atomic(operation, where);
     case Op::ThreadIndex: throw InternalError("the emitter was given a kernel that is not lowered");
     default: break;
   }
@@ -68,6 +76,7 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
       for (std::size_t i = 1; i < operands.size(); ++i) arguments += ", " + whole(i);
       return fmt::format("{}({})", spelled.text, arguments);
     }
+    case Spelling::Form::Atomic:
     case Spelling::Form::Special: break;
   }
   throw InternalError(fmt::format("the emitter does not know the operation {}", ir::info(operation.op).name));

@@ -81,6 +81,14 @@ Spelling spelling(ir::Op op) {
     case Op::LessEqual: return {Comparison, "<="};
     case Op::Greater: return {Comparison, ">"};
     case Op::GreaterEqual: return {Comparison, ">="};
+    case Op::AtomicAdd: return {Atomic, "AtomicAdd"};
+    case Op::AtomicMin: return {Atomic, "AtomicMin"};
+    case Op::AtomicMax: return {Atomic, "AtomicMax"};
+    case Op::AtomicAnd: return {Atomic, "AtomicAnd"};
+    case Op::AtomicOr: return {Atomic, "AtomicOr"};
+    case Op::AtomicXor: return {Atomic, "AtomicXor"};
+    case Op::AtomicExchange: return {Atomic, "AtomicExchange"};
+    case Op::AtomicCompareExchange: return {Atomic, "AtomicCompareExchange"};
     case Op::Copy:
     case Op::StopGradient:
     case Op::Cast:

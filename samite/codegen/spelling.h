@@ -22,6 +22,7 @@ struct Spelling {
     Comparison,  // a < b, a mask of integers where a and b are vectors
     Function,    // sin(a)
     Shift,       // a << b, with b modulo the width
+    Atomic,      // AtomicMin::apply(&a, b), and in lanes atomic_each<AtomicMin>(…)
     Special,     // spelled by the emitter: casts, memory, indices and what depends on the operands
   };
   Form form;

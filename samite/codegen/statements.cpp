@@ -128,8 +128,7 @@ std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const For &loop) {
 std::vector<bool> KernelEmitter::arrays_only_added_to() const {
   std::vector<bool> only(kernel_.parameters.size(), true);
   for_each_statement(kernel_.body, [&](const Stmt &stmt) {
-    if (const Let *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load)
-      only[let->value.array] = false;
+    if (auto array = array_read(stmt)) only[*array] = false;
     if (const Store *store = stmt.as<Store>()) only[store->array] = false;
     if (const Accumulate *other = stmt.as<Accumulate>(); other && !other->atomic) only[other->array] = false;
   });

@@ -15,6 +15,18 @@ constexpr OpInfo table[] = {
 
 const OpInfo &info(Op op) { return table[static_cast<std::size_t>(op)]; }
 
+Op combination(Op atomic) {
+  switch (atomic) {
+    case Op::AtomicAdd: return Op::Add;
+    case Op::AtomicMin: return Op::Min;
+    case Op::AtomicMax: return Op::Max;
+    case Op::AtomicAnd: return Op::And;
+    case Op::AtomicOr: return Op::Or;
+    case Op::AtomicXor: return Op::Xor;
+    default: return Op::Copy;
+  }
+}
+
 std::optional<Op> op_from_name(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, Op> map;

@@ -23,79 +23,91 @@ enum class Typing : std::uint8_t {
   Index,      // no operands; `attribute` is a launch dimension; result i32 or i64
   Extent,     // no operands; `array` and `attribute` (dimension); result i32 or i64
   Load,       // operands are the indices of `array`; the result has its element type
+  Atomic,     // the indices of `array`, then values of its element type; the result is the element before, of that type
   LocalLoad,  // one operand, the index; `array` is a local array; the result has its element type
 };
 
-#define SAMITE_OPS(X)                                 \
-  X(Copy, "copy", 1, Copy, true)                      \
-  X(Cast, "cast", 1, Cast, true)                      \
-  X(Select, "select", 3, Select, true)                \
-  X(Neg, "neg", 1, Same, true)                        \
-  X(Add, "add", 2, Same, true)                        \
-  X(Sub, "sub", 2, Same, true)                        \
-  X(Mul, "mul", 2, Same, true)                        \
-  X(Div, "div", 2, Same, true)                        \
-  X(Rem, "rem", 2, Integer, true)                     \
-  X(Min, "min", 2, Same, true)                        \
-  X(Max, "max", 2, Same, true)                        \
-  X(Abs, "abs", 1, Same, true)                        \
-  X(And, "and", 2, Bits, true)                        \
-  X(Or, "or", 2, Bits, true)                          \
-  X(Xor, "xor", 2, Bits, true)                        \
-  X(Not, "not", 1, Bits, true)                        \
-  X(ShiftLeft, "shl", 2, Integer, true)               \
-  X(ShiftRight, "shr", 2, Integer, true)              \
-  X(Equal, "eq", 2, Compare, true)                    \
-  X(NotEqual, "ne", 2, Compare, true)                 \
-  X(Less, "lt", 2, Compare, true)                     \
-  X(LessEqual, "le", 2, Compare, true)                \
-  X(Greater, "gt", 2, Compare, true)                  \
-  X(GreaterEqual, "ge", 2, Compare, true)             \
-  X(Sqrt, "sqrt", 1, Floating, true)                  \
-  X(Rsqrt, "rsqrt", 1, Floating, true)                \
-  X(Cbrt, "cbrt", 1, Floating, true)                  \
-  X(Exp, "exp", 1, Floating, true)                    \
-  X(Exp2, "exp2", 1, Floating, true)                  \
-  X(Expm1, "expm1", 1, Floating, true)                \
-  X(Log, "log", 1, Floating, true)                    \
-  X(Log2, "log2", 1, Floating, true)                  \
-  X(Log10, "log10", 1, Floating, true)                \
-  X(Log1p, "log1p", 1, Floating, true)                \
-  X(Sin, "sin", 1, Floating, true)                    \
-  X(Cos, "cos", 1, Floating, true)                    \
-  X(Tan, "tan", 1, Floating, true)                    \
-  X(Asin, "asin", 1, Floating, true)                  \
-  X(Acos, "acos", 1, Floating, true)                  \
-  X(Atan, "atan", 1, Floating, true)                  \
-  X(Atan2, "atan2", 2, Floating, true)                \
-  X(Sinh, "sinh", 1, Floating, true)                  \
-  X(Cosh, "cosh", 1, Floating, true)                  \
-  X(Tanh, "tanh", 1, Floating, true)                  \
-  X(Asinh, "asinh", 1, Floating, true)                \
-  X(Acosh, "acosh", 1, Floating, true)                \
-  X(Atanh, "atanh", 1, Floating, true)                \
-  X(Erf, "erf", 1, Floating, true)                    \
-  X(Erfc, "erfc", 1, Floating, true)                  \
-  X(Pow, "pow", 2, Floating, true)                    \
-  X(Hypot, "hypot", 2, Floating, true)                \
-  X(Fmod, "fmod", 2, Floating, true)                  \
-  X(CopySign, "copysign", 2, Floating, true)          \
-  X(Floor, "floor", 1, Floating, true)                \
-  X(Ceil, "ceil", 1, Floating, true)                  \
-  X(Round, "round", 1, Floating, true)                \
-  X(Trunc, "trunc", 1, Floating, true)                \
-  X(StopGradient, "stop_gradient", 1, Floating, true) \
-  X(ThreadIndex, "thread_index", 0, Index, true)      \
-  X(LaunchBegin, "launch_begin", 0, Index, true)      \
-  X(LaunchEnd, "launch_end", 0, Index, true)          \
-  X(Extent, "extent", 0, Extent, true)                \
-  X(Unavailable, "unavailable", 0, Copy, true)        \
-  X(Load, "load", -1, Load, false)                    \
-  X(Exchange, "exchange", -1, Load, false)            \
+#define SAMITE_OPS(X)                                                    \
+  X(Copy, "copy", 1, Copy, true)                                         \
+  X(Cast, "cast", 1, Cast, true)                                         \
+  X(Select, "select", 3, Select, true)                                   \
+  X(Neg, "neg", 1, Same, true)                                           \
+  X(Add, "add", 2, Same, true)                                           \
+  X(Sub, "sub", 2, Same, true)                                           \
+  X(Mul, "mul", 2, Same, true)                                           \
+  X(Div, "div", 2, Same, true)                                           \
+  X(Rem, "rem", 2, Integer, true)                                        \
+  X(Min, "min", 2, Same, true)                                           \
+  X(Max, "max", 2, Same, true)                                           \
+  X(Abs, "abs", 1, Same, true)                                           \
+  X(And, "and", 2, Bits, true)                                           \
+  X(Or, "or", 2, Bits, true)                                             \
+  X(Xor, "xor", 2, Bits, true)                                           \
+  X(Not, "not", 1, Bits, true)                                           \
+  X(ShiftLeft, "shl", 2, Integer, true)                                  \
+  X(ShiftRight, "shr", 2, Integer, true)                                 \
+  X(Equal, "eq", 2, Compare, true)                                       \
+  X(NotEqual, "ne", 2, Compare, true)                                    \
+  X(Less, "lt", 2, Compare, true)                                        \
+  X(LessEqual, "le", 2, Compare, true)                                   \
+  X(Greater, "gt", 2, Compare, true)                                     \
+  X(GreaterEqual, "ge", 2, Compare, true)                                \
+  X(Sqrt, "sqrt", 1, Floating, true)                                     \
+  X(Rsqrt, "rsqrt", 1, Floating, true)                                   \
+  X(Cbrt, "cbrt", 1, Floating, true)                                     \
+  X(Exp, "exp", 1, Floating, true)                                       \
+  X(Exp2, "exp2", 1, Floating, true)                                     \
+  X(Expm1, "expm1", 1, Floating, true)                                   \
+  X(Log, "log", 1, Floating, true)                                       \
+  X(Log2, "log2", 1, Floating, true)                                     \
+  X(Log10, "log10", 1, Floating, true)                                   \
+  X(Log1p, "log1p", 1, Floating, true)                                   \
+  X(Sin, "sin", 1, Floating, true)                                       \
+  X(Cos, "cos", 1, Floating, true)                                       \
+  X(Tan, "tan", 1, Floating, true)                                       \
+  X(Asin, "asin", 1, Floating, true)                                     \
+  X(Acos, "acos", 1, Floating, true)                                     \
+  X(Atan, "atan", 1, Floating, true)                                     \
+  X(Atan2, "atan2", 2, Floating, true)                                   \
+  X(Sinh, "sinh", 1, Floating, true)                                     \
+  X(Cosh, "cosh", 1, Floating, true)                                     \
+  X(Tanh, "tanh", 1, Floating, true)                                     \
+  X(Asinh, "asinh", 1, Floating, true)                                   \
+  X(Acosh, "acosh", 1, Floating, true)                                   \
+  X(Atanh, "atanh", 1, Floating, true)                                   \
+  X(Erf, "erf", 1, Floating, true)                                       \
+  X(Erfc, "erfc", 1, Floating, true)                                     \
+  X(Pow, "pow", 2, Floating, true)                                       \
+  X(Hypot, "hypot", 2, Floating, true)                                   \
+  X(Fmod, "fmod", 2, Floating, true)                                     \
+  X(CopySign, "copysign", 2, Floating, true)                             \
+  X(Floor, "floor", 1, Floating, true)                                   \
+  X(Ceil, "ceil", 1, Floating, true)                                     \
+  X(Round, "round", 1, Floating, true)                                   \
+  X(Trunc, "trunc", 1, Floating, true)                                   \
+  X(StopGradient, "stop_gradient", 1, Floating, true)                    \
+  X(ThreadIndex, "thread_index", 0, Index, true)                         \
+  X(LaunchBegin, "launch_begin", 0, Index, true)                         \
+  X(LaunchEnd, "launch_end", 0, Index, true)                             \
+  X(Extent, "extent", 0, Extent, true)                                   \
+  X(Unavailable, "unavailable", 0, Copy, true)                           \
+  X(Load, "load", -1, Load, false)                                       \
+  X(Exchange, "exchange", -1, Load, false)                               \
+  X(AtomicAdd, "atomic_add", -1, Atomic, false)                          \
+  X(AtomicMin, "atomic_min", -1, Atomic, false)                          \
+  X(AtomicMax, "atomic_max", -1, Atomic, false)                          \
+  X(AtomicAnd, "atomic_and", -1, Atomic, false)                          \
+  X(AtomicOr, "atomic_or", -1, Atomic, false)                            \
+  X(AtomicXor, "atomic_xor", -1, Atomic, false)                          \
+  X(AtomicExchange, "atomic_exchange", -1, Atomic, false)                \
+  X(AtomicCompareExchange, "atomic_compare_exchange", -1, Atomic, false) \
   X(LocalLoad, "local_load", 1, LocalLoad, false)
 
 // `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
 // store where it is 1 because no other instance touches the element; its operands are the indices.
+//
+// The atomic operations combine an element with a value in one step and give what was there before. `AtomicExchange`
+// stores the value; `AtomicCompareExchange` has two, and stores the second where the element has the bits of the first.
 //
 // `Unavailable` stands in an adjoint for a value of the forward run that cannot be had again; `attribute` is a number
 // of the deriver's. It must be gone after dead code is removed: where it is not, the adjoint is refused.
@@ -114,6 +126,11 @@ struct OpInfo {
 };
 
 const OpInfo &info(Op op);
+
+// What an atomic operation makes of the element and the value: `Add` of `AtomicAdd`. `Copy` of those that store the
+// value itself.
+Op combination(Op atomic);
+
 std::optional<Op> op_from_name(std::string_view name);
 
 }  // namespace samite::ir

@@ -197,6 +197,13 @@ class Parser {
         operation.array = parse_array();
         operation.operands = parse_indices();
         break;
+      case Typing::Atomic:
+        operation.array = parse_array();
+        operation.operands = parse_indices();
+        expect(",");
+        do operation.operands.push_back(parse_value());
+        while (accept(","));
+        break;
       case Typing::LocalLoad:
         operation.array = parse_local_array();
         operation.operands = parse_indices();

@@ -211,13 +211,13 @@ class Printer {
     return fmt::format("{}: {}{}", at_name(declared.name), role, type);
   }
 
-  std::string list(const std::vector<Value> &values) const {
+  std::string list(std::span<const Value> values) const {
     std::string text;
     for (const Value &each : values) text += (text.empty() ? "" : ", ") + value(each);
     return text;
   }
 
-  std::string element(std::uint32_t array, const std::vector<Value> &indices) const {
+  std::string element(std::uint32_t array, std::span<const Value> indices) const {
     return fmt::format("{}[{}]", parameter(array), list(indices));
   }
 
@@ -230,6 +230,9 @@ class Printer {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;
         return fmt::format("{} {}{}", op.name, atomic ? "atomic " : "", element(operation.array, operation.operands));
       }
+      case Typing::Atomic:
+        return fmt::format("{} {}, {}", op.name, element(operation.array, element_indices(operation)),
+                           list(element_values(operation)));
       case Typing::LocalLoad:
         return fmt::format("{} {}[{}]", op.name, local_array(operation.array), list(operation.operands));
       default:

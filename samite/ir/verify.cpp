@@ -200,7 +200,7 @@ class Verifier {
     return parameter;
   }
 
-  void check_indices(const Parameter &array, const std::vector<Value> &indices) const {
+  void check_indices(const Parameter &array, std::span<const Value> indices) const {
     if (indices.size() != static_cast<std::size_t>(array.rank))
       fail("@{} has rank {}, and {} indices are given", array.name, array.rank, indices.size());
     for (const Value &index : indices) check_index(index, "an index");
@@ -264,6 +264,7 @@ class Verifier {
         check_indices(from, operation.operands);
         return check_result(operation, operation.type == from.type, name(from.type));
       }
+      case Typing::Atomic: return check_atomic(operation);
       case Typing::LocalLoad: {
         ScalarType element = check_local_array(operation.array);
         check_index(operation.operands[0], "an index");
@@ -271,6 +272,22 @@ class Verifier {
       }
     }
     fail("the operation is unknown");
+  }
+
+  void check_atomic(const Operation &operation) const {
+    const OpInfo &op = info(operation.op);
+    const Parameter &array = writable_array(operation.array);
+    const std::size_t values = operation.op == Op::AtomicCompareExchange ? 2 : 1;
+    if (operation.operands.size() != static_cast<std::size_t>(array.rank) + values)
+      fail("{} has {} operands, expected {} indices and {} values", op.name, operation.operands.size(), array.rank,
+           values);
+    check_indices(array, element_indices(operation));
+    check_result(operation, operation.type == array.type, name(array.type));
+    for (const Value &value : element_values(operation))
+      check_value(value, array.type, fmt::format("a value of {}", op.name));
+    Typing combined = info(combination(operation.op)).typing;
+    check_result(operation, combined != Typing::Same || array.type != ScalarType::Bool, "an arithmetic type");
+    check_result(operation, combined != Typing::Bits || !is_floating(array.type), "an integer type or bool");
   }
 
   void check_result(const Operation &operation, bool holds, std::string_view expected) const {

@@ -41,6 +41,30 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [](const Leave &) {});
 }
 
+std::optional<std::uint32_t> array_read(const Stmt &stmt) {
+  auto *let = stmt.as<Let>();
+  if (!let) return std::nullopt;
+  Typing typing = info(let->value.op).typing;
+  return typing == Typing::Load || typing == Typing::Atomic ? std::optional(let->value.array) : std::nullopt;
+}
+
+std::optional<std::uint32_t> array_written(const Stmt &stmt) {
+  if (auto *store = stmt.as<Store>()) return store->array;
+  if (auto *accumulate = stmt.as<Accumulate>()) return accumulate->array;
+  auto *let = stmt.as<Let>();
+  bool writes = let && (let->value.op == Op::Exchange || info(let->value.op).typing == Typing::Atomic);
+  return writes ? std::optional(let->value.array) : std::nullopt;
+}
+
+std::span<const Value> element_indices(const Operation &operation) {
+  return std::span(operation.operands).first(operation.operands.size() - element_values(operation).size());
+}
+
+std::span<const Value> element_values(const Operation &operation) {
+  if (info(operation.op).typing != Typing::Atomic) return {};
+  return std::span(operation.operands).last(operation.op == Op::AtomicCompareExchange ? 2 : 1);
+}
+
 void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f) {
   auto carried = [&](const std::vector<Carried> &values) {
     for (const Carried &value : values) f(value.inner, value.type), f(value.result, value.type);

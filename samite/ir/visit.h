@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
 namespace samite::ir {
 
@@ -27,6 +28,14 @@ void for_each_statement(const Block &block, const std::function<void(const Stmt 
 // Calls `f` on each value that the statement itself reads. Of a nested statement: its condition, bounds, initial,
 // next and result values, but nothing from inside its blocks.
 void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f);
+
+// The array parameter that the statement itself reads from or writes to, if any. An atomic operation does both.
+std::optional<std::uint32_t> array_read(const Stmt &stmt);
+std::optional<std::uint32_t> array_written(const Stmt &stmt);
+
+// Of an operation on an element of an array parameter: the element's indices, and the values after them.
+std::span<const Value> element_indices(const Operation &operation);
+std::span<const Value> element_values(const Operation &operation);
 
 // Calls `f` on each local that the statement itself defines (results, loop index and carried values included).
 void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f);

@@ -25,8 +25,7 @@ KernelDefinition::KernelDefinition(ir::Kernel captured) : structured_(structure(
                                            std::to_string(structured_.parameters.size()) +
                                            " parameters; at most 64 are possible, so put several values into an array");
   ir::for_each_statement(structured_.body, [&](const ir::Stmt &stmt) {
-    if (auto *store = stmt.as<ir::Store>()) written_ |= bit(store->array);
-    if (auto *accumulate = stmt.as<ir::Accumulate>()) written_ |= bit(accumulate->array);
+    if (auto array = ir::array_written(stmt)) written_ |= bit(*array);
   });
   for (std::uint32_t array : arrays_only_added_to(structured_)) summed_ |= bit(array);
   cost_ = cost_of(structured_);

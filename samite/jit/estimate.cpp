@@ -30,10 +30,10 @@ std::vector<std::uint32_t> arrays_only_added_to(const ir::Kernel &kernel) {
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
     if (auto *accumulate = stmt.as<ir::Accumulate>())
       (accumulate->atomic ? added : touched)[accumulate->array] = true;
-    else if (auto *store = stmt.as<ir::Store>())
-      touched[store->array] = true;
-    else if (auto *let = stmt.as<ir::Let>(); let && ir::info(let->value.op).typing == ir::Typing::Load)
-      touched[let->value.array] = true;
+    else if (auto array = ir::array_written(stmt))
+      touched[*array] = true;
+    else if (auto array = ir::array_read(stmt))
+      touched[*array] = true;
   });
   std::vector<std::uint32_t> arrays;
   for (std::uint32_t i = 0; i < added.size(); ++i)

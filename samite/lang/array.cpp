@@ -69,12 +69,15 @@ void Access::store(ir::Value value) const {
     trace.append({ir::Store{array, index_values(*this), value}, where});
 }
 
-void Access::accumulate(ir::Value value) const {
+ir::Value Access::atomic(ir::Op op, std::initializer_list<ir::Value> values) const {
   Trace &trace = trace_of(*this);
-  if (local) throw UserError(where, "atomic_add to an element of a local array, which no other instance sees; use +=");
-  if (trace.parameters()[array].type == ScalarType::Bool)
-    throw UserError(where, "atomic_add into an array of bool; use an integer type");
-  trace.append({ir::Accumulate{array, index_values(*this), value, true}, where});
+  if (local)
+    throw UserError(where, std::string(ir::info(op).name) +
+                               " to an element of a local array, which no other instance sees; load, compute and "
+                               "store instead");
+  ir::Operation operation{op, trace.parameters()[array].type, index_values(*this), array};
+  operation.operands.insert(operation.operands.end(), values);
+  return trace.let(std::move(operation), where);
 }
 
 ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where) {

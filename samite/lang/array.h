@@ -56,7 +56,8 @@ struct Access {
 
   ir::Value load(ScalarType type) const;
   void store(ir::Value value) const;
-  void accumulate(ir::Value value) const;
+  // The value before. Two values for a compare and exchange, one for any other operation.
+  ir::Value atomic(ir::Op op, std::initializer_list<ir::Value> values) const;
 };
 
 Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices);
@@ -82,7 +83,8 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
   const Element &operator=(const Element &other) const { return store(Operand<value_type>(other, access_.where)); }
   const Element &operator=(const Element &other) { return store(Operand<value_type>(other, access_.where)); }
 
-  // Load, compute, store; not atomic. Where several instances add to one element use atomic_add.
+  // Load, compute, store; not atomic. Where several instances add to one element use atomic_add
+  // (lang/atomic.h).
   const Element &operator+=(const Operand<value_type> &b) const
     requires(!std::same_as<value_type, bool>)
   {
@@ -183,16 +185,6 @@ class Array {
  private:
   std::uint32_t serial_, index_;
 };
-
-// element += value as one step, where several instances may add to the same element in one launch. In floating
-// arithmetic the order of the additions, and so the last bits of the sum, may differ from run to run.
-template <class T>
-void atomic_add(const Element<T> &element, const Operand<std::remove_const_t<T>> &value) {
-  static_assert(!std::is_const_v<T>,
-                "this array is read only: its parameter is Array<const T, Rank>; to add to it, declare the parameter "
-                "Array<T, Rank>");
-  element.access().accumulate(value.value());
-}
 
 namespace lang {
 Traced<bool> interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices);

@@ -16,11 +16,7 @@ class Liveness {
       : definition_(kernel.local_count), live_(kernel.local_count), arrays_(kernel.local_array_count) {
     index(kernel.body, nullptr);
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      bool effect = visit(
-          stmt, [](const Let &let) { return let.value.op == Op::Exchange; }, [](const Store &) { return true; },
-          [](const Accumulate &) { return true; }, [](const auto &) { return false; });
-      if (!effect) return;
-      if (auto *let = stmt.as<Let>()) live_[let->local] = true;
+      if (!array_written(stmt)) return;
       need_statement(&stmt);
     });
     while (!pending_.empty()) {
@@ -117,6 +113,12 @@ std::vector<Carried> live_carried(const std::vector<Carried> &values, const Live
   return kept;
 }
 
+// An atomic addition whose old value nobody reads.
+Stmt addition(const Let &let, SourceLocation where) {
+  auto indices = element_indices(let.value);
+  return {Accumulate{let.value.array, {indices.begin(), indices.end()}, element_values(let.value)[0], true}, where};
+}
+
 Block sweep(const Block &block, const Liveness &liveness) {
   Block kept;
   for (const Stmt &stmt : block) {
@@ -138,6 +140,10 @@ Block sweep(const Block &block, const Liveness &liveness) {
           kept.push_back({While{sweep(loop.condition_block, liveness), loop.condition, sweep(loop.body, liveness),
                                 live_carried(loop.carried, liveness)},
                           stmt.where()});
+        },
+        [&](const Let &let) {
+          kept.push_back(let.value.op == Op::AtomicAdd && !liveness.live(let.local) ? addition(let, stmt.where())
+                                                                                    : stmt);
         },
         [&](const auto &) { kept.push_back(stmt); });
   }

@@ -121,7 +121,7 @@ std::optional<Value> fold(const Operation &operation) {
   if (operation.op == Op::Not && operands[0].is_constant())
     return operation.type == ScalarType::Bool ? Value::boolean(!operands[0].bits())
                                               : Value::constant(operation.type, ~operands[0].as_int());
-  if (operands.size() != 2 || typing == Typing::Load) return std::nullopt;
+  if (operands.size() != 2 || !info(operation.op).pure) return std::nullopt;
   const Value &a = operands[0], &b = operands[1];
   if (a.is_constant() && b.is_constant()) {
     if (typing == Typing::Compare) return fold_comparison(operation.op, a, b);

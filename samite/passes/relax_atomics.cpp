@@ -117,6 +117,8 @@ Kernel relax_atomics(const Kernel &adjoint) {
   for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = adjoint.parameters[i].role == Role::Gradient;
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     std::uint32_t array = 0;
+    if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Atomic)
+      plain[let->value.array] = false;
     const std::vector<Value> *indices = gradient_access(adjoint, stmt, array);
     if (!indices) return;
     auto [first, is_new] = accesses.emplace(array, indices);

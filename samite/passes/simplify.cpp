@@ -35,10 +35,7 @@ struct Writes {
   bool arrays = false, local_arrays = false;
 };
 
-Writes writes(const Stmt &stmt) {
-  if (auto *let = stmt.as<Let>()) return {let->value.op == Op::Exchange, false};
-  return {stmt.as<Store>() || stmt.as<Accumulate>(), stmt.as<LocalStore>() != nullptr};
-}
+Writes writes(const Stmt &stmt) { return {array_written(stmt).has_value(), stmt.as<LocalStore>() != nullptr}; }
 
 Writes writes(std::initializer_list<const Block *> blocks) {
   Writes found;
@@ -119,7 +116,7 @@ class Simplifier {
       value_of_[let.local] = *folded;
       return;
     }
-    if (operation.op == Op::Exchange) {
+    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) {
       ++epoch_;
     } else {
       if (operation.op == Op::LocalLoad) operation.array = array_of_[operation.array];

@@ -61,8 +61,7 @@ bool harmless(const Block &block) {
   return std::all_of(block.begin(), block.end(), [](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
     if (!let) return false;
-    Typing typing = info(let->value.op).typing;
-    if (typing == Typing::Load || typing == Typing::LocalLoad) return false;
+    if (!info(let->value.op).pure) return false;
     bool divides = let->value.op == Op::Div || let->value.op == Op::Rem;
     return !divides || is_floating(let->value.type);
   });

@@ -49,6 +49,7 @@ class Analysis {
     const auto &operands = operation.operands;
     bool all_uniform = true;
     for (const Value &operand : operands) all_uniform = all_uniform && of(operand) == Shape::Uniform;
+    if (info(operation.op).typing == Typing::Atomic) return in_lanes_ ? Shape::Varying : Shape::Uniform;
     switch (operation.op) {
       case Op::ThreadIndex: return operation.attribute == lane_dimension_ ? Shape::Linear : Shape::Uniform;
       case Op::LocalLoad:

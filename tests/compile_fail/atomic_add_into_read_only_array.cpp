@@ -1,5 +1,5 @@
-// expect: to add to it, declare the parameter Array<T, Rank>
-#include "samite/lang/math.h"
+// expect: to change it, declare the parameter Array<T, Rank>
+#include "samite/lang/atomic.h"
 
 using namespace samite;
 

@@ -165,10 +165,21 @@ class RandomKernel {
         VisibleArray from = arrays_[below(static_cast<int>(arrays_.size()))];
         return {op, from.type, {value(index_type())}, from.id};
       }
+      case Typing::Atomic: return atomic(op);
       case Typing::Load: break;
     }
     std::uint32_t index = array(op == Op::Exchange);
     return {op, kernel_.parameters[index].type, indices(index), index, op == Op::Exchange ? below(2) : 0};
+  }
+
+  Operation atomic(Op op) {
+    std::uint32_t to = array(true);
+    ScalarType type = kernel_.parameters[to].type;
+    if (info(combination(op)).typing == Typing::Bits && is_floating(type)) op = Op::AtomicExchange;
+    Operation operation{op, type, indices(to), to};
+    for (int count = op == Op::AtomicCompareExchange ? 2 : 1; count > 0; --count)
+      operation.operands.push_back(value(type));
+    return operation;
   }
 
   Operation same(Op op, ScalarType type, int arity) { return {op, type, values(type, arity)}; }

@@ -214,6 +214,18 @@ TEST(Verify, ExchangeIsAtomicOrPlain) {
   expect_rejected(kernel, "exchange has attribute 2, expected 0 (atomic) or 1 (plain)");
 }
 
+TEST(Verify, AtomicOperationsFitTheirArray) {
+  expect_accepted("%0: f32 = atomic_add @out[0, 0], 1.0\n%1: f32 = atomic_compare_exchange @out[0, 0], 1.0, %0");
+  expect_rejected("%0: f32 = atomic_add @out[0], 1.0", "atomic_add has 2 operands, expected 2 indices and 1 values");
+  expect_rejected("%0: f32 = atomic_compare_exchange @out[0, 0], 1.0",
+                  "atomic_compare_exchange has 3 operands, expected 2 indices and 2 values");
+  expect_rejected("%0: f32 = atomic_add @out[0, 0], 1", "a value of atomic_add has type i32, expected f32");
+  expect_rejected("%0: i32 = atomic_add @out[0, 0], 1.0", "the result of atomic_add has type i32, expected f32");
+  expect_rejected("%0: f32 = atomic_xor @out[0, 0], 1.0",
+                  "the result of atomic_xor has type f32, expected an integer type or bool");
+  expect_rejected("%0: f32 = atomic_min @in[0], 1.0", "@in is read-only, and is written");
+}
+
 TEST(Verify, IndicesAreI32OrI64) {
   expect_accepted("%0: f32 = load @out[0, 1:i64]");
   expect_rejected("%0: f32 = load @in[0:u32]", "an index has type u32, expected i32 or i64");

@@ -54,22 +54,6 @@ TEST(Array, CompoundAssignmentLoadsComputesAndStores) {
             "%0: f32 = load @p0[1:i64]; %1: f32 = load @p0[0:i64]; %2: f32 = div %1, %0; store @p0[0:i64] = %2");
 }
 
-TEST(Array, AtomicAddIsOneStep) {
-  EXPECT_EQ(recorded([](Array<float, 1> a, Array<int, 1> counts, Float x, Int i) {
-              atomic_add(a(i), x);
-              atomic_add(counts(0), 1);
-            }),
-            "accumulate atomic @p0[@p3] += @p2; accumulate atomic @p1[0:i64] += 1");
-}
-
-TEST(Array, AtomicAddIntoBoolIsAnErrorThatNamesTheLine) {
-  const unsigned line = __LINE__ + 2;
-  std::string message =
-      message_of<UserError>([] { captured([](Array<bool, 1> flags) { atomic_add(flags(0), true); }); });
-  EXPECT_THAT(message, HasSubstr("array_test.cpp:" + std::to_string(line) +
-                                 ": atomic_add into an array of bool; use an integer type"));
-}
-
 TEST(Array, AutoIsTheElementAndFloatItsValueNow) {
   EXPECT_EQ(difference(
                 [](Array<float, 1> a, Array<float, 1> out) {

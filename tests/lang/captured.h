@@ -6,6 +6,7 @@
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
+#include "samite/lang/atomic.h"
 #include "samite/lang/capture.h"
 #include "samite/lang/math.h"
 #include "samite/passes/promote.h"

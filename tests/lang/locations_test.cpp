@@ -134,7 +134,7 @@ TEST(Location, ReadsAndWritesOfArrays) {
   EXPECT_EQ(stores[0], SourceLocation(__FILE__, first + 1));
   EXPECT_EQ(stores[1], SourceLocation(__FILE__, first + 3));
   EXPECT_TRUE(on_line(kernel, "mul", first + 3));
-  EXPECT_TRUE(on_line(kernel, "accumulate", first + 4));
+  EXPECT_TRUE(on_line(kernel, "atomic_add", first + 4));
 }
 
 TEST(Location, LoopsAndBranchesAreWhereTheyBegin) {

@@ -39,6 +39,29 @@ TEST(DeadCode, EffectsStayThoughNobodyReadsThem) {
             "");
 }
 
+TEST(DeadCode, AtomicStepsStayThoughNobodyReadsWhatWasThereBefore) {
+  EXPECT_EQ(difference_from_itself(R"(
+      %0: i32 = add @i, 1
+      %1: f32 = atomic_max @a[%0], @x
+      %2: f32 = atomic_exchange @a[%0], 2.0
+      %3: f32 = atomic_compare_exchange @a[%0], 2.0, @x)"),
+            "");
+}
+
+TEST(DeadCode, AnAtomicAdditionWhoseOldValueNobodyReadsIsAnAccumulation) {
+  EXPECT_EQ(difference(R"(
+      %0: i32 = add @i, 1
+      %1: f32 = atomic_add @a[%0], @x
+      %2: f32 = atomic_add @a[@i], @x
+      store @a[0] = %2)",
+                       R"(
+      %0: i32 = add @i, 1
+      accumulate atomic @a[%0] += @x
+      %1: f32 = atomic_add @a[@i], @x
+      store @a[0] = %1)"),
+            "");
+}
+
 TEST(DeadCode, AnEffectKeepsTheBranchesAndLoopsAroundIt) {
   EXPECT_EQ(difference_from_itself(R"(
       %0: i32 = mul @n, 2

@@ -177,7 +177,7 @@ class Interpreter {
     return known;
   }
 
-  Value &element(std::uint32_t parameter, const std::vector<Value> &indices) {
+  Value &element(std::uint32_t parameter, std::span<const Value> indices) {
     DenseArray &array = state_.arguments.array(parameter);
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < indices.size(); ++d) {
@@ -213,9 +213,28 @@ class Interpreter {
         return std::exchange(element(operation.array, operation.operands), Value::zero(operation.type));
       default: break;
     }
+    if (ir::info(operation.op).typing == Typing::Atomic) return atomic(operation);
     std::vector<Value> operands = values(operation.operands);
     if (is_floating(operation.type)) note_zeros(operation.op, operands);
     return evaluate(operation.op, operation.type, operands);
+  }
+
+  Value atomic(const ir::Operation &operation) {
+    Value &place = element(operation.array, ir::element_indices(operation));
+    const Value before = place, old = canonical(before);
+    auto operands = ir::element_values(operation);
+    const Value first = value(operands[0]);
+    const Op combined = ir::combination(operation.op);
+    if (operation.op == Op::AtomicCompareExchange) {
+      if (before == first) place = value(operands[1]);
+    } else if (combined == Op::Copy) {
+      place = first;
+    } else {
+      std::array<Value, 2> both{old, first};
+      if (is_floating(operation.type)) note_zeros(combined, {both.begin(), both.end()});
+      place = evaluate(combined, operation.type, both);
+    }
+    return old;
   }
 
   void note_zeros(Op op, const std::vector<Value> &operands) {

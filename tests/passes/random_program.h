@@ -96,6 +96,7 @@ class RandomProgram {
       case 2: {
         std::uint32_t array = any_array();
         Op op = below(4) == 0 ? Op::Exchange : Op::Load;
+        if (below(5) == 0) return atomic(array);
         return {op, element_type(array), {index()}, array, 0};
       }
       case 3: return {Op::Select, type, {value(ScalarType::Bool), value(type), value(type)}};
@@ -107,6 +108,16 @@ class RandomProgram {
     }
     if (type == ScalarType::Bool) return {logic[below(3)], type, {value(type), value(type)}};
     return {arithmetic[below(7)], type, {value(type), value(type)}};
+  }
+
+  ir::Operation atomic(std::uint32_t array) {
+    using ir::Op;
+    constexpr Op operations[] = {Op::AtomicAdd, Op::AtomicMin,      Op::AtomicMax,
+                                 Op::AtomicAdd, Op::AtomicExchange, Op::AtomicCompareExchange};
+    ScalarType type = element_type(array);
+    ir::Operation operation{operations[below(6)], type, {index(), value(type)}, array};
+    if (operation.op == Op::AtomicCompareExchange) operation.operands.push_back(value(type));
+    return operation;
   }
 
   void show(const Local &local, int at, ir::Block &block) {

@@ -76,4 +76,48 @@ SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p, Offset offsets) {
   return old;
 }
 
+// What was there before, for each lane; one lane after another.
+template <class Step, class T, class... Values>
+SAMITE_INLINE auto atomic_each(Mask m, T *p, Values... values) {
+  Vector<T> old = Vector<T>(0);
+  SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = Step::apply(p + k, T(values[k])...);
+  return old;
+}
+template <class Step, class T, class Offset, class... Values>
+SAMITE_INLINE auto atomic_each_at(Mask m, T *p, Offset offsets, Values... values) {
+  Vector<T> old = Vector<T>(0);
+  SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = Step::apply(p + offsets[k], T(values[k])...);
+  return old;
+}
+template <class Step, class T, class... Values>
+SAMITE_INLINE auto atomic_one(Mask m, T *p, Values... values) {
+  Vector<T> old = Vector<T>(0);
+  if constexpr (__is_same(Step, AtomicAdd) && T(0.5f) == T(0)) {
+    // Integers add up to the same in any order: one step for all lanes, and each lane's old value after it.
+    T sum = 0;
+    SAMITE_FOR_EACH_ACTIVE(k, m) {
+      old[k] = sum;
+      sum = T(sum + T((values[k], ...)));
+    }
+    return Vector<T>(old + Vector<T>(Step::apply(p, sum)));
+  } else {
+    SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = Step::apply(p, T(values[k])...);
+    return old;
+  }
+}
+
+// Bools, as the bytes that they are.
+template <class Step, class... Values>
+SAMITE_INLINE Mask atomic_each(Mask m, bool *p, Values... values) {
+  return to_mask(atomic_each<Step>(m, reinterpret_cast<u8 *>(p), from_mask<U8>(values)...) != U8(0));
+}
+template <class Step, class Offset, class... Values>
+SAMITE_INLINE Mask atomic_each_at(Mask m, bool *p, Offset offsets, Values... values) {
+  return to_mask(atomic_each_at<Step>(m, reinterpret_cast<u8 *>(p), offsets, from_mask<U8>(values)...) != U8(0));
+}
+template <class Step, class... Values>
+SAMITE_INLINE Mask atomic_one(Mask m, bool *p, Values... values) {
+  return to_mask(atomic_one<Step>(m, reinterpret_cast<u8 *>(p), from_mask<U8>(values)...) != U8(0));
+}
+
 }  // namespace samite::SAMITE_LANES_NAMESPACE

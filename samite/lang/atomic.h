@@ -1,0 +1,79 @@
+// Atomic operations on an element of an array: read, combine and write as one step, where several instances may do so
+// with the same element in one launch.
+//
+//   Int place = atomic_add(count(0), 1);      // each instance gets another one
+//   atomic_max(largest(bin(i)), x(i));        // what was there before may be ignored
+//
+// Each returns the value before. Instances come in no order, so of that value, and of floating sums the last bits, only
+// what any order would give is certain. Only the steps themselves are ordered: other loads and stores of the launch are
+// not arranged around them, so they are no locks.
+//
+//   function                                    of                          leaves
+//   atomic_add, atomic_sub                      floating, integer           element + value, element - value
+//   atomic_min, atomic_max                      floating, integer           as min and max: of a number and a NaN, the
+//   number atomic_and, atomic_or, atomic_xor           integer, bool               element & value, … atomic_exchange
+//   any                         value atomic_compare_exchange                     any                         value,
+//   where the element has the bits of `expected`
+//
+// Adjoints: atomic_add and atomic_sub whose result is unused are differentiated. Everything else is refused where a
+// gradient would pass through it, or where the adjoint needs what it returned.
+//
+// Arrays of `Array<const T, …>` do not compile; elements of local arrays are a UserError, since no other instance sees
+// them.
+#pragma once
+
+#include "samite/lang/array.h"
+
+namespace samite {
+namespace lang {
+
+template <class T, class... Values>
+auto atomic(ir::Op op, const Element<T> &element, const Values &...values) {
+  static_assert(!std::is_const_v<T>,
+                "this array is read only: its parameter is Array<const T, Rank>; to change it, declare the parameter "
+                "Array<T, Rank>");
+  return Traced<std::remove_const_t<T>>::adopt(element.access().atomic(op, {values.value()...}));
+}
+
+}  // namespace lang
+
+#define SAMITE_ATOMIC(name, op, condition, expected)                                       \
+  template <class T>                                                                       \
+  auto name(const Element<T> &element, const Operand<std::remove_const_t<T>> &value) {     \
+    static_assert(condition<std::remove_const_t<T>>, #name " is for arrays of " expected); \
+    return lang::atomic(ir::Op::op, element, value);                                       \
+  }
+
+namespace lang {
+template <class T>
+inline constexpr bool adds_up = !std::same_as<T, bool>;
+template <class T>
+inline constexpr bool has_bits = std::integral<T>;
+template <class T>
+inline constexpr bool any_scalar = Scalar<T>;
+}  // namespace lang
+
+SAMITE_ATOMIC(atomic_add, AtomicAdd, lang::adds_up, "numbers, not of bool")
+SAMITE_ATOMIC(atomic_min, AtomicMin, lang::adds_up, "numbers, not of bool")
+SAMITE_ATOMIC(atomic_max, AtomicMax, lang::adds_up, "numbers, not of bool")
+SAMITE_ATOMIC(atomic_and, AtomicAnd, lang::has_bits, "integers or bool")
+SAMITE_ATOMIC(atomic_or, AtomicOr, lang::has_bits, "integers or bool")
+SAMITE_ATOMIC(atomic_xor, AtomicXor, lang::has_bits, "integers or bool")
+SAMITE_ATOMIC(atomic_exchange, AtomicExchange, lang::any_scalar, "scalars")
+#undef SAMITE_ATOMIC
+
+template <class T>
+auto atomic_sub(const Element<T> &element, const Operand<std::remove_const_t<T>> &value) {
+  static_assert(lang::adds_up<std::remove_const_t<T>>, "atomic_sub is for arrays of numbers, not of bool");
+  using U = std::remove_const_t<T>;
+  ir::Value negative = lang::record(ir::Op::Neg, scalar_type_of<U>, {value.value()}, value.where());
+  return atomic_add(element, Operand<U>(Traced<U>::adopt(negative), value.where()));
+}
+
+template <class T>
+auto atomic_compare_exchange(const Element<T> &element, const Operand<std::remove_const_t<T>> &expected,
+                             const Operand<std::remove_const_t<T>> &value) {
+  return lang::atomic(ir::Op::AtomicCompareExchange, element, expected, value);
+}
+
+}  // namespace samite
