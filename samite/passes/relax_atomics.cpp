@@ -3,7 +3,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 namespace samite::passes {
 namespace {
@@ -13,7 +13,8 @@ using namespace ir;
 // What is known of an integer local across the instances of a launch.
 struct Shift {
   enum class Kind : std::uint8_t { Unknown, Invariant, Thread } kind = Kind::Unknown;
-  int dimension = 0;  // of Thread: thread_index(dimension) plus an invariant
+  int dimension = 0;                     // of Thread: thread_index(dimension) plus an invariant
+  std::optional<std::int64_t> offset{};  // the invariant, where it is a constant
 };
 
 class ShiftAnalysis {
@@ -30,7 +31,7 @@ class ShiftAnalysis {
 
  private:
   Shift shift(const Operation &operation) const {
-    if (operation.op == Op::ThreadIndex) return {Shift::Kind::Thread, operation.attribute};
+    if (operation.op == Op::ThreadIndex) return {Shift::Kind::Thread, operation.attribute, 0};
     if (operation.op == Op::Extent) return {Shift::Kind::Invariant};
     if (!info(operation.op).pure || operation.operands.empty()) return {};
     bool invariant = std::all_of(operation.operands.begin(), operation.operands.end(),
@@ -44,24 +45,60 @@ class ShiftAnalysis {
       return size_of(operation.type) >= size_of(operation.operands[0].type()) ? (*this)(operation.operands[0])
                                                                               : Shift{};
     Shift a = (*this)(operation.operands[0]), b = (*this)(operation.operands[1]);
-    if (a.kind == Shift::Kind::Thread && b.kind == Shift::Kind::Invariant) return a;
-    if (operation.op == Op::Add && a.kind == Shift::Kind::Invariant && b.kind == Shift::Kind::Thread) return b;
+    if (a.kind == Shift::Kind::Thread && b.kind == Shift::Kind::Invariant)
+      return moved(a, operation.operands[1], operation.op == Op::Add ? 1 : -1);
+    if (operation.op == Op::Add && a.kind == Shift::Kind::Invariant && b.kind == Shift::Kind::Thread)
+      return moved(b, operation.operands[0], 1);
     return {};
+  }
+
+  static Shift moved(Shift shift, const Value &by, std::int64_t sign) {
+    if (shift.offset && by.is_constant())
+      *shift.offset += sign * by.as_int();
+    else
+      shift.offset.reset();
+    return shift;
   }
 
   std::vector<Shift> shifts_;
 };
 
-bool one_to_one(const std::vector<Value> &indices, int launch_rank, const ShiftAnalysis &shift) {
-  for (int dimension = 0; dimension < launch_rank; ++dimension) {
-    bool found = std::any_of(indices.begin(), indices.end(), [&](const Value &index) {
-      Shift s = shift(index);
-      return s.kind == Shift::Kind::Thread && s.dimension == dimension;
-    });
-    if (!found) return false;
+// The accesses to one array, as far as they tell instances apart. Where one of the indices is the same shift of
+// thread_index(k) in all of them, two instances that meet at an element have the same thread_index(k), whatever the
+// other indices are.
+class Accesses {
+ public:
+  void add(const std::vector<Value> &indices, const ShiftAnalysis &shift) {
+    if (places_.empty())
+      for (const Value &index : indices) places_.push_back({index, shift(index)});
+    else
+      for (std::size_t d = 0; d < indices.size(); ++d)
+        if (!same(places_[d], {indices[d], shift(indices[d])})) places_[d].shift.kind = Shift::Kind::Unknown;
   }
-  return true;
-}
+
+  bool one_to_one(int launch_rank) const {
+    for (int dimension = 0; dimension < launch_rank; ++dimension)
+      if (std::none_of(places_.begin(), places_.end(), [&](const Place &place) {
+            return place.shift.kind == Shift::Kind::Thread && place.shift.dimension == dimension;
+          }))
+        return false;
+    return true;
+  }
+
+ private:
+  struct Place {
+    Value index;
+    Shift shift;
+  };
+
+  static bool same(const Place &a, const Place &b) {
+    if (a.index == b.index) return true;
+    return a.shift.kind == Shift::Kind::Thread && b.shift.kind == Shift::Kind::Thread &&
+           a.shift.dimension == b.shift.dimension && a.shift.offset && a.shift.offset == b.shift.offset;
+  }
+
+  std::vector<Place> places_;
+};
 
 // The indices of a gradient access, or null.
 const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt, std::uint32_t &array) {
@@ -112,18 +149,14 @@ Block relax(const Block &block, const std::vector<bool> &plain) {
 
 Kernel relax_atomics(const Kernel &adjoint) {
   ShiftAnalysis shift(adjoint);
-  std::map<std::uint32_t, const std::vector<Value> *> accesses;
-  std::vector<bool> plain(adjoint.parameters.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = adjoint.parameters[i].role == Role::Gradient;
+  std::vector<Accesses> accesses(adjoint.parameters.size());
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     std::uint32_t array = 0;
-    if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Atomic)
-      plain[let->value.array] = false;
-    const std::vector<Value> *indices = gradient_access(adjoint, stmt, array);
-    if (!indices) return;
-    auto [first, is_new] = accesses.emplace(array, indices);
-    if (*first->second != *indices || !one_to_one(*indices, adjoint.launch_rank, shift)) plain[array] = false;
+    if (const std::vector<Value> *indices = gradient_access(adjoint, stmt, array)) accesses[array].add(*indices, shift);
   });
+  std::vector<bool> plain(adjoint.parameters.size());
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    plain[i] = adjoint.parameters[i].role == Role::Gradient && accesses[i].one_to_one(adjoint.launch_rank);
   Kernel relaxed = adjoint;
   relaxed.body = relax(adjoint.body, plain);
   return relaxed;

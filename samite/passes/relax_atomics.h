@@ -1,9 +1,10 @@
 // Takes atomics away where no two instances can meet.
 //
-// Of an adjoint kernel: additions to and exchanges of a gradient array become plain when all of them use the same
-// indices, and those are provably one-to-one over the launch: each launch dimension d appears as its thread index, plus
-// something that is the same for all instances, as one of the indices. Gradient arrays must not share memory with one
-// another (the launcher checks).
+// Of an adjoint kernel: additions to and exchanges of a gradient array become plain when each instance has elements of
+// its own. That is so where for each launch dimension d one and the same of the indices is, in all accesses to the
+// array, thread_index(d) plus the same number; the number may be a constant or anything that all instances share. The
+// other indices may be anything: a(i, 0) and a(i, j), of a launch of one dimension, never meet with those of another i.
+// Gradient arrays must not share memory with one another (the launcher checks).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -149,6 +149,50 @@ TEST(RelaxAtomics, ALoopsIndexStaysAtomic) {
             1);
 }
 
+// The last index tells all instances apart in each access; the first may be another one each time.
+TEST(RelaxAtomics, ComponentsOfTheInstancesOwnVectorNeedNone) {
+  Kernel kernel = parse_kernel(R"(
+      kernel @k(@a: array<const f32, 2>, @n: i32, @g: gradient of @a array<f32, 2>) threads 1 {
+        %0: i32 = thread_index 0
+        %1: f32 = exchange atomic @g[0, %0]
+        accumulate atomic @g[1, %0] += %1
+        for %2: i32 in 0 .. @n step 1 {
+          %3: f32 = load @g[%2, %0]
+          accumulate atomic @g[2, %0] += %3
+        }
+      })");
+  EXPECT_EQ(to_string(relax_atomics(kernel)).find("atomic"), std::string::npos);
+}
+
+TEST(RelaxAtomics, OneShiftWrittenInTwoWaysIsOne) {
+  EXPECT_EQ(atomics_after(R"(
+      %2: i32 = add %0, 1
+      %3: i64 = cast %0
+      %4: i64 = sub %3, -1:i64
+      accumulate atomic @g[%2, %1] += @f
+      accumulate atomic @g[%4, %1] += @f)"),
+            0);
+}
+
+TEST(RelaxAtomics, ShiftsThatAreNotKnownToBeEqualLetInstancesMeet) {
+  EXPECT_EQ(atomics_after(R"(
+      %2: i32 = add %0, @n
+      accumulate atomic @g[%0, %1] += @f
+      accumulate atomic @g[%2, %1] += @f)"),
+            2);
+  EXPECT_EQ(atomics_after(R"(
+      %2: i32 = extent @a, 0
+      %3: i32 = add %0, @n
+      %4: i32 = add %0, %2
+      accumulate atomic @g[%3, %1] += @f
+      accumulate atomic @g[%4, %1] += @f)"),
+            2);
+  EXPECT_EQ(atomics_after(R"(
+      accumulate atomic @g[%0, %1] += @f
+      accumulate atomic @g[%1, %0] += @f)"),
+            2);
+}
+
 // The first index tells all instances apart; the second may then be anything.
 TEST(RelaxAtomics, OneDimensionOfTheLaunchInAnArrayOfTwo) {
   Kernel kernel = parse_kernel(R"(
