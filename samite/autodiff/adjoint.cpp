@@ -27,13 +27,15 @@ std::vector<std::uint32_t> arrays_read(const Kernel &adjoint) {
   return arrays;
 }
 
-// Carried values that the adjoint still asks for, now that dead code is gone.
-std::vector<LocalId> missing_values(const Kernel &adjoint) {
-  std::vector<LocalId> missing;
+// What the adjoint still asks for, now that dead code is gone: by the names of Keep.
+std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
+  std::vector<std::int32_t> missing;
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Unavailable) missing.push_back(static_cast<LocalId>(let->value.attribute));
+    if (let && let->value.op == Op::Unavailable) missing.push_back(let->value.attribute);
   });
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   return missing;
 }
 
@@ -63,27 +65,26 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
   refuse_moving_elements(structured, active);
   refuse_unordered_atomics(structured, active);
   refuse_lost_gradients(structured, active);
-  refuse_local_arrays(structured);
+  refuse_stores_in_conditions(structured);
   Adjoint adjoint;
-  std::vector<bool> kept(structured.local_count);
+  Keep keep{std::vector<bool>(structured.local_count), std::vector<bool>(structured.local_array_count)};
   for (;;) {
-    Deriver deriver(structured, active, kept);
+    Deriver deriver(structured, active, keep);
     adjoint.kernel = passes::simplify(passes::promote(deriver.run()));
     adjoint.gradient_of = deriver.gradient_of();
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
-    std::vector<LocalId> missing = missing_values(adjoint.kernel);
+    const std::vector<std::int32_t> missing = missing_values(adjoint.kernel);
     if (missing.empty()) break;
-    for (LocalId local : missing) {
-      refuse_old_value(structured, local);
-      internal_check(!kept[local], "a value is kept and still missing");
-      kept[local] = true;
+    for (std::int32_t name : missing) {
+      refuse_old_value(structured, static_cast<LocalId>(name));
+      internal_check(!keep.add(name), "a value is kept and still missing");
     }
   }
   refuse_values_changed_by_atomics(structured, adjoint.kernel);
   adjoint.values_before = overwritten_values(structured, adjoint.kernel);
   if (!may_alias) adjoint.kernel = passes::relax_atomics(adjoint.kernel);
   adjoint.values_read = arrays_read(adjoint.kernel);
-  adjoint.kept = describe_kept(structured, kept);
+  adjoint.kept = describe_kept(structured, keep.local);
   adjoint.empty = adjoint.kernel.body.empty();
   return adjoint;
 }

@@ -9,6 +9,7 @@
 //   %r = load a[i]      ā[i] += r̄
 //   store a[i] = v      v̄ += ā[i], and ā[i] = 0: the store ends the life of the value that was there
 //   accumulate a[i] += v  v̄ += ā[i]
+//   local_load, local_store  the same of a local array, whose gradients are another local array
 //   if                  the same branch, recomputed and reversed
 //   for, while          the same iterations backwards, each recomputed and reversed
 // Dead-code removal then keeps of the recomputation what the reverse sweep reads.
@@ -19,10 +20,16 @@
 // else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. `kept`
 // lists the decision.
 //
+// A local array is a value that changes in place. Where a branch or an iteration that is run again reads elements that
+// were overwritten since, the writes are taken back on the way: by a log of the stores (each with the index and the
+// element from before), or by a copy of the array from before the branch or the iteration where that is smaller or the
+// stores are in a loop inside.
+//
 // A gradient is right or refused. UserError names the line where the adjoint would need
 //   - an element of an array that the kernel has written before it read it,
 //   - the gradient of an array that the kernel reads at one place and writes at another,
-//   - a gradient through an array that is not active.
+//   - a gradient through an array that is not active,
+//   - a write in the condition of a while_.
 // Array elements are read again when the adjoint runs: they must still hold what the forward launch read. `values_read`
 // says which arrays that concerns; of those, `values_before` are arrays that the kernel itself overwrites, so that the
 // adjoint must be given a copy from before the launch (a Tape keeps it).

@@ -8,15 +8,26 @@ namespace samite::autodiff {
 
 using namespace ir;
 
-Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const std::vector<bool> &kept)
+bool Keep::add(std::int32_t name) {
+  const auto number = static_cast<std::size_t>(name);
+  auto flag = number < local.size() ? local[number] : array[number - local.size()];
+  const bool known = flag;
+  flag = true;
+  return known;
+}
+
+Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Keep &keep)
     : primal_(primal),
       active_array_(active),
-      kept_(kept),
+      keep_(keep),
       activity_(find_activity(primal, active)),
       types_(local_types(primal)),
       primal_value_(primal.local_count),
       adjoint_(primal.local_count),
-      tape_(primal.local_count) {
+      local_array_(primal.local_array_count),
+      held_(primal.local_array_count),
+      unlogged_(primal.local_array_count),
+      first_reader_(first_readers(primal)) {
   parameters_ = primal.parameters;
   for (std::uint32_t i = 0; i < active.size(); ++i) {
     gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));
@@ -50,6 +61,7 @@ bool Deriver::has_adjoint(const Block &block) const {
   for_each_statement(block, [&](const Stmt &stmt) {
     if (auto *store = stmt.as<Store>()) found = found || active_array_[store->array];
     if (auto *accumulate = stmt.as<Accumulate>()) found = found || active(accumulate->value);
+    if (auto *store = stmt.as<LocalStore>()) found = found || activity_.local_array[store->array];
     for_each_definition(stmt, [&](LocalId local, ScalarType) { found = found || active(local); });
   });
   return found;
@@ -79,10 +91,13 @@ void Deriver::region(const Block &block) {
 }
 
 void Deriver::declare_adjoints(const Block &block) {
-  for (const Stmt &stmt : block)
+  for (const Stmt &stmt : block) {
     for_each_definition(stmt, [&](LocalId local, ScalarType type) {
       if (active(local)) adjoint_[local] = build_.variable(Value::zero(type));
     });
+    if (auto *allocate = stmt.as<Allocate>(); allocate && activity_.local_array[allocate->array])
+      declare_adjoint_array(*allocate);
+  }
 }
 
 Value Deriver::adjoint(LocalId local) const {

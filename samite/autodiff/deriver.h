@@ -4,10 +4,16 @@
 // (reverse.cpp); what loops add to that is in loops.cpp. Dead-code removal then keeps of the recomputation what the
 // reverse sweep reads. Values that are not at hand appear as Op::Unavailable: where one is left after dead code is
 // removed, the kernel is derived once more with that value kept (see adjoint.cpp).
+//
+// Local arrays are state. The recomputation writes to a working array, and the reverse of a block begins with that as
+// the block left it. Of an array that is kept, the reverse takes back each write on its way, so that a branch or an
+// iteration that is run again finds what it found before (local_state.cpp). Of any other, the working array is not held
+// from the first write on that the reverse meets, and what is loaded from it is unavailable.
 #pragma once
 
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/undo_log.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
 
@@ -15,10 +21,20 @@
 
 namespace samite::autodiff {
 
+// What an adjoint has memory for.
+struct Keep {
+  std::vector<bool> local;  // by primal local, the inner one of a carried value: its value in each iteration
+  std::vector<bool> array;  // by primal local array: what its stores overwrite
+
+  // What Op::Unavailable names where a value of this kernel is missing, and back: whether that was kept before.
+  static std::int32_t name_of(ir::LocalId local) { return static_cast<std::int32_t>(local); }
+  std::int32_t name_of_array(ir::LocalArrayId id) const { return static_cast<std::int32_t>(local.size() + id); }
+  bool add(std::int32_t name);
+};
+
 class Deriver {
  public:
-  // `kept` is by primal local: the carried values (by their inner local) whose every value is kept.
-  Deriver(const ir::Kernel &primal, const std::vector<bool> &active, const std::vector<bool> &kept);
+  Deriver(const ir::Kernel &primal, const std::vector<bool> &active, const Keep &keep);
 
   // The adjoint in captured form.
   ir::Kernel run();
@@ -29,6 +45,21 @@ class Deriver {
   using Block = ir::Block;
   using Value = ir::Value;
   using LocalId = ir::LocalId;
+  using LocalArrayId = ir::LocalArrayId;
+
+  // Memory for what an iteration starts with and overwrites: made by the latest recomputation of a loop.
+  struct Tapes {
+    struct Allocation {
+      LocalArrayId array;
+      ScalarType type;
+      std::optional<Value> each;  // elements for each iteration, where more than one
+    };
+    std::vector<Allocation> allocations;
+    std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local of what is kept
+    std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of a whole working array; by primal local array
+    UndoLog log;                                                // of the other arrays that an iteration writes
+    std::unordered_map<LocalId, LocalArrayId> logged;           // the values of the log that are the iteration's own
+  };
 
   bool active(LocalId local) const { return activity_.local[local]; }
   bool active(const Value &value) const { return value.is_local() && is_floating(value.type()) && active(value.id()); }
@@ -50,22 +81,42 @@ class Deriver {
 
   // recompute.cpp
   void recompute(const Block &block);
+  void recompute_let(const ir::Let &let);
   void recompute_branch(const ir::If &branch, SourceLocation where);
   void recompute_loop(const ir::For &loop, SourceLocation where);
   void recompute_loop(const ir::While &loop, SourceLocation where);
-  Value run(const ir::While &loop, SourceLocation where, bool keep);
+  Value run(const ir::While &loop, SourceLocation where, std::optional<Value> tape_length);
   std::vector<ir::Carried> enter(const std::vector<ir::Carried> &carried);
   void close_carried(const std::vector<ir::Carried> &carried, std::vector<ir::Carried> &copy);
   void leave(const std::vector<ir::Carried> &carried, std::vector<ir::Carried> &copy);
-  bool keeps(const std::vector<ir::Carried> &carried) const;
-  void allocate_tapes(const std::vector<ir::Carried> &carried, Value count);
-  void store_on_tapes(const std::vector<ir::Carried> &carried, Value number);
   Value trip_count(const ir::For &loop);
   Value iteration(const ir::For &loop, Value index);
+
+  // tapes.cpp
+  Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number);
+  void finish_tapes(Tapes &tapes, UndoLog log, LocalId first_of_iteration, Value number);
+  void allocate_tapes(const Tapes &tapes, Value length);
+  void take_back_iteration(const Tapes &tapes, Value number);
+
+  // local_state.cpp
+  void recompute_allocate(const ir::Allocate &allocate);
+  void recompute_store(const ir::LocalStore &store);
+  bool logs(LocalArrayId array) const { return keep_.array[array] && held_[array] && unlogged_[array] == 0; }
+  std::vector<LocalWrites> logged_writes(std::initializer_list<const Block *> blocks) const;
+  bool cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const;
+  void copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, Value from_begin, LocalArrayId primal);
+  UndoCopy copy_of(LocalArrayId primal);
+  void export_log(UndoLog &log, LocalId first_inside, std::vector<ir::BranchResult> &results, bool then_side);
+  void take_back(const UndoLog &log, const std::function<Value(const Value &)> &at_hand = std::identity{});
+  bool any_held(const UndoLog &log) const;
+  void lose_what_is_not_kept(const ir::Stmt &stmt);
+  void release_what_nothing_reads_before(const ir::Stmt &stmt);
+  void declare_adjoint_array(const ir::Allocate &allocate);
 
   // reverse.cpp
   void reverse(const Block &block);
   void reverse_let(const ir::Let &let);
+  void reverse_store(const ir::LocalStore &store);
   void reverse_branch(const ir::If &branch, SourceLocation where);
   Value gradient_operation(ir::Op op, std::uint32_t array, const std::vector<Value> &indices);
 
@@ -80,7 +131,7 @@ class Deriver {
 
   const ir::Kernel &primal_;
   const std::vector<bool> &active_array_;
-  const std::vector<bool> &kept_;
+  const Keep &keep_;
   Activity activity_;
   std::vector<ScalarType> types_;
   std::vector<ir::Parameter> parameters_;
@@ -88,8 +139,23 @@ class Deriver {
   std::vector<std::uint32_t> gradient_of_;
   std::vector<std::optional<Value>> primal_value_;
   std::vector<std::optional<LocalId>> adjoint_;
-  std::vector<std::optional<ir::LocalArrayId>> tape_;  // by the inner local of what is kept: the latest recomputation's
   std::unordered_map<const ir::While *, Value> count_;  // how often the latest recomputation ran
+  // By the loop's carried values, which have one place in memory.
+  std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes_;
+
+  struct LocalArray {
+    ScalarType type;
+    Value size;
+    LocalArrayId working;
+    std::optional<LocalArrayId> adjoint;
+  };
+  std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: the latest recomputation's
+  std::vector<bool> held_;                              // whether the working array has the elements of this place
+  std::vector<int> unlogged_;                           // how many of the statements around copy it whole
+  std::vector<const ir::Stmt *> first_reader_;
+  UndoLog undo_;  // of the block that is recomputed, so far
+  std::unordered_map<const ir::Stmt *, UndoLog> undo_of_;
+  int nesting_ = 0;  // of the statements around that will be run again before they are reversed
   passes::Builder build_;
 };
 

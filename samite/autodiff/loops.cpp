@@ -45,7 +45,9 @@ void Deriver::reverse_loop(const For &loop, SourceLocation where) {
   Block outer = build_.open();
   Value index = define(loop.index, loop.type);
   reversed.index = index.id();
-  start_iteration(loop.carried, loop.body, iteration(loop, index));
+  Value number = iteration(loop, index);
+  take_back_iteration(tapes_[&loop.carried], number);
+  start_iteration(loop.carried, loop.body, number);
   recompute(loop.body);
   declare_adjoints(loop.body);
   build_.at(where);
@@ -64,7 +66,9 @@ void Deriver::reverse_loop(const While &loop, SourceLocation where) {
   begin_carried_adjoints(loop.carried);
   Block outer = build_.open();
   For reversed{build_.new_local(), ScalarType::Int32, last, number(-1), number(-1), {}, {}, LoopKind::Serial};
-  start_iteration(loop.carried, loop.body, Value::local(ScalarType::Int32, reversed.index));
+  Value number_of_iteration = Value::local(ScalarType::Int32, reversed.index);
+  take_back_iteration(tapes_[&loop.carried], number_of_iteration);
+  start_iteration(loop.carried, loop.body, number_of_iteration);
   recompute(loop.condition_block);
   recompute(loop.body);
   declare_adjoints(loop.condition_block);
@@ -108,11 +112,11 @@ void Deriver::start_iteration(const std::vector<Carried> &carried, const Block &
     if (auto step = counter_step(c, body)) {
       Value moved = build_(Op::Mul, {build_.cast(c.type, number), *step});
       primal_value_[c.inner] = build_(Op::Add, {value(c.initial), moved});
-    } else if (kept_[c.inner]) {
-      primal_value_[c.inner] = build_.local_load(c.type, *tape_[c.inner], number);
+    } else if (keep_.local[c.inner]) {
+      primal_value_[c.inner] = build_.local_load(c.type, tapes_[&carried].carried.at(c.inner), number);
     } else {
       // Whether this is needed shows when dead code is gone; it is then kept in the next attempt.
-      primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, static_cast<std::int32_t>(c.inner)});
+      primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)});
     }
   }
 }

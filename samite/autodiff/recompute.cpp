@@ -10,36 +10,76 @@ using namespace ir;
 void Deriver::recompute(const Block &block) {
   for (const Stmt &stmt : block) {
     build_.at(stmt.where());
+    const auto logged = static_cast<std::ptrdiff_t>(undo_.size());
     visit(
-        stmt,
-        [&](const Let &let) {
-          Operation operation = let.value;
-          operation.operands = values(operation.operands);
-          // It happened once, and must not happen again.
-          if (info(operation.op).typing == Typing::Atomic)
-            operation = {Op::Unavailable, operation.type, {}, 0, static_cast<std::int32_t>(let.local)};
-          primal_value_[let.local] = build_.operation(std::move(operation));
-        },
+        stmt, [&](const Let &let) { recompute_let(let); },
+        [&](const Allocate &allocate) { recompute_allocate(allocate); },
+        [&](const LocalStore &store) { recompute_store(store); },
         [&](const If &branch) { recompute_branch(branch, stmt.where()); },
         [&](const For &loop) { recompute_loop(loop, stmt.where()); },
         [&](const While &loop) { recompute_loop(loop, stmt.where()); }, [](const auto &) {});
+    undo_of_[&stmt] = UndoLog(undo_.begin() + logged, undo_.end());
   }
+  // Outside of the block its arrays are not there.
+  for (const Stmt &stmt : block)
+    if (auto *allocate = stmt.as<Allocate>()) undo_ = without(undo_, allocate->array);
+}
+
+void Deriver::recompute_let(const Let &let) {
+  Operation operation = let.value;
+  operation.operands = values(operation.operands);
+  // It happened once, and must not happen again.
+  if (info(operation.op).typing == Typing::Atomic)
+    operation = {Op::Unavailable, operation.type, {}, 0, Keep::name_of(let.local)};
+  if (operation.op == Op::LocalLoad) {
+    const LocalArrayId array = operation.array;
+    if (held_[array])
+      operation.array = local_array_[array]->working;
+    else
+      operation = {Op::Unavailable, operation.type, {}, 0, keep_.name_of_array(array)};
+  }
+  primal_value_[let.local] = build_.operation(std::move(operation));
 }
 
 void Deriver::recompute_branch(const If &branch, SourceLocation where) {
+  // Where the log of an array is no list of stores, or a longer one than the array, its elements are copied instead.
+  std::vector<LocalArrayId> copied;
+  for (const LocalWrites &writes : logged_writes({&branch.then_block, &branch.else_block})) {
+    if (!writes.in_loop && !cheaper_to_copy(writes, 0)) continue;
+    undo_.push_back({copy_of(writes.array)});
+    ++unlogged_[writes.array];
+    copied.push_back(writes.array);
+  }
+  ++nesting_;
+  const LocalId first_inside = build_.local_count();
   If copy{value(branch.condition), {}, {}, {}};
+  UndoLog log = std::exchange(undo_, {});
+  UndoBranch undo{copy.condition, {}, {}};
+  std::vector<BranchResult> exported;
+
   Block outer = build_.open();
   recompute(branch.then_block);
   std::vector<Value> then_values;
   for (const BranchResult &result : branch.results) then_values.push_back(value(result.then_value));
+  undo.then_log = std::exchange(undo_, {});
+  export_log(undo.then_log, first_inside, exported, true);
   copy.then_block = build_.close({});
+
   recompute(branch.else_block);
   for (std::size_t i = 0; i < branch.results.size(); ++i)
     copy.results.push_back({0, branch.results[i].type, then_values[i], value(branch.results[i].else_value)});
+  undo.else_log = std::exchange(undo_, {});
+  export_log(undo.else_log, first_inside, exported, false);
   copy.else_block = build_.close(std::move(outer));
+
   for (std::size_t i = 0; i < branch.results.size(); ++i)
     copy.results[i].local = define(branch.results[i].local, branch.results[i].type).id();
+  copy.results.insert(copy.results.end(), exported.begin(), exported.end());
   build_.append({std::move(copy), where});
+  undo_ = std::move(log);
+  if (!undo.then_log.empty() || !undo.else_log.empty()) undo_.push_back({std::move(undo)});
+  for (LocalArrayId array : copied) --unlogged_[array];
+  --nesting_;
 }
 
 std::vector<Carried> Deriver::enter(const std::vector<Carried> &carried) {
@@ -57,65 +97,98 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
   for (std::size_t i = 0; i < carried.size(); ++i) copy[i].result = define(carried[i].result, carried[i].type).id();
 }
 
+// A loop whose reverse follows keeps on tapes what that asks for. Of any other, whatever it writes is copied before,
+// for it is run again, from its beginning, before it is reversed.
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
-  Value count = Value::zero(loop.type);
-  if (keeps(loop.carried)) count = trip_count(loop);
-  allocate_tapes(loop.carried, count);
+  const bool tapes_needed = nesting_ == 0 && has_adjoint(loop.carried, loop.body);
+  const std::vector<LocalWrites> writes = logged_writes({&loop.body});
+  std::optional<Value> count;
+  if (tapes_needed)
+    count = trip_count(loop);
+  else
+    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)}), ++unlogged_[w.array];
+  ++nesting_;
+
+  const LocalId first_inside = build_.local_count();
   For copy{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, enter(loop.carried), loop.kind};
+  UndoLog log = std::exchange(undo_, {});
   Block outer = build_.open();
-  copy.index = define(loop.index, loop.type).id();
-  if (keeps(loop.carried)) store_on_tapes(loop.carried, iteration(loop, value(Value::local(loop.type, loop.index))));
+  Tapes tapes;
+  Value index = define(loop.index, loop.type);
+  copy.index = index.id();
+  Value number = count ? iteration(loop, index) : index;
+  if (count) tapes = start_tapes(loop.carried, writes, number);
   recompute(loop.body);
+  if (count) finish_tapes(tapes, std::move(undo_), first_inside, number);
   close_carried(loop.carried, copy.carried);
   copy.body = build_.close(std::move(outer));
+  undo_ = std::move(log);
+  if (count) allocate_tapes(tapes, *count);
   leave(loop.carried, copy.carried);
   build_.append({std::move(copy), where});
+
+  --nesting_;
+  if (!count)
+    for (const LocalWrites &w : writes) --unlogged_[w.array];
+  tapes_[&loop.carried] = std::move(tapes);
 }
 
 // How often a while_ runs shows only when it has run: once to count where its reverse needs that, and once more to
 // keep values where it needs those, too.
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
-  if (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body)) {
-    Value count = run(loop, where, false);
-    count_.insert_or_assign(&loop, count);
-    if (!keeps(loop.carried)) return;
-    allocate_tapes(loop.carried, count);
+  const bool tapes_needed =
+      nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
+  const std::vector<LocalWrites> writes = logged_writes({&loop.condition_block, &loop.body});
+  UndoLog before;
+  if (tapes_needed) {
+    for (const LocalWrites &w : local_writes({&loop.condition_block, &loop.body}))
+      if (held_[w.array]) before.push_back({copy_of(w.array)});
+  } else {
+    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
   }
-  run(loop, where, keeps(loop.carried));
+  for (const LocalWrites &w : writes) ++unlogged_[w.array];
+  ++nesting_;
+  Value count = run(loop, where, std::nullopt);
+  for (const LocalWrites &w : writes) --unlogged_[w.array];
+  count_.insert_or_assign(&loop, count);
+  const bool again =
+      tapes_needed &&
+      (!writes.empty() || std::ranges::any_of(loop.carried, [&](const Carried &c) { return keep_.local[c.inner]; }));
+  if (again) {
+    take_back(before);
+    run(loop, where, count);
+  }
+  --nesting_;
 }
 
-// The loop once more; how often its body ran.
-Value Deriver::run(const While &loop, SourceLocation where, bool keep) {
-  Value none = Value::zero(ScalarType::Int32);
-  LocalId number = build_.new_local(), count = build_.new_local();
+// The loop once more; how often its body ran. Its iterations are put on tapes of `tape_length`.
+Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value> tape_length) {
+  const Value none = Value::zero(ScalarType::Int32);
+  const LocalId first_inside = build_.local_count();
+  const Value number = Value::local(ScalarType::Int32, build_.new_local());
+  const LocalId count = build_.new_local();
   While copy{{}, loop.condition, {}, enter(loop.carried)};
+  UndoLog log = std::exchange(undo_, {});
   Block outer = build_.open();
   recompute(loop.condition_block);
   copy.condition = value(loop.condition);
   copy.condition_block = build_.close({});
-  if (keep) store_on_tapes(loop.carried, Value::local(ScalarType::Int32, number));
+  Tapes tapes;
+  if (tape_length) tapes = start_tapes(loop.carried, logged_writes({&loop.body}), number);
   recompute(loop.body);
+  if (tape_length) finish_tapes(tapes, std::move(undo_), first_inside, number);
   close_carried(loop.carried, copy.carried);
-  Value next = build_(Op::Add, {Value::local(ScalarType::Int32, number), Value::constant(ScalarType::Int32, 1)});
-  copy.carried.push_back({number, count, ScalarType::Int32, none, next});
+  Value next = build_(Op::Add, {number, Value::constant(ScalarType::Int32, 1)});
+  copy.carried.push_back({number.id(), count, ScalarType::Int32, none, next});
   copy.body = build_.close(std::move(outer));
+  undo_ = std::move(log);
+  if (tape_length) {
+    allocate_tapes(tapes, *tape_length);
+    tapes_[&loop.carried] = std::move(tapes);
+  }
   leave(loop.carried, copy.carried);
   build_.append({std::move(copy), where});
   return Value::local(ScalarType::Int32, count);
-}
-
-bool Deriver::keeps(const std::vector<Carried> &carried) const {
-  return std::any_of(carried.begin(), carried.end(), [&](const Carried &c) { return kept_[c.inner]; });
-}
-
-void Deriver::allocate_tapes(const std::vector<Carried> &carried, Value count) {
-  for (const Carried &c : carried)
-    if (kept_[c.inner]) tape_[c.inner] = build_.allocate(c.type, count);
-}
-
-void Deriver::store_on_tapes(const std::vector<Carried> &carried, Value number) {
-  for (const Carried &c : carried)
-    if (kept_[c.inner]) build_.local_store(*tape_[c.inner], number, value(Value::local(c.type, c.inner)));
 }
 
 // The iterations that a loop runs: ceil((end - begin) / step), or none.

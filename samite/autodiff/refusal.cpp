@@ -179,12 +179,19 @@ void refuse_old_value(const Kernel &primal, LocalId local) {
   });
 }
 
-void refuse_local_arrays(const Kernel &primal) {
+void refuse_stores_in_conditions(const Kernel &primal) {
   for_each_statement(primal.body, [&](const Stmt &stmt) {
-    if (stmt.as<Allocate>())
-      throw UserError(stmt.where(), opening(primal) +
-                                        "cannot be derived: local arrays cannot be differentiated yet. Mend "
-                                        "it with locals, or with an array parameter");
+    auto *loop = stmt.as<While>();
+    if (!loop) return;
+    std::vector<bool> own(primal.local_array_count);
+    for_each_statement(loop->condition_block, [&](const Stmt &inner) {
+      if (auto *allocate = inner.as<Allocate>()) own[allocate->array] = true;
+      auto *store = inner.as<LocalStore>();
+      if (inner.as<Store>() || inner.as<Accumulate>() || (store && !own[store->array]))
+        throw UserError(inner.where(), opening(primal) + "cannot be derived: the condition of a while_ (" +
+                                           stmt.where().to_string() +
+                                           ") writes to an array here. Mend it by writing in the loop's body");
+    });
   });
 }
 

@@ -30,7 +30,8 @@ void refuse_values_changed_by_atomics(const ir::Kernel &primal, const ir::Kernel
 // Throws if an atomic operation of `primal` defines `local`: an adjoint cannot have its old value again.
 void refuse_old_value(const ir::Kernel &primal, ir::LocalId local);
 
-// Throws where `primal` has local arrays: their adjoint is not there yet.
-void refuse_local_arrays(const ir::Kernel &primal);
+// Throws where the condition of a while_ writes to an array: it runs once more often than the body, which is what the
+// reverse counts.
+void refuse_stores_in_conditions(const ir::Kernel &primal);
 
 }  // namespace samite::autodiff

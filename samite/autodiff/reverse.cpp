@@ -13,6 +13,8 @@ using namespace ir;
 void Deriver::reverse(const Block &block) {
   for (const Stmt &stmt : block | std::views::reverse) {
     build_.at(stmt.where());
+    lose_what_is_not_kept(stmt);
+    take_back(undo_of_[&stmt]);
     visit(
         stmt, [&](const Let &let) { reverse_let(let); },
         [&](const Store &store) {
@@ -27,8 +29,9 @@ void Deriver::reverse(const Block &block) {
         [&](const If &branch) { reverse_branch(branch, stmt.where()); },
         [&](const For &loop) { reverse_loop(loop, stmt.where()); },
         [&](const While &loop) { reverse_loop(loop, stmt.where()); }, [](const Allocate &) {},
-        [](const LocalStore &) {},
+        [&](const LocalStore &store) { reverse_store(store); },
         [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
+    release_what_nothing_reads_before(stmt);
   }
 }
 
@@ -43,6 +46,13 @@ void Deriver::reverse_let(const Let &let) {
     build_.append({Accumulate{gradient_[let.value.array], values(let.value.operands), seed, true}, build_.where()});
     return;
   }
+  if (let.value.op == Op::LocalLoad) {
+    const LocalArrayId gradients = *local_array_[let.value.array]->adjoint;
+    Value index = value(let.value.operands[0]);
+    Value sum = build_(Op::Add, {build_.local_load(seed.type(), gradients, index), seed});
+    build_.local_store(gradients, index, sum);
+    return;
+  }
   Operation operation = let.value;
   operation.operands = values(operation.operands);
   auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
@@ -50,6 +60,16 @@ void Deriver::reverse_let(const Let &let) {
     const Value &operand = let.value.operands[i];
     if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
   }
+}
+
+// The store ends the life of the element that was there.
+void Deriver::reverse_store(const LocalStore &store) {
+  if (!activity_.local_array[store.array]) return;
+  const LocalArray &array = *local_array_[store.array];
+  Value index = value(store.index);
+  Value taken = build_.local_load(array.type, *array.adjoint, index);
+  build_.local_store(*array.adjoint, index, Value::zero(array.type));
+  add(store.value, taken);
 }
 
 void Deriver::reverse_branch(const If &branch, SourceLocation where) {

@@ -36,6 +36,7 @@ class Builder {
   ir::Value local_load(ScalarType type, ir::LocalArrayId array, ir::Value index);
 
   ir::LocalId new_local() { return next_++; }
+  ir::LocalArrayId new_local_array() { return next_array_++; }
   void append(ir::Stmt stmt) { block_.push_back(std::move(stmt)); }
 
   // Starts a nested block; `close` returns it and goes on with the outer one.

@@ -2,8 +2,8 @@
 // central differences, in double.
 //
 // A program is a function of its seed alone. It draws on straight-line code, branches, loops of every kind with carried
-// values, assignments, arrays written in place, atomic sums and every mathematical function, with arguments kept away
-// from kinks and poles and values kept of moderate size.
+// values, assignments, local arrays, arrays written in place, atomic sums and every mathematical function, with
+// arguments kept away from kinks and poles and values kept of moderate size.
 #pragma once
 
 #include "samite/samite.h"
@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ class RandomProgram {
     Int i;
     std::vector<Double> variables = {};
     std::vector<Int> counters = {};
+    // Of two sizes, so that the adjoint has reason to copy the one and to log the writes to the other.
+    std::vector<std::unique_ptr<LocalArray<double, 3>>> small = {};
+    std::vector<std::unique_ptr<LocalArray<double, 16>>> large = {};
 
     int pick(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
     double number() { return 0.25 + 0.125 * pick(12); }
@@ -61,7 +65,26 @@ class RandomProgram {
     // Of moderate size, and smooth.
     Double squash(const Double &x) { return x / sqrt(1 + x * x); }
 
+    // An element of a local array of either size.
+    template <class Use>
+    void local_element(Use use) {
+      const Int at = counters[static_cast<std::size_t>(pick(static_cast<int>(counters.size())))] + pick(5);
+      const int arrays = static_cast<int>(small.size() + large.size());
+      const auto chosen = static_cast<std::size_t>(pick(arrays));
+      if (chosen < small.size())
+        use((*small[chosen])((at % 3 + 3) % 3));
+      else
+        use((*large[chosen - small.size()])((at % 16 + 16) % 16));
+    }
+
     Double leaf() {
+      if (!small.empty() || !large.empty()) {
+        if (pick(4) == 0) {
+          Double element = 0;
+          local_element([&](auto reference) { element = reference; });
+          return element;
+        }
+      }
       switch (pick(4)) {
         case 0: return in(index());
         case 1: return Double(number());
@@ -138,8 +161,10 @@ class RandomProgram {
 
     // Variables made inside a block end with it.
     void scope(const std::function<void()> &body) {
-      std::size_t known = variables.size(), counted = counters.size();
+      std::size_t known = variables.size(), counted = counters.size(), few = small.size(), many = large.size();
       body();
+      small.resize(few);
+      large.resize(many);
       while (variables.size() > known) variables.pop_back();
       while (counters.size() > counted) counters.pop_back();
     }
@@ -154,6 +179,8 @@ class RandomProgram {
         variables.push_back(squash(value(2)));
       } else if (kind < 5) {
         assign();
+      } else if (kind == 5 && pick(2)) {
+        local_array();
       } else if (kind == 5) {
         atomic_add(total(pick(2)), squash(value(1)));
       } else if (kind < 8) {
@@ -173,6 +200,29 @@ class RandomProgram {
                  left -= 1;
                });
       }
+    }
+
+    // A new one, filled, or a write to one that is there.
+    void local_array() {
+      if (small.size() + large.size() == 0 || (pick(3) == 0 && small.size() + large.size() < 4)) {
+        if (pick(2)) {
+          small.push_back(std::make_unique<LocalArray<double, 3>>());
+          (*small.back())(pick(3)) = squash(value(1));
+        } else {
+          large.push_back(std::make_unique<LocalArray<double, 16>>());
+          for (Int k : range(16)) (*large.back())(k) = squash(any() + in(k % 7) * number());
+        }
+        return;
+      }
+      const Double written = squash(value(2));
+      const int kind = pick(3);
+      local_element([&](auto reference) {
+        switch (kind) {
+          case 0: reference *= 0.5 + 0.5 * written; break;
+          case 1: reference += written; break;
+          default: reference = written; break;
+        }
+      });
     }
 
     void loop(int depth) {

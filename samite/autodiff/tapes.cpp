@@ -1,0 +1,74 @@
+// What the iterations of a loop leave for its reverse: values that they start with, and what they overwrite.
+#include "samite/autodiff/deriver.h"
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+// At the start of an iteration. `writes` are to local arrays whose writes are logged; those whose elements are copied
+// instead are not logged until finish_tapes.
+Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
+                                    Value number) {
+  Tapes tapes;
+  auto allocate = [&](ScalarType type, std::optional<Value> each) {
+    tapes.allocations.push_back({build_.new_local_array(), type, each});
+    return tapes.allocations.back().array;
+  };
+  for (const Carried &c : carried) {
+    if (!keep_.local[c.inner]) continue;
+    LocalArrayId tape = tapes.carried[c.inner] = allocate(c.type, std::nullopt);
+    build_.local_store(tape, number, value(Value::local(c.type, c.inner)));
+  }
+  for (const LocalWrites &w : writes) {
+    constexpr std::int64_t index_bytes = 4;
+    const LocalArray &array = *local_array_[w.array];
+    if (!w.in_loop && !cheaper_to_copy(w, index_bytes)) continue;
+    LocalArrayId tape = allocate(array.type, array.size);
+    Value begin = build_(Op::Mul, {number, build_.cast(number.type(), array.size)});
+    copy_elements(tape, begin, array.working, Value::zero(number.type()), w.array);
+    tapes.copies.push_back({w.array, tape});
+    ++unlogged_[w.array];
+  }
+  return tapes;
+}
+
+// At the end of the iteration that wrote `log`.
+void Deriver::finish_tapes(Tapes &tapes, UndoLog log, LocalId first_of_iteration, Value number) {
+  for (auto &[array, tape] : tapes.copies) --unlogged_[array];
+  tapes.log = map_values(log, [&](const Value &value) {
+    if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
+    LocalArrayId tape = build_.new_local_array();
+    tapes.allocations.push_back({tape, value.type(), std::nullopt});
+    tapes.logged[value.id()] = tape;
+    build_.local_store(tape, number, value);
+    return value;
+  });
+}
+
+// Before the loop, whose length is known there. A product beyond 64 bits is beyond any memory, too.
+void Deriver::allocate_tapes(const Tapes &tapes, Value length) {
+  for (const Tapes::Allocation &allocation : tapes.allocations) {
+    Value size = length;
+    if (allocation.each)
+      size =
+          build_(Op::Mul, {build_.cast(ScalarType::Int64, length), build_.cast(ScalarType::Int64, *allocation.each)});
+    build_.append({Allocate{allocation.array, allocation.type, size}, build_.where()});
+  }
+}
+
+// From the end of an iteration to its start.
+void Deriver::take_back_iteration(const Tapes &tapes, Value number) {
+  for (auto &[array, tape] : tapes.copies) {
+    if (!held_[array]) continue;
+    const LocalArray &known = *local_array_[array];
+    Value begin = build_(Op::Mul, {number, build_.cast(number.type(), known.size)});
+    copy_elements(known.working, Value::zero(number.type()), tape, begin, array);
+  }
+  take_back(tapes.log, [&](const Value &value) {
+    if (!value.is_local()) return value;
+    auto tape = tapes.logged.find(value.id());
+    return tape == tapes.logged.end() ? value : build_.local_load(value.type(), tape->second, number);
+  });
+}
+
+}  // namespace samite::autodiff
