@@ -8,6 +8,7 @@
 #include "samite/ir/print.h"
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape.h"
+#include "samite/lang/algebra.h"
 #include "samite/lang/atomic.h"
 #include "samite/lang/control.h"
 #include "samite/lang/local_array.h"

@@ -48,13 +48,19 @@ ir::LocalId Trace::new_local() {
 ir::Value Trace::let(ir::Operation operation, SourceLocation where) {
   ScalarType type = operation.type;
   ir::LocalId local = new_local();
-  append({ir::Let{local, std::move(operation)}, where});
+  append({ir::Let{local, std::move(operation)}, place(where)});
   return ir::Value::local(type, local);
 }
 
 void Trace::assign(ir::LocalId local, ir::Value value, SourceLocation where) {
   check_scope(local, where);
-  append({ir::Assign{local, value}, where});
+  append({ir::Assign{local, value}, place(where)});
+}
+
+bool Trace::attribute_to(SourceLocation where) {
+  if (attributed_.known()) return false;
+  attributed_ = where;
+  return true;
 }
 
 void Trace::append(ir::Stmt stmt) {
@@ -68,7 +74,7 @@ void Trace::append(ir::Block statements) {
 
 void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
   if (!block_is_open_[defined_in_[local]])
-    throw UserError(where,
+    throw UserError(place(where),
                     "a traced value is used after the loop or branch that computed it has ended; declare a local "
                     "before the loop or branch, assign to it inside, and use that");
 }

@@ -43,6 +43,11 @@ class Trace {
 
   SourceLocation latest_location() const { return latest_; }
 
+  // From now on everything counts as written at `where` (lang/attributed.h); false, and without effect, where something
+  // is in force already.
+  bool attribute_to(SourceLocation where);
+  void end_attribution() { attributed_ = {}; }
+
   ir::LocalId new_local();
   // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
   // `break`, `return` or `goto` if one is open inside of it still.
@@ -68,7 +73,10 @@ class Trace {
 
   std::uint32_t serial_;
   std::vector<ir::Parameter> parameters_;
-  SourceLocation where_, latest_;
+  // Where what is said to be at `where` counts as written.
+  SourceLocation place(SourceLocation where) const { return attributed_.known() ? attributed_ : where; }
+
+  SourceLocation where_, latest_, attributed_;
   int launch_rank_;
   SourceLocation rank_where_;
   JumpTargets jumps_;
