@@ -6,6 +6,9 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
+#include "samite/jit/gradient_check.h"
+#include "samite/jit/hessian.h"
+#include "samite/jit/jacobian.h"
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape.h"
 #include "samite/lang/algebra.h"

@@ -59,7 +59,14 @@ std::vector<KeptValue> describe_kept(const Kernel &primal, const std::vector<boo
 
 }  // namespace
 
-std::string gradient_name(const Parameter &parameter) { return parameter.name + "_gradient"; }
+std::string derived_name(const std::vector<Parameter> &parameters, const Parameter &parameter,
+                         const std::string &suffix) {
+  std::string base = parameter.name + suffix, name = base;
+  auto taken = [&](const Parameter &other) { return other.name == name; };
+  for (int number = 2; std::any_of(parameters.begin(), parameters.end(), taken); ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
+}
 
 Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
   refuse_moving_elements(structured, active);

@@ -60,7 +60,8 @@ struct Adjoint {
 // `may_alias` says that two gradient arrays may share memory: then every addition to a gradient is atomic.
 Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
 
-// The name of the gradient parameter that belongs to `parameter`.
-std::string gradient_name(const ir::Parameter &parameter);
+// The name of `parameter` with `suffix`, numbered where a parameter has it already: in an adjoint's adjoint, say.
+std::string derived_name(const std::vector<ir::Parameter> &parameters, const ir::Parameter &parameter,
+                         const std::string &suffix);
 
 }  // namespace samite::autodiff

@@ -33,7 +33,8 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
     gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));
     if (!active[i]) continue;
     const Parameter &parameter = primal.parameters[i];
-    parameters_.push_back({gradient_name(parameter), parameter.type, parameter.rank, false, Role::Gradient, i});
+    parameters_.push_back(
+        {derived_name(parameters_, parameter, "_gradient"), parameter.type, parameter.rank, false, Role::Gradient, i});
     gradient_of_.push_back(i);
   }
   for (std::size_t i = 0; i < primal.parameters.size(); ++i) parameters_[i].read_only = parameters_[i].is_array();

@@ -35,8 +35,8 @@ class Deriver {
       tangent_parameter_.push_back(static_cast<std::uint32_t>(kernel.parameters.size()));
       if (!active_array_[i]) continue;
       const Parameter &parameter = primal_.parameters[i];
-      kernel.parameters.push_back(
-          {gradient_name(parameter), parameter.type, parameter.rank, parameter.read_only, Role::Gradient, i});
+      kernel.parameters.push_back({derived_name(kernel.parameters, parameter, "_tangent"), parameter.type,
+                                   parameter.rank, parameter.read_only, Role::Gradient, i});
       result.gradient_of.push_back(i);
     }
     block(primal_.body);
@@ -89,7 +89,9 @@ class Deriver {
     if (primal.op == Op::LocalLoad) operation.array = *primal_array_[primal.array];
     Value result = build_.operation(operation);
     primal_value_[let.local] = result;
-    if (!activity_.local[let.local]) return;
+    // What an exchange leaves is zero, with a tangent of zero, whoever looks at what it took.
+    bool leaves_zero = primal.op == Op::Exchange && active_array_[primal.array];
+    if (!activity_.local[let.local] && !leaves_zero) return;
     if (primal.op == Op::LocalLoad) {
       tangent_[let.local] = build_.local_load(primal.type, *tangent_array_[primal.array], operation.operands[0]);
       return;

@@ -17,6 +17,7 @@ struct Parameter {
   bool read_only = false;  // an array that the kernel may not write
   Role role = Role::Primal;
   std::uint32_t primal = 0;
+  bool distinct = false;  // an array that shares memory with no other argument of a launch
 
   bool is_array() const { return rank > 0; }
   friend bool operator==(const Parameter &, const Parameter &) = default;

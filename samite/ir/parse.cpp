@@ -110,6 +110,7 @@ class Parser {
       do {
         Parameter parameter{expect(TokenKind::Name, "a parameter, as in '@name: f32'").text, ScalarType::Float32};
         expect(":");
+        parameter.distinct = accept("distinct");
         if (accept("gradient")) {
           expect_word("of");
           parameter.role = Role::Gradient;

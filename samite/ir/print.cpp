@@ -208,7 +208,7 @@ class Printer {
         declared.role == Role::Gradient ? fmt::format("gradient of {} ", parameter(declared.primal)) : "";
     std::string type = fmt::format("{}{}", declared.read_only ? "const " : "", name(declared.type));
     if (declared.is_array()) type = fmt::format("array<{}, {}>", type, declared.rank);
-    return fmt::format("{}: {}{}", at_name(declared.name), role, type);
+    return fmt::format("{}: {}{}{}", at_name(declared.name), declared.distinct ? "distinct " : "", role, type);
   }
 
   std::string list(std::span<const Value> values) const {

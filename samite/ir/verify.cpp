@@ -106,6 +106,8 @@ class Verifier {
       if (!names.insert(parameter.name).second) fail("two parameters are named @{}", parameter.name);
       if (parameter.rank < 0 || parameter.rank > maximum_rank)
         fail("@{} has rank {}, expected 0 to {}", parameter.name, parameter.rank, maximum_rank);
+      if (parameter.distinct && !parameter.is_array())
+        fail("@{} is a scalar and cannot be distinct in memory", parameter.name);
     }
     for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
       if (kernel_.parameters[i].role == Role::Gradient) check_gradient(i);

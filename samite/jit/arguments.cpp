@@ -105,6 +105,19 @@ void check_devices(const KernelDefinition &definition, std::span<const Argument>
   }
 }
 
+void check_distinct(const KernelDefinition &definition, std::span<const Argument> arguments) {
+  const auto &parameters = definition.parameters();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!parameters[i].distinct) continue;
+    for (std::size_t j = 0; j < arguments.size(); ++j)
+      if (j != i && arguments[j].buffer && arguments[i].buffer->overlaps(*arguments[j].buffer))
+        fail(definition, describe(parameters, i) + " expects a buffer that shares no memory with another argument; " +
+                             describe(parameters, j) +
+                             " shares it: give the kernel separate buffers, such as a "
+                             "clone()");
+  }
+}
+
 void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments) {
   const auto &parameters = definition.parameters();
   if (key.active == 0)

@@ -17,6 +17,17 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+// A derivative, to be launched and differentiated like any kernel.
+ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
+  for (ir::Parameter &parameter : derivative.parameters) {
+    if (parameter.role != ir::Role::Gradient) continue;
+    parameter.role = ir::Role::Primal;
+    parameter.primal = 0;
+    parameter.distinct = distinct;
+  }
+  return derivative;
+}
+
 }  // namespace
 
 KernelDefinition::KernelDefinition(ir::Kernel captured) : structured_(structure(std::move(captured))) {
@@ -57,6 +68,16 @@ const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::u
 
 const autodiff::Activity &KernelDefinition::activity(std::uint64_t active) {
   return activities_.get(active, [&] { return autodiff::find_activity(structured_, flags(active)); });
+}
+
+std::shared_ptr<KernelDefinition> KernelDefinition::adjoint_kernel(std::uint64_t active) {
+  return adjoint_kernels_.get(
+      active, [&] { return std::make_shared<KernelDefinition>(as_kernel(adjoint(active, false).kernel, true)); });
+}
+
+std::shared_ptr<KernelDefinition> KernelDefinition::tangent_kernel(std::uint64_t active) {
+  return tangent_kernels_.get(
+      active, [&] { return std::make_shared<KernelDefinition>(as_kernel(tangent(active).kernel, false)); });
 }
 
 std::vector<bool> KernelDefinition::flags(std::uint64_t active) const {

@@ -46,6 +46,12 @@ class KernelDefinition {
 
   const autodiff::Tangent &tangent(std::uint64_t active) { return derived_tangent(active).tangent; }
 
+  // The derivative as a kernel of its own, for `active` parameters: its parameters are the kernel's, then one array of
+  // gradients or tangents for each active one, in order. The adjoint reads the kernel's arrays and writes none of them;
+  // its gradients are distinct.
+  std::shared_ptr<KernelDefinition> adjoint_kernel(std::uint64_t active);
+  std::shared_ptr<KernelDefinition> tangent_kernel(std::uint64_t active);
+
   // What the derivation took.
   double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
     return derived_adjoint(active, may_alias).milliseconds;
@@ -85,6 +91,7 @@ class KernelDefinition {
   Memo<AdjointKey, DerivedAdjoint> adjoints_;
   Memo<std::uint64_t, DerivedTangent> tangents_;
   Memo<std::uint64_t, autodiff::Activity> activities_;
+  Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels_, tangent_kernels_;
 };
 
 }  // namespace samite::jit

@@ -41,6 +41,11 @@ struct ArgumentFor<Array<T, Rank>> {
   OwnedArgument own() const { return {*buffer, 0}; }
 };
 
+template <class T, int Rank>
+struct ArgumentFor<Distinct<T, Rank>> : ArgumentFor<Array<T, Rank>> {
+  using ArgumentFor<Array<T, Rank>>::ArgumentFor;
+};
+
 template <Scalar T>
 struct ArgumentFor<Traced<T>> {
   template <LiteralFor<T> A>
@@ -69,6 +74,42 @@ struct SignatureOf<void (C::*)(Ps...)> {
 template <class... Ps>
 struct SignatureOf<void (*)(Ps...)> {
   using type = void(std::remove_cvref_t<Ps>...);
+};
+
+// The array of gradients or tangents that belongs to a parameter, if it can have one.
+template <class P>
+struct DerivativeArray {
+  using type = std::tuple<>;
+};
+template <class T, int Rank>
+  requires Differentiable<std::remove_const_t<T>>
+struct DerivativeArray<Array<T, Rank>> {
+  using type = std::tuple<Array<std::remove_const_t<T>, Rank>>;
+};
+template <class T, int Rank>
+struct DerivativeArray<Distinct<T, Rank>> : DerivativeArray<Array<T, Rank>> {};
+
+// The parameters of a derivative with respect to those that `Wanted` names by index, or all where it names none.
+template <class Wanted, class Indices, class... Ps>
+struct DerivativeOf;
+template <std::size_t... Wanted, std::size_t... I, class... Ps>
+struct DerivativeOf<std::index_sequence<Wanted...>, std::index_sequence<I...>, Ps...> {
+  template <std::size_t Index>
+  static constexpr bool wanted = sizeof...(Wanted) == 0 || ((Wanted == Index) || ...);
+  template <std::size_t Index, class P>
+  using Gradients = std::conditional_t<wanted<Index>, typename DerivativeArray<P>::type, std::tuple<>>;
+
+  template <class>
+  struct Signature;
+  template <class... Gs>
+  struct Signature<std::tuple<Gs...>> {
+    using type = void(Ps..., Gs...);
+  };
+  using type = typename Signature<decltype(std::tuple_cat(std::declval<Gradients<I, Ps>>()...))>::type;
+
+  static constexpr std::uint64_t active =
+      (std::uint64_t{0} | ... | (std::uint64_t{std::tuple_size_v<Gradients<I, Ps>> != 0} << I));
+  static constexpr bool fits = (... && (Wanted < sizeof...(Ps) && (active >> Wanted & 1) != 0));
 };
 
 }  // namespace jit
@@ -105,6 +146,26 @@ class Kernel<void(Ps...)> {
     return Launch(definition_, extents, options, {arguments.own()...});
   }
 
+  // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the
+  // second derivatives of a kernel are the derivatives of these. With respect to the parameters of the given indices,
+  // or to every floating array.
+  //
+  //   auto adjoint = kernel.adjoint<0, 1>();            // of (Array<float, 1> y, Array<const float, 1> x, Float a)
+  //   adjoint.launch({n}, y, x, 2.0f, y_bar, x_bar);    // what an adjoint launch does, on gradients that are arrays
+  //
+  // Its parameters are the kernel's, then one array for each of those, in order. The adjoint reads of the kernel's
+  // arrays what it needs, as they were before the kernel ran, and writes to none of them; it takes what the gradients
+  // of overwritten arrays hold and adds to the others. The tangent computes what the kernel computes, and the tangents
+  // beside it. UserError as an adjoint or a tangent launch, with the same locations.
+  template <std::size_t... Parameters>
+  auto adjoint() const {
+    return derivative<Parameters...>(&jit::KernelDefinition::adjoint_kernel);
+  }
+  template <std::size_t... Parameters>
+  auto tangent() const {
+    return derivative<Parameters...>(&jit::KernelDefinition::tangent_kernel);
+  }
+
   const std::string &name() const { return definition_->name(); }
 
   // The variants compiled so far.
@@ -113,7 +174,18 @@ class Kernel<void(Ps...)> {
   // The kernel in structured form; print it with operator<<.
   const ir::Kernel &ir() const { return definition_->structured(); }
 
+  // For the library.
+  explicit Kernel(std::shared_ptr<jit::KernelDefinition> definition) : definition_(std::move(definition)) {}
+  const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_; }
+
  private:
+  template <std::size_t... Parameters>
+  auto derivative(std::shared_ptr<jit::KernelDefinition> (jit::KernelDefinition::*derive)(std::uint64_t)) const {
+    using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
+    static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
+    return Kernel<typename Derivative::type>((definition_.get()->*derive)(Derivative::active));
+  }
+
   std::shared_ptr<jit::KernelDefinition> definition_;
 };
 

@@ -1,6 +1,7 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
 
 #include <cstring>
@@ -24,6 +25,7 @@ std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (definition.parameters()[i].is_array()) check_buffer(definition, i, *arguments[i].buffer);
   check_devices(definition, arguments);
+  check_distinct(definition, arguments);
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments);
   if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
@@ -84,6 +86,8 @@ std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index,
 
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments) {
+  if (TangentLaunches *tangents = TangentLaunches::current(); tangents && options.direction == Direction::forward)
+    return tangents->launch(definition, extents, options, arguments);
   auto variant = check(*definition, extents, options, arguments);
   if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward)
     tape->append(definition, extents, options, arguments);
@@ -129,6 +133,8 @@ void Launch::prepare() {
 }
 
 void Launch::launch() {
+  if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
+    return tangents->launch(definition_, extents_, options_, views());
   if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
     tape->append(definition_, extents_, options_, views());
   for (Storage *storage : written_) storage->mark_written();

@@ -186,6 +186,14 @@ class Array {
   std::uint32_t serial_, index_;
 };
 
+// An Array that shares no memory with any other argument of a launch, whoever launches: UserError where it does. For
+// kernels that would be wrong otherwise, such as one that reads neighbours in one array and writes to another.
+template <class T, int Rank>
+class Distinct : public Array<T, Rank> {
+ public:
+  using Array<T, Rank>::Array;
+};
+
 namespace lang {
 Traced<bool> interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices);
 }

@@ -27,6 +27,15 @@ struct ParameterOf<Array<T, Rank>> {
   static ir::Parameter describe() { return {"", scalar_type_of<T>, Rank, std::is_const_v<T>}; }
   static Array<T, Rank> make(std::uint32_t serial, std::uint32_t index, SourceLocation) { return {serial, index}; }
 };
+template <class T, int Rank>
+struct ParameterOf<Distinct<T, Rank>> {
+  static ir::Parameter describe() {
+    ir::Parameter parameter = ParameterOf<Array<T, Rank>>::describe();
+    parameter.distinct = true;
+    return parameter;
+  }
+  static Distinct<T, Rank> make(std::uint32_t serial, std::uint32_t index, SourceLocation) { return {serial, index}; }
+};
 
 template <class P>
 concept KernelParameter = requires { ParameterOf<std::remove_cvref_t<P>>::describe(); };

@@ -89,9 +89,14 @@ AnyBuffer AnyBuffer::gradient(SourceLocation where) const {
     throw UserError(where, fmt::format("{} tracks no gradient: construct it with Gradient::tracked, or call "
                                        "track_gradient() before the launch",
                                        to_string()));
+  return over(storage_->gradient());
+}
+
+AnyBuffer AnyBuffer::over(std::shared_ptr<Storage> storage) const {
+  internal_check(valid() && storage->bytes() == storage_->bytes(), "a view is laid over memory of another size");
   AnyBuffer view = *this;
-  view.data_ = static_cast<std::byte *>(gradient_data());
-  view.storage_ = storage_->gradient();
+  view.data_ = storage->data() + (data_ - storage_->data());
+  view.storage_ = std::move(storage);
   return view;
 }
 

@@ -86,6 +86,9 @@ class AnyBuffer {
   // The same elements in row-major order. Contiguous buffers only.
   AnyBuffer reshape(const Extents &extents, SourceLocation where = std::source_location::current()) const;
 
+  // The same view over other memory: of as many bytes, and laid out alike.
+  AnyBuffer over(std::shared_ptr<Storage> storage) const;
+
   // New contiguous memory with the same elements. The gradient is not copied.
   AnyBuffer clone(Gradient gradient = Gradient::untracked,
                   SourceLocation where = std::source_location::current()) const;

@@ -83,6 +83,7 @@ class RandomKernel {
       std::string name = std::string(pick({"x", "value of ", "ж", "q\"", "_"})) + std::to_string(i);
       int rank = below(maximum_rank + 1);
       kernel_.parameters.push_back({name, any_type(), rank, rank > 0 && chance(40)});
+      kernel_.parameters.back().distinct = rank > 0 && chance(30);
     }
     for (std::size_t i = 0, count = kernel_.parameters.size(); i < count; ++i) {
       Parameter primal = kernel_.parameters[i];

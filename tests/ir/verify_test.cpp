@@ -359,6 +359,11 @@ TEST(Verify, ParametersHaveDistinctNamesAndARank) {
   expect_rejected(with_parameters("@a: array<f32, 1>, @b: array<f32, -1>"), "@b has rank -1, expected 0 to 4");
 }
 
+TEST(Verify, OnlyArraysAreDistinctInMemory) {
+  EXPECT_EQ(error_of(with_parameters("@a: distinct array<f32, 2>")), "no error");
+  expect_rejected(with_parameters("@a: distinct f32"), "@a is a scalar and cannot be distinct in memory");
+}
+
 TEST(Verify, GradientsBelongToAParameter) {
   auto accepted = [](const std::string &parameters) { return error_of(with_parameters(parameters)) == "no error"; };
   EXPECT_TRUE(accepted("@a: array<f32, 2>, @g: gradient of @a array<f32, 2>"));

@@ -1,0 +1,38 @@
+// What a check of derivatives found: the element with the largest error.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace samite {
+
+struct GradientReport {
+  std::string of = "gradient";  // what was checked: "gradient", "Hessian-vector product"
+  bool passed = false;
+  double error = 0;                 // |analytic - numeric| / max(1, |numeric|)
+  std::size_t input = 0;            // which of the inputs; of a kernel, which of its arrays that track gradients
+  std::string name;                 // the buffer's, else the kernel parameter's, else empty
+  std::vector<std::int64_t> index;  // the element
+  double analytic = 0;              // by Samite's derivative
+  double numeric = 0;               // by the central difference
+  std::int64_t checked = 0;         // elements in all
+
+  // Takes in an element if it is worse than those before. A NaN is worse than any number.
+  void take(std::size_t input, const std::string &name, std::vector<std::int64_t> index, double analytic,
+            double numeric);
+
+  // "gradient check FAILED: of 12 elements the worst is (3) of input 0 ('x'): analytic 2, numeric 4, error 0.5"
+  std::string to_string() const;
+};
+std::ostream &operator<<(std::ostream &stream, const GradientReport &report);
+
+struct GradientCheckOptions {
+  double step = 1e-6;         // of the central differences: relative to max(1, |x|)
+  double tolerance = 1e-6;    // of |analytic - numeric| / max(1, |numeric|)
+  unsigned seed = 1;          // of the random cotangents or directions
+  std::int64_t elements = 0;  // how many elements of each input to check, spread over it; 0: all
+};
+
+}  // namespace samite

@@ -1,0 +1,49 @@
+// Second derivatives: the product of the Hessian of an objective with a direction.
+//
+//   HessianVectorProduct h = hessian_vector_product([&] { energy.launch({n}, sum, x); }, {x}, {v}, sum);
+//   h.product[0]                        // (d² sum / dx²) v
+//
+// The forward sweep computes tangents beside values, by the tangent of each kernel that the work launches; a tape goes
+// back over that (B. A. Pearlmutter, Fast Exact Multiplication by the Hessian, 1994). The cost is a few times that of
+// the gradient, whatever the number of inputs.
+#pragma once
+
+#include "samite/jit/gradient_report.h"
+#include "samite/jit/work.h"
+
+namespace samite {
+
+struct HessianVectorProduct {
+  std::vector<std::vector<double>> product;   // by input: the Hessian's rows for it, times the direction
+  std::vector<std::vector<double>> gradient;  // by input, as a by-product
+  double slope = 0;                           // the derivative of the objective along the direction
+};
+
+// Of `objective`, one element, with respect to `inputs`, times `directions`: as many numbers for each input as it has
+// elements. The work is as jit/work.h says, and makes its launches forward. Contents are as before when it returns;
+// gradients are overwritten. UserError where an array tracks no gradient, the objective has several elements or a
+// direction another size than its input, where a kernel has no tangent, and as Tape::backward.
+HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+                                            const std::vector<std::vector<double>> &directions,
+                                            Buffer<double> objective);
+
+// Of one launch of a kernel, whose parameter number `Objective` is the objective: with respect to all other arguments
+// that track gradients, in their order.
+template <std::size_t Objective, class... Ps>
+HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, const Extents &extents,
+                                            const std::vector<std::vector<double>> &directions,
+                                            const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
+  static_assert(Objective < sizeof...(Ps), "the kernel has no parameter of that index");
+  std::array<jit::Argument, sizeof...(Ps)> views{arguments.view()...};
+  static_assert(requires { std::get<Objective>(std::tie(arguments...)).buffer; }, "the objective is an array");
+  Buffer<double> objective(*std::exchange(views[Objective].buffer, nullptr));
+  return hessian_vector_product([&] { kernel.launch(extents, arguments...); },
+                                jit::differentiable_arguments(*kernel.definition(), views).inputs, directions,
+                                objective);
+}
+
+// Compares products with central differences of gradients along a random direction.
+GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+                             Buffer<double> objective, const GradientCheckOptions &options = {});
+
+}  // namespace samite

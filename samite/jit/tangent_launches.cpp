@@ -1,0 +1,63 @@
+#include "samite/jit/tangent_launches.h"
+
+#include "samite/base/error.h"
+
+#include <utility>
+
+namespace samite::jit {
+namespace {
+
+thread_local TangentLaunches *current_launches = nullptr;
+
+// Makes `launches` current for its own lifetime; null lets launches through as they are.
+class Scope {
+ public:
+  explicit Scope(TangentLaunches *launches) : outer_(std::exchange(current_launches, launches)) {}
+  ~Scope() { current_launches = outer_; }
+  Scope(const Scope &) = delete;
+  Scope &operator=(const Scope &) = delete;
+
+ private:
+  TangentLaunches *outer_;
+};
+
+}  // namespace
+
+TangentLaunches *TangentLaunches::current() { return current_launches; }
+
+void TangentLaunches::run(const std::function<void()> &work) {
+  if (current_launches)
+    throw UserError("this thread computes a Hessian-vector product already; end that before another begins");
+  Scope scope(this);
+  work();
+}
+
+AnyBuffer TangentLaunches::of(const AnyBuffer &buffer) {
+  Shadow &shadow = shadows_[buffer.storage().get()];
+  if (!shadow.tangents) {
+    shadow.values = buffer.storage();
+    shadow.tangents = std::make_shared<Storage>(buffer.device(), buffer.storage()->bytes());
+    shadow.tangents->track_gradient();
+    if (!buffer.name().empty()) shadow.tangents->set_name(buffer.name() + " (tangent)");
+  }
+  return buffer.over(shadow.tangents);
+}
+
+void TangentLaunches::launch(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+                             const LaunchOptions &options, std::span<const Argument> arguments) {
+  std::uint64_t active = 0;
+  std::vector<AnyBuffer> tangents;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    if (!buffer || !buffer->tracks_gradient()) continue;
+    active |= std::uint64_t{1} << i;
+    tangents.push_back(of(*buffer));
+  }
+  Scope as_they_are(nullptr);
+  if (active == 0) return launch_once(definition, extents, options, arguments);
+  std::vector<Argument> all(arguments.begin(), arguments.end());
+  for (const AnyBuffer &tangent : tangents) all.push_back({&tangent});
+  launch_once(definition->tangent_kernel(active), extents, options, all);
+}
+
+}  // namespace samite::jit

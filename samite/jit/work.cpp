@@ -1,0 +1,79 @@
+#include "samite/jit/work.h"
+
+#include "samite/base/error.h"
+
+#include <random>
+
+namespace samite::jit {
+
+Contents::Contents(const std::vector<Buffer<double>> &arrays) : arrays_(arrays) {
+  for (const Buffer<double> &array : arrays_) values_.push_back(array.to_vector());
+}
+
+void Contents::restore() {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i].copy_from(values_[i]);
+}
+
+DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
+                                                 std::span<const Argument> arguments) {
+  DifferentiableArguments found;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    if (!buffer || !buffer->tracks_gradient()) continue;
+    if (buffer->type() != ScalarType::Float64)
+      throw UserError(definition.where(), "kernel '" + definition.name() +
+                                              "': " + describe(definition.parameters(), i) +
+                                              " expects a buffer of f64, for differences of fewer digits say little; " +
+                                              buffer->to_string() + " is given");
+    found.inputs.emplace_back(*buffer);
+    found.names.push_back(definition.parameters()[i].name);
+    if (definition.written() >> i & 1) found.outputs.emplace_back(*buffer);
+  }
+  return found;
+}
+
+void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what) {
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (!arrays[i].valid() || !arrays[i].tracks_gradient())
+      throw UserError(std::string(tool) + ": " + what + " " + std::to_string(i) +
+                      " tracks no gradient; construct it with Gradient::tracked");
+}
+
+std::vector<std::vector<double>> gradients(const std::function<void()> &work, std::vector<Buffer<double>> &inputs,
+                                           std::vector<Buffer<double>> &outputs,
+                                           const std::vector<std::vector<double>> &cotangents) {
+  for (auto *arrays : {&inputs, &outputs})
+    for (Buffer<double> &array : *arrays) array.zero_gradient();
+  Tape tape;
+  tape.record(work);
+  tape.zero_gradients();
+  std::vector<Tape::Cotangent> seeds;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    seeds.push_back({outputs[i], Buffer<double>(outputs[i].device(), outputs[i].extents(), cotangents[i])});
+  tape.backward(seeds);
+  std::vector<std::vector<double>> result;
+  for (Buffer<double> &input : inputs) result.push_back(input.gradient().to_vector());
+  return result;
+}
+
+std::vector<std::vector<double>> random_values(const std::vector<Buffer<double>> &arrays, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> distribution(-1, 1);
+  std::vector<std::vector<double>> values;
+  for (const Buffer<double> &array : arrays) {
+    values.emplace_back(static_cast<std::size_t>(array.count()));
+    for (double &value : values.back()) value = distribution(generator);
+  }
+  return values;
+}
+
+std::vector<std::int64_t> index_of(std::int64_t element, const Extents &extents) {
+  std::vector<std::int64_t> index(static_cast<std::size_t>(extents.rank()));
+  for (int d = extents.rank() - 1; d >= 0; --d) {
+    index[static_cast<std::size_t>(d)] = element % extents[d];
+    element /= extents[d];
+  }
+  return index;
+}
+
+}  // namespace samite::jit

@@ -1,0 +1,115 @@
+#include "samite/jit/gradient_check.h"
+
+#include "samite/samite.h"
+#include "tests/runtime/message_of.h"
+
+namespace samite::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Device device = Device::cpu();
+
+const Kernel cubes{"cubes", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                     Int i = thread_index();
+                     y(i) = x(i) * x(i) * x(i);
+                   }};
+// At index 2 the gradient is half of what it should be.
+const Kernel steps{"steps", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                     Int i = thread_index();
+                     y(i) = select(i == 2, stop_gradient(x(i)) * x(i), 2 * x(i));
+                   }};
+const Kernel total{"total", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {
+                     atomic_add(sum(0), x(thread_index()));
+                   }};
+
+Buffer<double> tracked(std::initializer_list<double> values) {
+  return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
+}
+
+TEST(GradientCheck, PassesWhereTheGradientIsRight) {
+  auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
+  GradientReport report = gradcheck([&] { cubes.launch({3}, y, x); }, {x}, {y});
+  EXPECT_TRUE(report.passed) << report;
+  EXPECT_EQ(report.checked, 3);
+  EXPECT_THAT(x.to_vector(), ElementsAre(1, -2, 3)) << "contents are put back";
+  EXPECT_THAT(y.to_vector(), ElementsAre(7, 7, 7));
+}
+
+TEST(GradientCheck, GoesOverAllLaunchesOfTheWork) {
+  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0}), sum = tracked({0});
+  auto work = [&] {
+    sum.fill(0);
+    cubes.launch({3}, y, x);
+    total.launch({3}, sum, y);
+  };
+  GradientReport report = gradcheck(work, {x}, {sum});
+  EXPECT_TRUE(report.passed) << report;
+}
+
+TEST(GradientCheck, OfAKernelTakesItsTrackedArguments) {
+  Kernel in_place{"in_place", {"y", "x", "factor"}, [](Array<double, 1> y, Array<const double, 1> x, Double factor) {
+                    Int i = thread_index();
+                    y(i) += factor * x(i) * x(i);
+                  }};
+  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0});
+  GradientReport report = gradcheck(in_place, {3}, y, x, 0.5);
+  EXPECT_TRUE(report.passed) << report;
+  EXPECT_EQ(report.checked, 6) << "y is input and output";
+}
+
+TEST(GradientCheck, NamesTheWorstElementOfAWrongGradient) {
+  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0});
+  x.set_name("heights");
+  GradientReport report = gradcheck([&] { steps.launch({3}, y, x); }, {x}, {y});
+  EXPECT_FALSE(report.passed);
+  EXPECT_EQ(report.input, 0u);
+  EXPECT_THAT(report.index, ElementsAre(2));
+  EXPECT_NEAR(report.numeric, 2 * report.analytic, 1e-6) << "d x² is 2 x dx, and the gradient says x dx";
+  EXPECT_NEAR(report.error, std::fabs(report.analytic) / std::fmax(1, std::fabs(report.numeric)), 1e-6);
+  EXPECT_THAT(report.to_string(), HasSubstr("gradient check FAILED: of 3 elements the worst is (2) of input 0 "
+                                            "('heights')"));
+}
+
+TEST(GradientCheck, NamesTheParameterOfAKernel) {
+  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0});
+  GradientReport report = gradcheck(steps, {3}, y, x);
+  EXPECT_FALSE(report.passed);
+  EXPECT_EQ(report.name, "x");
+}
+
+TEST(GradientCheck, ChecksAsManyElementsAsAskedFor) {
+  auto x = tracked({1, -2, 3, 4, 5, 6}), y = tracked({0, 0, 0, 0, 0, 0});
+  GradientReport report = gradcheck(cubes, {6}, {.elements = 2}, y, x);
+  EXPECT_TRUE(report.passed) << report;
+  EXPECT_EQ(report.checked, 4) << "two of each";
+}
+
+TEST(GradientReport, TakesANaNForTheWorst) {
+  GradientReport report;
+  report.take(0, "x", {0}, 1, 100);
+  report.take(0, "x", {1}, NAN, 1);
+  report.take(0, "x", {2}, 0, 1e9);
+  EXPECT_THAT(report.index, ElementsAre(1));
+  EXPECT_EQ(report.checked, 3);
+}
+
+TEST(GradientCheckRefuses, ArraysThatTrackNoGradient) {
+  auto y = tracked({0});
+  Buffer<double> x(device, {1});
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck([] {}, {x}, {y}); }),
+              testing::AllOf(HasSubstr("gradcheck: input 0"), HasSubstr("Gradient::tracked")));
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck([] {}, {y}, {x}); }), HasSubstr("gradcheck: output 0"));
+}
+
+TEST(GradientCheckRefuses, FloatsOfAKernel) {
+  Kernel copy{
+      "copy", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) { y(thread_index()) = x(thread_index()); }};
+  Buffer<float> x(device, {1}, Gradient::tracked), y(device, {1}, Gradient::tracked);
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck(copy, {1}, y, x); }),
+              testing::AllOf(HasSubstr("argument 0 ('y')"), HasSubstr("f64"), HasSubstr("f32")));
+}
+
+}  // namespace
+}  // namespace samite::test
