@@ -24,7 +24,7 @@ using examples::Stopwatch;
 struct Options {
   fs::path output = "build/chains";
   Model model;
-  int iterations = 120;
+  int iterations = 150;
   bool quick = false;
 };
 
@@ -33,7 +33,7 @@ template <class T>
 std::vector<T> hidden_throws(int chains) {
   std::mt19937 engine(20);
   const auto between = [&](double low, double high) { return low + (high - low) * (engine() / 4294967296.0); };
-  constexpr double low[] = {0.5, -0.5, 0.0, -1.0, -4.0, -1.5}, high[] = {2.5, 0.5, 2.0, 1.0, 4.0, 1.5};
+  constexpr double low[] = {0.5, -0.5, 0.0, -1.0, -1.2, -1.2}, high[] = {2.5, 0.5, 1.6, 1.0, 1.2, 1.2};
   std::vector<T> throws;
   for (int i = 0; i < 6; ++i)
     for (int chain = 0; chain < chains; ++chain) throws.push_back(static_cast<T>(between(low[i], high[i])));

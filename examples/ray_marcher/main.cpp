@@ -24,7 +24,7 @@ using examples::Stopwatch;
 struct Options {
   fs::path output = "build/ray_marcher";
   Camera camera;
-  int iterations = 250;
+  int iterations = 300;
   bool quick = false;
 };
 
@@ -48,7 +48,7 @@ examples::GradientCheck check(Device device) {
   set_out(renderer);
   renderer.mismatch();
   renderer.add_gradient();
-  return examples::check_gradient([&] { return renderer.mismatch(); }, {renderer.scene()}, 1e-5);
+  return examples::check_gradient([&] { return renderer.mismatch(); }, {renderer.scene()}, 1e-6);
 }
 
 // The picture of each scene that was met on the way, and the target, from left to right.
@@ -87,7 +87,7 @@ int run(const Options &options) {
     if (k == 0 || k == options.iterations / 8) pictures.push_back(renderer.picture().to_vector());
     renderer.add_gradient();
     // Large steps first, small ones to settle.
-    adam.step(static_cast<float>(0.03 * std::pow(0.1, double(k) / options.iterations)));
+    adam.step(static_cast<float>(0.015 * std::pow(0.1, double(k) / options.iterations)));
     bar.update(k + 1, fmt::format("mismatch {:.2e}", mismatch));
   }
   summary.objective = "mismatch of the picture";

@@ -10,7 +10,7 @@ inline constexpr int blobs = 6;
 // Of each blob: centre, radius, colour. Lengths are in units of about the scene's radius.
 std::vector<double> hidden_scene();
 
-// Grey balls of one size, in a ring.
+// Grey balls.
 std::vector<double> first_guess();
 
 }  // namespace ray_marcher
