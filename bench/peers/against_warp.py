@@ -1,0 +1,63 @@
+"""Runs bench/adjoint_cost and the same kernels in Warp in turn, and prints the ratios as JSON lines.
+
+    python3 -m venv /tmp/warp && /tmp/warp/bin/pip install warp-lang==1.19.0 numpy
+    cmake --build build/release --target bench_adjoint_cost
+    /tmp/warp/bin/python bench/peers/against_warp.py build/release/bench/adjoint_cost
+
+Ours runs twice in each round: on one processor, and on all that there are. Warp runs each launch on one thread of the
+CPU ("processors_busy" of its lines says how many it kept busy), so that the first is the comparison of code.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+
+
+def lines(command, processors):
+    """What a program prints, on that many processors."""
+    every = sorted(os.sched_getaffinity(0))
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, stderr=subprocess.DEVNULL,
+                         preexec_fn=lambda: os.sched_setaffinity(0, every[:processors]))
+    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+
+
+def ours(program, processors):
+    times = {}
+    for line in lines([program], processors):
+        times[line["case"] + ", forward"] = line["peer_value"]
+        times[line["case"] + ", adjoint"] = line["value"]
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", help="bench/adjoint_cost of a build")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    processors = len(os.sched_getaffinity(0))
+    sets = sorted({1, processors})
+    measured = {count: [] for count in sets}
+    warp = []
+    for _ in range(options.rounds):
+        for count in sets:
+            measured[count].append(ours(options.program, count))
+        warp.append({line["case"]: line["value"] for line in
+                     lines([sys.executable, str(HERE / "warp_kernels.py")], processors)})
+    for case in warp[0]:
+        peer = statistics.median(times[case] for times in warp)
+        for count in sets:
+            value = statistics.median(times[case] for times in measured[count])
+            name = f"{case}, {count} thread" + ("s" if count > 1 else "")
+            print(json.dumps({"bench": "against_warp", "case": name, "metric": "time of a launch",
+                              "value": float(f"{value:.4g}"), "unit": "ms", "peer": "Warp 1.19.0, CPU",
+                              "peer_value": float(f"{peer:.4g}"), "ratio": float(f"{peer / value:.4g}")}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
