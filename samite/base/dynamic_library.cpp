@@ -16,8 +16,9 @@ std::string loader_words() {
 
 }  // namespace
 
-DynamicLibrary::DynamicLibrary(const std::string &path)
-    : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+DynamicLibrary::DynamicLibrary(const std::string &path, Unloading unloading)
+    : path_(path),
+      handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | (unloading == Unloading::never ? RTLD_NODELETE : 0))) {
   if (handle_ == nullptr) throw DeviceError("dlopen(\"" + path + "\")", loader_words());
 }
 

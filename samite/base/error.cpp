@@ -9,6 +9,8 @@ UserError::UserError(SourceLocation where, const std::string &message)
 
 DeviceError::DeviceError(const std::string &call, const std::string &reason) : Error(call + " failed: " + reason) {}
 
+DeviceError::DeviceError(const std::string &message) : Error(message) {}
+
 InternalError::InternalError(const std::string &what, std::source_location where)
     : Error(SourceLocation(where).to_string() + ": internal error: " + what +
             "\nThis is a mistake in Samite, not in your program: please report it with the kernel that led here.") {}

@@ -33,6 +33,8 @@ class DeviceError : public Error {
  public:
   // `call` is what was asked, with its arguments; `reason` is the callee's own words.
   DeviceError(const std::string &call, const std::string &reason);
+  // `message` whole, where what was asked is not what failed.
+  explicit DeviceError(const std::string &message);
 };
 
 class InternalError : public Error {

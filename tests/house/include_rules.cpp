@@ -61,8 +61,9 @@ bool is_cpp_or_cuda(std::string_view name) {
 }
 
 std::string problem_with(const ModuleTable &table, std::string_view path, const Include &include) {
-  if (is_cuda_driver(include.name) && !under(path, "samite/driver/") && !under(path, "samite/runtime/"))
-    return fmt::format("only driver/ and runtime/ may include {}", include.name);
+  if (is_cuda_driver(include.name) && !under(path, "tests/driver/cuda_header/"))
+    return fmt::format("only tests/driver/cuda_header/ may include {}: samite/driver/ declares what it needs",
+                       include.name);
   if (is_compiler(include.name) && !under(path, "samite/toolchain/clang_plugin/"))
     return fmt::format("only toolchain/clang_plugin/ may include {}", include.name);
 

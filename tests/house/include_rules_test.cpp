@@ -62,11 +62,12 @@ TEST(IncludeRules, UnknownModuleIsRefused) {
             Strings{"samite/utils/a.h:1: the folder samite/utils/ has no row in docs/architecture.md"});
 }
 
-TEST(IncludeRules, CudaDriverIsForDriverAndRuntime) {
-  EXPECT_EQ(check_file(table(), "samite/driver/a.cpp", "#include <cuda.h>\n"), Strings{});
-  EXPECT_EQ(check_file(table(), "samite/runtime/a.cpp", "#include <cuda.h>\n"), Strings{});
-  EXPECT_EQ(check_file(table(), "samite/jit/a.cpp", "#include <cuda.h>\n"),
-            Strings{"samite/jit/a.cpp:1: only driver/ and runtime/ may include cuda.h"});
+TEST(IncludeRules, CudaDriverIsForTheTestThatComparesWithIt) {
+  EXPECT_EQ(check_file(table(), "tests/driver/cuda_header/a.cpp", "#include <cuda.h>\n"), Strings{});
+  EXPECT_EQ(check_file(table(), "samite/driver/a.h", "#pragma once\n#include <cuda.h>\n"),
+            Strings{"samite/driver/a.h:2: only tests/driver/cuda_header/ may include cuda.h: samite/driver/ declares "
+                    "what it needs"});
+  EXPECT_EQ(check_file(table(), "samite/jit/a.cpp", "#include <cudaTypedefs.h>\n").size(), 1u);
   EXPECT_EQ(check_file(table(), "tests/jit/a.cpp", "#include <cuda.h>\n").size(), 1u);
 }
 

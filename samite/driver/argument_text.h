@@ -1,0 +1,75 @@
+// The arguments of a failed driver call, as an error prints them: "stream=0x7f…, flags=1, priority=0".
+//
+// Only a call that failed pays for text: until then an argument is a tag and a word.
+#pragma once
+
+#include "samite/driver/abi_launch.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace samite::driver {
+
+class Argument {
+ public:
+  template <class T>
+  Argument(T value) {
+    if constexpr (std::is_same_v<T, std::nullptr_t>) {
+      set_address(0);
+    } else if constexpr (std::is_same_v<T, const char *>) {
+      kind_ = Kind::text;
+      text_ = value;
+    } else if constexpr (std::is_same_v<T, const LaunchConfig *>) {
+      kind_ = Kind::launch;
+      launch_ = value;
+    } else if constexpr (std::is_pointer_v<T>) {
+      if constexpr (is_result<std::remove_pointer_t<T>>)
+        kind_ = Kind::result;
+      else
+        set_address(reinterpret_cast<std::uintptr_t>(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      set_number(static_cast<long long>(value));
+    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {  // flags of 64 bits have this type, too
+      set_address(value);
+    } else {
+      static_assert(std::is_integral_v<T>);
+      set_number(static_cast<long long>(value));
+    }
+  }
+
+  std::string to_string() const;
+
+ private:
+  enum class Kind : char { number, address, text, launch, result };
+
+  // Where the driver writes what it returns: an address on the caller's stack that tells a reader nothing.
+  template <class T>
+  static constexpr bool is_result =
+      !std::is_const_v<T> && (std::is_arithmetic_v<T> || std::is_enum_v<T> ||
+                              (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>));
+
+  void set_number(long long value) {
+    kind_ = Kind::number;
+    number_ = value;
+  }
+  void set_address(std::uintptr_t value) {
+    kind_ = Kind::address;
+    address_ = value;
+  }
+
+  Kind kind_ = Kind::result;
+  union {
+    long long number_ = 0;
+    std::uintptr_t address_;
+    const char *text_;
+    const LaunchConfig *launch_;
+  };
+};
+
+// "name=value" for each argument, with the names that `parameters` ("(CUstream stream, unsigned flags)") gives them;
+// what the driver was to return is left out.
+std::string arguments_text(std::string_view parameters, std::initializer_list<Argument> arguments);
+
+}  // namespace samite::driver

@@ -1,0 +1,71 @@
+#include "samite/driver/error.h"
+
+#include <fmt/format.h>
+
+namespace samite::driver {
+
+ResultKind kind_of(Result code) noexcept {
+  switch (code) {
+    case Result::success: return ResultKind::call;
+#define SAMITE_KIND(name, driver_name, value, kind) \
+  case Result::name: return ResultKind::kind;
+      SAMITE_DRIVER_RESULTS(SAMITE_KIND)
+#undef SAMITE_KIND
+  }
+  return ResultKind::call;
+}
+
+std::string_view name_of(Result code) noexcept {
+  switch (code) {
+    case Result::success: return "CUDA_SUCCESS";
+#define SAMITE_NAME(name, driver_name, value, kind) \
+  case Result::name: return "CUDA_ERROR_" #driver_name;
+      SAMITE_DRIVER_RESULTS(SAMITE_NAME)
+#undef SAMITE_NAME
+  }
+  return "";
+}
+
+std::string_view remedy_of(Result code) noexcept {
+  switch (code) {
+    case Result::stub_library:
+      return "The libcuda.so.1 that was found is the CUDA toolkit's stub for linking. Take its folder (…/lib64/stubs) "
+             "out of LD_LIBRARY_PATH, so that the driver's own is found.";
+    case Result::no_device:
+      return "The driver is there, but it sees no GPU: check nvidia-smi, CUDA_VISIBLE_DEVICES, and in a container that "
+             "GPUs are passed through.";
+    case Result::device_unavailable:
+      return "Another process holds the GPU in exclusive mode, or it has failed: see nvidia-smi.";
+    case Result::ecc_uncorrectable:
+    case Result::nvlink_uncorrectable:
+      return "This is a fault of the hardware, not of the program: see the kernel log for the XID, and reset the GPU.";
+    case Result::system_driver_mismatch:
+      return "The driver's library and its kernel module are of different versions: restart the machine after the "
+             "driver's update.";
+    case Result::system_not_ready:
+      return "The machine's GPU services (on NVSwitch systems the fabric manager) have not started.";
+    case Result::context_is_destroyed:
+      return "Some code of this process has reset the device (cuDevicePrimaryCtxReset, cudaDeviceReset): buffers, "
+             "streams and kernels made before are gone with it.";
+    case Result::launch_timeout:
+      return "The kernel ran longer than the display's watchdog lets it: use a GPU without a display, or smaller "
+             "launches.";
+    case Result::unsupported_ptx_version:
+      return "The code was compiled by a newer CUDA toolkit than this driver knows: update the driver, or compile with "
+             "the driver's toolkit version or older.";
+    case Result::no_binary_for_gpu:
+      return "The image has no code for this GPU's architecture: compile it for the device that it is loaded on.";
+    case Result::launch_out_of_resources:
+      return "The block needs more registers or threads than a multiprocessor has: use fewer threads for a block.";
+    default: return "";
+  }
+}
+
+std::string Origin::prefix() const {
+  std::string text;
+  if (where.known()) text += where.to_string() + ": ";
+  if (kernel != nullptr) text += fmt::format("kernel \"{}\": ", kernel);
+  return text;
+}
+
+}  // namespace samite::driver
