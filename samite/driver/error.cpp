@@ -34,6 +34,8 @@ std::string_view remedy_of(Result code) noexcept {
     case Result::no_device:
       return "The driver is there, but it sees no GPU: check nvidia-smi, CUDA_VISIBLE_DEVICES, and in a container that "
              "GPUs are passed through.";
+    case Result::invalid_device:
+      return "There is no GPU of that number: numbers start at 0, and CUDA_VISIBLE_DEVICES hides and renumbers GPUs.";
     case Result::device_unavailable:
       return "Another process holds the GPU in exclusive mode, or it has failed: see nvidia-smi.";
     case Result::ecc_uncorrectable:

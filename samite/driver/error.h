@@ -38,7 +38,7 @@ std::string_view remedy_of(Result code) noexcept;
 // text that a Kernel interns.
 struct Origin {
   const char *kernel = nullptr;
-  SourceLocation where;
+  SourceLocation where{};
 
   // "file.cpp:12: kernel \"axpy\": ", or as much of it as is known.
   std::string prefix() const;

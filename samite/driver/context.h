@@ -1,0 +1,121 @@
+// A device's primary context: the one that CUDA's runtime and frameworks use, too.
+//
+// A handle: copies name the same context, which is retained while any of them lives and released after the last.
+// Whatever is made in a context keeps it alive.
+//
+// Every function may be called from any thread, whatever context is current there: the call is made with this one
+// current, and the caller's is current again when it returns.
+//
+// A context that has met a fault is lost: asynchronous work in it failed, and the driver answers every later call with
+// the same code. The first such code is reported with the launches that may have caused it; see DriverError.
+#pragma once
+
+#include "samite/driver/driver.h"
+#include "samite/driver/launch_history.h"
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace samite::driver {
+
+// What a launch on the device may be, as its attributes say.
+struct LaunchLimits {
+  std::array<unsigned, 3> grid, block;
+  unsigned threads_per_block;
+  unsigned shared_bytes;         // of a block, without asking
+  unsigned shared_bytes_opt_in;  // of a block whose kernel asks for more
+  bool clusters;
+  int compute_capability;  // 90 for 9.0
+};
+
+class Context {
+ public:
+  // The primary context of the driver's device number `device`. DriverError with the code invalid_device where there
+  // is no such device.
+  static Context primary(std::shared_ptr<const Driver> driver, int device);
+
+  const Driver &driver() const noexcept;
+  const std::shared_ptr<const Driver> &shared_driver() const noexcept;
+  int device() const noexcept;  // its number
+  CUdevice raw_device() const noexcept;
+  CUcontext raw() const noexcept;
+  std::string to_string() const;  // "cuda:0"
+
+  int attribute(DeviceAttribute attribute) const;
+  const LaunchLimits &limits() const noexcept;
+
+  // Returns when all work of the context has completed. DriverError where some of it failed.
+  void synchronize() const;
+
+  // Lets kernels and copies of this context reach the memory of `peer`. Nothing happens where they can already.
+  // DeviceError where the hardware cannot.
+  void enable_peer_access(const Context &peer) const;
+
+  // True once a call has met a fault.
+  bool lost() const;
+
+  // Calls the driver with this context current; DriverError unless it succeeds.
+  template <Entry entry, class... Arguments>
+  void call(Arguments... arguments) const {
+    call_for<entry>(Origin{}, arguments...);
+  }
+
+  // The same; an error names what the call was for.
+  template <Entry entry, class... Arguments>
+  void call_for(const Origin &origin, Arguments... arguments) const {
+    const Result code = try_call<entry>(arguments...);
+    if (code != Result::success) [[unlikely]]
+      fail(entry, code, {Argument(arguments)...}, origin);
+  }
+
+  // The same; the caller deals with the code.
+  template <Entry entry, class... Arguments>
+  Result try_call(Arguments... arguments) const {
+    const Current current(*this);
+    return current.code() == Result::success ? driver().template try_call<entry>(arguments...) : current.code();
+  }
+
+  // For destructors: a code other than success becomes a warning, unless the context is lost, of which an error has
+  // told already.
+  template <Entry entry, class... Arguments>
+  void release(Arguments... arguments) const noexcept {
+    const Result code = try_call<entry>(arguments...);
+    if (code != Result::success) [[unlikely]]
+      warn_of_release(entry, code);
+  }
+
+  // Throws what `code` means: a fault of earlier work, with the launches that may have caused it, or a failed call.
+  [[noreturn]] void fail(Entry entry, Result code, std::initializer_list<Argument> arguments,
+                         const Origin &origin = {}) const;
+
+  // Launches recorded in `history` are named when the context meets a fault.
+  void remember(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) const;
+
+  friend bool operator==(const Context &, const Context &) = default;
+
+ private:
+  // Makes the context current in this thread for as long as it lives.
+  class Current {
+   public:
+    explicit Current(const Context &context) noexcept;
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+    ~Current();
+
+    Result code() const noexcept { return code_; }
+
+   private:
+    const EntryPoints &table_;
+    Result code_;
+    bool pushed_ = false;
+  };
+
+  struct State;
+  explicit Context(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  void warn_of_release(Entry entry, Result code) const noexcept;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace samite::driver

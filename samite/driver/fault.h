@@ -1,0 +1,51 @@
+// What is known when a context meets a fault: which streams it has, and what was launched on them.
+//
+// Every function may be called from any thread.
+#pragma once
+
+#include "samite/driver/error.h"
+#include "samite/driver/launch_history.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace samite::driver {
+
+class FaultLog {
+ public:
+  // How far each stream was at a moment.
+  using Mark = std::vector<std::pair<std::shared_ptr<LaunchHistory>, std::uint64_t>>;
+
+  // Launches recorded in `history` are named in a report, also after its stream is gone, until they have completed.
+  void watch(std::string stream_name, const std::shared_ptr<LaunchHistory> &history);
+
+  Mark mark() const;
+  // All launches before `mark` have completed without a fault.
+  static void completed(const Mark &mark);
+
+  // The message for a fault that `call` met. The first report says what may have caused it and is kept; later ones
+  // repeat it, since the driver answers every call with the same code from then on.
+  std::string report(const std::string &context, Result code, const std::string &description, const std::string &call);
+
+  bool met() const;
+
+ private:
+  struct Watched {
+    std::string name;
+    std::shared_ptr<LaunchHistory> history;
+    // Of a stream that is gone, with nothing left to tell.
+    bool forgotten() const { return history.use_count() == 1 && history->pending().empty(); }
+  };
+
+  std::string launches() const;
+
+  mutable std::mutex mutex_;
+  std::vector<Watched> watched_;
+  std::string first_;
+};
+
+}  // namespace samite::driver

@@ -1,0 +1,87 @@
+#include "samite/driver/launch.h"
+
+#include "samite/driver/launch_check.h"
+
+#include <fmt/format.h>
+
+namespace samite::driver {
+namespace {
+
+constexpr unsigned portable_cluster_size = 8;
+
+// Writes the attributes that `shape` asks for; returns how many.
+unsigned write_attributes(const LaunchShape &shape, std::array<LaunchAttribute, 4> &attributes) {
+  unsigned count = 0;
+  const auto next = [&](LaunchAttributeId id) -> LaunchAttributeValue & {
+    attributes[count].id = id;
+    return attributes[count++].value;
+  };
+  if (shape.cluster) {
+    auto &value = next(LaunchAttributeId::cluster_dimension).cluster_dimension;
+    value = {(*shape.cluster)[0], (*shape.cluster)[1], (*shape.cluster)[2]};
+  }
+  if (shape.programmatic)
+    next(LaunchAttributeId::programmatic_stream_serialization).programmatic_stream_serialization_allowed = 1;
+  if (shape.cooperative) next(LaunchAttributeId::cooperative).cooperative = 1;
+  if (shape.priority) next(LaunchAttributeId::priority).priority = *shape.priority;
+  return count;
+}
+
+}  // namespace
+
+PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape,
+                               SourceLocation where)
+    : stream_(stream),
+      kernel_(kernel),
+      table_(&stream.context().driver().table()),
+      record_{kernel.name(), where, shape.grid, shape.block} {
+  const Context &context = stream.context();
+  const Origin origin{kernel.name(), where};
+  if (kernel.context() != context)
+    throw UserError(
+        fmt::format("{}the kernel was compiled for {} and launched on {}: launch it on a stream of its own "
+                    "device",
+                    origin.prefix(), kernel.context().to_string(), stream.to_string()));
+  check_launch(shape, context.limits(), context.to_string(), origin);
+  if (shape.shared_bytes > context.limits().shared_bytes) kernel.allow_shared_memory(shape.shared_bytes);
+  if (shape.cluster && (*shape.cluster)[0] * (*shape.cluster)[1] * (*shape.cluster)[2] > portable_cluster_size)
+    kernel.allow_large_clusters();
+
+  config_ = {.grid_x = shape.grid[0],
+             .grid_y = shape.grid[1],
+             .grid_z = shape.grid[2],
+             .block_x = shape.block[0],
+             .block_y = shape.block[1],
+             .block_z = shape.block[2],
+             .shared_bytes = shape.shared_bytes,
+             .stream = stream.raw(),
+             .attributes = nullptr,
+             .attribute_count = write_attributes(shape, attributes_)};
+}
+
+KernelNodeParameters PreparedLaunch::node_parameters(void **parameters) const {
+  return {.function = nullptr,
+          .grid_x = config_.grid_x,
+          .grid_y = config_.grid_y,
+          .grid_z = config_.grid_z,
+          .block_x = config_.block_x,
+          .block_y = config_.block_y,
+          .block_z = config_.block_z,
+          .shared_bytes = config_.shared_bytes,
+          .parameters = parameters,
+          .extra = nullptr,
+          .kernel = kernel_.raw(),
+          .context = stream_.context().raw()};
+}
+
+Result PreparedLaunch::run_in_context(const LaunchConfig &config, void **parameters) const {
+  return stream_.context().try_call<Entry::LaunchKernelEx>(&config, kernel_.launchable(), parameters,
+                                                           static_cast<void **>(nullptr));
+}
+
+void PreparedLaunch::fail(Result code, const LaunchConfig &config, void **parameters) const {
+  stream_.context().fail(Entry::LaunchKernelEx, code, {&config, kernel_.launchable(), parameters, nullptr},
+                         {record_.kernel, record_.where});
+}
+
+}  // namespace samite::driver

@@ -1,0 +1,71 @@
+// Launches of a kernel on a stream.
+//
+// A prepared launch has been checked against the device and holds what the driver's call takes, so that running it
+// costs that call and a few stores. It keeps its kernel and stream alive. It does not change; any thread may run it,
+// and runs from several threads come in some order.
+#pragma once
+
+#include "samite/driver/library.h"
+#include "samite/driver/stream.h"
+
+#include <array>
+#include <optional>
+
+namespace samite::driver {
+
+struct LaunchShape {
+  std::array<unsigned, 3> grid{1, 1, 1};             // blocks; in clusters, a multiple of the cluster
+  std::array<unsigned, 3> block{1, 1, 1};            // threads
+  unsigned shared_bytes = 0;                         // dynamic shared memory of a block
+  std::optional<std::array<unsigned, 3>> cluster{};  // blocks that run together; compute capability 9.0 and newer
+  bool programmatic = false;      // may start before the launch ahead of it has ended; the kernel waits for it itself
+  bool cooperative = false;       // all blocks run at the same time
+  std::optional<int> priority{};  // as a stream's; lower is more urgent
+};
+
+class PreparedLaunch {
+ public:
+  // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
+  // beyond the device's limits, more shared memory than a block may have. Kernel::allow_shared_memory is called for
+  // what is more than 48 KiB.
+  PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
+
+  // `parameters` has the address of each of the kernel's parameters; they are read before this returns. DriverError.
+  void run(void **parameters) const {
+    LaunchConfig config = config_;
+    config.attributes = const_cast<LaunchAttribute *>(attributes_.data());
+    const Result code = stream_.needs_current_context()
+                            ? run_in_context(config, parameters)
+                            : table_->LaunchKernelEx(&config, kernel_.launchable(), parameters, nullptr);
+    if (code != Result::success) [[unlikely]]
+      fail(code, config, parameters);
+    stream_.history().record(record_);
+  }
+
+  const Kernel &kernel() const noexcept { return kernel_; }
+  const Stream &stream() const noexcept { return stream_; }
+  SourceLocation where() const noexcept { return record_.where; }
+  // For graph nodes: what the driver takes, without the stream. The attributes live as long as this.
+  KernelNodeParameters node_parameters(void **parameters) const;
+  const LaunchConfig &config() const noexcept { return config_; }
+  const LaunchAttribute *attributes() const noexcept { return attributes_.data(); }
+
+ private:
+  Result run_in_context(const LaunchConfig &config, void **parameters) const;
+  [[noreturn]] void fail(Result code, const LaunchConfig &config, void **parameters) const;
+
+  Stream stream_;
+  Kernel kernel_;
+  const EntryPoints *table_;
+  std::array<LaunchAttribute, 4> attributes_{};
+  LaunchConfig config_{};
+  LaunchRecord record_;
+};
+
+// Prepares and runs.
+inline void launch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, void **parameters,
+                   SourceLocation where = std::source_location::current()) {
+  PreparedLaunch(stream, kernel, shape, where).run(parameters);
+}
+
+}  // namespace samite::driver

@@ -1,0 +1,72 @@
+#include "samite/driver/library.h"
+
+#include "samite/driver/owned.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace samite::driver {
+
+Library::Library(const Context &context, std::shared_ptr<CUlib_st> raw) : context_(context), raw_(std::move(raw)) {}
+
+Library Library::load(const Context &context, std::span<const std::byte> image) {
+  // What the driver's own compiler says of PTX that it refuses.
+  std::array<char, 4096> log{};
+  std::array options{JitOption::error_log_buffer, JitOption::error_log_buffer_bytes};
+  // The driver takes a number in the place of a pointer.
+  std::array<void *, 2> values{log.data(), reinterpret_cast<void *>(log.size() - 1)};
+
+  CUlibrary raw = nullptr;
+  const Result code = context.try_call<Entry::LibraryLoadData>(
+      &raw, static_cast<const void *>(image.data()), options.data(), values.data(), unsigned{options.size()},
+      static_cast<LibraryOption *>(nullptr), static_cast<void **>(nullptr), 0u);
+  if (code == Result::success) return {context, own<Entry::LibraryUnload>(context, raw)};
+
+  if (kind_of(code) != ResultKind::call) context.fail(Entry::LibraryLoadData, code, {nullptr, image.data()});
+  const std::string_view words(log.data()), remedy = remedy_of(code);
+  throw DriverError(code,
+                    fmt::format("cuLibraryLoadData(image of {} bytes) on {}, of compute capability {}.{}, failed: "
+                                "{}{}{}{}{}",
+                                image.size(), context.to_string(), context.limits().compute_capability / 10,
+                                context.limits().compute_capability % 10, context.driver().describe(code),
+                                words.empty() ? "" : "\n", words, remedy.empty() ? "" : "\n", remedy));
+}
+
+Kernel Library::kernel(const std::string &name) const {
+  CUkernel kernel = nullptr;
+  context_.call<Entry::LibraryGetKernel>(&kernel, raw(), name.c_str());
+  return {*this, kernel, intern_file(name)};
+}
+
+Library::Variable Library::variable(const std::string &name) const {
+  Variable variable{};
+  context_.call<Entry::LibraryGetGlobal>(&variable.address, &variable.bytes, raw(), name.c_str());
+  return variable;
+}
+
+int Kernel::attribute(FunctionAttribute attribute) const {
+  int value = 0;
+  context().call_for<Entry::KernelGetAttribute>({.kernel = name_}, &value, attribute, raw_, context().raw_device());
+  return value;
+}
+
+void Kernel::allow_shared_memory(unsigned bytes) const {
+  const unsigned fixed = static_cast<unsigned>(attribute(FunctionAttribute::shared_bytes));
+  const unsigned most = context().limits().shared_bytes_opt_in;
+  if (bytes > most || fixed > most - bytes)
+    throw UserError(
+        fmt::format("kernel \"{}\" needs {} bytes of shared memory for a block ({} dynamic, {} of its own), "
+                    "and a block of {} may have {}: use smaller tiles or fewer stages",
+                    name_, std::uint64_t{bytes} + fixed, bytes, fixed, context().to_string(), most));
+  context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::max_dynamic_shared_bytes,
+                                                static_cast<int>(bytes), raw_, context().raw_device());
+}
+
+void Kernel::allow_large_clusters() const {
+  context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::non_portable_cluster_size_allowed,
+                                                1, raw_, context().raw_device());
+}
+
+}  // namespace samite::driver
