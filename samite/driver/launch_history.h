@@ -17,7 +17,7 @@ namespace samite::driver {
 
 struct LaunchRecord {
   const char *kernel = "";  // kept for the process
-  SourceLocation where;
+  SourceLocation where{};
   std::array<std::uint32_t, 3> grid{}, block{};
 
   std::string to_string() const;  // "kernel \"axpy\" at file.cpp:12, grid 4x1x1, block 128x1x1"

@@ -1,0 +1,78 @@
+// A CUDA driver without a GPU, for tests of everything that runs on the host.
+//
+// It fills a table of entry points. Device memory is host memory, kernels are C++ functions, and work runs when it is
+// put into its stream; what it keeps is order and ownership. It holds a program to the driver's rules, also where the
+// real driver would let a mistake pass or crash later: the use of something destroyed or freed, a double free, the
+// wrong context, work that is not ordered after what it needs. Each such mistake, and whatever was not given back at
+// the end, is a failure of the test that owns the fake.
+//
+// One fake exists at a time. Its functions may be called from any thread.
+#pragma once
+
+#include "samite/driver/driver.h"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace samite::driver::fake {
+
+struct Options {
+  int version = 12080;
+  int devices = 2;
+  std::size_t device_bytes = std::size_t{1} << 26;  // of each device
+  int compute_capability = 90;
+};
+
+// A kernel of the fake: what it computes, given the addresses of its parameters as the driver's call has them.
+struct KernelCode {
+  std::string name;
+  std::vector<std::size_t> parameter_bytes{};
+  std::vector<std::size_t> pointers{};  // which parameters are device addresses that it reads or writes
+  std::function<void(void **parameters)> run = [](void **) {};
+  unsigned shared_bytes = 0;  // that it has of its own
+};
+
+struct State;
+
+class FakeDriver {
+ public:
+  explicit FakeDriver(const Options &options = {});
+  FakeDriver(const FakeDriver &) = delete;
+  FakeDriver &operator=(const FakeDriver &) = delete;
+  // Fails the test for each mistake and each leak.
+  ~FakeDriver();
+
+  EntryPoints table() const;
+  std::shared_ptr<const Driver> driver() const { return Driver::from(table()); }
+
+  // An image for cuLibraryLoadData.
+  std::vector<std::byte> image(std::vector<KernelCode> kernels);
+
+  // The next call of `entry`, after `after` more of them, does nothing and returns `code`.
+  void fail(Entry entry, Result code, int after = 0);
+  // For a kernel's function: its context meets a fault, which the calls after the launch see.
+  void fault(Result code);
+  // For a kernel's function: sets the value of a graph's condition.
+  void set_condition(CUgraphConditionalHandle handle, unsigned value);
+  // The device's memory reports this much as free from now on, as if others used it.
+  void leave_free(std::size_t bytes);
+  // As code of the same process that resets the device behind everyone's back.
+  void reset_device(int device);
+
+  std::vector<std::string> calls() const;  // names, in order, since the start or the last forget_calls()
+  int count(const std::string &name) const;
+  void forget_calls();
+  // What was done wrong so far; they are then no failures any more.
+  std::vector<std::string> take_mistakes();
+  // What lives now, e.g. "stream", "event".
+  std::vector<std::string> alive() const;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace samite::driver::fake

@@ -1,0 +1,174 @@
+// The fake's libraries, kernels and launches.
+#include "tests/driver/fake/state.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace samite::driver::fake {
+namespace {
+
+const LaunchAttributeValue *attribute_of(const LaunchConfig &config, LaunchAttributeId id) {
+  for (unsigned i = 0; i < config.attribute_count; ++i)
+    if (config.attributes[i].id == id) return &config.attributes[i].value;
+  return nullptr;
+}
+
+Result check(const LaunchConfig &config, const Kernel &kernel) {
+  const std::uint64_t threads = std::uint64_t{config.block_x} * config.block_y * config.block_z;
+  if (threads == 0 || std::uint64_t{config.grid_x} * config.grid_y * config.grid_z == 0) return Result::invalid_value;
+  if (threads > 1024 || config.grid_y > 65535 || config.grid_z > 65535) return Result::invalid_value;
+  if (config.shared_bytes > static_cast<unsigned>(kernel.max_dynamic_shared_bytes))
+    return state().mistake(
+        fmt::format("kernel \"{}\" is launched with more shared memory than it was allowed", kernel.code->name),
+        Result::invalid_value);
+  if (const LaunchAttributeValue *value = attribute_of(config, LaunchAttributeId::cluster_dimension)) {
+    const auto &cluster = value->cluster_dimension;
+    if (cluster.x * cluster.y * cluster.z > (kernel.large_clusters ? 16u : 8u)) return Result::invalid_cluster_size;
+  }
+  return Result::success;
+}
+
+// The kernel of a handle that stands in a function's place.
+Kernel *kernel_of(CUfunction function) { return use(reinterpret_cast<CUkernel>(function)); }
+
+}  // namespace
+
+Result LibraryLoadData(CUlibrary *handle, const void *image, JitOption *options, void **values, unsigned count,
+                       LibraryOption *, void **, unsigned) {
+  const char *text = static_cast<const char *>(image);
+  if (std::strncmp(text, ".version", 8) == 0) {  // PTX, which the fake cannot compile
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == JitOption::error_log_buffer)
+        std::strcpy(static_cast<char *>(values[i]), "ptxas fatal: the fake compiles no PTX");
+    return Result::invalid_ptx;
+  }
+  if (std::strncmp(text, "\177ELF", 4) == 0) return Result::no_binary_for_gpu;
+  if (std::strncmp(text, "fake image ", 11) != 0) return Result::invalid_image;
+
+  Library &library = state().libraries.add();
+  library.image = std::atoi(text + 11);
+  for (const KernelCode &code : state().images[static_cast<std::size_t>(library.image)]) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->library = &library;
+    kernel->code = &code;
+    library.kernels[code.name] = std::move(kernel);
+  }
+  *handle = handle_of<CUlibrary>(library);
+  return Result::success;
+}
+
+Result LibraryUnload(CUlibrary handle) {
+  Library *library = use(handle);
+  if (library == nullptr) return Result::invalid_handle;
+  library->destroyed = true;
+  return Result::success;
+}
+
+Result LibraryGetKernel(CUkernel *handle, CUlibrary library_handle, const char *name) {
+  const Library *library = use(library_handle);
+  if (library == nullptr) return Result::invalid_handle;
+  const auto found = library->kernels.find(name);
+  if (found == library->kernels.end()) return Result::not_found;
+  *handle = handle_of<CUkernel>(*found->second);
+  return Result::success;
+}
+
+Result LibraryGetGlobal(CUdeviceptr *, std::size_t *, CUlibrary, const char *) { return Result::not_found; }
+
+Result KernelGetFunction(CUfunction *function, CUkernel handle) {
+  const Kernel *kernel = use(handle);
+  if (kernel == nullptr) return Result::invalid_handle;
+  *function = reinterpret_cast<CUfunction>(handle);
+  return Result::success;
+}
+
+Result KernelGetAttribute(int *value, FunctionAttribute attribute, CUkernel handle, CUdevice) {
+  const Kernel *kernel = use(handle);
+  if (kernel == nullptr) return Result::invalid_handle;
+  switch (attribute) {
+    case FunctionAttribute::shared_bytes: *value = static_cast<int>(kernel->code->shared_bytes); break;
+    case FunctionAttribute::max_threads_per_block: *value = 1024; break;
+    case FunctionAttribute::registers: *value = 32; break;
+    case FunctionAttribute::max_dynamic_shared_bytes: *value = kernel->max_dynamic_shared_bytes; break;
+    case FunctionAttribute::binary_version: *value = state().options.compute_capability; break;
+    default: *value = 0; break;
+  }
+  return Result::success;
+}
+
+Result KernelSetAttribute(FunctionAttribute attribute, int value, CUkernel handle, CUdevice) {
+  Kernel *kernel = use(handle);
+  if (kernel == nullptr) return Result::invalid_handle;
+  if (attribute == FunctionAttribute::max_dynamic_shared_bytes) kernel->max_dynamic_shared_bytes = value;
+  if (attribute == FunctionAttribute::non_portable_cluster_size_allowed) kernel->large_clusters = value != 0;
+  return Result::success;
+}
+
+Result KernelGetParamInfo(CUkernel handle, std::size_t index, std::size_t *offset, std::size_t *bytes) {
+  const Kernel *kernel = use(handle);
+  if (kernel == nullptr) return Result::invalid_handle;
+  if (index >= kernel->code->parameter_bytes.size()) return Result::invalid_value;
+  *offset = 0;
+  for (std::size_t i = 0; i < index; ++i) *offset += kernel->code->parameter_bytes[i];
+  *bytes = kernel->code->parameter_bytes[index];
+  return Result::success;
+}
+
+Result OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, std::size_t) {
+  if (kernel_of(function) == nullptr) return Result::invalid_handle;
+  *blocks = 2048 / threads;
+  return Result::success;
+}
+
+Result OccupancyMaxActiveClusters(int *clusters, CUfunction function, const LaunchConfig *) {
+  if (kernel_of(function) == nullptr) return Result::invalid_handle;
+  *clusters = 4;
+  return Result::success;
+}
+
+Result OccupancyMaxPotentialClusterSize(int *blocks, CUfunction function, const LaunchConfig *) {
+  if (kernel_of(function) == nullptr) return Result::invalid_handle;
+  *blocks = 8;
+  return Result::success;
+}
+
+std::vector<void *> KernelCall::addresses() {
+  std::vector<void *> result;
+  for (std::vector<std::byte> &parameter : parameters) result.push_back(parameter.data());
+  return result;
+}
+
+Result run(Stream &stream, KernelCall &call) {
+  std::vector<void *> parameters = call.addresses();
+  for (const std::size_t index : call.kernel->code->pointers) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, parameters[index], sizeof address);
+    if (const Result code = touch(stream, address, 1); code != Result::success) return code;
+  }
+  state().launching = stream.context;
+  call.kernel->code->run(parameters.data());
+  return Result::success;
+}
+
+// The context is the stream's, whatever is current, since the function is a kernel.
+Result LaunchKernelEx(const LaunchConfig *config, CUfunction function, void **parameters, void **) {
+  Stream *stream = reinterpret_cast<Stream *>(config->stream);
+  if (reinterpret_cast<std::uintptr_t>(config->stream) <= 2)
+    stream = use(config->stream);
+  else if (!state().streams.has(stream) || stream->destroyed)
+    return state().mistake("this is no stream, or a destroyed one", Result::invalid_handle);
+  const Kernel *kernel = kernel_of(function);
+  if (stream == nullptr || kernel == nullptr) return Result::invalid_handle;
+  if (stream->context->fault != Result::success) return stream->context->fault;
+  if (const Result code = check(*config, *kernel); code != Result::success) return code;
+
+  KernelCall call{kernel_of(function), *config, {}};
+  for (std::size_t i = 0; i < kernel->code->parameter_bytes.size(); ++i) {
+    const auto *bytes = static_cast<const std::byte *>(parameters[i]);
+    call.parameters.emplace_back(bytes, bytes + kernel->code->parameter_bytes[i]);
+  }
+  return submit(*stream, call);
+}
+
+}  // namespace samite::driver::fake
