@@ -6,6 +6,7 @@
 namespace samite::driver {
 
 enum class LaunchAttributeId : int {
+  ignore = 0,
   cooperative = 2,
   cluster_dimension = 4,
   programmatic_stream_serialization = 6,
@@ -14,7 +15,6 @@ enum class LaunchAttributeId : int {
 };
 
 union LaunchAttributeValue {
-  char bytes[64];
   int cooperative;
   struct {
     unsigned x, y, z;
@@ -22,7 +22,10 @@ union LaunchAttributeValue {
   int programmatic_stream_serialization_allowed;
   int priority;
   unsigned shared_carveout;
-  void *aligned_as_a_pointer;  // other attributes hold one
+  struct {
+    void *pointer;
+    char bytes[56];
+  } other;  // gives the size and alignment that the attributes not named here need
 };
 
 struct LaunchAttribute {

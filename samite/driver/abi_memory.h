@@ -6,7 +6,7 @@
 namespace samite::driver {
 
 enum class MemoryLocationType : int { invalid = 0, device = 1, host = 2 };
-enum class MemoryAllocationType : int { pinned = 1 };
+enum class MemoryAllocationType : int { invalid = 0, pinned = 1 };
 enum class MemoryHandleType : int { none = 0, posix_file_descriptor = 1 };
 enum class MemoryAccess : int { none = 0, read = 1, read_write = 3 };
 enum class MemoryPoolAttribute : int {

@@ -4,27 +4,33 @@
 
 namespace samite::driver {
 
-ResultKind kind_of(Result code) noexcept {
-  switch (code) {
-    case Result::success: return ResultKind::call;
-#define SAMITE_KIND(name, driver_name, value, kind) \
-  case Result::name: return ResultKind::kind;
-      SAMITE_DRIVER_RESULTS(SAMITE_KIND)
-#undef SAMITE_KIND
-  }
-  return ResultKind::call;
+namespace {
+
+struct Row {
+  Result code;
+  std::string_view name;
+  ResultKind kind;
+};
+
+constexpr Row rows[] = {{Result::success, "CUDA_SUCCESS", ResultKind::call},
+#define SAMITE_ROW(name, driver_name, value, kind) {Result::name, "CUDA_ERROR_" #driver_name, ResultKind::kind},
+                        SAMITE_DRIVER_RESULTS(SAMITE_ROW)
+#undef SAMITE_ROW
+};
+
+// For a code that the table lacks, a row that says so.
+const Row &row_of(Result code) noexcept {
+  static constexpr Row unlisted{Result::unknown, "", ResultKind::call};
+  for (const Row &row : rows)
+    if (row.code == code) return row;
+  return unlisted;
 }
 
-std::string_view name_of(Result code) noexcept {
-  switch (code) {
-    case Result::success: return "CUDA_SUCCESS";
-#define SAMITE_NAME(name, driver_name, value, kind) \
-  case Result::name: return "CUDA_ERROR_" #driver_name;
-      SAMITE_DRIVER_RESULTS(SAMITE_NAME)
-#undef SAMITE_NAME
-  }
-  return "";
-}
+}  // namespace
+
+ResultKind kind_of(Result code) noexcept { return row_of(code).kind; }
+
+std::string_view name_of(Result code) noexcept { return row_of(code).name; }
 
 std::string_view remedy_of(Result code) noexcept {
   switch (code) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace samite::driver {
@@ -16,7 +17,7 @@ Library Library::load(const Context &context, std::span<const std::byte> image) 
   std::array<char, 4096> log{};
   std::array options{JitOption::error_log_buffer, JitOption::error_log_buffer_bytes};
   // The driver takes a number in the place of a pointer.
-  std::array<void *, 2> values{log.data(), reinterpret_cast<void *>(log.size() - 1)};
+  std::array<void *, 2> values{log.data(), std::bit_cast<void *>(log.size() - 1)};
 
   CUlibrary raw = nullptr;
   const Result code = context.try_call<Entry::LibraryLoadData>(
