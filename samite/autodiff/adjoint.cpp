@@ -4,6 +4,7 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/privatise.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/relax_atomics.h"
 #include "samite/passes/simplify.h"
@@ -68,30 +69,63 @@ std::string derived_name(const std::vector<Parameter> &parameters, const Paramet
   return name;
 }
 
-Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
-  refuse_moving_elements(structured, active);
-  refuse_unordered_atomics(structured, active);
-  refuse_lost_gradients(structured, active);
-  refuse_stores_in_conditions(structured);
-  Adjoint adjoint;
-  Keep keep{std::vector<bool>(structured.local_count), std::vector<bool>(structured.local_array_count)};
+namespace {
+
+// The sets of a and of b, by parameter.
+std::vector<bool> both(std::vector<bool> a, const std::vector<bool> &b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] || b[i];
+  return a;
+}
+std::vector<bool> without(std::vector<bool> a, const std::vector<bool> &b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] && !b[i];
+  return a;
+}
+bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
+
+// The adjoint with all that it needs of this kernel kept.
+void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active) {
+  Keep keep{std::vector<bool>(primal.local_count), std::vector<bool>(primal.local_array_count)};
   for (;;) {
-    Deriver deriver(structured, active, keep);
+    Deriver deriver(primal, active, keep);
     adjoint.kernel = passes::simplify(passes::promote(deriver.run()));
     adjoint.gradient_of = deriver.gradient_of();
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
     const std::vector<std::int32_t> missing = missing_values(adjoint.kernel);
     if (missing.empty()) break;
     for (std::int32_t name : missing) {
-      refuse_old_value(structured, static_cast<LocalId>(name));
+      refuse_old_value(primal, static_cast<LocalId>(name));
       internal_check(!keep.add(name), "a value is kept and still missing");
     }
+  }
+  adjoint.kept = describe_kept(primal, keep.local);
+}
+
+}  // namespace
+
+Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
+  refuse_unordered_atomics(structured, active);
+  refuse_stores_in_conditions(structured);
+  // Arrays that the adjoint cannot follow as they are, and those of them that are made local instead. Where arrays may
+  // be one, an element is no instance's own.
+  const std::vector<bool> moving = moving_elements(structured, active), lost = lost_gradients(structured, active);
+  std::vector<bool> hard = both(moving, lost);
+  passes::Privatised primal{structured, std::vector<bool>(active.size())};
+  Adjoint adjoint;
+  for (;;) {
+    if (any(hard) && !may_alias) primal = passes::privatise(structured, hard);
+    refuse_moving_elements(structured, without(moving, primal.done));
+    refuse_lost_gradients(structured, without(lost, primal.done));
+    derive(adjoint, primal.kernel, active);
+    // An array that is made local is read before anything is written to it.
+    const std::vector<bool> late = without(values_read_late(primal.kernel, adjoint.kernel), primal.done);
+    if (!any(late)) break;
+    if (may_alias || !any(without(late, hard))) refuse_values_read_late(primal.kernel, late);
+    hard = both(hard, late);
   }
   refuse_values_changed_by_atomics(structured, adjoint.kernel);
   adjoint.values_before = overwritten_values(structured, adjoint.kernel);
   if (!may_alias) adjoint.kernel = passes::relax_atomics(adjoint.kernel);
   adjoint.values_read = arrays_read(adjoint.kernel);
-  adjoint.kept = describe_kept(structured, keep.local);
   adjoint.empty = adjoint.kernel.body.empty();
   return adjoint;
 }

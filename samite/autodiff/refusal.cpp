@@ -77,47 +77,85 @@ std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t
 
 }  // namespace
 
-std::vector<std::uint32_t> overwritten_values(const Kernel &primal, const Kernel &adjoint) {
-  std::vector<bool> needed(primal.parameters.size()), overwritten(primal.parameters.size());
+namespace {
+
+// By parameter: whether `adjoint` reads elements of it.
+std::vector<bool> arrays_needed(const Kernel &primal, const Kernel &adjoint) {
+  std::vector<bool> needed(primal.parameters.size());
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
     if (let && let->value.op == Op::Load && adjoint.parameters[let->value.array].role == Role::Primal)
       needed[let->value.array] = true;
   });
-  for (std::uint32_t array = 0; array < needed.size(); ++array) {
-    if (!needed[array]) continue;
-    SourceLocation written;
-    if (auto late = read_after_write(primal.body, array, written))
-      throw UserError(*late,
-                      opening(primal) + "needs the element of array '" + primal.parameters[array].name +
-                          "' read here, but the kernel has written to the array before (" + written.to_string() +
-                          "), and Samite does not keep such values yet. Mend it by reading before writing, or by "
-                          "writing the result to another array");
-    overwritten[array] = written.known();
-  }
+  return needed;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> overwritten_values(const Kernel &primal, const Kernel &adjoint) {
+  const std::vector<bool> needed = arrays_needed(primal, adjoint);
+  std::vector<bool> overwritten(needed.size());
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    if (auto array = array_written(stmt)) overwritten[*array] = true;
+  });
   std::vector<std::uint32_t> arrays;
   for (std::uint32_t array = 0; array < overwritten.size(); ++array)
-    if (overwritten[array]) arrays.push_back(array);
+    if (needed[array] && overwritten[array]) arrays.push_back(array);
   return arrays;
 }
 
-void refuse_moving_elements(const Kernel &primal, const std::vector<bool> &active) {
-  for (std::uint32_t array = 0; array < active.size(); ++array) {
-    if (!active[array]) continue;
-    AccessPair pair = differing_accesses(primal, array);
-    if (pair.write)
-      throw UserError(pair.write->where,
-                      opening(primal) + "cannot be derived: array '" + primal.parameters[array].name +
-                          "' is written here and read at another index (" + pair.read->where.to_string() +
-                          "), so one instance may read what another writes. Mend it by reading from one array and "
-                          "writing to another");
+std::vector<bool> values_read_late(const Kernel &primal, const Kernel &adjoint) {
+  std::vector<bool> late = arrays_needed(primal, adjoint);
+  for (std::uint32_t array = 0; array < late.size(); ++array) {
+    SourceLocation written;
+    late[array] = late[array] && read_after_write(primal.body, array, written);
+  }
+  return late;
+}
+
+void refuse_values_read_late(const Kernel &primal, const std::vector<bool> &late) {
+  for (std::uint32_t array = 0; array < late.size(); ++array) {
+    if (!late[array]) continue;
+    SourceLocation written;
+    const SourceLocation read = *read_after_write(primal.body, array, written);
+    throw UserError(read, opening(primal) + "needs the element of array '" + primal.parameters[array].name +
+                              "' read here, but the kernel has written to the array before (" + written.to_string() +
+                              "), and other instances may have, too. Mend it by reading before writing, by writing the "
+                              "result to another array, or by an index thread_index() + constant wherever the array "
+                              "is used, so that each instance has elements of its own");
   }
 }
 
-void refuse_lost_gradients(const Kernel &primal, const std::vector<bool> &active) {
+std::vector<bool> moving_elements(const Kernel &primal, const std::vector<bool> &active) {
+  std::vector<bool> moving(active.size());
+  for (std::uint32_t array = 0; array < active.size(); ++array)
+    moving[array] = active[array] && differing_accesses(primal, array).write;
+  return moving;
+}
+
+void refuse_moving_elements(const Kernel &primal, const std::vector<bool> &moving) {
+  for (std::uint32_t array = 0; array < moving.size(); ++array) {
+    if (!moving[array]) continue;
+    AccessPair pair = differing_accesses(primal, array);
+    throw UserError(pair.write->where,
+                    opening(primal) + "cannot be derived: array '" + primal.parameters[array].name +
+                        "' is written here and read at another index (" + pair.read->where.to_string() +
+                        "), so one instance may read what another writes. Mend it by reading from one array and "
+                        "writing to another");
+  }
+}
+
+std::vector<bool> lost_gradients(const Kernel &primal, const std::vector<bool> &active) {
   Activity activity = find_activity(primal, active);
-  for (std::uint32_t array = 0; array < active.size(); ++array) {
-    if (!activity.loses[array] || !activity.read_for_output[array]) continue;
+  std::vector<bool> lost(active.size());
+  for (std::uint32_t array = 0; array < active.size(); ++array)
+    lost[array] = activity.loses[array] && activity.read_for_output[array];
+  return lost;
+}
+
+void refuse_lost_gradients(const Kernel &primal, const std::vector<bool> &lost) {
+  for (std::uint32_t array = 0; array < lost.size(); ++array) {
+    if (!lost[array]) continue;
     for_each_statement(primal.body, [&](const Stmt &stmt) {
       auto *store = stmt.as<Store>();
       auto *accumulate = stmt.as<Accumulate>();

@@ -7,17 +7,26 @@
 
 namespace samite::autodiff {
 
-// The arrays whose elements `adjoint` reads and `primal` writes. Throws where `primal` reads one after it has written
-// it: a copy from before the launch would not hold that value.
+// The arrays whose elements `adjoint` reads and `primal` writes.
 std::vector<std::uint32_t> overwritten_values(const ir::Kernel &primal, const ir::Kernel &adjoint);
 
-// Throws where `primal` reads and writes an active array at different places: another instance may then read what this
-// one writes, in no order that an adjoint could reverse.
-void refuse_moving_elements(const ir::Kernel &primal, const std::vector<bool> &active);
+// Sets of arrays, by parameter, that an adjoint of `primal` could not follow, and what is thrown for the first of a
+// set.
+//
+// Of the arrays whose elements `adjoint` reads, those that `primal` reads after it has written to them: a copy from
+// before the launch would not hold those values.
+std::vector<bool> values_read_late(const ir::Kernel &primal, const ir::Kernel &adjoint);
+void refuse_values_read_late(const ir::Kernel &primal, const std::vector<bool> &late);
 
-// Throws where `primal` passes values that depend on an active array through an array that is not, and on to an active
+// Active arrays that `primal` reads and writes at different places: another instance may then read what this one
+// writes, in no order that an adjoint could reverse.
+std::vector<bool> moving_elements(const ir::Kernel &primal, const std::vector<bool> &active);
+void refuse_moving_elements(const ir::Kernel &primal, const std::vector<bool> &moving);
+
+// Arrays that are not active and through which `primal` passes values that depend on an active array on to an active
 // one: the gradient would end in between without a word.
-void refuse_lost_gradients(const ir::Kernel &primal, const std::vector<bool> &active);
+std::vector<bool> lost_gradients(const ir::Kernel &primal, const std::vector<bool> &active);
+void refuse_lost_gradients(const ir::Kernel &primal, const std::vector<bool> &lost);
 
 // Throws where a gradient would pass through an atomic operation whose result depends on the order of the instances:
 // any on an active array, or on one that passes active values on. An addition whose old value is unused is none.

@@ -229,7 +229,7 @@ class Deriver {
 
 Tangent derive_tangent(const Kernel &structured, const std::vector<bool> &active) {
   refuse_unordered_atomics(structured, active);
-  refuse_lost_gradients(structured, active);
+  refuse_lost_gradients(structured, lost_gradients(structured, active));
   Tangent tangent = Deriver(structured, active).run();
   tangent.kernel = passes::simplify(tangent.kernel);
   return tangent;

@@ -282,16 +282,17 @@ std::string refusal(const F &function) {
 
 std::string here(int line) { return "adjoint_test.cpp:" + std::to_string(line); }
 
-TEST(AdjointRefuses, AnElementReadAfterTheKernelHasWrittenIt) {
+TEST(AdjointRefuses, AnElementReadAfterAnyInstanceMayHaveWrittenIt) {
   int line = 0;
   std::string message = refusal([&](Array<float, 1>, Array<float, 1> x) {
-    Int i = thread_index();
+    Int i = thread_index() / 2;
     x(i) = x(i) * x(i);
     line = __LINE__ + 1;
     x(i) = x(i) * x(i);
   });
   EXPECT_THAT(message, HasSubstr(here(line)));
   EXPECT_THAT(message, HasSubstr("array 'x'"));
+  EXPECT_THAT(message, HasSubstr(here(line - 2)));
   EXPECT_THAT(message, HasSubstr("writing the result to another array"));
 }
 
@@ -321,8 +322,8 @@ TEST(AdjointRefuses, AGradientThroughAnArrayThatTracksNone) {
   auto function = [&](Array<float, 1> y, Array<float, 1> between, Array<float, 1> x) {
     Int i = thread_index();
     line = __LINE__ + 1;
-    between(i) = 3 * x(i);
-    y(i) = between(i) * 2;
+    between(i / 2) = 3 * x(i);
+    y(i) = between(i / 2) * 2;
   };
   std::string message = message_of<UserError>([&] {
     adjoint_of<Array<float, 1>, Array<float, 1>, Array<float, 1>>({"y", "between", "x"}, function, {true, false, true});

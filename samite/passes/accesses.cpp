@@ -1,0 +1,77 @@
+#include "samite/passes/accesses.h"
+
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+
+using namespace ir;
+
+namespace {
+
+Shift moved(Shift shift, const Value &by, std::int64_t sign) {
+  if (shift.offset && by.is_constant())
+    *shift.offset += sign * by.as_int();
+  else
+    shift.offset.reset();
+  return shift;
+}
+
+}  // namespace
+
+ShiftAnalysis::ShiftAnalysis(const Kernel &kernel) : shifts_(kernel.local_count) {
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *let = stmt.as<Let>()) shifts_[let->local] = shift(let->value);
+  });
+}
+
+Shift ShiftAnalysis::shift(const Operation &operation) const {
+  if (operation.op == Op::ThreadIndex) return {Shift::Kind::Thread, operation.attribute, 0};
+  if (operation.op == Op::Extent) return {Shift::Kind::Invariant};
+  if (!info(operation.op).pure || operation.operands.empty()) return {};
+  bool invariant = std::all_of(operation.operands.begin(), operation.operands.end(),
+                               [&](const Value &operand) { return (*this)(operand).kind == Shift::Kind::Invariant; });
+  if (invariant) return {Shift::Kind::Invariant};
+  bool is_sum = operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Cast;
+  // Integers wrap, and different ones stay different; floating numbers are rounded, and may become one.
+  if (!is_sum || !is_integer(operation.type) || !is_integer(operation.operands[0].type())) return {};
+  // Only widening casts keep different indices different.
+  if (operation.op == Op::Cast)
+    return size_of(operation.type) >= size_of(operation.operands[0].type()) ? (*this)(operation.operands[0]) : Shift{};
+  Shift a = (*this)(operation.operands[0]), b = (*this)(operation.operands[1]);
+  if (a.kind == Shift::Kind::Thread && b.kind == Shift::Kind::Invariant)
+    return moved(a, operation.operands[1], operation.op == Op::Add ? 1 : -1);
+  if (operation.op == Op::Add && a.kind == Shift::Kind::Invariant && b.kind == Shift::Kind::Thread)
+    return moved(b, operation.operands[0], 1);
+  return {};
+}
+
+void Accesses::add(const std::vector<Value> &indices, const ShiftAnalysis &shift) {
+  if (places_.empty()) {
+    for (const Value &index : indices) places_.push_back({index, shift(index), true});
+    return;
+  }
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (same(places_[d], {indices[d], shift(indices[d]), true})) continue;
+    places_[d].shift.kind = Shift::Kind::Unknown;
+    places_[d].fixed = false;
+  }
+}
+
+bool Accesses::one_to_one(int launch_rank) const {
+  for (int dimension = 0; dimension < launch_rank; ++dimension)
+    if (std::none_of(places_.begin(), places_.end(), [&](const Place &place) {
+          return place.shift.kind == Shift::Kind::Thread && place.shift.dimension == dimension;
+        }))
+      return false;
+  return true;
+}
+
+bool Accesses::same(const Place &a, const Place &b) {
+  if (a.index == b.index) return true;
+  return a.shift.kind == Shift::Kind::Thread && b.shift.kind == Shift::Kind::Thread &&
+         a.shift.dimension == b.shift.dimension && a.shift.offset && a.shift.offset == b.shift.offset;
+}
+
+}  // namespace samite::passes
