@@ -25,11 +25,16 @@
 // element from before), or by a copy of the array from before the branch or the iteration where that is smaller or the
 // stores are in a loop inside.
 //
-// A gradient is right or refused. UserError names the line where the adjoint would need
-//   - an element of an array that the kernel has written before it read it,
+// Arrays written in place. Where no two instances touch one element (passes/accesses.h), an instance's elements of an
+// array that it reads after writing, or at other indices than it writes, are made local first (passes/privatise.h), and
+// what holds for locals and local arrays holds for them. So is an array between that tracks no gradient.
+//
+// A gradient is right or refused. UserError names the line where the adjoint would need, of an array whose elements are
+// no instance's own,
+//   - an element that the kernel has written before it read it,
 //   - the gradient of an array that the kernel reads at one place and writes at another,
 //   - a gradient through an array that is not active,
-//   - a write in the condition of a while_.
+// and a write in the condition of a while_.
 // Array elements are read again when the adjoint runs: they must still hold what the forward launch read. `values_read`
 // says which arrays that concerns; of those, `values_before` are arrays that the kernel itself overwrites, so that the
 // adjoint must be given a copy from before the launch (a Tape keeps it).

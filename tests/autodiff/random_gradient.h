@@ -20,14 +20,14 @@ namespace samite::test {
 
 class RandomProgram {
  public:
-  static constexpr std::int64_t instances = 5, inputs = 7, totals = 2;
+  static constexpr std::int64_t instances = 5, inputs = 7, totals = 2, row = 4;
 
   explicit RandomProgram(unsigned seed) : seed_(seed) {}
 
-  // The kernel's function: out(i) from in, work(i) in place, sums into total.
-  void operator()(Array<double, 1> out, Array<const double, 1> in, Array<double, 1> work,
-                  Array<double, 1> total) const {
-    Body body{std::mt19937(seed_), in, work, total, thread_index()};
+  // The kernel's function: out(i) from in, work(i) and the row rows(i, …) in place, sums into total.
+  void operator()(Array<double, 1> out, Array<const double, 1> in, Array<double, 1> work, Array<double, 1> total,
+                  Array<double, 2> rows) const {
+    Body body{std::mt19937(seed_), in, work, total, rows, thread_index()};
     body.run(out);
   }
 
@@ -36,9 +36,11 @@ class RandomProgram {
     std::mt19937 random;
     const Array<const double, 1> &in;
     const Array<double, 1> &work, &total;
+    const Array<double, 2> &rows;
     Int i;
     std::vector<Double> variables = {};
     std::vector<Int> counters = {};
+    bool in_place = false;  // arrays are written anywhere, else only at the end
     // Of two sizes, so that the adjoint has reason to copy the one and to log the writes to the other.
     std::vector<std::unique_ptr<LocalArray<double, 3>>> small = {};
     std::vector<std::unique_ptr<LocalArray<double, 16>>> large = {};
@@ -47,6 +49,7 @@ class RandomProgram {
     double number() { return 0.25 + 0.125 * pick(12); }
 
     void run(const Array<double, 1> &out) {
+      in_place = pick(2);
       counters.push_back(i);
       Double own = work(i);
       variables.reserve(64);
@@ -77,7 +80,23 @@ class RandomProgram {
         use((*large[chosen - small.size()])((at % 16 + 16) % 16));
     }
 
+    // An element of the instance's own, in an array that is read and written in place.
+    template <class Use>
+    void own_element(Use use) {
+      const Int at = counters[static_cast<std::size_t>(pick(static_cast<int>(counters.size())))] + pick(5);
+      switch (pick(3)) {
+        case 0: use(work(i)); break;
+        case 1: use(rows(i, pick(4))); break;
+        default: use(rows(i, (at % 4 + 4) % 4)); break;
+      }
+    }
+
     Double leaf() {
+      if (in_place && pick(5) == 0) {
+        Double element = 0;
+        own_element([&](auto reference) { element = reference; });
+        return element;
+      }
       if (!small.empty() || !large.empty()) {
         if (pick(4) == 0) {
           Double element = 0;
@@ -149,7 +168,24 @@ class RandomProgram {
              0;
     }
 
+    // With a value that keeps it of moderate size.
+    template <class Reference>
+    static void change(Reference reference, int kind, const Double &written) {
+      switch (kind) {
+        case 0: reference *= 0.5 + 0.5 * written; break;
+        case 1: reference /= 1.5 + written; break;
+        case 2: reference = reference * 0.5 + written; break;
+        default: reference = written; break;
+      }
+    }
+
     void assign() {
+      if (in_place && pick(3) == 0) {
+        const Double written = squash(value(2));
+        const int kind = pick(4);
+        own_element([&](auto reference) { change(reference, kind, written); });
+        return;
+      }
       Double &target = variables[static_cast<std::size_t>(pick(static_cast<int>(variables.size())))];
       switch (pick(5)) {
         case 0: target += squash(value(1)); break;
@@ -210,19 +246,15 @@ class RandomProgram {
           (*small.back())(pick(3)) = squash(value(1));
         } else {
           large.push_back(std::make_unique<LocalArray<double, 16>>());
-          for (Int k : range(16)) (*large.back())(k) = squash(any() + in(k % 7) * number());
+          const Double base = any();
+          const double factor = number();
+          for (Int k : range(16)) (*large.back())(k) = squash(base + in(k % 7) * factor);
         }
         return;
       }
       const Double written = squash(value(2));
-      const int kind = pick(3);
-      local_element([&](auto reference) {
-        switch (kind) {
-          case 0: reference *= 0.5 + 0.5 * written; break;
-          case 1: reference += written; break;
-          default: reference = written; break;
-        }
-      });
+      const int kind = pick(4);
+      local_element([&](auto reference) { change(reference, kind, written); });
     }
 
     void loop(int depth) {
@@ -260,7 +292,7 @@ struct GradientOutcome {
 
 inline GradientOutcome check_random_gradient(unsigned seed) {
   Device device = Device::cpu();
-  Kernel kernel{"random", {"out", "in", "work", "total"}, RandomProgram(seed)};
+  Kernel kernel{"random", {"out", "in", "work", "total", "rows"}, RandomProgram(seed)};
   std::mt19937 random(seed + 1);
   auto fill = [&](std::int64_t n) {
     std::uniform_real_distribution<double> distribution(-1, 1);
@@ -271,8 +303,10 @@ inline GradientOutcome check_random_gradient(unsigned seed) {
   constexpr std::int64_t n = RandomProgram::instances, m = RandomProgram::inputs, t = RandomProgram::totals;
   auto make = [&](std::int64_t count) { return Buffer<double>(device, {count}, Gradient::tracked); };
   Buffer<double> out = make(n), in = make(m), work = make(n), total = make(t);
+  Buffer<double> rows(device, {n, RandomProgram::row}, Gradient::tracked);
   const auto in0 = fill(m), work0 = fill(n), in_direction = fill(m), work_direction = fill(n);
   const auto out_weight = fill(n), work_weight = fill(n), total_weight = fill(t);
+  const auto rows0 = fill(rows.count()), rows_direction = fill(rows.count()), rows_weight = fill(rows.count());
 
   auto dot = [](const std::vector<double> &a, const std::vector<double> &b) {
     double sum = 0;
@@ -280,41 +314,47 @@ inline GradientOutcome check_random_gradient(unsigned seed) {
     return sum;
   };
   auto set = [&](double step) {
-    std::vector<double> x = in0, w = work0;
+    std::vector<double> x = in0, w = work0, r = rows0;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] += step * in_direction[i];
     for (std::size_t i = 0; i < w.size(); ++i) w[i] += step * work_direction[i];
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] += step * rows_direction[i];
     in.copy_from(x);
     work.copy_from(w);
+    rows.copy_from(r);
     out.fill(0);
     total.fill(0);
   };
   auto objective = [&](double step) {
     set(step);
-    kernel.launch({n}, out, in, work, total);
-    return dot(out_weight, out.to_vector()) + dot(work_weight, work.to_vector()) + dot(total_weight, total.to_vector());
+    kernel.launch({n}, out, in, work, total, rows);
+    return dot(out_weight, out.to_vector()) + dot(work_weight, work.to_vector()) +
+           dot(total_weight, total.to_vector()) + dot(rows_weight, rows.to_vector());
   };
 
   GradientOutcome outcome;
   set(0);
   in.gradient().copy_from(in_direction);
   work.gradient().copy_from(work_direction);
+  rows.gradient().copy_from(rows_direction);
   out.zero_gradient();
   total.zero_gradient();
-  kernel.launch({n}, {.direction = Direction::tangent}, out, in, work, total);
+  kernel.launch({n}, {.direction = Direction::tangent}, out, in, work, total, rows);
   double tangent = dot(out_weight, out.gradient().to_vector()) + dot(work_weight, work.gradient().to_vector()) +
-                   dot(total_weight, total.gradient().to_vector());
+                   dot(total_weight, total.gradient().to_vector()) + dot(rows_weight, rows.gradient().to_vector());
 
   double adjoint = 0;
   try {
     set(0);
     Tape tape;
-    tape.record([&] { kernel.launch({n}, out, in, work, total); });
+    tape.record([&] { kernel.launch({n}, out, in, work, total, rows); });
     tape.zero_gradients();
     auto seed_of = [&](const Buffer<double> &buffer, const std::vector<double> &weight) {
       return Tape::Cotangent{buffer, Buffer<double>(device, buffer.extents(), weight)};
     };
-    tape.backward({seed_of(out, out_weight), seed_of(work, work_weight), seed_of(total, total_weight)});
-    adjoint = dot(in.gradient().to_vector(), in_direction) + dot(work.gradient().to_vector(), work_direction);
+    tape.backward({seed_of(out, out_weight), seed_of(work, work_weight), seed_of(total, total_weight),
+                   seed_of(rows, rows_weight)});
+    adjoint = dot(in.gradient().to_vector(), in_direction) + dot(work.gradient().to_vector(), work_direction) +
+              dot(rows.gradient().to_vector(), rows_direction);
   } catch (const UserError &error) {
     outcome.refusal = error.what();
     return outcome;
