@@ -54,6 +54,20 @@ void matrices() {
   check(near(out.at(0, 0), 2) && near(out.at(0, 1), 4.5) && near(out.at(0, 2), std::sqrt(3.0)), "matrices");
 }
 
+void decompositions() {
+  Kernel elastic{"elastic", [](Array<float, 1> out, Array<const float, 3> gradients) {
+                   Int i = thread_index();
+                   Mat3f f = Mat3f::generate([&](int r, int c) { return Float(gradients(i, r, c)); });
+                   auto [rotation, stretch] = polar(f);
+                   auto [values, vectors] = symmetric_eigen(stretch);
+                   Float energy = norm_squared(f - rotation) + maximum(values);
+                   out(i) = energy;
+                 }};
+  Buffer<float> gradients{device, {1, 3, 3}, {0, -2, 0, 1, 0, 0, 0, 0, 3}}, out{device, {1}};
+  elastic.launch({1}, out, gradients);
+  check(near(out.at(0), 1 + 4 + 3), "decompositions");
+}
+
 void rotations() {
   Kernel arm{"arm", [](Array<float, 2> hands, Array<const float, 1> angles) {
                Int i = thread_index();
@@ -81,6 +95,7 @@ void host() {
 int main() {
   vectors();
   matrices();
+  decompositions();
   rotations();
   host();
 }

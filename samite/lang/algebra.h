@@ -1,8 +1,10 @@
-// Small algebra on traced values, or on numbers of the host: vectors, matrices, quaternions, rigid transforms.
-//
-// Decompositions are apart, so that programs without them do not compile them: symmetric_eigen.h, svd.h, qr.h and
-// polar.h in lang/algebra/.
+// Small algebra on traced values, or on numbers of the host: vectors, matrices and their decompositions, quaternions,
+// rigid transforms.
 #pragma once
 
 #include "samite/lang/algebra/inverse.h"
+#include "samite/lang/algebra/polar.h"
+#include "samite/lang/algebra/qr.h"
+#include "samite/lang/algebra/svd.h"
+#include "samite/lang/algebra/symmetric_eigen.h"
 #include "samite/lang/algebra/transform.h"

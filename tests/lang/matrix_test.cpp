@@ -136,53 +136,46 @@ TEST(Matrix, Functions) {
 }
 
 template <int N>
-void check_determinant() {
-  std::size_t operations =
+void check_determinant(std::size_t operations) {
+  std::size_t computed =
       check_function<Mat<N, N>>([](auto m) { return determinant(m); },
                                 [](const Numbers &in) { return Numbers{determinant_of(in.data(), N)}; }, {.low = -2});
-  EXPECT_LE(operations, 400u);
-  testing::Test::RecordProperty("operations" + std::to_string(N), static_cast<int>(operations));
+  EXPECT_LE(computed, operations);
 }
 
 TEST(Matrix, Determinants) {
-  check_determinant<1>();
-  check_determinant<2>();
-  check_determinant<3>();
-  check_determinant<4>();
-  check_determinant<5>();
-  check_determinant<6>();
+  check_determinant<1>(0);
+  check_determinant<2>(4);
+  check_determinant<3>(17);
+  check_determinant<4>(52);
+  check_determinant<5>(139);
+  check_determinant<6>(346);
 }
 
 // Diagonally dominant, but with its rows in another order, so that elimination has to exchange some.
 template <int N>
-void check_inverse() {
-  std::size_t operations = check_function<Mat<N, N>>(
+void check_inverse(std::size_t operations) {
+  constexpr int turn = N < 3 ? 0 : 2;
+  std::size_t computed = check_function<Mat<N, N>>(
       [](auto m) {
-        using M = decltype(m);
-        M shifted = m;
-        for (int i = 0; i < N; ++i)
-          for (int j = 0; j < N; ++j)
-            if ((i * 2 + 1) % (N + (N % 2 == 0)) == j) shifted(i, j) += 2;
-        return inverse(shifted);
+        for (int i = 0; i < N; ++i) m(i, (i + turn) % N) += 2;
+        return inverse(m);
       },
       [](Numbers in) {
-        for (int i = 0; i < N; ++i)
-          for (int j = 0; j < N; ++j)
-            if ((i * 2 + 1) % (N + (N % 2 == 0)) == j) in[i * N + j] += 2;
+        for (int i = 0; i < N; ++i) in[i * N + (i + turn) % N] += 2;
         return inverse_of(in, N);
       },
       {.low = -0.6, .high = 0.6, .tolerance = 1e-11, .gradient_tolerance = 1e-5});
-  EXPECT_LE(operations, 1000u);
-  testing::Test::RecordProperty("operations" + std::to_string(N), static_cast<int>(operations));
+  EXPECT_LE(computed, operations + N);  // N for the sums above
 }
 
 TEST(Matrix, Inverses) {
-  check_inverse<1>();
-  check_inverse<2>();
-  check_inverse<3>();
-  check_inverse<4>();
-  check_inverse<5>();
-  check_inverse<6>();
+  check_inverse<1>(1);
+  check_inverse<2>(12);
+  check_inverse<3>(45);
+  check_inverse<4>(152);
+  check_inverse<5>(455);
+  check_inverse<6>(801);
 }
 
 // A zero in the first place needs an exchange of rows, whatever the size.

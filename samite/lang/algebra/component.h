@@ -8,8 +8,6 @@
 #include "samite/lang/attributed.h"
 #include "samite/lang/math.h"
 
-#include <cmath>
-
 namespace samite {
 namespace lang {
 
@@ -80,6 +78,16 @@ class ComponentIndex {
   SourceLocation where_;
 };
 
+// `body` `count` times: a loop of the kernel, or one on the host.
+template <class T, class F>
+void repeat(int count, SourceLocation where, const F &body) {
+  if constexpr (Scalar<T>) {
+    for (int i = 0; i < count; ++i) body();
+  } else {
+    for ([[maybe_unused]] Int i : range(count, where)) body();
+  }
+}
+
 namespace component {
 
 using samite::abs;
@@ -96,38 +104,23 @@ using samite::sin;
 using samite::sqrt;
 using samite::stop_gradient;
 
-template <std::floating_point T>
-T acos(T a) {
-  return std::acos(a);
-}
-template <std::floating_point T>
-T atan2(T a, T b) {
-  return std::atan2(a, b);
-}
-template <std::floating_point T>
-T copysign(T a, T b) {
-  return std::copysign(a, b);
-}
-template <std::floating_point T>
-T cos(T a) {
-  return std::cos(a);
-}
-template <std::floating_point T>
-T floor(T a) {
-  return std::floor(a);
-}
-template <std::floating_point T>
-T log(T a) {
-  return std::log(a);
-}
-template <std::floating_point T>
-T sin(T a) {
-  return std::sin(a);
-}
-template <std::floating_point T>
-T sqrt(T a) {
-  return std::sqrt(a);
-}
+// Those of <cmath>, which alone takes a program as long to compile as all vectors and matrices together.
+inline float acos(float a) { return __builtin_acosf(a); }
+inline double acos(double a) { return __builtin_acos(a); }
+inline float cos(float a) { return __builtin_cosf(a); }
+inline double cos(double a) { return __builtin_cos(a); }
+inline float floor(float a) { return __builtin_floorf(a); }
+inline double floor(double a) { return __builtin_floor(a); }
+inline float log(float a) { return __builtin_logf(a); }
+inline double log(double a) { return __builtin_log(a); }
+inline float sin(float a) { return __builtin_sinf(a); }
+inline double sin(double a) { return __builtin_sin(a); }
+inline float sqrt(float a) { return __builtin_sqrtf(a); }
+inline double sqrt(double a) { return __builtin_sqrt(a); }
+inline float atan2(float a, float b) { return __builtin_atan2f(a, b); }
+inline double atan2(double a, double b) { return __builtin_atan2(a, b); }
+inline float copysign(float a, float b) { return __builtin_copysignf(a, b); }
+inline double copysign(double a, double b) { return __builtin_copysign(a, b); }
 template <std::floating_point T>
 T stop_gradient(T a) {
   return a;
@@ -138,13 +131,12 @@ T abs(T a) {
 }
 template <Scalar T>
 T min(T a, T b) {
-  if constexpr (std::floating_point<T>) return std::fmin(a, b);
-  return b < a ? b : a;
+  // The other one where one is not a number, as in kernels.
+  return b < a || a != a ? b : a;
 }
 template <Scalar T>
 T max(T a, T b) {
-  if constexpr (std::floating_point<T>) return std::fmax(a, b);
-  return a < b ? b : a;
+  return a < b || a != a ? b : a;
 }
 template <Scalar T>
 T select(bool condition, T a, T b) {

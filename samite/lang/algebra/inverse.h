@@ -1,8 +1,8 @@
 // Determinants and inverses of square matrices, 1×1 to 6×6.
 //
-// The determinant is a polynomial of the elements, and so has the right gradient everywhere: 3, 17, 52, 139 and 346
+// The determinant is a polynomial of the elements, and so has the right gradient everywhere: 4, 17, 52, 139 and 346
 // operations for n = 2 … 6. The inverse is by cofactors up to 4×4 (12, 45, 152), and by elimination with row exchanges
-// (Gauss-Jordan with partial pivoting) for 5×5 and 6×6, some 455 and 800. The inverse of a singular matrix
+// (Gauss-Jordan with partial pivoting) for 5×5 and 6×6, 455 and 801. The inverse of a singular matrix
 // is infinities and not-a-numbers, as 1 / 0 is.
 #pragma once
 

@@ -98,6 +98,16 @@ auto norm(const A &a, SourceLocation where = std::source_location::current()) {
   const T square = norm_squared(lang::loaded(a, where));
   return lang::component::select(square > T(0), lang::component::sqrt(lang::square_or_one(square)), T(0));
 }
+// The largest magnitude of an element, as a constant; 1 for the zero matrix. To divide by before squaring.
+namespace lang {
+template <class T, int R, int C>
+T magnitude(const Matrix<T, R, C> &m) {
+  T largest = component::abs(component::stop_gradient(m(0, 0)));
+  for (int i = 1; i < R * C; ++i)
+    largest = component::max(largest, component::abs(component::stop_gradient(m.begin()[i])));
+  return component::select(largest > T(0), largest, T(1));
+}
+}  // namespace lang
 // The products of corresponding elements.
 template <lang::MatrixValue A, lang::MatrixValue B>
 auto hadamard(const A &a, const B &b, SourceLocation where = std::source_location::current()) {

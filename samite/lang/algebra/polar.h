@@ -1,0 +1,65 @@
+// The polar decomposition of 3×3 matrices: a rotation and a stretch.
+//
+//   auto [rotation, stretch] = polar(f);             // f = rotation stretch
+//
+// `stretch` is symmetric and has no negative eigenvalue; `rotation` is the orthogonal matrix next to f, a reflection
+// where determinant(f) < 0. Of any f, to a few units in the last place of its largest element; where f has rank 1 or 0
+// the rotation is one of several.
+//
+// Gradients are right wherever the two smallest singular values do not sum to zero, at equal singular values (such as
+// those of a body at rest), too. The rotation of the singular value decomposition is taken as a constant, and followed
+// by two of Newton's steps for the rotation, f = (1 + [ω]) rotation stretch to first order, which are differentiated:
+// first and second derivatives are exact.
+//
+// 920 operations in the IR.
+#pragma once
+
+#include "samite/lang/algebra/quaternion.h"
+#include "samite/lang/algebra/svd.h"
+
+namespace samite {
+
+template <lang::FloatingComponent T>
+struct Polar {
+  Matrix<T, 3, 3> rotation, stretch;
+};
+
+namespace lang {
+
+// By how much `near` = transpose(rotation) f is turned from a symmetric matrix: near ≈ (1 + [ω]) s means that
+// near - transpose(near) = [ω] s + s [ω] = [(trace(s) - s) ω].
+template <class T>
+Matrix<T, 3, 3> rotation_from_symmetric(const Matrix<T, 3, 3> &near) {
+  const T xy = (near(0, 1) + near(1, 0)) * T(0.5), xz = (near(0, 2) + near(2, 0)) * T(0.5),
+          yz = (near(1, 2) + near(2, 1)) * T(0.5);
+  const Vector<T, 3> axial(near(2, 1) - near(1, 2), near(0, 2) - near(2, 0), near(1, 0) - near(0, 1));
+  // trace(s) - s, whose eigenvalues are sums of two singular values, and its inverse by cross products.
+  const Vector<T, 3> r0(near(1, 1) + near(2, 2), -xy, -xz), r1(-xy, near(0, 0) + near(2, 2), -yz),
+      r2(-xz, -yz, near(0, 0) + near(1, 1));
+  const Vector<T, 3> c0 = cross(r1, r2), c1 = cross(r2, r0), c2 = cross(r0, r1);
+  const T determinant = dot(r0, c0);
+  const TruthOf<T> unique = determinant > T(0);
+  const T scale = component::select(unique, T(0.5) / component::select(unique, determinant, T(1)), T(0));
+  const Vector<T, 3> half = (c0 * axial[0] + c1 * axial[1] + c2 * axial[2]) * scale;
+  return to_matrix(normalize(Quaternion<T>(half, T(1))));
+}
+
+}  // namespace lang
+
+template <lang::FloatingMatrix A>
+auto polar(const A &a, SourceLocation where = std::source_location::current()) {
+  static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "polar is of a 3×3 matrix");
+  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
+    const T scale = lang::magnitude(given);
+    const Matrix<T, 3, 3> f = given * (T(1) / scale);
+    const SingularValues<T> constant = lang::constant_svd(stop_gradient(f), where);
+    Matrix<T, 3, 3> rotation = constant.u * transpose(constant.v);
+    for (int step = 0; step < 2; ++step) rotation = rotation * lang::rotation_from_symmetric(transpose(rotation) * f);
+    const Matrix<T, 3, 3> near = transpose(rotation) * f;
+    auto stretch =
+        Matrix<T, 3, 3>::generate([&](int i, int j) { return T((near(i, j) + near(j, i)) * T(0.5) * scale); });
+    return Polar<T>{std::move(rotation), std::move(stretch)};
+  });
+}
+
+}  // namespace samite

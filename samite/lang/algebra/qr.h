@@ -1,0 +1,55 @@
+// The QR decomposition of square matrices, 2×2 to 6×6.
+//
+//   auto [q, r] = qr(m);                             // m = q r
+//
+// q is a rotation, r is upper triangular, and its diagonal is not negative but for the last element, which has the sign
+// of determinant(m). By Givens rotations, backward stable: m is reproduced to a few units in the last place of its
+// largest element. Elements must have squares that are numbers: below 1e18 in float, 1e153 in double.
+//
+// Smooth, with right gradients, where the columns of m but the last are independent.
+//
+// 106 operations in the IR for 3×3.
+#pragma once
+
+#include "samite/lang/algebra/matrix_functions.h"
+
+namespace samite {
+
+template <lang::FloatingComponent T, int N>
+struct QR {
+  Matrix<T, N, N> q, r;
+};
+
+template <lang::FloatingMatrix A>
+auto qr(const A &a, SourceLocation where = std::source_location::current()) {
+  static_assert(lang::rows_of<A> == lang::columns_of<A>, "qr is of a square matrix");
+  return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &given) {
+    namespace component = lang::component;
+    QR<T, N> result{Matrix<T, N, N>::identity(), given};
+    auto &[q, r] = result;
+    for (int k = 0; k < N; ++k)
+      for (int i = k + 1; i < N; ++i) {
+        // Turns rows k and i of r, and columns k and i of q, such that r(i, k) becomes zero.
+        const T square = r(k, k) * r(k, k) + r(i, k) * r(i, k);
+        const lang::TruthOf<T> turns = square > T(0);
+        const T length = component::sqrt(lang::square_or_one(square)), inverse = T(1) / length;
+        const T cosine = component::select(turns, r(k, k) * inverse, T(1));
+        const T sine = component::select(turns, r(i, k) * inverse, T(0));
+        r(k, k) = component::select(turns, length, T(0));
+        r(i, k) = T(0);
+        for (int j = k + 1; j < N; ++j) {
+          T upper = cosine * r(k, j) + sine * r(i, j);
+          r(i, j) = cosine * r(i, j) - sine * r(k, j);
+          r(k, j) = std::move(upper);
+        }
+        for (int j = 0; j < N; ++j) {
+          T left = q(j, k) * cosine + q(j, i) * sine;
+          q(j, i) = q(j, i) * cosine - q(j, k) * sine;
+          q(j, k) = std::move(left);
+        }
+      }
+    return result;
+  });
+}
+
+}  // namespace samite
