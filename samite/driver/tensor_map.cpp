@@ -1,0 +1,86 @@
+#include "samite/driver/tensor_map.h"
+
+#include "samite/driver/tensor_map_rules.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+namespace samite::driver {
+namespace {
+
+constexpr int first_version_with_packed_types = 12080;
+
+void require_rules(const std::string &broken, SourceLocation where) {
+  if (!broken.empty()) [[unlikely]]
+    throw UserError(where, "tensor map: " + broken);
+}
+
+void require_support(const Context &context, const TensorLayout &layout, int capability) {
+  const int found = context.limits().compute_capability;
+  if (found < capability)
+    throw DeviceError("making a tensor map",
+                      fmt::format("this needs a GPU of compute capability {}.{} or newer, and {} "
+                                  "has {}.{}",
+                                  capability / 10, capability % 10, context.to_string(), found / 10, found % 10));
+  const int version = context.driver().version();
+  if (needs_newer_driver(layout) && version < first_version_with_packed_types)
+    throw DeviceError(
+        "making a tensor map",
+        fmt::format("the element type {} and its swizzle need a driver for CUDA {} or newer, and the one "
+                    "here is for CUDA {}",
+                    name_of(layout.type), version_text(first_version_with_packed_types), version_text(version)));
+}
+
+// The driver takes the device's address as a pointer.
+void *pointer(CUdeviceptr address) { return std::bit_cast<void *>(address); }
+
+}  // namespace
+
+TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::shared_ptr<const void> memory,
+                            SourceLocation where) {
+  require_rules(broken_rule(t), where);
+  require_support(context, t, 90);
+  TensorMap map(context, std::move(memory), address_alignment(t));
+  context.call_for<Entry::TensorMapEncodeTiled>(
+      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
+      t.strides.data(), t.box.data(), t.element_strides.data(), t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
+  return map;
+}
+
+TensorMap TensorMap::encode(const Context &context, const Im2colTensor &t, std::shared_ptr<const void> memory,
+                            SourceLocation where) {
+  require_rules(broken_rule(t), where);
+  require_support(context, t, 90);
+  TensorMap map(context, std::move(memory), address_alignment(t));
+  context.call_for<Entry::TensorMapEncodeIm2col>(
+      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
+      t.strides.data(), t.lower_corner.data(), t.upper_corner.data(), t.channels, t.pixels, t.element_strides.data(),
+      t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
+  return map;
+}
+
+TensorMap TensorMap::encode(const Context &context, const Im2colWideTensor &t, std::shared_ptr<const void> memory,
+                            SourceLocation where) {
+  require_rules(broken_rule(t), where);
+  require_support(context, t, 100);
+  TensorMap map(context, std::move(memory), address_alignment(t));
+  context.call_for<Entry::TensorMapEncodeIm2colWide>(
+      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
+      t.strides.data(), t.lower_width, t.upper_width, t.channels, t.pixels, t.element_strides.data(), t.interleave,
+      t.mode, t.swizzle, t.promotion, t.out_of_bounds);
+  return map;
+}
+
+void TensorMap::replace_address(CUdeviceptr address, std::shared_ptr<const void> memory, SourceLocation where) {
+  if (address % alignment_ != 0)
+    throw UserError(where,
+                    fmt::format("tensor map: address is {:#x}: it must be a multiple of {} bytes, as when the map "
+                                "was made",
+                                address, alignment_));
+  context_.call_for<Entry::TensorMapReplaceAddress>({nullptr, where}, &bits_, pointer(address));
+  memory_ = std::move(memory);
+}
+
+}  // namespace samite::driver

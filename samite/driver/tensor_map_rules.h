@@ -1,0 +1,28 @@
+// The rules that the driver's documentation states for tensor maps.
+//
+// What it shows only in an example, that a stride spans the dimension within it, is no rule: overlapping windows of a
+// tensor are described so.
+#pragma once
+
+#include "samite/driver/tensor_map.h"
+
+#include <string>
+#include <string_view>
+
+namespace samite::driver {
+
+// What is wrong with a description: "box[0] is 300: …". Empty where it follows every rule.
+std::string broken_rule(const TiledTensor &tensor);
+std::string broken_rule(const Im2colTensor &tensor);
+std::string broken_rule(const Im2colWideTensor &tensor);
+
+// Bytes that the tensor's address is a multiple of: 16 or 32.
+std::uint64_t address_alignment(const TensorLayout &layout) noexcept;
+
+// Whether the element type or the swizzle came with CUDA 12.8, so that an older driver does not know it.
+bool needs_newer_driver(const TensorLayout &layout) noexcept;
+
+int element_bits(TensorType type) noexcept;
+std::string_view name_of(TensorType type) noexcept;  // "bf16"
+
+}  // namespace samite::driver

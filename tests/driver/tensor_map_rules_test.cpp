@@ -1,0 +1,373 @@
+#include "samite/driver/tensor_map_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace samite::driver {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A matrix of 256 rows of 512 values, in boxes of 64 x 64.
+TiledTensor matrix() {
+  TiledTensor t;
+  t.type = TensorType::bf16;
+  t.rank = 2;
+  t.address = 0x7f0000000100;
+  t.extents = {512, 256};
+  t.strides = {1024};
+  t.box = {64, 64};
+  t.swizzle = Swizzle::bytes_128;
+  return t;
+}
+
+// Eight bytes of channels, interleaved: NC/16HWC16 in the driver's words.
+TiledTensor interleaved() {
+  TiledTensor t;
+  t.type = TensorType::f16;
+  t.rank = 3;
+  t.address = 0x7f0000000100;
+  t.extents = {16, 32, 32};
+  t.strides = {512, 16384};
+  t.box = {16, 8, 8};
+  t.interleave = Interleave::bytes_32;
+  t.swizzle = Swizzle::bytes_32;
+  return t;
+}
+
+TiledTensor packed(TensorType type) {
+  TiledTensor t = matrix();
+  t.type = type;
+  t.extents = {1024, 256};
+  t.box = {128, 64};
+  return t;
+}
+
+// A batch of 8 images of 64 x 56 pixels with 128 channels.
+Im2colTensor images() {
+  Im2colTensor t;
+  t.type = TensorType::f16;
+  t.rank = 4;
+  t.address = 0x7f0000000100;
+  t.extents = {128, 64, 56, 8};
+  t.strides = {256, 256 * 64, 256 * 64 * 56};
+  t.lower_corner = {-1, -1};
+  t.upper_corner = {-1, -1};
+  t.channels = 64;
+  t.pixels = 128;
+  t.swizzle = Swizzle::bytes_128;
+  return t;
+}
+
+Im2colWideTensor rows() {
+  Im2colWideTensor t;
+  static_cast<TensorLayout &>(t) = images();
+  t.lower_width = -1;
+  t.upper_width = -1;
+  t.channels = 64;
+  t.pixels = 128;
+  return t;
+}
+
+TEST(TensorMapRules, HoldForGoodDescriptions) {
+  EXPECT_THAT(broken_rule(matrix()), IsEmpty());
+  EXPECT_THAT(broken_rule(interleaved()), IsEmpty());
+  EXPECT_THAT(broken_rule(images()), IsEmpty());
+  EXPECT_THAT(broken_rule(rows()), IsEmpty());
+}
+
+TEST(TensorMapRules, KnowTheSizeOfEveryElementType) {
+  EXPECT_EQ(element_bits(TensorType::u8), 8);
+  EXPECT_EQ(element_bits(TensorType::tf32), 32);
+  EXPECT_EQ(element_bits(TensorType::f64), 64);
+  EXPECT_EQ(element_bits(TensorType::u4x16_align8), 4);
+  EXPECT_EQ(element_bits(TensorType::u6x16_align16), 6);
+  EXPECT_EQ(name_of(TensorType::bf16), "bf16");
+}
+
+TEST(TensorMapRules, EveryElementTypeHasAGoodDescription) {
+  for (int value = 0; value <= static_cast<int>(TensorType::u6x16_align16); ++value) {
+    TiledTensor t = packed(static_cast<TensorType>(value));
+    t.swizzle = Swizzle::none;
+    EXPECT_THAT(broken_rule(t), IsEmpty()) << name_of(t.type);
+  }
+}
+
+TEST(TensorMapRules, Rank) {
+  TiledTensor t = matrix();
+  t.rank = 0;
+  EXPECT_EQ(broken_rule(t), "rank is 0: it must be 1 to 5");
+  t.rank = 6;
+  EXPECT_EQ(broken_rule(t), "rank is 6: it must be 1 to 5");
+  t.rank = 1;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+
+  Im2colTensor flat = images();
+  flat.rank = 2;
+  EXPECT_EQ(broken_rule(flat), "rank is 2: it must be 3 to 5");
+}
+
+TEST(TensorMapRules, RankOfInterleavedLayouts) {
+  TiledTensor t = interleaved();
+  t.rank = 2;
+  EXPECT_EQ(broken_rule(t), "rank is 2: with interleave bytes_32 it must be 3 to 5");
+}
+
+TEST(TensorMapRules, AddressIsAlignedTo16) {
+  TiledTensor t = matrix();
+  t.address += 8;
+  EXPECT_EQ(broken_rule(t), "address is 0x7f0000000108: it must be a multiple of 16 bytes");
+}
+
+TEST(TensorMapRules, AddressIsAlignedTo32WhereTheLayoutNeedsIt) {
+  TiledTensor t = interleaved();
+  t.address += 16;
+  EXPECT_EQ(broken_rule(t),
+            "address is 0x7f0000000110: it must be a multiple of 32 bytes, because interleave is bytes_32");
+
+  for (const TensorType type : {TensorType::u4x16_align16, TensorType::u6x16_align16}) {
+    t = packed(type);
+    t.address += 16;
+    EXPECT_THAT(broken_rule(t), AllOf(HasSubstr("multiple of 32 bytes, because the element type is"),
+                                      HasSubstr(std::string(name_of(type)))));
+  }
+  t = packed(TensorType::u4x16_align8);
+  t.address += 16;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, ExtentsAreOneTo2To32) {
+  TiledTensor t = matrix();
+  t.extents[1] = 0;
+  EXPECT_EQ(broken_rule(t), "extents[1] is 0: it must be 1 to 4294967296 (2^32)");
+  t.extents[1] = (std::uint64_t{1} << 32) + 1;
+  EXPECT_EQ(broken_rule(t), "extents[1] is 4294967297: it must be 1 to 4294967296 (2^32)");
+  t.extents[1] = std::uint64_t{1} << 32;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, InnerExtentOfPackedTypes) {
+  TiledTensor t = packed(TensorType::u6x16_align16);
+  t.extents[0] = 192;
+  EXPECT_EQ(broken_rule(t), "extents[0] is 192: for the element type u6x16_align16 it must be a multiple of 128");
+  t = packed(TensorType::u4x16_align16);
+  t.extents[0] = 64;
+  EXPECT_EQ(broken_rule(t), "extents[0] is 64: for the element type u4x16_align16 it must be a multiple of 128");
+  t = packed(TensorType::u4x16_align8);
+  t.extents[0] = 129;
+  EXPECT_EQ(broken_rule(t), "extents[0] is 129: for the element type u4x16_align8 it must be a multiple of 2");
+}
+
+TEST(TensorMapRules, StridesAreMultiplesOf16) {
+  TiledTensor t = matrix();
+  t.strides[0] = 1000;
+  EXPECT_EQ(broken_rule(t), "strides[0] is 1000 bytes: it must be a multiple of 16");
+}
+
+TEST(TensorMapRules, StridesAreMultiplesOf32WhereTheLayoutNeedsIt) {
+  TiledTensor t = interleaved();
+  t.strides[1] = 16400;
+  EXPECT_EQ(broken_rule(t), "strides[1] is 16400 bytes: it must be a multiple of 32, because interleave is bytes_32");
+  t = packed(TensorType::u4x16_align16);
+  t.strides[0] = 528;
+  EXPECT_THAT(broken_rule(t), HasSubstr("multiple of 32, because the element type is u4x16_align16"));
+}
+
+TEST(TensorMapRules, StridesAreLessThan2To40) {
+  TiledTensor t = matrix();
+  t.strides[0] = std::uint64_t{1} << 40;
+  EXPECT_EQ(broken_rule(t), "strides[0] is 1099511627776 bytes: it must be less than 1099511627776 (2^40)");
+  t.strides[0] -= 16;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, StrideBeyondTheRankIsNotRead) {
+  TiledTensor t = matrix();
+  t.strides[1] = 3;
+  t.extents[2] = 0;
+  t.box[2] = 9999;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, BoxIsOneTo256) {
+  TiledTensor t = matrix();
+  t.box[1] = 0;
+  EXPECT_EQ(broken_rule(t), "box[1] is 0: it must be 1 to 256");
+  t.box[1] = 257;
+  EXPECT_EQ(broken_rule(t), "box[1] is 257: it must be 1 to 256");
+  t.box[1] = 256;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, InnerBoxIsWhole16Bytes) {
+  TiledTensor t = matrix();
+  t.box[0] = 20;
+  EXPECT_EQ(broken_rule(t), "box[0] is 20, 320 bits of bf16: without interleave it must be a multiple of 16 bytes");
+  t = packed(TensorType::u4x16_align8);
+  t.box[0] = 48;
+  EXPECT_THAT(broken_rule(t), HasSubstr("box[0] is 48, 192 bits of u4x16_align8"));
+}
+
+TEST(TensorMapRules, InnerBoxOfPackedTypesIs128) {
+  TiledTensor t = packed(TensorType::u6x16_align16);
+  t.box[0] = 64;
+  EXPECT_EQ(broken_rule(t), "box[0] is 64: for the element type u6x16_align16 it must be 128");
+}
+
+TEST(TensorMapRules, InnerBoxFitsTheSwizzle) {
+  TiledTensor t = matrix();
+  t.box[0] = 128;
+  EXPECT_EQ(broken_rule(t), "box[0] is 128, 256 bytes of bf16: with swizzle bytes_128 it must be at most 128 bytes");
+  t.swizzle = Swizzle::bytes_64;
+  t.box[0] = 64;
+  EXPECT_EQ(broken_rule(t), "box[0] is 64, 128 bytes of bf16: with swizzle bytes_64 it must be at most 64 bytes");
+  t.swizzle = Swizzle::bytes_32;
+  EXPECT_THAT(broken_rule(t), HasSubstr("with swizzle bytes_32 it must be at most 32 bytes"));
+  t.swizzle = Swizzle::bytes_128_atom_64;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.swizzle = Swizzle::none;
+  t.box[0] = 256;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, ElementStridesAreOneToEight) {
+  TiledTensor t = matrix();
+  t.element_strides[1] = 0;
+  EXPECT_EQ(broken_rule(t), "element_strides[1] is 0: it must be 1 to 8");
+  t.element_strides[1] = 9;
+  EXPECT_EQ(broken_rule(t), "element_strides[1] is 9: it must be 1 to 8");
+}
+
+TEST(TensorMapRules, ElementStrideOfTheInnermostIsIgnoredWithoutInterleave) {
+  TiledTensor t = matrix();
+  t.element_strides[0] = 99;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t = interleaved();
+  t.element_strides[0] = 99;
+  EXPECT_EQ(broken_rule(t), "element_strides[0] is 99: it must be 1 to 8");
+}
+
+TEST(TensorMapRules, InterleaveOf32NeedsItsSwizzle) {
+  TiledTensor t = interleaved();
+  t.swizzle = Swizzle::bytes_64;
+  EXPECT_EQ(broken_rule(t), "swizzle is bytes_64: with interleave bytes_32 it must be bytes_32");
+}
+
+TEST(TensorMapRules, InterleaveIsNotForPackedTypesOf6Bits) {
+  TiledTensor t = packed(TensorType::u6x16_align16);
+  t.rank = 3;
+  t.extents[2] = t.box[2] = 1;
+  t.strides[1] = 1024;
+  t.interleave = Interleave::bytes_16;
+  EXPECT_EQ(broken_rule(t), "interleave is bytes_16: for the element type u6x16_align16 it must be none");
+}
+
+TEST(TensorMapRules, SwizzlesOfPackedTypes) {
+  TiledTensor t = packed(TensorType::u6x16_align16);
+  t.swizzle = Swizzle::bytes_64;
+  EXPECT_EQ(broken_rule(t),
+            "swizzle is bytes_64: for the element type u6x16_align16 it must be one of none, bytes_128, "
+            "bytes_128_atom_32, bytes_128_atom_64");
+  t.swizzle = Swizzle::bytes_128_atom_64;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.type = TensorType::u4x16_align16;
+  EXPECT_EQ(broken_rule(t),
+            "swizzle is bytes_128_atom_64: for the element type u4x16_align16 it must be one of none, "
+            "bytes_128, bytes_128_atom_32");
+}
+
+TEST(TensorMapRules, NanIsForFloatingTypes) {
+  TiledTensor t = matrix();
+  t.out_of_bounds = OutOfBounds::nan;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.type = TensorType::u16;
+  EXPECT_EQ(broken_rule(t), "out_of_bounds is nan: the element type u16 has no NaN, so it must be zero");
+  t = packed(TensorType::u4x16_align8);
+  t.out_of_bounds = OutOfBounds::nan;
+  EXPECT_THAT(broken_rule(t), HasSubstr("u4x16_align8 has no NaN"));
+}
+
+TEST(TensorMapRules, CornersHaveFewerBitsTheMoreThereAre) {
+  Im2colTensor t = images();
+  t.lower_corner[1] = -129;
+  EXPECT_EQ(broken_rule(t), "lower_corner[1] is -129: for rank 4 it must be -128 to 127");
+  t = images();
+  t.upper_corner[0] = 128;
+  EXPECT_EQ(broken_rule(t), "upper_corner[0] is 128: for rank 4 it must be -128 to 127");
+
+  t = images();
+  t.rank = 5;
+  t.extents = {128, 64, 56, 32, 8};
+  t.strides[3] = t.strides[2] * 32;
+  t.lower_corner = {0, 0, 16};
+  EXPECT_EQ(broken_rule(t), "lower_corner[2] is 16: for rank 5 it must be -16 to 15");
+
+  t = images();
+  t.rank = 3;
+  t.lower_corner = {-32769, 0};
+  EXPECT_EQ(broken_rule(t), "lower_corner[0] is -32769: for rank 3 it must be -32768 to 32767");
+}
+
+TEST(TensorMapRules, BoundingBoxIsNotEmpty) {
+  Im2colTensor t = images();
+  t.lower_corner[1] = 30;
+  t.upper_corner[1] = -26;
+  EXPECT_EQ(broken_rule(t),
+            "the bounding box is empty along dimension 2: extent 56 + upper corner -26 - lower corner 30 "
+            "is 0, and must be at least 1");
+}
+
+TEST(TensorMapRules, ChannelsAndPixels) {
+  Im2colTensor t = images();
+  t.channels = 257;
+  EXPECT_EQ(broken_rule(t), "channels is 257: it must be 1 to 256");
+  t = images();
+  t.pixels = 1025;
+  EXPECT_EQ(broken_rule(t), "pixels is 1025: it must be 1 to 1024");
+  t = images();
+  t.channels = 128;
+  EXPECT_EQ(broken_rule(t), "channels is 128, 256 bytes of f16: with swizzle bytes_128 it must be at most 128 bytes");
+  t.type = TensorType::u4x16_align16;
+  t.channels = 64;
+  EXPECT_EQ(broken_rule(t), "channels is 64: for the element type u4x16_align16 it must be 128");
+}
+
+TEST(TensorMapRules, WidthCorners) {
+  Im2colWideTensor t = rows();
+  t.lower_width = -32769;
+  EXPECT_EQ(broken_rule(t), "lower_width is -32769: it must be -32768 to 32767");
+  t = rows();
+  t.upper_width = 32768;
+  EXPECT_EQ(broken_rule(t), "upper_width is 32768: it must be -32768 to 32767");
+  t.upper_width = -65;
+  EXPECT_THAT(broken_rule(t), HasSubstr("bounding box is empty along dimension 1"));
+}
+
+TEST(TensorMapRules, SwizzleAlongTheWidth) {
+  Im2colWideTensor t = rows();
+  t.swizzle = Swizzle::none;
+  EXPECT_EQ(broken_rule(t),
+            "swizzle is none: for im2col along the width it must be one of bytes_64, bytes_128, "
+            "bytes_128_atom_32");
+}
+
+TEST(TensorMapRules, PixelsAlongTheWidthOfAFixedModeAreIgnored) {
+  Im2colWideTensor t = rows();
+  t.pixels = 5000;
+  EXPECT_EQ(broken_rule(t), "pixels is 5000: it must be 1 to 1024");
+  t.mode = Im2colWideMode::w128;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+TEST(TensorMapRules, NewerTypesAndSwizzlesNeedANewerDriver) {
+  EXPECT_FALSE(needs_newer_driver(matrix()));
+  EXPECT_TRUE(needs_newer_driver(packed(TensorType::u4x16_align8)));
+  TiledTensor t = matrix();
+  t.swizzle = Swizzle::bytes_128_atom_32;
+  EXPECT_TRUE(needs_newer_driver(t));
+}
+
+}  // namespace
+}  // namespace samite::driver
