@@ -9,9 +9,11 @@
 #include "samite/codegen/emit.h"
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
+#include "samite/codegen/tiles.h"
 #include "samite/passes/uniformity.h"
 
 #include <optional>
+#include <set>
 #include <span>
 
 namespace samite::codegen {
@@ -29,7 +31,8 @@ class KernelEmitter {
   // values.cpp
   Shape shape(const ir::Value &value) const { return uniformity_.of(value); }
   bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
-  static std::string name(ir::LocalId local) { return fmt::format("v{}", local); }
+  std::string name(ir::LocalId local) const;
+  bool shared_by_lanes(const ir::Value &value) const { return shape(value) == Shape::Uniform; }
   static std::string type(ScalarType type, Shape shape);
   std::string scalar(const ir::Value &value) const;  // of a Linear value: its first lane's
   std::string vector(const ir::Value &value) const;
@@ -45,6 +48,7 @@ class KernelEmitter {
 
   // statements.cpp
   void block(const ir::Block &block);
+  void statement(const ir::Stmt &stmt);
   void store(const ir::Store &store, SourceLocation where);
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
   void thread_loop(const ir::For &loop);
@@ -80,14 +84,42 @@ class KernelEmitter {
   const LocalArray &local_array(ir::LocalArrayId array) const;
   static std::string array_name(ir::LocalArrayId array) { return fmt::format("a{}", array); }
 
-  // A sum over a whole thread loop that is added to its element when the loop is over.
+  // A sum over a whole thread loop, or over the vectors of a tile, that is added to its element when that is over.
   struct Sum {
     const ir::Accumulate *first;
     SourceLocation where;
     std::string name;
   };
-  std::vector<Sum> sums_of(const ir::For &loop);
+  std::vector<Sum> sums_of(const ir::Block &block, const std::set<ir::LocalId> &inside) const;
   const Sum *sum_for(const ir::Accumulate &accumulate) const;
+  void declare_sums(std::vector<Sum> sums);
+  void add_sums(std::size_t outer);  // of those that are open, all but the first `outer`, which stay
+
+  // tiled_loop.cpp
+  struct Tile {
+    struct Guard {
+      ir::LocalId condition;
+      bool holds;
+    };
+    const TilePlan *plan;
+    ir::LocalId index;                             // of the thread loop
+    std::string type, first, end, vectors, whole;  // C++ names: of the index, its first value and the loop's end; how
+                                                   // many vectors; whether all their lanes are inside the loop
+    std::vector<Guard> guards;                     // of the divergent branches that are open
+    std::set<ir::LocalId> copied;                  // the locals that each of the vectors side by side has
+    int loops = 0, group = 1, copy = -1;           // loops that are open; most vectors side by side; which of them
+  };
+  void tiled_loop(const ir::For &loop, const TilePlan &plan, const ThreadLoop &text);
+  void tile_steps(const std::vector<TileStep> &steps);
+  void opened_loop(const ir::For &loop, const TileStep &step);
+  void opened_branch(const ir::If &branch, const TileStep &step);
+  void tile_run(const TileStep &step);
+  ir::Block without_shared(const ir::Block &block);
+  std::string tile_mask(const std::string &k) const;
+  bool any_strided(const std::vector<TileStep> &steps, bool in_loop) const;
+  bool harmless_without_lanes(const ir::Block &block) const;
+  int vectors_side_by_side(const ir::Block &block) const;
+
   // rows.cpp: additions of all lanes to one element, which is the next one in each iteration of a uniform loop.
   struct Rows {
     const ir::Accumulate *statement;
@@ -124,7 +156,8 @@ class KernelEmitter {
   std::vector<SourceLocation> sites_;
   std::vector<Sum> sums_;
   std::vector<Rows> rows_;  // of the loops that are open
-  std::string mask_;        // empty outside of lanes
+  std::optional<Tile> tile_;
+  std::string mask_;  // empty outside of lanes
   int fresh_ = 0, thread_loops_ = 0;
 
   bool in_lanes() const { return !mask_.empty(); }

@@ -5,6 +5,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace samite::codegen {
@@ -38,18 +39,20 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
 
 void KernelEmitter::block(const Block &block) {
   open_workspace_scope(block);
-  for (const Stmt &stmt : block) {
-    out_.location(stmt.where());
-    visit(
-        stmt, [&](const Let &statement) { let(statement, stmt.where()); },
-        [](const CapturedOnly auto &) { throw InternalError("the emitter was given a kernel that is not structured"); },
-        [&](const Store &statement) { store(statement, stmt.where()); },
-        [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
-        [&](const Allocate &statement) { allocate(statement, stmt.where()); },
-        [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
-        [&](const If &statement) { branch(statement); }, [&](const For &statement) { loop(statement); },
-        [&](const While &statement) { loop(statement); });
-  }
+  for (const Stmt &stmt : block) statement(stmt);
+}
+
+void KernelEmitter::statement(const Stmt &stmt) {
+  out_.location(stmt.where());
+  visit(
+      stmt, [&](const Let &statement) { let(statement, stmt.where()); },
+      [](const CapturedOnly auto &) { throw InternalError("the emitter was given a kernel that is not structured"); },
+      [&](const Store &statement) { store(statement, stmt.where()); },
+      [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
+      [&](const Allocate &statement) { allocate(statement, stmt.where()); },
+      [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
+      [&](const If &statement) { branch(statement); }, [&](const For &statement) { loop(statement); },
+      [&](const While &statement) { loop(statement); });
 }
 
 void KernelEmitter::store(const Store &store, SourceLocation where) {
@@ -103,25 +106,42 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
 // A loss, or the gradient of a scalar, is accumulated by every instance into one element. An atomic step for each
 // vector would serialise all threads of the machine on it, so the loop keeps a vector of partial sums and adds them
 // when it is over. Only where the kernel does nothing else with the array, whose order could be told.
-std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const For &loop) {
+std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const Block &block, const std::set<LocalId> &inside) const {
   const std::vector<bool> only_added_to = arrays_only_added_to();
-  std::vector<bool> inside(kernel_.local_count, false);
-  inside[loop.index] = true;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside[local] = true; });
-  });
-
   std::vector<Sum> sums;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
+  for_each_statement(block, [&](const Stmt &stmt) {
     const Accumulate *candidate = stmt.as<Accumulate>();
-    if (!candidate || !only_added_to[candidate->array]) return;
+    if (!candidate || !only_added_to[candidate->array] || sum_for(*candidate)) return;
     for (const Value &index : candidate->indices)
-      if (index.is_local() && inside[index.id()]) return;
+      if (shape(index) != Shape::Uniform || (index.is_local() && inside.contains(index.id()))) return;
     for (const Sum &sum : sums)
       if (sum.first->array == candidate->array && sum.first->indices == candidate->indices) return;
     sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums.size())});
   });
   return sums;
+}
+
+void KernelEmitter::declare_sums(std::vector<Sum> sums) {
+  for (Sum &sum : sums) {
+    out_.line("{0} {1} = {0}(0);", vector_name(sum.first->value.type()), sum.name);
+    out_.line("bool {}_used = false;", sum.name);
+    sums_.push_back(std::move(sum));
+  }
+}
+
+void KernelEmitter::add_sums(std::size_t outer) {
+  const std::vector<Sum> done(sums_.begin() + static_cast<std::ptrdiff_t>(outer), sums_.end());
+  sums_.resize(outer);
+  for (const Sum &sum : done) {
+    const auto element = scalar_name(sum.first->value.type());
+    const Access to = access(sum.first->array, sum.first->indices, sum.where);
+    const std::string guard = to.in_bounds.empty() ? "" : " && " + to.in_bounds;
+    const std::string lanes = fmt::format("sum_lanes<{}>(all_lanes(), {})", element, sum.name);
+    if (facts(sum.first->array).worker_private)
+      out_.line("if ({}_used{}) {} += {};", sum.name, guard, to.element, lanes);
+    else
+      out_.line("if ({}_used{}) atomic_add<{}>(&{}, {});", sum.name, guard, element, to.element, lanes);
+  }
 }
 
 // Arrays that the kernel adds to atomically and touches in no other way: when that happens cannot be told.
@@ -155,24 +175,23 @@ void KernelEmitter::thread_loop(const For &loop) {
 
   text.mask = fresh("m");
   out_.open("{{");
-  sums_ = sums_of(loop);
-  for (const Sum &sum : sums_) {
-    const auto type = vector_name(sum.first->value.type());
-    out_.line("{0} {1} = {0}(0);", type, sum.name);
-    out_.line("bool {}_used = false;", sum.name);
-  }
-  target_.thread_loop(out_, text, [&] {
-    mask_ = text.mask;
-    block(loop.body);
-    mask_.clear();
+  std::set<LocalId> inside{loop.index};
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
   });
-  for (const Sum &sum : std::exchange(sums_, {})) {
-    const auto element = scalar_name(sum.first->value.type());
-    const Access to = access(sum.first->array, sum.first->indices, sum.where);
-    const std::string guard = to.in_bounds.empty() ? "" : " && " + to.in_bounds;
-    out_.line("if ({0}_used{1}) atomic_add<{2}>(&{3}, sum_lanes<{2}>(all_lanes(), {0}));", sum.name, guard, element,
-              to.element);
+  declare_sums(sums_of(loop.body, inside));
+  // Checks of indices belong to each access, in the order in which the instances run.
+  const auto plan = options_.debug ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, arrays_only_added_to());
+  if (plan) {
+    tiled_loop(loop, *plan, text);
+  } else {
+    target_.thread_loop(out_, text, [&] {
+      mask_ = text.mask;
+      block(loop.body);
+      mask_.clear();
+    });
   }
+  add_sums(0);
   out_.close();
 }
 

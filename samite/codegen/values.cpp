@@ -10,6 +10,11 @@ std::string KernelEmitter::type(ScalarType type, Shape shape) {
   return std::string(shape == Shape::Varying ? vector_name(type) : scalar_name(type));
 }
 
+std::string KernelEmitter::name(ir::LocalId local) const {
+  if (tile_ && tile_->copy >= 0 && tile_->copied.contains(local)) return fmt::format("v{}_{}", local, tile_->copy);
+  return fmt::format("v{}", local);
+}
+
 std::string KernelEmitter::scalar(const Value &value) const {
   switch (value.kind()) {
     case Value::Kind::Constant: return literal(value);

@@ -5,6 +5,7 @@
 #include "samite/ir/print.h"
 #include "samite/ir/visit.h"
 
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -15,20 +16,27 @@ using namespace ir;
 
 constexpr std::int64_t table_size = 64, slots = 4;
 
-// Writes kernels over @out (a row of four for each instance) and @table, whose size is a power of two.
+constexpr std::int64_t shared_size = 16;
+
+// Writes kernels over @out (a row of four for each instance), @table, whose size is a power of two, and @shared, which
+// all instances add to.
 class Generator {
  public:
   explicit Generator(unsigned seed) : random_(seed) {}
 
   Kernel make() {
     kernel_.name = "random";
-    kernel_.parameters = {
-        {"out", ScalarType::Int32, 2}, {"table", ScalarType::Int32, 1, true}, {"n", ScalarType::Int32}};
+    kernel_.parameters = {{"out", ScalarType::Int32, 2},
+                          {"table", ScalarType::Int32, 1, true},
+                          {"n", ScalarType::Int32},
+                          {"shared", ScalarType::Int32, 1}};
     Block body;
     numbers_.push_back(define(body, {Op::ThreadIndex, ScalarType::Int32, {}}));
     index_ = numbers_[0];
     numbers_.push_back(Value::parameter(ScalarType::Int32, 2));
-    statements(body, 3, 8);
+    statements(body, 3, below(8));
+    together(body, 1 + below(3));
+    statements(body, 2, below(5));
     for (std::int64_t slot = 0; slot < slots; ++slot) body.push_back(store(slot));
     kernel_.body = std::move(body);
     return std::move(kernel_);
@@ -63,7 +71,7 @@ class Generator {
   }
 
   void statement(Block &block, int depth) {
-    switch (below(depth > 0 ? 14 : 10)) {
+    switch (below(depth > 0 ? 16 : 12)) {
       case 0: block.push_back(store(below(slots))); return;
       case 1: {
         const Value at = small(block, table_size);
@@ -84,10 +92,11 @@ class Generator {
       case 4: return local_array(block);
       case 5: return local_store(block);
       case 6: return local_load(block);
-      case 10:
-      case 11: return branch(block, depth);
-      case 12: return counted(block, depth);
-      case 13: return conditional(block, depth);
+      case 7: return add_to_shared(block);
+      case 12: return branch(block, depth);
+      case 13:
+      case 14: return counted(block, depth);
+      case 15: return conditional(block, depth);
       default: {
         const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Rem, Op::Min, Op::Max, Op::Xor, Op::ShiftRight};
         numbers_.push_back(define(block, {ops[below(9)], ScalarType::Int32, {number(), number()}}));
@@ -139,6 +148,16 @@ class Generator {
     return {std::move(block), std::move(values)};
   }
 
+  // Where all lanes meet, or each goes its own way.
+  void add_to_shared(Block &block) {
+    const Value some = indices_.empty() || below(4) == 0 ? number() : indices_[indices_.size() - 1 - below_half()];
+    const Value at =
+        define(block, {Op::And, ScalarType::Int32, {some, Value::constant(ScalarType::Int32, shared_size - 1)}});
+    block.emplace_back(Accumulate{3, {at}, number(), true}, SourceLocation{});
+  }
+  // The innermost loops' indices more often.
+  std::size_t below_half() { return below(3) ? 0 : static_cast<std::size_t>(below(static_cast<int>(indices_.size()))); }
+
   void branch(Block &block, int depth) {
     If branch{condition(block), {}, {}, {}};
     const int results = below(3), then_count = below(5), else_count = below(4);
@@ -172,9 +191,51 @@ class Generator {
     }
   }
 
+  // Loops that all instances go through alike, adding to the same elements; now and then a part of the instances.
+  void together(Block &block, int depth) {
+    if (below(4) == 0) {
+      If branch{condition(block), {}, {}, {}};
+      auto [then_block, then_values] = nested(1, [&](Block &b) { together(b, depth); });
+      auto [else_block, else_values] = nested(1, [&](Block &b) { statements(b, 1, below(3)); });
+      branch.then_block = std::move(then_block);
+      branch.else_block = std::move(else_block);
+      const Value local = fresh(ScalarType::Int32);
+      branch.results.push_back({local.id(), ScalarType::Int32, then_values[0], else_values[0]});
+      numbers_.push_back(local);
+      block.emplace_back(std::move(branch), SourceLocation{});
+      return;
+    }
+    auto constant = [](std::int64_t number) { return Value::constant(ScalarType::Int32, number); };
+    const std::int64_t begin = below(3);
+    For loop{fresh(ScalarType::Int32).id(),
+             ScalarType::Int32,
+             constant(begin),
+             constant(begin + below(4)),
+             constant(1),
+             {},
+             carried(below(4))};
+    auto [body, next] = nested(static_cast<int>(loop.carried.size()), [&](Block &b) {
+      indices_.push_back(Value::local(ScalarType::Int32, loop.index));
+      numbers_.push_back(indices_.back());
+      enter(loop.carried);
+      statements(b, below(2), below(5));
+      if (depth > 1) together(b, depth - 1);
+      add_to_shared(b);
+      statements(b, 0, below(4));
+    });
+    indices_.pop_back();
+    loop.body = std::move(body);
+    leave(loop.carried, next);
+    block.emplace_back(std::move(loop), SourceLocation{});
+  }
+
   void counted(Block &block, int depth) {
-    const Value begin = below(2) ? small(block, 8) : Value::constant(ScalarType::Int32, std::int64_t{0});
-    const Value end = small(block, 8);
+    const bool same_for_all = below(3) != 0;
+    auto bound = [&] {
+      return same_for_all ? Value::constant(ScalarType::Int32, std::int64_t{below(8)}) : small(block, 8);
+    };
+    const Value begin = below(2) ? bound() : Value::constant(ScalarType::Int32, std::int64_t{0});
+    const Value end = bound();
     const bool down = below(3) == 0;
     For loop{fresh(ScalarType::Int32).id(),
              ScalarType::Int32,
@@ -185,9 +246,11 @@ class Generator {
              carried(below(4))};
     auto [body, next] = nested(static_cast<int>(loop.carried.size()), [&](Block &b) {
       numbers_.push_back(Value::local(ScalarType::Int32, loop.index));
+      indices_.push_back(Value::local(ScalarType::Int32, loop.index));
       enter(loop.carried);
       statements(b, depth - 1, 1 + below(5));
     });
+    indices_.pop_back();
     loop.body = std::move(body);
     leave(loop.carried, next);
     block.emplace_back(std::move(loop), SourceLocation{});
@@ -218,7 +281,7 @@ class Generator {
 
   std::mt19937 random_;
   Kernel kernel_;
-  std::vector<Value> numbers_;
+  std::vector<Value> numbers_, indices_;  // indices_: of the loops that are open
   std::vector<LocalArrayId> arrays_;
   Value index_ = Value::boolean(false);
 };
@@ -226,15 +289,18 @@ class Generator {
 // One instance, in order.
 class Interpreter {
  public:
-  Interpreter(std::vector<int> &out, const std::vector<int> &table, int n, int instance)
-      : out_(out), table_(table), n_(n), instance_(instance) {}
+  Interpreter(std::vector<int> &out, const std::vector<int> &table, std::vector<int> &shared, int n, int instance)
+      : out_(out), table_(table), shared_(shared), n_(n), instance_(instance) {}
 
   void run(const Block &block) {
     for (const Stmt &stmt : block) {
       visit(
           stmt, [&](const Let &let) { values_[let.local] = evaluate(let.value); }, [](const CapturedOnly auto &) {},
           [&](const Store &store) { element(store.indices) = get(store.value); },
-          [&](const Accumulate &add) { element(add.indices) = wrap(get(add.value), element(add.indices), Op::Add); },
+          [&](const Accumulate &add) {
+            int &sum = add.array == 0 ? element(add.indices) : shared_[static_cast<std::size_t>(get(add.indices[0]))];
+            sum = wrap(get(add.value), sum, Op::Add);
+          },
           [&](const Allocate &array) { arrays_[array.array].assign(static_cast<std::size_t>(get(array.size)), 0); },
           [&](const LocalStore &store) {
             arrays_[store.array].at(static_cast<std::size_t>(get(store.index))) = get(store.value);
@@ -315,27 +381,35 @@ class Interpreter {
   std::map<LocalArrayId, std::vector<int>> arrays_;
   std::vector<int> &out_;
   const std::vector<int> &table_;
+  std::vector<int> &shared_;
   int n_, instance_;
 };
 
+// As many instances as fill some vectors, or part of the last one; of more tiles than one.
 void expect_as_interpreted(unsigned seed) {
   const Kernel kernel = Generator(seed).make();
-  const int n = 37;
+  const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 331 : seed % 4 == 3 ? 1100 : 64;
   std::vector<int> table(table_size);
   std::mt19937 random(seed + 1);
   for (int &value : table) value = static_cast<int>(random() % 41) - 20;
-  std::vector<int> expected(n * slots), out(n * slots);
+  const std::size_t elements = static_cast<std::size_t>(n) * slots;
+  std::vector<int> expected(elements), out(elements), shared(shared_size), expected_shared(shared_size);
   for (std::size_t i = 0; i < out.size(); ++i) expected[i] = out[i] = static_cast<int>(i % 11);
-  for (int i = 0; i < n; ++i) Interpreter(expected, table, n, i).run(kernel.body);
+  for (int i = 0; i < n; ++i) Interpreter(expected, table, expected_shared, n, i).run(kernel.body);
 
-  const CompiledKernel compiled(kernel, options(seed % 3 != 0, seed % 5 == 0, seed % 4 == 0));
-  const codegen::Failure failure = compiled.run({n}, {array(out, {n, slots}), array(table), scalar(n)});
+  codegen::EmitOptions chosen = options(seed % 3 != 0, seed % 5 == 0, seed % 7 == 0);
+  chosen.arrays[3].worker_private = seed % 2 == 0;
+  const CompiledKernel compiled(kernel, chosen);
+  const codegen::Failure failure = compiled.run({n}, {array(out, {n, slots}), array(table), scalar(n), array(shared)});
   EXPECT_TRUE(failure.state == 0 || failure.kind == codegen::FailureKind::integer_division_by_zero);
   ASSERT_EQ(out, expected) << "seed " << seed << '\n' << to_string(kernel) << compiled.source().text;
+  ASSERT_EQ(shared, expected_shared) << "seed " << seed << '\n' << to_string(kernel) << compiled.source().text;
 }
 
 TEST(RandomProgram, DoesWhatTheInterpreterDoes) {
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  const char *more = std::getenv("SAMITE_TEST_RANDOM_PROGRAMS");  // how many
+  const unsigned count = more ? static_cast<unsigned>(std::atoi(more)) : 40;
+  for (unsigned seed = 0; seed < count; ++seed) {
     expect_as_interpreted(seed);
     if (HasFatalFailure()) return;
   }

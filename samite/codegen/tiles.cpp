@@ -1,0 +1,220 @@
+#include "samite/codegen/tiles.h"
+
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace samite::codegen {
+namespace {
+
+using namespace ir;
+using passes::Shape;
+using passes::Uniformity;
+
+// Which statements to open.
+class Opening {
+ public:
+  Opening(const Uniformity &uniformity, const std::vector<bool> &only_added_to)
+      : uniformity_(uniformity), only_added_to_(only_added_to) {}
+
+  void look_into(const Block &block) {
+    for (const Stmt &stmt : block) {
+      define_in_innermost(stmt);
+      if (const Accumulate *accumulate = stmt.as<Accumulate>()) consider(*accumulate);
+      path_.push_back(&stmt);
+      if (const If *branch = stmt.as<If>()) {
+        look_into(branch->then_block);
+        look_into(branch->else_block);
+      } else if (const For *loop = stmt.as<For>()) {
+        depth_[loop->index] = path_.size();
+        for (const Carried &carried : loop->carried) depth_[carried.inner] = path_.size();
+        look_into(loop->body);
+      } else if (const While *loop = stmt.as<While>()) {
+        for (const Carried &carried : loop->carried) depth_[carried.inner] = path_.size();
+        look_into(loop->condition_block);
+        look_into(loop->body);
+      }
+      path_.pop_back();
+    }
+  }
+
+  const std::unordered_set<const Stmt *> &opened() const { return opened_; }
+
+ private:
+  void define_in_innermost(const Stmt &stmt) {
+    std::size_t innermost = path_.size();
+    while (innermost > 0 && path_[innermost - 1]->as<If>()) --innermost;
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { depth_[local] = innermost; });
+  }
+
+  bool can_open(const Stmt &stmt) const {
+    if (stmt.as<If>()) return true;
+    const For *loop = stmt.as<For>();
+    return loop && !uniformity_.divergent(*loop) && uniformity_.of(loop->index) == Shape::Uniform;
+  }
+
+  // The lanes are summed in the innermost loop whose iterations add to different elements.
+  void consider(const Accumulate &accumulate) {
+    if (!only_added_to_[accumulate.array] || uniformity_.of(accumulate.value) == Shape::Uniform) return;
+    std::size_t depth = 0;
+    for (const Value &index : accumulate.indices) {
+      if (uniformity_.of(index) != Shape::Uniform) return;
+      auto found = index.is_local() ? depth_.find(index.id()) : depth_.end();
+      if (found != depth_.end()) depth = std::max(depth, found->second);
+    }
+    const auto end = path_.begin() + static_cast<std::ptrdiff_t>(depth);
+    if (std::all_of(path_.begin(), end, [&](const Stmt *stmt) { return can_open(*stmt); }))
+      opened_.insert(path_.begin(), end);
+  }
+
+  const Uniformity &uniformity_;
+  const std::vector<bool> &only_added_to_;
+  std::vector<const Stmt *> path_;
+  std::unordered_map<LocalId, std::size_t> depth_;  // how much of the path the loop takes that a local is defined in
+  std::unordered_set<const Stmt *> opened_;
+};
+
+class Planner {
+ public:
+  Planner(const Kernel &kernel, const Uniformity &uniformity, const std::unordered_set<const Stmt *> &opened)
+      : uniformity_(uniformity), opened_(opened), run_of_(kernel.local_count), run_of_array_(kernel.local_array_count) {
+    plan_.slot.resize(kernel.local_count);
+    plan_.shared.resize(kernel.local_count);
+  }
+
+  TilePlan plan(const Block &body) {
+    plan_.steps = steps(body);
+    define(plan_.steps);
+    read(plan_.steps);
+    for (LocalId local = 0; local < plan_.slot.size(); ++local) plan_.slots += plan_.slot[local] == local;
+    return std::move(plan_);
+  }
+
+  // Whether a local array would have to live across runs.
+  bool keeps_local_arrays() const { return keeps_local_arrays_; }
+
+ private:
+  static TileStep &last_run(std::vector<TileStep> &steps) {
+    if (steps.empty() || steps.back().opened) steps.emplace_back();
+    return steps.back();
+  }
+
+  bool uniform(LocalId local) const { return uniformity_.of(local) == Shape::Uniform; }
+
+  void leave(std::vector<TileStep> &steps, TileAssignment assignment) {
+    plan_.slot[assignment.target] = assignment.target;
+    last_run(steps).leaves.push_back(assignment);
+  }
+
+  std::vector<TileStep> steps(const Block &block) {
+    std::vector<TileStep> all;
+    for (const Stmt &stmt : block) {
+      if (!opened_.contains(&stmt)) {
+        last_run(all).statements.push_back(stmt);
+      } else if (const For *loop = stmt.as<For>()) {
+        open(*loop, stmt, all);
+      } else {
+        open(*stmt.as<If>(), stmt, all);
+      }
+    }
+    return all;
+  }
+
+  void open(const For &loop, const Stmt &stmt, std::vector<TileStep> &all) {
+    TileStep step{stmt, steps(loop.body), {}, {}, {}};
+    for (const Carried &carried : loop.carried) {
+      if (uniform(carried.inner)) continue;
+      leave(all, {carried.inner, carried.initial, false});
+      leave(step.body, {carried.inner, carried.next, false});
+      plan_.slot[carried.result] = carried.inner;
+    }
+    all.push_back(std::move(step));
+  }
+
+  void open(const If &branch, const Stmt &stmt, std::vector<TileStep> &all) {
+    TileStep step{stmt, steps(branch.then_block), steps(branch.else_block), {}, {}};
+    for (const BranchResult &result : branch.results) {
+      if (uniform(result.local)) continue;
+      leave(step.body, {result.local, result.then_value, false});
+      leave(step.otherwise, {result.local, result.else_value, uniformity_.divergent(branch)});
+    }
+    all.push_back(std::move(step));
+  }
+
+  void define(const std::vector<TileStep> &steps) {
+    for (const TileStep &step : steps) {
+      if (!step.opened)
+        for_each_statement(step.statements, [&](const Stmt &stmt) {
+          for_each_definition(stmt, [&](LocalId local, ScalarType) { run_of_[local] = &step; });
+          if (const Allocate *allocate = stmt.as<Allocate>()) run_of_array_[allocate->array] = &step;
+        });
+      define(step.body);
+      define(step.otherwise);
+    }
+  }
+
+  // Whatever is read in another place than the run that defines it is kept.
+  void read(const std::vector<TileStep> &steps) {
+    for (const TileStep &step : steps) {
+      auto here = [&](const Value &value) {
+        if (!value.is_local() || !run_of_[value.id()] || run_of_[value.id()] == &step) return;
+        if (uniform(value.id()))
+          plan_.shared[value.id()] = true;
+        else
+          plan_.slot[value.id()] = value.id();
+      };
+      if (step.opened) read_header(*step.opened, here);
+      for_each_statement(step.statements, [&](const Stmt &stmt) {
+        for_each_operand(stmt, here);
+        if (auto array = local_array_of(stmt))
+          keeps_local_arrays_ = keeps_local_arrays_ || run_of_array_[*array] != &step;
+      });
+      for (const TileAssignment &assignment : step.leaves) here(assignment.value);
+      read(step.body);
+      read(step.otherwise);
+    }
+  }
+
+  static std::optional<LocalArrayId> local_array_of(const Stmt &stmt) {
+    if (const LocalStore *store = stmt.as<LocalStore>()) return store->array;
+    const Let *let = stmt.as<Let>();
+    return let && let->value.op == Op::LocalLoad ? std::optional(let->value.array) : std::nullopt;
+  }
+
+  // What an opened statement itself reads: the rest is assigned by the runs before and in it.
+  template <class Read>
+  void read_header(const Stmt &stmt, const Read &read) const {
+    if (const For *loop = stmt.as<For>()) {
+      for (const Value &bound : {loop->begin, loop->end, loop->step}) read(bound);
+      for (const Carried &carried : loop->carried)
+        if (uniform(carried.inner)) read(carried.initial), read(carried.next);
+    } else if (const If *branch = stmt.as<If>()) {
+      read(branch->condition);
+      for (const BranchResult &result : branch->results)
+        if (uniform(result.local)) read(result.then_value), read(result.else_value);
+    }
+  }
+
+  const Uniformity &uniformity_;
+  const std::unordered_set<const Stmt *> &opened_;
+  TilePlan plan_;
+  std::vector<const TileStep *> run_of_, run_of_array_;  // by LocalId; by LocalArrayId
+  bool keeps_local_arrays_ = false;
+};
+
+}  // namespace
+
+std::optional<TilePlan> plan_tiles(const Kernel &kernel, const For &thread_loop, const Uniformity &uniformity,
+                                   const std::vector<bool> &only_added_to) {
+  Opening opening(uniformity, only_added_to);
+  opening.look_into(thread_loop.body);
+  if (opening.opened().empty()) return std::nullopt;
+  Planner planner(kernel, uniformity, opening.opened());
+  TilePlan plan = planner.plan(thread_loop.body);
+  if (planner.keeps_local_arrays()) return std::nullopt;
+  return plan;
+}
+
+}  // namespace samite::codegen
