@@ -52,6 +52,7 @@ struct Context::State {
   CUcontext raw = nullptr;
   LaunchLimits limits{};
   FaultLog faults;
+  Captures captures;
 };
 
 Context Context::primary(std::shared_ptr<const Driver> driver, int device) {
@@ -75,6 +76,7 @@ CUdevice Context::raw_device() const noexcept { return state_->raw_device; }
 CUcontext Context::raw() const noexcept { return state_->raw; }
 std::string Context::to_string() const { return fmt::format("cuda:{}", state_->device); }
 const LaunchLimits &Context::limits() const noexcept { return state_->limits; }
+Captures &Context::captures() const noexcept { return state_->captures; }
 bool Context::lost() const { return state_->faults.met(); }
 
 int Context::attribute(DeviceAttribute attribute) const {
@@ -111,6 +113,15 @@ void Context::fail(Entry entry, Result code, std::initializer_list<Argument> arg
 
 void Context::remember(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) const {
   state_->faults.watch(std::move(stream_name), history);
+}
+
+std::uint64_t Context::capture_of(CUstream stream) const {
+  CaptureStatus status = CaptureStatus::none;
+  std::uint64_t id = 0;
+  const Result code = try_call<Entry::StreamGetCaptureInfo>(stream, &status, &id, static_cast<CUgraph *>(nullptr),
+                                                            static_cast<const CUgraphNode **>(nullptr),
+                                                            static_cast<std::size_t *>(nullptr));
+  return code == Result::success && status == CaptureStatus::active ? id : 0;
 }
 
 void Context::warn_of_release(Entry entry, Result code) const noexcept {

@@ -10,6 +10,7 @@
 // the same code. The first such code is reported with the launches that may have caused it; see DriverError.
 #pragma once
 
+#include "samite/driver/captures.h"
 #include "samite/driver/driver.h"
 #include "samite/driver/launch_history.h"
 
@@ -91,6 +92,10 @@ class Context {
 
   // Launches recorded in `history` are named when the context meets a fault.
   void remember(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) const;
+
+  Captures &captures() const noexcept;
+  // The driver's number of the capture that `stream` takes part in; 0 where it takes part in none.
+  std::uint64_t capture_of(CUstream stream) const;
 
   friend bool operator==(const Context &, const Context &) = default;
 

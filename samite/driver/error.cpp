@@ -65,6 +65,24 @@ std::string_view remedy_of(Result code) noexcept {
       return "The image has no code for this GPU's architecture: compile it for the device that it is loaded on.";
     case Result::launch_out_of_resources:
       return "The block needs more registers or threads than a multiprocessor has: use fewer threads for a block.";
+    case Result::stream_capture_unsupported:
+    case Result::captured_event:
+      return "The stream is being captured into a graph: nothing in it runs yet, so nothing can wait for it or read "
+             "its "
+             "results. Do that before the capture or after the graph's launch.";
+    case Result::stream_capture_implicit:
+      return "The legacy default stream was used, which waits for streams that are being captured: use streams of your "
+             "own.";
+    case Result::stream_capture_unjoined:
+      return "A stream joined the capture by waiting for an event of it, and the captured stream did not wait for it "
+             "in "
+             "the end: record an event in it and wait for that.";
+    case Result::stream_capture_invalidated:
+      return "An earlier call failed while the stream was captured; its error names it.";
+    case Result::cooperative_launch_too_large:
+      return "All blocks of a cooperative launch run at the same time, and these do not fit on the device: use fewer "
+             "or "
+             "smaller blocks.";
     default: return "";
   }
 }

@@ -34,6 +34,7 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
     : stream_(stream),
       kernel_(kernel),
       table_(&stream.context().driver().table()),
+      captures_(&stream.context().captures()),
       record_{kernel.name(), where, shape.grid, shape.block} {
   const Context &context = stream.context();
   const Origin origin{kernel.name(), where};
@@ -77,6 +78,13 @@ KernelNodeParameters PreparedLaunch::node_parameters(void **parameters) const {
 Result PreparedLaunch::run_in_context(const LaunchConfig &config, void **parameters) const {
   return stream_.context().try_call<Entry::LaunchKernelEx>(&config, kernel_.launchable(), parameters,
                                                            static_cast<void **>(nullptr));
+}
+
+bool PreparedLaunch::keep_if_captured() const {
+  const std::uint64_t id = stream_.context().capture_of(stream_.raw());
+  if (id == 0) return false;
+  captures_->keep(id, {kernel_.name(), kernel_.owner()});
+  return true;
 }
 
 void PreparedLaunch::fail(Result code, const LaunchConfig &config, void **parameters) const {

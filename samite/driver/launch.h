@@ -39,6 +39,8 @@ class PreparedLaunch {
                             : table_->LaunchKernelEx(&config, kernel_.launchable(), parameters, nullptr);
     if (code != Result::success) [[unlikely]]
       fail(code, config, parameters);
+    if (captures_->any() && keep_if_captured()) [[unlikely]]
+      return;
     stream_.history().record(record_);
   }
 
@@ -51,12 +53,15 @@ class PreparedLaunch {
   const LaunchAttribute *attributes() const noexcept { return attributes_.data(); }
 
  private:
+  // Whether the stream is captured by Samite or others; the graph then keeps the kernel, and nothing ran.
+  bool keep_if_captured() const;
   Result run_in_context(const LaunchConfig &config, void **parameters) const;
   [[noreturn]] void fail(Result code, const LaunchConfig &config, void **parameters) const;
 
   Stream stream_;
   Kernel kernel_;
   const EntryPoints *table_;
+  Captures *captures_;
   std::array<LaunchAttribute, 4> attributes_{};
   LaunchConfig config_{};
   LaunchRecord record_;

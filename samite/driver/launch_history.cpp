@@ -7,7 +7,8 @@
 namespace samite::driver {
 
 std::string LaunchRecord::to_string() const {
-  std::string text = fmt::format("kernel \"{}\"", kernel);
+  // A graph has no grid of its own.
+  std::string text = grid[0] != 0 ? fmt::format("kernel \"{}\"", kernel) : kernel;
   if (where.known()) text += " at " + where.to_string();
   if (grid[0] != 0)
     text += fmt::format(", grid {}x{}x{}, block {}x{}x{}", grid[0], grid[1], grid[2], block[0], block[1], block[2]);

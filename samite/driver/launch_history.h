@@ -16,9 +16,9 @@
 namespace samite::driver {
 
 struct LaunchRecord {
-  const char *kernel = "";  // kept for the process
+  const char *kernel = "";  // its name, or what a graph is called; kept for the process
   SourceLocation where{};
-  std::array<std::uint32_t, 3> grid{}, block{};
+  std::array<std::uint32_t, 3> grid{}, block{};  // zeros for a graph
 
   std::string to_string() const;  // "kernel \"axpy\" at file.cpp:12, grid 4x1x1, block 128x1x1"
 };

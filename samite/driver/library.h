@@ -23,6 +23,8 @@ class Library {
 
   const Context &context() const noexcept { return context_; }
   CUlibrary raw() const noexcept { return raw_.get(); }
+  // Keeps the code loaded.
+  std::shared_ptr<const void> owner() const noexcept { return raw_; }
 
   // DriverError where the library has no kernel of that name.
   Kernel kernel(const std::string &name) const;
@@ -48,6 +50,7 @@ class Kernel {
   CUkernel raw() const noexcept { return raw_; }
   // What the launch calls take: they accept a kernel in a function's place.
   CUfunction launchable() const noexcept { return reinterpret_cast<CUfunction>(raw_); }
+  std::shared_ptr<const void> owner() const noexcept { return library_.owner(); }
   const char *name() const noexcept { return name_; }  // kept for the process
 
   int attribute(FunctionAttribute attribute) const;

@@ -127,7 +127,8 @@ TEST_F(Fault, OfADestructorIsAWarningAndRememberedForTheNextCall) {
 
 TEST(LaunchHistory, KeepsTheLastAndForgetsTheCompleted) {
   LaunchHistory history;
-  for (std::uint32_t line = 1; line <= 20; ++line) history.record({.kernel = "k", .where = {"f.cpp", line}});
+  for (std::uint32_t line = 1; line <= 20; ++line)
+    history.record({.kernel = "k", .where = {"f.cpp", line}, .grid = {1, 1, 1}});
 
   std::vector<LaunchRecord> pending = history.pending();
   ASSERT_EQ(pending.size(), LaunchHistory::length);
@@ -137,7 +138,7 @@ TEST(LaunchHistory, KeepsTheLastAndForgetsTheCompleted) {
   history.completed(18);
   pending = history.pending();
   ASSERT_EQ(pending.size(), 2u);
-  EXPECT_EQ(pending.front().to_string(), "kernel \"k\" at f.cpp:19");
+  EXPECT_EQ(pending.front().to_string(), "kernel \"k\" at f.cpp:19, grid 1x1x1, block 0x0x0");
   history.completed(5);
   EXPECT_EQ(history.pending().size(), 2u) << "what has completed stays so";
 }

@@ -1,0 +1,24 @@
+// Work on a stream, made into a graph instead of being run.
+#pragma once
+
+#include "samite/driver/graph.h"
+
+#include <functional>
+
+namespace samite::driver {
+
+// Runs `work`, and returns a graph of what it puts into `stream`, and into streams that wait for an event of it. None
+// of that work runs. The graph keeps alive the kernels that were launched through Samite; memory stays the caller's.
+//
+// What cannot be captured, such as waiting for the stream, fails with the driver's error, and the capture with it.
+// Where `work` throws, the capture ends and its exception goes on. DriverError where the stream cannot be captured (the
+// legacy default stream cannot), or a stream that joined was not waited for in the end.
+//
+// Calls of other threads are not touched: the capture is of this thread.
+Graph capture(const Stream &stream, const std::function<void()> &work);
+
+// The same, added to `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3.
+void capture_into(Graph &graph, const Stream &stream, const std::function<void()> &work,
+                  std::span<const GraphNode> after = {});
+
+}  // namespace samite::driver

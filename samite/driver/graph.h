@@ -1,0 +1,144 @@
+// A graph of launches, and one that can run.
+//
+// Handles: copies name the same graph, which is destroyed after the last. A graph keeps alive the kernels that it
+// launches, and what it is told to; not the memory that they use, which it cannot know. An executable keeps its graph.
+//
+// Every function may be called from any thread. The driver does not guard its graphs against two threads, so each is
+// guarded here.
+#pragma once
+
+#include "samite/driver/launch.h"
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace samite::driver {
+
+class Graph;
+
+// A piece of work in a graph, as long as the graph lives.
+struct GraphNode {
+  CUgraphNode raw = nullptr;
+  CUgraph graph = nullptr;
+
+  friend bool operator==(const GraphNode &, const GraphNode &) = default;
+};
+
+// A value on the device that decides whether a conditional node's body runs; kernels set it.
+struct Condition {
+  CUgraphConditionalHandle raw = 0;
+};
+
+class Graph {
+ public:
+  static Graph create(const Context &context);
+
+  const Context &context() const noexcept { return state_->context; }
+  CUgraph raw() const noexcept { return state_->raw; }
+
+  // Adds work that runs after `after`, nodes of this graph. `parameters` has the address of each of the kernel's
+  // parameters; they are copied. DriverError names the kernel and its line. UserError where a node is of another graph.
+  GraphNode add(const PreparedLaunch &launch, void **parameters, std::span<const GraphNode> after = {});
+  // A copy of `child`, as it is now.
+  GraphNode add(const Graph &child, std::span<const GraphNode> after = {});
+  // Nothing; for what must wait for many nodes.
+  GraphNode add_empty(std::span<const GraphNode> after = {});
+
+  // A condition whose value is `initial` whenever the graph starts. These three need a driver for CUDA 12.3:
+  // DeviceError.
+  Condition add_condition(unsigned initial);
+  struct Conditional;
+  // The body runs once where the condition is not 0. It is empty at first, and it is part of this graph.
+  Conditional add_if(Condition condition, std::span<const GraphNode> after = {});
+  // The body runs again and again as long as the condition is not 0.
+  Conditional add_while(Condition condition, std::span<const GraphNode> after = {});
+
+  std::vector<GraphNode> nodes() const;
+
+  // Kept as long as the graph.
+  void keep_alive(const std::shared_ptr<const void> &object);
+
+ private:
+  friend class GraphExecutable;
+  friend class Capture;
+
+  // What a graph and the bodies of its conditional nodes share: they are destroyed together.
+  struct Contents {
+    std::mutex mutex;  // of the driver's graphs and what follows
+    std::vector<std::shared_ptr<const void>> kept;
+    std::vector<const char *> kernels;  // names, for messages
+
+    void keep(const std::shared_ptr<const void> &object);
+    void add_kernel(const char *name, const std::shared_ptr<const void> &owner);
+  };
+  struct State {
+    State(const Context &context, CUgraph raw) : context(context), raw(raw), contents(std::make_shared<Contents>()) {}
+    // The body of a conditional node, which the node owns.
+    State(const std::shared_ptr<State> &parent, CUgraph raw)
+        : context(parent->context), raw(raw), parent(parent), contents(parent->contents) {}
+    State(const State &) = delete;
+    State &operator=(const State &) = delete;
+    ~State();
+
+    Context context;
+    CUgraph raw;
+    std::shared_ptr<State> parent;
+    std::shared_ptr<Contents> contents;
+  };
+  explicit Graph(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::vector<CUgraphNode> raw_nodes(std::span<const GraphNode> after) const;
+  Conditional add_conditional(ConditionalType type, Condition condition, std::span<const GraphNode> after);
+
+  std::shared_ptr<State> state_;
+};
+
+struct Graph::Conditional {
+  GraphNode node;
+  Graph body;
+};
+
+class GraphExecutable {
+ public:
+  // DriverError where the graph cannot run.
+  static GraphExecutable instantiate(const Graph &graph);
+
+  const Context &context() const noexcept { return state_->graph.context(); }
+  CUgraphExec raw() const noexcept { return state_->raw; }
+
+  // UserError where the stream is of another device.
+  void launch(const Stream &stream, SourceLocation where = std::source_location::current()) const;
+  // Puts the graph onto the device ahead of its first launch.
+  void upload(const Stream &stream) const;
+
+  // From the next launch on, `node` launches this instead. The graph itself stays as it is.
+  void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
+  // Whether `node`, a launch, is run.
+  void enable(const GraphNode &node, bool enabled);
+
+  // From the next launch on, runs what `graph` says, which must have the same nodes and edges. UserError that says what
+  // differs otherwise; the executable then stays as it was. Nodes given to set() and enable() are then those of
+  // `graph`.
+  void update(const Graph &graph);
+
+ private:
+  struct State {
+    explicit State(const Graph &graph) : graph(graph) {}
+    State(const State &) = delete;
+    State &operator=(const State &) = delete;
+    ~State();
+
+    Graph graph;
+    CUgraphExec raw = nullptr;
+    std::mutex mutex;  // of the driver's executable and what is kept
+    const char *name = "";
+    std::vector<std::shared_ptr<const void>> kept;  // that was set here, or was in an earlier graph
+  };
+  explicit GraphExecutable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace samite::driver
