@@ -151,6 +151,18 @@ void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
          "arguments does; construct inputs and outputs with Gradient::tracked");
 }
 
+// Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
+bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
+                 const VariantKey &key) {
+  // Debug mode names the access as it was written.
+  if (key.active == 0 || key.may_alias || key.debug) return false;
+  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active);
+  if (!gathered || !(gathered->cost <= gathered->scatter_cost || key.deterministic)) return false;
+  return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
+    return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
+  });
+}
+
 VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                        std::span<const Argument> arguments) {
   VariantKey key;
@@ -170,10 +182,12 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
       if (adjoint && (key.active & bit(j)) && buffer->overlaps(*arguments[j].buffer)) key.may_alias = true;
     key.active |= bit(i);
   }
+  key.deterministic = options.deterministic;
+  key.gather = adjoint && is_gathered(definition, extents, arguments, key);
   if (forward)
     key.summed = definition.summed();
   else if (adjoint && key.active && !key.may_alias)
-    key.summed = definition.adjoint_summed(key.active, false);
+    key.summed = key.gather ? definition.gathered_summed(key.active) : definition.adjoint_summed(key.active, false);
   if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
   return key;
 }

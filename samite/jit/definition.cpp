@@ -17,6 +17,16 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The primals of such gradients, as bits.
+std::uint64_t gradients_only_added_to(const ir::Kernel &adjoint) {
+  std::uint64_t primals = 0;
+  for (std::uint32_t array : arrays_only_added_to(adjoint)) {
+    const ir::Parameter &parameter = adjoint.parameters[array];
+    if (parameter.role == ir::Role::Gradient) primals |= bit(parameter.primal);
+  }
+  return primals;
+}
+
 // A derivative, to be launched and differentiated like any kernel.
 ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
   for (ir::Parameter &parameter : derivative.parameters) {
@@ -49,12 +59,22 @@ const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::u
     auto start = std::chrono::steady_clock::now();
     DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias), 0, 0};
     derived.milliseconds = milliseconds_since(start);
-    for (std::uint32_t array : arrays_only_added_to(derived.adjoint.kernel)) {
-      const ir::Parameter &parameter = derived.adjoint.kernel.parameters[array];
-      if (parameter.role == ir::Role::Gradient) derived.summed |= bit(parameter.primal);
-    }
+    derived.summed = gradients_only_added_to(derived.adjoint.kernel);
     return derived;
   });
+}
+
+const KernelDefinition::DerivedGather &KernelDefinition::derived_gather(std::uint64_t active) {
+  return gathers_.get(active, [&] {
+    DerivedGather derived{gather(adjoint(active, false).kernel), 0};
+    if (derived.gathered) derived.summed = gradients_only_added_to(derived.gathered->gather);
+    return derived;
+  });
+}
+
+const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active) {
+  const DerivedGather &derived = derived_gather(active);
+  return derived.gathered ? &*derived.gathered : nullptr;
 }
 
 const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::uint64_t active) {

@@ -9,6 +9,7 @@
 #include "samite/autodiff/tangent.h"
 #include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
+#include "samite/passes/gather.h"
 
 namespace samite::jit {
 
@@ -40,6 +41,11 @@ class KernelDefinition {
   const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias) {
     return derived_adjoint(active, may_alias).adjoint;
   }
+
+  // The adjoint without atomics where that can be done: gathered. Of gradients that share no memory. Null where nothing
+  // can be gathered; `gathered_summed` as adjoint_summed.
+  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active);
+  std::uint64_t gathered_summed(std::uint64_t active) { return derived_gather(active).summed; }
 
   // Found once for each set of active parameters.
   const autodiff::Activity &activity(std::uint64_t active);
@@ -75,12 +81,17 @@ class KernelDefinition {
     double milliseconds;
     std::uint64_t summed;
   };
+  struct DerivedGather {
+    std::optional<passes::GatheredAdjoint> gathered;
+    std::uint64_t summed;
+  };
   struct DerivedTangent {
     autodiff::Tangent tangent;
     double milliseconds;
   };
 
   const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias);
+  const DerivedGather &derived_gather(std::uint64_t active);
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
 
@@ -89,6 +100,7 @@ class KernelDefinition {
   double cost_ = 1;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, DerivedAdjoint> adjoints_;
+  Memo<std::uint64_t, DerivedGather> gathers_;
   Memo<std::uint64_t, DerivedTangent> tangents_;
   Memo<std::uint64_t, autodiff::Activity> activities_;
   Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels_, tangent_kernels_;

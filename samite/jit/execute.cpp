@@ -63,7 +63,7 @@ void run_box(void *context, std::int64_t begin, std::int64_t end) {
 Partition partition(const Variant &variant, const Extents &extents) {
   double instances = static_cast<double>(extents.count());
   double operations = instances * variant.cost / variant.lanes;
-  if (operations < worthwhile_operations || worker_count() == 1) return {0, 0, true};
+  if (operations < worthwhile_operations || worker_count() == 1 || variant.one_thread) return {0, 0, true};
   // The outermost dimension that gives every thread several boxes, else the longest one.
   const std::int64_t several_each = std::int64_t{4} * worker_count();
   int last = extents.rank() - 1, dimension = 0;
@@ -95,6 +95,8 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
     if (sums) sums->merge();
   }
   if (box.failure.state != 0) report(variant, kernel, box.failure);
+  if (const Variant *next = variant.afterwards.get())
+    execute(*next, kernel, arguments, extents, jit::partition(*next, extents));
 }
 
 }  // namespace samite::jit

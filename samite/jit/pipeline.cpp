@@ -3,7 +3,9 @@
 #include "samite/codegen/emit.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/verify.h"
+#include "samite/ir/visit.h"
 #include "samite/jit/estimate.h"
+#include "samite/passes/gather.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
@@ -52,6 +54,68 @@ codegen::EmitOptions emit_options(const Variant &variant) {
   return options;
 }
 
+// Whether running instances in another order may give other bits.
+bool order_shows(const ir::Kernel &kernel) {
+  bool shows = false;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    if (const auto *accumulate = stmt.as<ir::Accumulate>())
+      shows = shows || (accumulate->atomic && is_floating(accumulate->value.type()));
+    if (const auto *let = stmt.as<ir::Let>()) shows = shows || ir::info(let->value.op).typing == ir::Typing::Atomic;
+  });
+  return shows;
+}
+
+// From the kernel to code that can be called, into a variant that knows its key.
+void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
+  variant.parameters = kernel.parameters;
+  variant.layout = codegen::argument_layout(kernel.parameters);
+  variant.cost = cost_of(kernel);
+  variant.one_thread = variant.key.deterministic && order_shows(kernel);
+  for (std::uint32_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ir::Parameter &parameter = kernel.parameters[i];
+    bool is_gradient = parameter.role == ir::Role::Gradient;
+    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
+    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
+  }
+  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
+
+  Clock::time_point start = Clock::now();
+  ir::Kernel lowered = checked(passes::lower_threads(kernel), ir::Form::structured, "lower_threads");
+  variant.times.lower = milliseconds_since(start);
+
+  start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
+  variant.source = emitted.text;
+  variant.source_files = emitted.files;
+  variant.sites = emitted.sites;
+  variant.uses_workspace = emitted.uses_workspace;
+  variant.lanes = emitted.lanes;
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  HostSource source;
+  source.name = kernel.name;
+  source.text = emitted.text;
+  source.debug_info = variant.key.debug;
+  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
+  variant.image = std::move(compiled.image);
+  variant.compile = compiled.report;
+  variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
+  variant.times.compile = milliseconds_since(start);
+}
+
+// What runs after a gathered adjoint, on the same arguments. Null where that is nothing.
+std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const Variant &gather) {
+  if (clear.body.empty()) return nullptr;
+  auto variant = std::make_shared<Variant>();
+  variant->key = gather.key;
+  variant->key.summed = 0;
+  variant->gradient_of = gather.gradient_of;
+  compile_kernel(clear, *variant);
+  return variant;
+}
+
 }  // namespace
 
 ir::Kernel structure(ir::Kernel captured) {
@@ -73,6 +137,14 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
   return adjoint;
 }
 
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint) {
+  auto gathered = passes::gather_adjoint(adjoint);
+  if (!gathered) return gathered;
+  gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
+  gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");
+  return gathered;
+}
+
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
@@ -84,47 +156,18 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->gradient_of = adjoint.gradient_of;
     variant->values_read = adjoint.values_read;
     variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias);
+    if (key.gather) {
+      const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active);
+      kernel = &gathered.gather;
+      variant->afterwards = clearing_variant(gathered.clear, *variant);
+    }
   } else if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.active);
     kernel = &tangent.kernel;
     variant->gradient_of = tangent.gradient_of;
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
-  variant->parameters = kernel->parameters;
-  variant->layout = codegen::argument_layout(kernel->parameters);
-  variant->cost = cost_of(*kernel);
-  for (std::uint32_t i = 0; i < kernel->parameters.size(); ++i) {
-    const ir::Parameter &parameter = kernel->parameters[i];
-    bool is_gradient = parameter.role == ir::Role::Gradient;
-    if (is_gradient != (key.direction == Direction::adjoint)) continue;
-    if (key.summed >> (is_gradient ? parameter.primal : i) & 1) variant->summed.push_back(i);
-  }
-  if (kernel->body.empty()) return variant;  // nothing to compile, nothing to run
-
-  Clock::time_point start = Clock::now();
-  ir::Kernel lowered = checked(passes::lower_threads(*kernel), ir::Form::structured, "lower_threads");
-  variant->times.lower = milliseconds_since(start);
-
-  start = Clock::now();
-  codegen::EmitOptions options = emit_options(*variant);
-  codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
-  variant->source = emitted.text;
-  variant->source_files = emitted.files;
-  variant->sites = emitted.sites;
-  variant->uses_workspace = emitted.uses_workspace;
-  variant->lanes = emitted.lanes;
-  variant->times.emit = milliseconds_since(start);
-
-  start = Clock::now();
-  HostSource source;
-  source.name = kernel->name;
-  source.text = emitted.text;
-  source.debug_info = key.debug;
-  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
-  variant->image = std::move(compiled.image);
-  variant->compile = compiled.report;
-  variant->entry = variant->image->function<Entry>(emitted.entry.c_str());
-  variant->times.compile = milliseconds_since(start);
+  compile_kernel(*kernel, *variant);
   return variant;
 }
 

@@ -10,6 +10,8 @@ ir::Kernel structure(ir::Kernel captured);
 
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
+// Nothing where no addition of the adjoint can be gathered.
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
 // lower → emit C++ → compile → link → load

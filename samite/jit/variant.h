@@ -26,6 +26,8 @@ struct VariantKey {
   std::uint64_t unit_stride = 0;  // arrays whose last dimension lies without gaps
   std::uint64_t wide_index = 0;   // arrays whose elements lie 2^31 or more apart
   std::uint64_t summed = 0;       // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  bool gather = false;            // adjoint: passes/gather.h
+  bool deterministic = false;     // the same bits on every run
 
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };
@@ -54,6 +56,10 @@ struct Variant {
   bool uses_workspace = false;
   int lanes = 1;
   double cost = 1;  // rough operations for each instance
+  // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.
+  bool one_thread = false;
+  // What runs over the same instances when all have run this: a gathered adjoint's zeros.
+  std::shared_ptr<const Variant> afterwards;
   StepTimes times;
   CompileReport compile;
 };

@@ -1,0 +1,34 @@
+// Which instances add to an instance's own element: an index map turned round.
+#pragma once
+
+#include "samite/passes/index_map.h"
+
+#include <array>
+#include <compare>
+
+namespace samite::passes {
+
+// What must hold of the own number t along a dimension of the launch, of extent E.
+struct Condition {
+  enum class Kind : std::uint8_t { AtLeast, Before, First, Last };
+  int dimension;
+  Kind kind;
+  std::int64_t number = 0;  // t ≥ number; t < E - number; t = 0 and number < E; t = E - 1 and t ≥ number
+  friend auto operator<=>(const Condition &, const Condition &) = default;
+};
+
+// The instance at t + shift, where the conditions hold.
+struct Source {
+  std::array<std::int64_t, ir::maximum_rank> shift{};
+  std::vector<Condition> conditions;
+
+  bool always() const { return conditions.empty(); }
+  bool at_edges_only() const;
+  friend auto operator<=>(const Source &, const Source &) = default;
+};
+
+// All instances of a launch whose index, by these maps (one for each dimension of the launch), is the own number. The
+// extents of the launch are those of the array. Empty where an offset is too large to be worth it.
+std::vector<Source> sources_of(const std::vector<IndexMap> &maps);
+
+}  // namespace samite::passes

@@ -1,0 +1,31 @@
+// Which element an index takes each instance to, where that is its own number, shifted by a constant and perhaps kept
+// within an array: what a stencil reads. Such a map can be turned round.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::passes {
+
+// A dimension of an array parameter.
+struct ArrayDimension {
+  std::uint32_t array;
+  int dimension;
+  friend bool operator==(const ArrayDimension &, const ArrayDimension &) = default;
+};
+
+// thread_index(dimension) + offset; not below 0 where `from_first`; not beyond the last index along `until`, if any.
+struct IndexMap {
+  int dimension;
+  std::int64_t offset = 0;
+  bool from_first = false;
+  std::optional<ArrayDimension> until{};
+  friend bool operator==(const IndexMap &, const IndexMap &) = default;
+};
+
+// Of a structured kernel, by local. Nothing for locals that are no such index.
+std::vector<std::optional<IndexMap>> index_maps(const ir::Kernel &structured);
+
+}  // namespace samite::passes
