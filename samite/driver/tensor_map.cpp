@@ -33,6 +33,17 @@ void require_support(const Context &context, const TensorLayout &layout, int cap
                     name_of(layout.type), version_text(first_version_with_packed_types), version_text(version)));
 }
 
+// The encoders compute bits and need no context to be current; making one so costs as much as they do. A driver that
+// wants one says so.
+template <Entry entry, class... Arguments>
+void encode_in(const Context &context, SourceLocation where, Arguments... arguments) {
+  const Result code = context.driver().try_call<entry>(arguments...);
+  if (code == Result::success) [[likely]]
+    return;
+  if (code == Result::invalid_context) return context.call_for<entry>({nullptr, where}, arguments...);
+  context.fail(entry, code, {Argument(arguments)...}, {nullptr, where});
+}
+
 // The driver takes the device's address as a pointer.
 void *pointer(CUdeviceptr address) { return std::bit_cast<void *>(address); }
 
@@ -43,9 +54,9 @@ TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::s
   require_rules(broken_rule(t), where);
   require_support(context, t, 90);
   TensorMap map(context, std::move(memory), address_alignment(t));
-  context.call_for<Entry::TensorMapEncodeTiled>(
-      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
-      t.strides.data(), t.box.data(), t.element_strides.data(), t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
+  encode_in<Entry::TensorMapEncodeTiled>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),
+                                         t.extents.data(), t.strides.data(), t.box.data(), t.element_strides.data(),
+                                         t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
   return map;
 }
 
@@ -54,10 +65,10 @@ TensorMap TensorMap::encode(const Context &context, const Im2colTensor &t, std::
   require_rules(broken_rule(t), where);
   require_support(context, t, 90);
   TensorMap map(context, std::move(memory), address_alignment(t));
-  context.call_for<Entry::TensorMapEncodeIm2col>(
-      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
-      t.strides.data(), t.lower_corner.data(), t.upper_corner.data(), t.channels, t.pixels, t.element_strides.data(),
-      t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
+  encode_in<Entry::TensorMapEncodeIm2col>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),
+                                          t.extents.data(), t.strides.data(), t.lower_corner.data(),
+                                          t.upper_corner.data(), t.channels, t.pixels, t.element_strides.data(),
+                                          t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
   return map;
 }
 
@@ -66,10 +77,10 @@ TensorMap TensorMap::encode(const Context &context, const Im2colWideTensor &t, s
   require_rules(broken_rule(t), where);
   require_support(context, t, 100);
   TensorMap map(context, std::move(memory), address_alignment(t));
-  context.call_for<Entry::TensorMapEncodeIm2colWide>(
-      {nullptr, where}, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address), t.extents.data(),
-      t.strides.data(), t.lower_width, t.upper_width, t.channels, t.pixels, t.element_strides.data(), t.interleave,
-      t.mode, t.swizzle, t.promotion, t.out_of_bounds);
+  encode_in<Entry::TensorMapEncodeIm2colWide>(context, where, &map.bits_, t.type, std::uint32_t{t.rank},
+                                              pointer(t.address), t.extents.data(), t.strides.data(), t.lower_width,
+                                              t.upper_width, t.channels, t.pixels, t.element_strides.data(),
+                                              t.interleave, t.mode, t.swizzle, t.promotion, t.out_of_bounds);
   return map;
 }
 
@@ -79,7 +90,7 @@ void TensorMap::replace_address(CUdeviceptr address, std::shared_ptr<const void>
                     fmt::format("tensor map: address is {:#x}: it must be a multiple of {} bytes, as when the map "
                                 "was made",
                                 address, alignment_));
-  context_.call_for<Entry::TensorMapReplaceAddress>({nullptr, where}, &bits_, pointer(address));
+  encode_in<Entry::TensorMapReplaceAddress>(context_, where, &bits_, pointer(address));
   memory_ = std::move(memory);
 }
 

@@ -45,19 +45,39 @@ std::uint64_t span_bytes(Swizzle swizzle) {
   }
 }
 
-// One rule a function; the first that is broken is reported. Those that read a dimension's entries come after the
-// rank's.
-using Message = std::string;
+// One rule a function, which returns whether it is broken. Those that read a dimension's entries come after the rank's.
+//
+// The driver makes a map in less time than formatting a number takes, so the text of a broken rule is a function, which
+// `report` calls or does not. The first pass is Silent.
+struct Silent {
+  template <class Text>
+  bool operator()(Text) const {
+    return true;
+  }
+};
 
-Message rank_rule(const TensorLayout &t, unsigned least) {
-  if (t.rank >= least && t.rank <= max_tensor_rank) return "";
-  return fmt::format("rank is {}: it must be {} to {}", t.rank, least, max_tensor_rank);
+struct Spoken {
+  std::string &message;
+  template <class Text>
+  bool operator()(Text text) const {
+    message = text();
+    return true;
+  }
+};
+
+template <class Report>
+bool rank_rule(Report report, const TensorLayout &t, unsigned least) {
+  if (t.rank >= least && t.rank <= max_tensor_rank) return false;
+  return report([&] { return fmt::format("rank is {}: it must be {} to {}", t.rank, least, max_tensor_rank); });
 }
 
-Message interleaved_rank_rule(const TensorLayout &t) {
-  if (t.interleave == Interleave::none || t.rank >= 3) return "";
-  return fmt::format("rank is {}: with interleave {} it must be 3 to {}", t.rank, name_of(t.interleave),
-                     max_tensor_rank);
+template <class Report>
+bool interleaved_rank_rule(Report report, const TensorLayout &t) {
+  if (t.interleave == Interleave::none || t.rank >= 3) return false;
+  return report([&] {
+    return fmt::format("rank is {}: with interleave {} it must be 3 to {}", t.rank, name_of(t.interleave),
+                       max_tensor_rank);
+  });
 }
 
 // Why the layout needs 32 bytes where 16 are the rule.
@@ -67,160 +87,233 @@ std::string reason_for_32(const TensorLayout &t) {
   return "";
 }
 
-Message address_rule(const TensorLayout &t) {
+template <class Report>
+bool address_rule(Report report, const TensorLayout &t) {
   const std::uint64_t alignment = address_alignment(t);
-  if (t.address % alignment == 0) return "";
-  return fmt::format("address is {:#x}: it must be a multiple of {} bytes{}", t.address, alignment, reason_for_32(t));
+  if (t.address % alignment == 0) return false;
+  return report([&] {
+    return fmt::format("address is {:#x}: it must be a multiple of {} bytes{}", t.address, alignment, reason_for_32(t));
+  });
 }
 
-Message extents_rule(const TensorLayout &t) {
+template <class Report>
+bool extents_rule(Report report, const TensorLayout &t) {
   constexpr std::uint64_t most = std::uint64_t{1} << 32;
   for (unsigned d = 0; d < t.rank; ++d)
     if (t.extents[d] == 0 || t.extents[d] > most)
-      return fmt::format("extents[{}] is {}: it must be 1 to {} (2^32)", d, t.extents[d], most);
+      return report([&] { return fmt::format("extents[{}] is {}: it must be 1 to {} (2^32)", d, t.extents[d], most); });
   const std::uint64_t group = has_gaps(t.type) ? 128 : t.type == TensorType::u4x16_align8 ? 2 : 1;
   if (t.extents[0] % group != 0)
-    return fmt::format("extents[0] is {}: for the element type {} it must be a multiple of {}", t.extents[0],
-                       row_of(t.type).name, group);
-  return "";
+    return report([&] {
+      return fmt::format("extents[0] is {}: for the element type {} it must be a multiple of {}", t.extents[0],
+                         row_of(t.type).name, group);
+    });
+  return false;
 }
 
-Message strides_rule(const TensorLayout &t) {
+template <class Report>
+bool strides_rule(Report report, const TensorLayout &t) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 40;
   const std::uint64_t alignment = address_alignment(t);
   for (unsigned d = 0; d + 1 < t.rank; ++d) {
     if (t.strides[d] % alignment != 0)
-      return fmt::format("strides[{}] is {} bytes: it must be a multiple of {}{}", d, t.strides[d], alignment,
-                         reason_for_32(t));
+      return report([&] {
+        return fmt::format("strides[{}] is {} bytes: it must be a multiple of {}{}", d, t.strides[d], alignment,
+                           reason_for_32(t));
+      });
     if (t.strides[d] >= limit)
-      return fmt::format("strides[{}] is {} bytes: it must be less than {} (2^40)", d, t.strides[d], limit);
+      return report([&] {
+        return fmt::format("strides[{}] is {} bytes: it must be less than {} (2^40)", d, t.strides[d], limit);
+      });
   }
-  return "";
+  return false;
 }
 
-Message element_strides_rule(const TensorLayout &t) {
+template <class Report>
+bool element_strides_rule(Report report, const TensorLayout &t) {
   // The copy engine has no stride along dimension 0, unless the layout is interleaved, and ignores what is given.
   for (unsigned d = t.interleave == Interleave::none ? 1 : 0; d < t.rank; ++d)
     if (t.element_strides[d] == 0 || t.element_strides[d] > 8)
-      return fmt::format("element_strides[{}] is {}: it must be 1 to 8", d, t.element_strides[d]);
-  return "";
+      return report(
+          [&] { return fmt::format("element_strides[{}] is {}: it must be 1 to 8", d, t.element_strides[d]); });
+  return false;
 }
 
-Message interleave_rule(const TensorLayout &t) {
+template <class Report>
+bool interleave_rule(Report report, const TensorLayout &t) {
   if (t.type == TensorType::u6x16_align16 && t.interleave != Interleave::none)
-    return fmt::format("interleave is {}: for the element type u6x16_align16 it must be none", name_of(t.interleave));
+    return report([&] {
+      return fmt::format("interleave is {}: for the element type u6x16_align16 it must be none", name_of(t.interleave));
+    });
   if (t.interleave == Interleave::bytes_32 && t.swizzle != Swizzle::bytes_32)
-    return fmt::format("swizzle is {}: with interleave bytes_32 it must be bytes_32", name_of(t.swizzle));
-  return "";
+    return report(
+        [&] { return fmt::format("swizzle is {}: with interleave bytes_32 it must be bytes_32", name_of(t.swizzle)); });
+  return false;
 }
 
-Message one_of(const TensorLayout &t, std::initializer_list<Swizzle> allowed, const std::string &when) {
-  if (std::ranges::find(allowed, t.swizzle) != allowed.end()) return "";
-  std::string names;
-  for (const Swizzle swizzle : allowed) names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(swizzle));
-  return fmt::format("swizzle is {}: {} it must be one of {}", name_of(t.swizzle), when, names);
+// `when` is what the swizzle is limited for, a phrase.
+template <class Report, class When>
+bool swizzle_is_one_of(Report report, const TensorLayout &t, std::initializer_list<Swizzle> allowed, When when) {
+  if (std::ranges::find(allowed, t.swizzle) != allowed.end()) return false;
+  return report([&] {
+    std::string names;
+    for (const Swizzle swizzle : allowed) names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(swizzle));
+    return fmt::format("swizzle is {}: {} it must be one of {}", name_of(t.swizzle), when(), names);
+  });
 }
 
-Message packed_swizzle_rule(const TensorLayout &t) {
+template <class Report>
+bool packed_swizzle_rule(Report report, const TensorLayout &t) {
   using enum Swizzle;
-  const std::string when = fmt::format("for the element type {}", row_of(t.type).name);
+  const auto when = [&] { return fmt::format("for the element type {}", row_of(t.type).name); };
   if (t.type == TensorType::u6x16_align16)
-    return one_of(t, {none, bytes_128, bytes_128_atom_32, bytes_128_atom_64}, when);
-  if (t.type == TensorType::u4x16_align16) return one_of(t, {none, bytes_128, bytes_128_atom_32}, when);
-  return "";
+    return swizzle_is_one_of(report, t, {none, bytes_128, bytes_128_atom_32, bytes_128_atom_64}, when);
+  if (t.type == TensorType::u4x16_align16)
+    return swizzle_is_one_of(report, t, {none, bytes_128, bytes_128_atom_32}, when);
+  return false;
 }
 
-Message wide_swizzle_rule(const TensorLayout &t) {
+template <class Report>
+bool wide_swizzle_rule(Report report, const TensorLayout &t) {
   using enum Swizzle;
   if (has_gaps(t.type))
-    return one_of(t, {bytes_128, bytes_128_atom_32}, fmt::format("for the element type {}", row_of(t.type).name));
-  return one_of(t, {bytes_64, bytes_128, bytes_128_atom_32}, "for im2col along the width");
+    return swizzle_is_one_of(report, t, {bytes_128, bytes_128_atom_32},
+                             [&] { return fmt::format("for the element type {}", row_of(t.type).name); });
+  return swizzle_is_one_of(report, t, {bytes_64, bytes_128, bytes_128_atom_32},
+                           [] { return "for im2col along the width"; });
 }
 
 // `inner` elements of dimension 0 lie side by side in shared memory, in what the swizzle takes as one row.
-Message swizzle_span_rule(const TensorLayout &t, const char *argument, std::uint64_t inner) {
-  if (t.interleave != Interleave::none || t.swizzle == Swizzle::none) return "";
+template <class Report>
+bool swizzle_span_rule(Report report, const TensorLayout &t, const char *argument, std::uint64_t inner) {
+  if (t.interleave != Interleave::none || t.swizzle == Swizzle::none) return false;
   const std::uint64_t bits = inner * static_cast<std::uint64_t>(row_of(t.type).bits), most = span_bytes(t.swizzle);
-  if (bits <= most * 8) return "";
-  return fmt::format("{} is {}, {} bytes of {}: with swizzle {} it must be at most {} bytes", argument, inner,
-                     (bits + 7) / 8, row_of(t.type).name, name_of(t.swizzle), most);
+  if (bits <= most * 8) return false;
+  return report([&] {
+    return fmt::format("{} is {}, {} bytes of {}: with swizzle {} it must be at most {} bytes", argument, inner,
+                       (bits + 7) / 8, row_of(t.type).name, name_of(t.swizzle), most);
+  });
 }
 
-Message fill_rule(const TensorLayout &t) {
-  if (t.out_of_bounds == OutOfBounds::zero || row_of(t.type).kind == TypeClass::Floating) return "";
-  return fmt::format("out_of_bounds is nan: the element type {} has no NaN, so it must be zero", row_of(t.type).name);
+template <class Report>
+bool fill_rule(Report report, const TensorLayout &t) {
+  if (t.out_of_bounds == OutOfBounds::zero || row_of(t.type).kind == TypeClass::Floating) return false;
+  return report([&] {
+    return fmt::format("out_of_bounds is nan: the element type {} has no NaN, so it must be zero", row_of(t.type).name);
+  });
 }
 
-Message box_rule(const TiledTensor &t) {
+template <class Report>
+bool box_rule(Report report, const TiledTensor &t) {
   for (unsigned d = 0; d < t.rank; ++d)
-    if (t.box[d] == 0 || t.box[d] > 256) return fmt::format("box[{}] is {}: it must be 1 to 256", d, t.box[d]);
+    if (t.box[d] == 0 || t.box[d] > 256)
+      return report([&] { return fmt::format("box[{}] is {}: it must be 1 to 256", d, t.box[d]); });
   if (has_gaps(t.type) && t.box[0] != 128)
-    return fmt::format("box[0] is {}: for the element type {} it must be 128", t.box[0], row_of(t.type).name);
+    return report([&] {
+      return fmt::format("box[0] is {}: for the element type {} it must be 128", t.box[0], row_of(t.type).name);
+    });
   const std::uint64_t bits = std::uint64_t{t.box[0]} * static_cast<std::uint64_t>(row_of(t.type).bits);
   if (t.interleave == Interleave::none && bits % 128 != 0)
-    return fmt::format("box[0] is {}, {} bits of {}: without interleave it must be a multiple of 16 bytes", t.box[0],
-                       bits, row_of(t.type).name);
-  return "";
+    return report([&] {
+      return fmt::format("box[0] is {}, {} bits of {}: without interleave it must be a multiple of 16 bytes", t.box[0],
+                         bits, row_of(t.type).name);
+    });
+  return false;
 }
 
-Message corners_rule(const Im2colTensor &t) {
+template <class Report>
+bool corners_rule(Report report, const Im2colTensor &t) {
   // The map has fewer bits for each offset, the more there are.
   const int most = t.rank == 3 ? 32767 : t.rank == 4 ? 127 : 15;
   const auto outside = [most](int offset) { return offset < -most - 1 || offset > most; };
   for (unsigned i = 0; i + 2 < t.rank; ++i) {
     if (outside(t.lower_corner[i]))
-      return fmt::format("lower_corner[{}] is {}: for rank {} it must be {} to {}", i, t.lower_corner[i], t.rank,
-                         -most - 1, most);
+      return report([&] {
+        return fmt::format("lower_corner[{}] is {}: for rank {} it must be {} to {}", i, t.lower_corner[i], t.rank,
+                           -most - 1, most);
+      });
     if (outside(t.upper_corner[i]))
-      return fmt::format("upper_corner[{}] is {}: for rank {} it must be {} to {}", i, t.upper_corner[i], t.rank,
-                         -most - 1, most);
+      return report([&] {
+        return fmt::format("upper_corner[{}] is {}: for rank {} it must be {} to {}", i, t.upper_corner[i], t.rank,
+                           -most - 1, most);
+      });
   }
-  return "";
+  return false;
 }
 
-Message bounding_box_rule(unsigned dimension, std::uint64_t extent, int lower, int upper) {
-  if (static_cast<std::int64_t>(extent) + upper - lower > 0) return "";
-  return fmt::format(
-      "the bounding box is empty along dimension {}: extent {} + upper corner {} - lower corner {} is {}, "
-      "and must be at least 1",
-      dimension, extent, upper, lower, static_cast<std::int64_t>(extent) + upper - lower);
+template <class Report>
+bool bounding_box_rule(Report report, unsigned dimension, std::uint64_t extent, int lower, int upper) {
+  if (static_cast<std::int64_t>(extent) + upper - lower > 0) return false;
+  return report([&] {
+    return fmt::format(
+        "the bounding box is empty along dimension {}: extent {} + upper corner {} - lower corner {} is {}, "
+        "and must be at least 1",
+        dimension, extent, upper, lower, static_cast<std::int64_t>(extent) + upper - lower);
+  });
 }
 
-Message bounding_boxes_rule(const Im2colTensor &t) {
+template <class Report>
+bool bounding_boxes_rule(Report report, const Im2colTensor &t) {
   for (unsigned i = 0; i + 2 < t.rank; ++i)
-    if (Message broken = bounding_box_rule(i + 1, t.extents[i + 1], t.lower_corner[i], t.upper_corner[i]);
-        !broken.empty())
-      return broken;
-  return "";
+    if (bounding_box_rule(report, i + 1, t.extents[i + 1], t.lower_corner[i], t.upper_corner[i])) return true;
+  return false;
 }
 
-Message width_corners_rule(const Im2colWideTensor &t) {
-  const auto broken = [](const char *argument, int offset) {
-    return fmt::format("{} is {}: it must be -32768 to 32767", argument, offset);
-  };
-  if (t.lower_width < -32768 || t.lower_width > 32767) return broken("lower_width", t.lower_width);
-  if (t.upper_width < -32768 || t.upper_width > 32767) return broken("upper_width", t.upper_width);
-  return bounding_box_rule(1, t.extents[1], t.lower_width, t.upper_width);
+template <class Report>
+bool width_corner_rule(Report report, const char *argument, int offset) {
+  if (offset >= -32768 && offset <= 32767) return false;
+  return report([&] { return fmt::format("{} is {}: it must be -32768 to 32767", argument, offset); });
 }
 
-Message channels_rule(const TensorLayout &t, std::uint32_t channels) {
-  if (channels == 0 || channels > 256) return fmt::format("channels is {}: it must be 1 to 256", channels);
+template <class Report>
+bool channels_rule(Report report, const TensorLayout &t, std::uint32_t channels) {
+  if (channels == 0 || channels > 256)
+    return report([&] { return fmt::format("channels is {}: it must be 1 to 256", channels); });
   if (has_gaps(t.type) && channels != 128)
-    return fmt::format("channels is {}: for the element type {} it must be 128", channels, row_of(t.type).name);
-  return "";
+    return report([&] {
+      return fmt::format("channels is {}: for the element type {} it must be 128", channels, row_of(t.type).name);
+    });
+  return false;
 }
 
-Message pixels_rule(std::uint32_t pixels) {
-  if (pixels != 0 && pixels <= 1024) return "";
-  return fmt::format("pixels is {}: it must be 1 to 1024", pixels);
+template <class Report>
+bool pixels_rule(Report report, std::uint32_t pixels) {
+  if (pixels != 0 && pixels <= 1024) return false;
+  return report([&] { return fmt::format("pixels is {}: it must be 1 to 1024", pixels); });
 }
 
-// Evaluates one rule after another and stops at the first that is broken.
-template <class... Rules>
-Message first_broken(Rules... rules) {
-  Message broken;
-  static_cast<void>(((broken = rules(), broken.empty()) && ...));
-  return broken;
+template <class Report>
+bool any_broken(Report report, const TiledTensor &t) {
+  return rank_rule(report, t, 1) || interleaved_rank_rule(report, t) || address_rule(report, t) ||
+         extents_rule(report, t) || strides_rule(report, t) || box_rule(report, t) || element_strides_rule(report, t) ||
+         interleave_rule(report, t) || packed_swizzle_rule(report, t) ||
+         swizzle_span_rule(report, t, "box[0]", t.box[0]) || fill_rule(report, t);
+}
+
+template <class Report>
+bool any_broken(Report report, const Im2colTensor &t) {
+  return rank_rule(report, t, 3) || address_rule(report, t) || extents_rule(report, t) || strides_rule(report, t) ||
+         corners_rule(report, t) || bounding_boxes_rule(report, t) || channels_rule(report, t, t.channels) ||
+         pixels_rule(report, t.pixels) || element_strides_rule(report, t) || interleave_rule(report, t) ||
+         packed_swizzle_rule(report, t) || swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
+}
+
+template <class Report>
+bool any_broken(Report report, const Im2colWideTensor &t) {
+  return rank_rule(report, t, 3) || address_rule(report, t) || extents_rule(report, t) || strides_rule(report, t) ||
+         width_corner_rule(report, "lower_width", t.lower_width) ||
+         width_corner_rule(report, "upper_width", t.upper_width) ||
+         bounding_box_rule(report, 1, t.extents[1], t.lower_width, t.upper_width) ||
+         channels_rule(report, t, t.channels) || (t.mode == Im2colWideMode::w && pixels_rule(report, t.pixels)) ||
+         element_strides_rule(report, t) || interleave_rule(report, t) || wide_swizzle_rule(report, t) ||
+         swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
+}
+
+template <class Tensor>
+std::string text_of_broken(const Tensor &tensor) {
+  std::string message;
+  if (any_broken(Silent(), tensor)) any_broken(Spoken{message}, tensor);
+  return message;
 }
 
 }  // namespace
@@ -236,31 +329,8 @@ bool needs_newer_driver(const TensorLayout &layout) noexcept {
   return row_of(layout.type).kind == TypeClass::Packed || layout.swizzle > Swizzle::bytes_128;
 }
 
-std::string broken_rule(const TiledTensor &t) {
-  return first_broken([&] { return rank_rule(t, 1); }, [&] { return interleaved_rank_rule(t); },
-                      [&] { return address_rule(t); }, [&] { return extents_rule(t); }, [&] { return strides_rule(t); },
-                      [&] { return box_rule(t); }, [&] { return element_strides_rule(t); },
-                      [&] { return interleave_rule(t); }, [&] { return packed_swizzle_rule(t); },
-                      [&] { return swizzle_span_rule(t, "box[0]", t.box[0]); }, [&] { return fill_rule(t); });
-}
-
-std::string broken_rule(const Im2colTensor &t) {
-  return first_broken([&] { return rank_rule(t, 3); }, [&] { return address_rule(t); }, [&] { return extents_rule(t); },
-                      [&] { return strides_rule(t); }, [&] { return corners_rule(t); },
-                      [&] { return bounding_boxes_rule(t); }, [&] { return channels_rule(t, t.channels); },
-                      [&] { return pixels_rule(t.pixels); }, [&] { return element_strides_rule(t); },
-                      [&] { return interleave_rule(t); }, [&] { return packed_swizzle_rule(t); },
-                      [&] { return swizzle_span_rule(t, "channels", t.channels); }, [&] { return fill_rule(t); });
-}
-
-std::string broken_rule(const Im2colWideTensor &t) {
-  return first_broken([&] { return rank_rule(t, 3); }, [&] { return address_rule(t); }, [&] { return extents_rule(t); },
-                      [&] { return strides_rule(t); }, [&] { return width_corners_rule(t); },
-                      [&] { return channels_rule(t, t.channels); },
-                      [&] { return t.mode == Im2colWideMode::w ? pixels_rule(t.pixels) : ""; },
-                      [&] { return element_strides_rule(t); }, [&] { return interleave_rule(t); },
-                      [&] { return wide_swizzle_rule(t); },
-                      [&] { return swizzle_span_rule(t, "channels", t.channels); }, [&] { return fill_rule(t); });
-}
+std::string broken_rule(const TiledTensor &tensor) { return text_of_broken(tensor); }
+std::string broken_rule(const Im2colTensor &tensor) { return text_of_broken(tensor); }
+std::string broken_rule(const Im2colWideTensor &tensor) { return text_of_broken(tensor); }
 
 }  // namespace samite::driver
