@@ -53,7 +53,7 @@ class PreparedLaunch {
   const LaunchAttribute *attributes() const noexcept { return attributes_.data(); }
 
  private:
-  // Whether the stream is captured by Samite or others; the graph then keeps the kernel, and nothing ran.
+  // Whether the stream takes part in a capture; its graph then keeps the kernel, and nothing ran.
   bool keep_if_captured() const;
   Result run_in_context(const LaunchConfig &config, void **parameters) const;
   [[noreturn]] void fail(Result code, const LaunchConfig &config, void **parameters) const;

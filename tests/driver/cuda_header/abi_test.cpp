@@ -27,10 +27,10 @@ template <class R, class... A, class S, class... B>
 struct SameSignature<R (*)(A...), S (*)(B...)>
     : std::bool_constant<Matches<R, S>::value && (Matches<A, B>::value && ...)> {};
 
-#define SAMITE_SAME_TYPE(ours, theirs)                                                        \
-  template <>                                                                                 \
-  struct Matches<ours, theirs> : std::true_type {                                             \
-    static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs), #ours); \
+#define SAMITE_SAME_TYPE(ours, theirs)                                                            \
+  template <>                                                                                     \
+  struct Matches<ours, theirs> : std::true_type {                                                 \
+    static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) % alignof(theirs) == 0, #ours); \
   };
 SAMITE_SAME_TYPE(Result, CUresult)
 SAMITE_SAME_TYPE(DeviceAttribute, CUdevice_attribute)
