@@ -1,7 +1,7 @@
-// A graph of launches, and one that can run.
+// A graph of launches; see graph_executable.h for one that can run.
 //
-// Handles: copies name the same graph, which is destroyed after the last. A graph keeps alive the kernels that it
-// launches, and what it is told to; not the memory that they use, which it cannot know. An executable keeps its graph.
+// A handle: copies name the same graph, which is destroyed after the last. A graph keeps alive the kernels that it
+// launches, and what it is told to; not the memory that they use, which it cannot know.
 //
 // Every function may be called from any thread. The driver does not guard its graphs against two threads, so each is
 // guarded here.
@@ -98,47 +98,6 @@ class Graph {
 struct Graph::Conditional {
   GraphNode node;
   Graph body;
-};
-
-class GraphExecutable {
- public:
-  // DriverError where the graph cannot run.
-  static GraphExecutable instantiate(const Graph &graph);
-
-  const Context &context() const noexcept { return state_->graph.context(); }
-  CUgraphExec raw() const noexcept { return state_->raw; }
-
-  // UserError where the stream is of another device.
-  void launch(const Stream &stream, SourceLocation where = std::source_location::current()) const;
-  // Puts the graph onto the device ahead of its first launch.
-  void upload(const Stream &stream) const;
-
-  // From the next launch on, `node` launches this instead. The graph itself stays as it is.
-  void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
-  // Whether `node`, a launch, is run.
-  void enable(const GraphNode &node, bool enabled);
-
-  // From the next launch on, runs what `graph` says, which must have the same nodes and edges. UserError that says what
-  // differs otherwise; the executable then stays as it was. Nodes given to set() and enable() are then those of
-  // `graph`.
-  void update(const Graph &graph);
-
- private:
-  struct State {
-    explicit State(const Graph &graph) : graph(graph) {}
-    State(const State &) = delete;
-    State &operator=(const State &) = delete;
-    ~State();
-
-    Graph graph;
-    CUgraphExec raw = nullptr;
-    std::mutex mutex;  // of the driver's executable and what is kept
-    const char *name = "";
-    std::vector<std::shared_ptr<const void>> kept;  // that was set here, or was in an earlier graph
-  };
-  explicit GraphExecutable(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-  std::shared_ptr<State> state_;
 };
 
 }  // namespace samite::driver

@@ -1,4 +1,4 @@
-#include "samite/driver/graph.h"
+#include "samite/driver/graph_executable.h"
 
 #include <fmt/format.h>
 

@@ -1,15 +1,12 @@
-// Memory of a device, and the pool that it comes from.
+// A pool that memory of a device comes from, in the order of streams; see device_memory.h.
 //
-// Handles: copies name the same pool and the same memory. Memory keeps its pool and the stream alive in whose order it
-// is freed. Every function may be called from any thread.
+// A handle: copies name the same pool, which is destroyed after the last. Every function may be called from any thread.
 #pragma once
 
-#include "samite/driver/stream.h"
+#include "samite/driver/context.h"
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
 
 namespace samite::driver {
 
@@ -38,54 +35,19 @@ class MemoryPool {
   // Lets kernels and copies on `peer` reach memory of this pool; DeviceError where the hardware cannot.
   void allow_access_from(const Context &peer) const;
 
+  // Throws the error for `bytes` that the pool could not give.
+  [[noreturn]] void fail_out_of_memory(std::uint64_t bytes, const Origin &origin) const;
+
   friend bool operator==(const MemoryPool &a, const MemoryPool &b) { return a.raw_ == b.raw_; }
 
  private:
-  friend class DeviceMemory;
   MemoryPool(const Context &context, std::shared_ptr<CUmemPoolHandle_st> raw, std::uint64_t max_bytes);
 
   std::uint64_t attribute(MemoryPoolAttribute attribute) const;
-  [[noreturn]] void fail_out_of_memory(std::uint64_t bytes, const Origin &origin) const;
 
   Context context_;
   std::shared_ptr<CUmemPoolHandle_st> raw_;
   std::uint64_t max_bytes_;
-};
-
-class DeviceMemory {
- public:
-  // `bytes` of memory, not initialised, for work that is put into `stream` from now on; other streams must wait for an
-  // event first. It is freed in the order of the same stream. 0 bytes need no memory and have address 0.
-  //
-  // DriverError with the code out_of_memory, which says how much the pool and the device have; UserError where pool and
-  // stream are of different devices.
-  static DeviceMemory allocate(const Stream &stream, const MemoryPool &pool, std::size_t bytes,
-                               const Origin &origin = {});
-
-  CUdeviceptr address() const noexcept { return state_->address; }
-  std::size_t bytes() const noexcept { return state_->bytes; }
-  const MemoryPool &pool() const noexcept { return state_->pool; }
-  const Context &context() const noexcept { return pool().context(); }
-
-  // From now on the memory is freed in the order of `stream`, which the caller has made wait for all other users.
-  void free_in(const Stream &stream);
-
- private:
-  struct State {
-    State(const Stream &stream, const MemoryPool &pool, std::size_t bytes) : stream(stream), pool(pool), bytes(bytes) {}
-    State(const State &) = delete;
-    State &operator=(const State &) = delete;
-    ~State();
-
-    std::mutex mutex;  // of `stream`
-    Stream stream;
-    MemoryPool pool;
-    std::size_t bytes;
-    CUdeviceptr address = 0;
-  };
-  explicit DeviceMemory(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-  std::shared_ptr<State> state_;
 };
 
 }  // namespace samite::driver

@@ -1,4 +1,5 @@
 #include "samite/driver/capture.h"
+#include "samite/driver/graph_executable.h"
 
 #include "samite/driver/copy.h"
 #include "samite/driver/event.h"

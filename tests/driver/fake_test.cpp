@@ -1,7 +1,7 @@
 // That the fake sees what a program does wrong; tests of the adapter rely on it.
 #include "samite/driver/copy.h"
+#include "samite/driver/device_memory.h"
 #include "samite/driver/event.h"
-#include "samite/driver/memory_pool.h"
 #include "tests/driver/small_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "samite/driver/graph.h"
+#include "samite/driver/graph_executable.h"
 
 #include "samite/driver/copy.h"
 #include "tests/driver/small_kernels.h"

@@ -1,8 +1,8 @@
 // Kernels of the fake driver for tests, and a launch of each.
 #pragma once
 
+#include "samite/driver/device_memory.h"
 #include "samite/driver/launch.h"
-#include "samite/driver/memory_pool.h"
 #include "tests/driver/fake/fake_driver.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "samite/driver/tensor_map.h"
 
-#include "samite/driver/memory_pool.h"
+#include "samite/driver/device_memory.h"
 #include "tests/driver/fake/fake_driver.h"
 #include "tests/runtime/message_of.h"
 

@@ -1,4 +1,4 @@
-#include "samite/driver/memory_pool.h"
+#include "samite/driver/device_memory.h"
 
 #include "samite/driver/copy.h"
 #include "samite/driver/event.h"

@@ -1,0 +1,56 @@
+// A graph that can run, as often as it is launched.
+//
+// A handle: copies name the same executable, which is destroyed after the last. It keeps its graph alive, whose nodes
+// name what can be edited here. Every function may be called from any thread.
+#pragma once
+
+#include "samite/driver/graph.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace samite::driver {
+
+class GraphExecutable {
+ public:
+  // DriverError where the graph cannot run.
+  static GraphExecutable instantiate(const Graph &graph);
+
+  const Context &context() const noexcept { return state_->graph.context(); }
+  CUgraphExec raw() const noexcept { return state_->raw; }
+
+  // UserError where the stream is of another device.
+  void launch(const Stream &stream, SourceLocation where = std::source_location::current()) const;
+  // Puts the graph onto the device ahead of its first launch.
+  void upload(const Stream &stream) const;
+
+  // From the next launch on, `node` launches this instead. The graph itself stays as it is.
+  void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
+  // Whether `node`, a launch, is run.
+  void enable(const GraphNode &node, bool enabled);
+
+  // From the next launch on, runs what `graph` says, which must have the same nodes and edges. UserError that says what
+  // differs otherwise; the executable then stays as it was. Nodes given to set() and enable() are then those of
+  // `graph`.
+  void update(const Graph &graph);
+
+ private:
+  struct State {
+    explicit State(const Graph &graph) : graph(graph) {}
+    State(const State &) = delete;
+    State &operator=(const State &) = delete;
+    ~State();
+
+    Graph graph;
+    CUgraphExec raw = nullptr;
+    std::mutex mutex;  // of the driver's executable and what is kept
+    const char *name = "";
+    std::vector<std::shared_ptr<const void>> kept;  // that was set here, or was in an earlier graph
+  };
+  explicit GraphExecutable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace samite::driver
