@@ -14,6 +14,7 @@
 #include "samite/lang/algebra.h"
 #include "samite/lang/atomic.h"
 #include "samite/lang/control.h"
+#include "samite/lang/custom_adjoint.h"
 #include "samite/lang/local_array.h"
 #include "samite/lang/math.h"
 #include "samite/runtime/device.h"

@@ -2,6 +2,8 @@
 
 #include "samite/ir/visit.h"
 
+#include <algorithm>
+
 namespace samite::autodiff {
 namespace {
 
@@ -22,12 +24,13 @@ class Analysis {
     // Loops carry activity around, once for each value carried at most: repeat until nothing changes.
     do {
       changed_ = false;
-      for_each_statement(kernel_.body, [&](const Stmt &stmt) { forward(stmt); });
+      for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { forward(stmt); });
     } while (changed_);
     do {
       changed_ = false;
-      for_each_statement(kernel_.body, [&](const Stmt &stmt) { backward(stmt, activity); });
+      for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { backward(stmt, activity); });
     } while (changed_);
+    activity.varied = varied_;
     activity.local.resize(kernel_.local_count);
     for (LocalId i = 0; i < kernel_.local_count; ++i) activity.local[i] = varied_[i] && useful_[i];
     for (LocalArrayId i = 0; i < kernel_.local_array_count; ++i)
@@ -55,7 +58,7 @@ class Analysis {
   void find_passive_arrays(Activity &activity) const {
     activity.loses.resize(kernel_.parameters.size());
     activity.read_for_output.resize(kernel_.parameters.size());
-    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+    for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) {
       if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Atomic) {
         if (active_array_[let->value.array] || !is_floating(let->value.type)) return;
         for (const Value &value : element_values(let->value))
@@ -100,7 +103,28 @@ class Analysis {
             if (holds(varied_, result.then_value) || holds(varied_, result.else_value)) mark(varied_, result.local);
         },
         [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
+        [&](const CustomAdjoint &custom) {
+          bool varied = adds_to_active_gradient(custom);
+          for (const CustomOperand &each : custom.operands) {
+            if (!holds(varied_, each.operand)) continue;
+            varied = true;
+            mark(varied_, each.inner);
+          }
+          // What depends on an active array by a way that no operand shows is refused later; see refusal.h.
+          for (const CustomResult &result : custom.results)
+            if (varied || holds(varied_, result.value)) mark(varied_, result.local);
+        },
         [](const auto &) {});
+  }
+
+  // Which makes its results depend on the array.
+  bool adds_to_active_gradient(const CustomAdjoint &custom) const {
+    bool found = false;
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
+      auto *accumulate = stmt.as<Accumulate>();
+      found = found || (accumulate && accumulate->of_gradient && active_array_[accumulate->array]);
+    });
+    return found;
   }
 
   void backward(const Stmt &stmt, Activity &activity) {
@@ -131,6 +155,12 @@ class Analysis {
             if (useful_[result.local]) mark(useful_, result.then_value), mark(useful_, result.else_value);
         },
         [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
+        [&](const CustomAdjoint &custom) {
+          bool useful = std::any_of(custom.results.begin(), custom.results.end(),
+                                    [&](const CustomResult &result) { return useful_[result.local]; });
+          for (const CustomOperand &each : custom.operands)
+            if (useful) mark(useful_, each.operand);
+        },
         [](const auto &) {});
   }
 

@@ -11,6 +11,7 @@ namespace samite::autodiff {
 struct Activity {
   // By local: floating values that depend on an active array and on which a store to an active array depends.
   std::vector<bool> local;
+  std::vector<bool> varied;  // by local: those of them on which no such store depends, too
   // By local array: the same of its elements, taken together.
   std::vector<bool> local_array;
   bool reaches_output = false;  // something is stored into an active array

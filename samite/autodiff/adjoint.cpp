@@ -4,6 +4,7 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/inline_primals.h"
 #include "samite/passes/privatise.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/relax_atomics.h"
@@ -20,8 +21,7 @@ std::vector<std::uint32_t> arrays_read(const Kernel &adjoint) {
   std::vector<std::uint32_t> arrays;
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Load && adjoint.parameters[let->value.array].role == Role::Primal)
-      arrays.push_back(let->value.array);
+    if (let && reads_before(let->value, adjoint)) arrays.push_back(let->value.array);
   });
   std::sort(arrays.begin(), arrays.end());
   arrays.erase(std::unique(arrays.begin(), arrays.end()), arrays.end());
@@ -56,6 +56,28 @@ std::vector<KeptValue> describe_kept(const Kernel &primal, const std::vector<boo
     if (auto *loop = stmt.as<While>()) add(loop->carried);
   });
   return values;
+}
+
+// The arrays that the adjoint reads as the forward run has left them, and those that it writes.
+void note_what_custom_adjoints_do(Adjoint &adjoint) {
+  auto add = [](std::vector<std::uint32_t> &arrays, std::uint32_t array) {
+    if (std::find(arrays.begin(), arrays.end(), array) == arrays.end()) arrays.push_back(array);
+  };
+  std::vector<Parameter> &parameters = adjoint.kernel.parameters;
+  for_each_statement(adjoint.kernel.body, [&](const Stmt &stmt) {
+    if (auto array = array_written(stmt); array && parameters[*array].role == Role::Primal) {
+      add(adjoint.written, *array);
+      parameters[*array].read_only = false;
+    }
+    auto *let = stmt.as<Let>();
+    if (!let || let->value.op != Op::Load || let->value.attribute != load_afterwards) return;
+    add(adjoint.values_after, let->value.array);
+    const auto &before = adjoint.values_read;
+    if (std::find(before.begin(), before.end(), let->value.array) != before.end())
+      throw UserError(stmt.where(), "the adjoint needs the elements of array '" + parameters[let->value.array].name +
+                                        "' as the kernel has left them here, and as it found them elsewhere. Mend it "
+                                        "by two arrays");
+  });
 }
 
 }  // namespace
@@ -103,29 +125,33 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
 }  // namespace
 
 Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
-  refuse_unordered_atomics(structured, active);
-  refuse_stores_in_conditions(structured);
+  const Kernel forward = passes::inline_primals(structured);
+  refuse_unordered_atomics(forward, active);
+  refuse_hidden_operands(structured, active);
+  refuse_stores_in_conditions(forward);
   // Arrays that the adjoint cannot follow as they are, and those of them that are made local instead. Where arrays may
   // be one, an element is no instance's own.
-  const std::vector<bool> moving = moving_elements(structured, active), lost = lost_gradients(structured, active);
+  const std::vector<bool> moving = moving_elements(forward, active), lost = lost_gradients(forward, active);
   std::vector<bool> hard = both(moving, lost);
   passes::Privatised primal{structured, std::vector<bool>(active.size())};
   Adjoint adjoint;
   for (;;) {
     if (any(hard) && !may_alias) primal = passes::privatise(structured, hard);
-    refuse_moving_elements(structured, without(moving, primal.done));
-    refuse_lost_gradients(structured, without(lost, primal.done));
+    refuse_moving_elements(forward, without(moving, primal.done));
+    refuse_lost_gradients(forward, without(lost, primal.done));
     derive(adjoint, primal.kernel, active);
     // An array that is made local is read before anything is written to it.
-    const std::vector<bool> late = without(values_read_late(primal.kernel, adjoint.kernel), primal.done);
+    const Kernel run = passes::inline_primals(primal.kernel);
+    const std::vector<bool> late = without(values_read_late(run, adjoint.kernel), primal.done);
     if (!any(late)) break;
-    if (may_alias || !any(without(late, hard))) refuse_values_read_late(primal.kernel, late);
+    if (may_alias || !any(without(late, hard))) refuse_values_read_late(run, late);
     hard = both(hard, late);
   }
-  refuse_values_changed_by_atomics(structured, adjoint.kernel);
-  adjoint.values_before = overwritten_values(structured, adjoint.kernel);
+  refuse_values_changed_by_atomics(forward, adjoint.kernel);
+  adjoint.values_before = overwritten_values(forward, adjoint.kernel);
   if (!may_alias) adjoint.kernel = passes::relax_atomics(adjoint.kernel);
   adjoint.values_read = arrays_read(adjoint.kernel);
+  note_what_custom_adjoints_do(adjoint);
   adjoint.empty = adjoint.kernel.body.empty();
   return adjoint;
 }

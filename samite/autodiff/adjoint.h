@@ -57,6 +57,9 @@ struct Adjoint {
   std::vector<std::uint32_t> gradient_of;    // by gradient parameter, in order: its primal parameter
   std::vector<std::uint32_t> values_read;    // primal arrays whose elements the adjoint reads
   std::vector<std::uint32_t> values_before;  // those of them that the kernel overwrites
+  // By adjoints and replays that the user gives: primal arrays that the kernel writes and whose elements are read as it
+  // has left them, and those that the adjoint writes.
+  std::vector<std::uint32_t> values_after, written;
   std::vector<KeptValue> kept;
   bool empty = false;  // no gradient reaches any active array
 };

@@ -28,6 +28,10 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
       held_(primal.local_array_count),
       unlogged_(primal.local_array_count),
       first_reader_(first_readers(primal)) {
+  written_.resize(primal.parameters.size());
+  for_each_primal_statement(primal.body, [&](const Stmt &stmt) {
+    if (auto array = array_written(stmt)) written_[*array] = true;
+  });
   parameters_ = primal.parameters;
   for (std::uint32_t i = 0; i < active.size(); ++i) {
     gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));

@@ -113,6 +113,12 @@ class Deriver {
   void release_what_nothing_reads_before(const ir::Stmt &stmt);
   void declare_adjoint_array(const ir::Allocate &allocate);
 
+  // custom.cpp
+  void recompute_custom(const ir::CustomAdjoint &custom);
+  void reverse_custom(const ir::CustomAdjoint &custom);
+  enum class Copied : std::uint8_t { Values, ValuesAfterwards, Everything };
+  void copy(const Block &block, Copied what);
+
   // reverse.cpp
   void reverse(const Block &block);
   void reverse_let(const ir::Let &let);
@@ -134,6 +140,7 @@ class Deriver {
   const Keep &keep_;
   Activity activity_;
   std::vector<ScalarType> types_;
+  std::vector<bool> written_;  // by parameter: an array that the kernel writes
   std::vector<ir::Parameter> parameters_;
   std::vector<std::uint32_t> gradient_;  // primal parameter -> its gradient parameter, where active
   std::vector<std::uint32_t> gradient_of_;

@@ -17,7 +17,8 @@ void Deriver::recompute(const Block &block) {
         [&](const LocalStore &store) { recompute_store(store); },
         [&](const If &branch) { recompute_branch(branch, stmt.where()); },
         [&](const For &loop) { recompute_loop(loop, stmt.where()); },
-        [&](const While &loop) { recompute_loop(loop, stmt.where()); }, [](const auto &) {});
+        [&](const While &loop) { recompute_loop(loop, stmt.where()); },
+        [&](const CustomAdjoint &custom) { recompute_custom(custom); }, [](const auto &) {});
     undo_of_[&stmt] = UndoLog(undo_.begin() + logged, undo_.end());
   }
   // Outside of the block its arrays are not there.

@@ -77,6 +77,11 @@ std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t
 
 }  // namespace
 
+bool reads_before(const Operation &operation, const Kernel &adjoint) {
+  return operation.op == Op::Load && operation.attribute != load_afterwards &&
+         adjoint.parameters[operation.array].role == Role::Primal;
+}
+
 namespace {
 
 // By parameter: whether `adjoint` reads elements of it.
@@ -84,8 +89,7 @@ std::vector<bool> arrays_needed(const Kernel &primal, const Kernel &adjoint) {
   std::vector<bool> needed(primal.parameters.size());
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Load && adjoint.parameters[let->value.array].role == Role::Primal)
-      needed[let->value.array] = true;
+    if (let && reads_before(let->value, adjoint)) needed[let->value.array] = true;
   });
   return needed;
 }
@@ -198,6 +202,7 @@ void refuse_values_changed_by_atomics(const Kernel &primal, const Kernel &adjoin
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     auto array = array_read(stmt);
     if (!array || *array >= changed.size() || !changed[*array].known()) return;
+    if (auto *let = stmt.as<Let>(); let && !reads_before(let->value, adjoint)) return;
     throw UserError(stmt.where(), opening(primal) + "needs the element of array '" + primal.parameters[*array].name +
                                       "' read here, which other instances may have changed by an atomic step (" +
                                       changed[*array].to_string() +
@@ -213,7 +218,8 @@ void refuse_old_value(const Kernel &primal, LocalId local) {
                                       " on array '" + primal.parameters[let->value.array].name +
                                       "' returns here. It depends on the order in which the instances come, and "
                                       "cannot be had again. Mend it by storing the value in an array, in a kernel "
-                                      "of its own, and reading it back in this one");
+                                      "of its own, and reading it back in this one; or here, by a custom_adjoint "
+                                      "with a replay that reads it back");
   });
 }
 
@@ -230,6 +236,71 @@ void refuse_stores_in_conditions(const Kernel &primal) {
                                            stmt.where().to_string() +
                                            ") writes to an array here. Mend it by writing in the loop's body");
     });
+  });
+}
+
+namespace {
+
+// Of one computation: throws where it would lose a gradient.
+class HiddenOperands {
+ public:
+  HiddenOperands(const Kernel &kernel, const std::vector<bool> &active, const Activity &activity)
+      : kernel_(kernel), active_(active), activity_(activity) {}
+
+  void check(const CustomAdjoint &custom) {
+    std::vector<bool> own(kernel_.local_count), gradient_given(active_.size());
+    for (const CustomOperand &each : custom.operands) own[each.inner] = true;
+    for_each_statement(custom.primal, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, ScalarType) { own[local] = true; });
+    });
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
+      auto *accumulate = stmt.as<Accumulate>();
+      if (accumulate && accumulate->of_gradient) gradient_given[accumulate->array] = true;
+    });
+    for_each_statement(custom.primal, [&](const Stmt &stmt) {
+      for_each_operand(stmt, [&](const Value &value) {
+        if (value.is_local() && is_floating(value.type()) && !own[value.id()] && activity_.varied[value.id()])
+          fail(stmt,
+               "uses a value from outside of it here that carries a gradient. Mend it by passing the value as an "
+               "argument, or stop_gradient(…) of it");
+      });
+      auto array = array_read(stmt);
+      if (array && !array_written(stmt) && active_[*array] && !gradient_given[*array])
+        fail(stmt, "reads array '" + kernel_.parameters[*array].name +
+                       "' here, which tracks gradients, and its adjoint does not add to them. Mend it by passing the "
+                       "element as an argument, or by add_to_gradient in the adjoint");
+    });
+    for (const Block *block : {&custom.primal, &custom.replay, &custom.adjoint})
+      for_each_statement(*block, [&](const Stmt &stmt) {
+        auto *accumulate = stmt.as<Accumulate>();
+        auto array = array_written(stmt);
+        if (array && active_[*array] && !(accumulate && accumulate->of_gradient))
+          fail(stmt, "writes to array '" + kernel_.parameters[*array].name +
+                         "' here, which tracks gradients. Mend it by returning the value and writing it outside");
+      });
+  }
+
+ private:
+  [[noreturn]] void fail(const Stmt &stmt, const std::string &what) const {
+    throw UserError(stmt.where(),
+                    opening(kernel_) + "cannot be derived: a function with an adjoint of its own " + what);
+  }
+
+  const Kernel &kernel_;
+  const std::vector<bool> &active_;
+  const Activity &activity_;
+};
+
+}  // namespace
+
+void refuse_hidden_operands(const Kernel &structured, const std::vector<bool> &active) {
+  const Activity activity = find_activity(structured, active);
+  for_each_statement(structured.body, [&](const Stmt &stmt) {
+    auto *custom = stmt.as<CustomAdjoint>();
+    if (!custom) return;
+    bool differentiated = false;
+    for (const CustomResult &result : custom->results) differentiated = differentiated || activity.local[result.local];
+    if (differentiated) HiddenOperands(structured, active, activity).check(*custom);
   });
 }
 

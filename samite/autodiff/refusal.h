@@ -7,6 +7,9 @@
 
 namespace samite::autodiff {
 
+// Whether an operation of an adjoint reads an element of the kernel's own arrays as the forward run found it.
+bool reads_before(const ir::Operation &operation, const ir::Kernel &adjoint);
+
 // The arrays whose elements `adjoint` reads and `primal` writes.
 std::vector<std::uint32_t> overwritten_values(const ir::Kernel &primal, const ir::Kernel &adjoint);
 
@@ -17,6 +20,10 @@ std::vector<std::uint32_t> overwritten_values(const ir::Kernel &primal, const ir
 // before the launch would not hold those values.
 std::vector<bool> values_read_late(const ir::Kernel &primal, const ir::Kernel &adjoint);
 void refuse_values_read_late(const ir::Kernel &primal, const std::vector<bool> &late);
+
+// Throws where a computation with an adjoint of its own would lose a gradient: where it reads a value that carries one
+// and is no operand, or an active array to whose gradient its adjoint does not add, or where it writes to one.
+void refuse_hidden_operands(const ir::Kernel &structured, const std::vector<bool> &active);
 
 // Active arrays that `primal` reads and writes at different places: another instance may then read what this one
 // writes, in no order that an adjoint could reverse.

@@ -78,6 +78,7 @@ class Deriver {
           [&](const Accumulate &a) { accumulate(a); }, [&](const Allocate &a) { allocate(a); },
           [&](const LocalStore &s) { local_store(s); }, [&](const If &branch) { this->branch(branch, stmt.where()); },
           [&](const For &l) { loop(l, stmt.where()); }, [&](const While &l) { loop(l, stmt.where()); },
+          [&](const CustomAdjoint &c) { custom(c, stmt.where()); },
           [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
     }
   }
@@ -135,6 +136,18 @@ class Deriver {
     Value index = value(store.index);
     build_.local_store(*primal_array_[store.array], index, value(store.value));
     if (is_floating(store.value.type())) build_.local_store(*tangent_array_[store.array], index, tangent(store.value));
+  }
+
+  void custom(const CustomAdjoint &custom, SourceLocation where) {
+    for (const CustomResult &result : custom.results)
+      if (activity_.local[result.local])
+        throw UserError(where, "the tangent of kernel '" + primal_.name +
+                                   "' cannot be derived: this function has an adjoint of its own, which says nothing "
+                                   "of its tangent. Mend it by calling the function without that adjoint, or by "
+                                   "stop_gradient on its arguments");
+    for (const CustomOperand &each : custom.operands) primal_value_[each.inner] = value(each.operand);
+    block(custom.primal);
+    for (const CustomResult &result : custom.results) primal_value_[result.local] = value(result.value);
   }
 
   void branch(const If &branch, SourceLocation where) {

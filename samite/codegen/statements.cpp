@@ -47,6 +47,7 @@ void KernelEmitter::statement(const Stmt &stmt) {
   visit(
       stmt, [&](const Let &statement) { let(statement, stmt.where()); },
       [](const CapturedOnly auto &) { throw InternalError("the emitter was given a kernel that is not structured"); },
+      [](const CustomAdjoint &) { throw InternalError("the emitter was given a kernel with adjoints of its own"); },
       [&](const Store &statement) { store(statement, stmt.where()); },
       [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },

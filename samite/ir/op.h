@@ -112,6 +112,10 @@ enum class Typing : std::uint8_t {
 // `Unavailable` stands in an adjoint for a value of the forward run that cannot be had again; `attribute` is a number
 // of the deriver's. It must be gone after dead code is removed: where it is not, the adjoint is refused.
 
+// `Load` reads an element as it is; in an adjoint, where `attribute` is `load_afterwards`, as the forward run has left
+// it rather than as it found it. The two differ where the kernel writes to the array.
+inline constexpr std::int32_t load_afterwards = 1;
+
 enum class Op : std::uint8_t {
 #define SAMITE_ENUMERATOR(name, text, arity, typing, pure) name,
   SAMITE_OPS(SAMITE_ENUMERATOR)

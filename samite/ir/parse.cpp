@@ -164,9 +164,11 @@ class Parser {
     if (accept("while")) return parse_while();
     if (accept("label")) return parse_labelled();
     if (accept("leave")) return parse_leave();
+    if (accept("custom")) return parse_custom();
+    if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, if, for, while, label or "
-        "leave) or '}'");
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, if, for, while, label, "
+        "leave, custom or adjoint_of) or '}'");
   }
 
   LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
@@ -195,6 +197,7 @@ class Parser {
         break;
       case Typing::Load:
         if (*op == Op::Exchange) operation.attribute = accept("atomic") ? 0 : 1;
+        if (*op == Op::Load && accept("afterwards")) operation.attribute = load_afterwards;
         operation.array = parse_array();
         operation.operands = parse_indices();
         break;
@@ -259,11 +262,11 @@ class Parser {
   }
 
   Stmt parse_accumulate() {
-    bool atomic = accept("atomic");
+    bool atomic = accept("atomic"), of_gradient = accept("gradient");
     std::uint32_t array = parse_array();
     std::vector<Value> indices = parse_indices();
     expect("+=");
-    Accumulate accumulate{array, std::move(indices), parse_value(), atomic};
+    Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient};
     SourceLocation where = parse_location();
     return Stmt(std::move(accumulate), where);
   }
@@ -359,6 +362,90 @@ class Parser {
     Leave leave{number<LabelId>("a label's number")};
     SourceLocation where = parse_location();
     return Stmt(leave, where);
+  }
+
+  // "(" item ", " … ")", where `item` reads one.
+  template <class Item>
+  void parse_list(Item item) {
+    expect("(");
+    if (accept(")")) return;
+    do item();
+    while (accept(","));
+    if (!accept(")")) fail_expected("',' or ')' after an item of a list");
+  }
+
+  Stmt parse_custom() {
+    CustomAdjoint custom;
+    parse_list([&] {
+      LocalId inner = parse_local();
+      expect(":");
+      parse_type();
+      expect("=");
+      Value operand = parse_value();
+      custom.operands.push_back({inner, operand, operand});
+    });
+    expect("->");
+    parse_list([&] {
+      LocalId local = parse_local();
+      expect(":");
+      ScalarType type = parse_type();
+      expect("=");
+      Value value = parse_value();
+      custom.results.push_back({local, type, value, value, 0});
+    });
+    SourceLocation where = parse_location();
+    custom.primal = parse_block();
+    if (accept("replay")) {
+      custom.replays = true;
+      std::size_t next = 0;
+      parse_list([&] {
+        if (next == custom.results.size()) fail_expected("')', as there are no more results");
+        custom.results[next++].replayed = parse_value();
+      });
+      custom.replay = parse_block();
+    }
+    expect_word("adjoint");
+    std::size_t next = 0;
+    parse_list([&] {
+      if (next == custom.results.size()) fail_expected("')', as there are no more results");
+      custom.results[next++].cotangent = parse_local();
+      expect(":");
+      parse_type();
+    });
+    if (next != custom.results.size()) fail_expected("a cotangent for each result");
+    custom.adjoint = parse_block();
+    expect_word("gradients");
+    next = 0;
+    parse_list([&] {
+      if (next == custom.operands.size()) fail_expected("')', as there are no more operands");
+      custom.operands[next++].gradient = parse_value();
+    });
+    if (next != custom.operands.size()) fail_expected("a gradient for each operand");
+    return Stmt(std::move(custom), where);
+  }
+
+  Stmt parse_adjoint_call() {
+    AdjointCall call;
+    parse_list([&] {
+      LocalId inner = parse_local();
+      expect(":");
+      ScalarType type = parse_type();
+      expect("=");
+      Value value = parse_value();
+      expect_word("then");
+      call.inputs.push_back({inner, parse_local(), type, value});
+      expect(":");
+      parse_type();
+    });
+    SourceLocation where = parse_location();
+    call.primal = parse_block();
+    expect_word("seeds");
+    parse_list([&] {
+      Value output = parse_value();
+      expect("=");
+      call.seeds.push_back({output, parse_value()});
+    });
+    return Stmt(std::move(call), where);
   }
 
   std::vector<Carried> parse_carried() {

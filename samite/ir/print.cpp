@@ -119,8 +119,9 @@ class Printer {
           write("store {} = {}{}", element(store.array, store.indices), value(store.value), where);
         },
         [&](const Accumulate &accumulate) {
-          write("accumulate {}{} += {}{}", accumulate.atomic ? "atomic " : "",
-                element(accumulate.array, accumulate.indices), value(accumulate.value), where);
+          write("accumulate {}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
+                accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
+                value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
           write("local {}: {}[{}]{}", local_array(allocate.array), name(allocate.type), value(allocate.size), where);
@@ -161,7 +162,9 @@ class Printer {
           indent();
           write("}}");
         },
-        [&](const Leave &leave) { write("leave {}{}", leave.label, where); });
+        [&](const Leave &leave) { write("leave {}{}", leave.label, where); },
+        [&](const CustomAdjoint &custom) { print(custom, where); },
+        [&](const AdjointCall &call) { print(call, where); });
   }
 
   std::string value(const Value &value) const {
@@ -187,6 +190,45 @@ class Printer {
     ++depth_;
     print(block);
     --depth_;
+  }
+
+  void print(const CustomAdjoint &custom, const std::string &where) {
+    std::string operands, results, replayed, cotangents, gradients;
+    auto append = [](std::string &list, const std::string &item) { list += (list.empty() ? "" : ", ") + item; };
+    for (const CustomResult &result : custom.results) {
+      append(results, fmt::format("{}: {} = {}", local(result.local), name(result.type), value(result.value)));
+      append(replayed, value(result.replayed));
+      append(cotangents, fmt::format("{}: {}", local(result.cotangent), name(result.type)));
+    }
+    for (const CustomOperand &each : custom.operands) {
+      append(operands, fmt::format("{}: {} = {}", local(each.inner), name(each.operand.type()), value(each.operand)));
+      append(gradients, value(each.gradient));
+    }
+    write("custom ({}) -> ({}){} {{\n", operands, results, where);
+    print_nested(custom.primal);
+    indent();
+    if (custom.replays) {
+      write("}} replay ({}) {{\n", replayed);
+      print_nested(custom.replay);
+      indent();
+    }
+    write("}} adjoint ({}) {{\n", cotangents);
+    print_nested(custom.adjoint);
+    indent();
+    write("}} gradients ({})", gradients);
+  }
+
+  void print(const AdjointCall &call, const std::string &where) {
+    std::string inputs, seeds;
+    for (const AdjointInput &input : call.inputs)
+      inputs += fmt::format("{}{}: {} = {} then {}: {}", inputs.empty() ? "" : ", ", local(input.inner),
+                            name(input.type), value(input.value), local(input.gradient), name(input.type));
+    for (const AdjointSeed &seed : call.seeds)
+      seeds += fmt::format("{}{} = {}", seeds.empty() ? "" : ", ", value(seed.output), value(seed.cotangent));
+    write("adjoint_of ({}){} {{\n", inputs, where);
+    print_nested(call.primal);
+    indent();
+    write("}} seeds ({})", seeds);
   }
 
   std::string local(LocalId id) const {
@@ -228,6 +270,8 @@ class Printer {
       case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
       case Typing::Load: {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;
+        if (operation.op == Op::Load && operation.attribute == load_afterwards)
+          return fmt::format("{} afterwards {}", op.name, element(operation.array, operation.operands));
         return fmt::format("{} {}{}", op.name, atomic ? "atomic " : "", element(operation.array, operation.operands));
       }
       case Typing::Atomic:

@@ -58,12 +58,14 @@ struct Store {
 };
 
 // accumulate @array[indices] += value, as one step where other instances may do the same (`atomic`), or as a plain
-// load, add and store where the indices are provably one-to-one.
+// load, add and store where the indices are provably one-to-one. `of_gradient` says that the gradient of the array is
+// meant, in an adjoint block alone: it is nothing where the array has none.
 struct Accumulate {
   std::uint32_t array;
   std::vector<Value> indices;
   Value value;
   bool atomic;
+  bool of_gradient = false;
 };
 
 // local $array: type[size]
@@ -143,11 +145,59 @@ struct Leave {
   LabelId label;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, If, For, While, Labelled, Leave>;
+// A value that a `CustomAdjoint` gives.
+struct CustomResult {
+  LocalId local;  // seen after the statement, and in its adjoint block
+  ScalarType type;
+  Value value;        // of the primal block
+  Value replayed;     // of the replay block; `value` where there is none
+  LocalId cotangent;  // its name in the adjoint block
+};
+// An operand of a `CustomAdjoint` that may carry a gradient, and what the adjoint block adds to that.
+struct CustomOperand {
+  LocalId inner;  // its name in the blocks
+  Value operand;
+  Value gradient;  // of the adjoint block
+};
+
+// A computation whose derivative the user gives. It runs `primal`; differentiation takes `adjoint` for the derivative,
+// which sees what the statement sees, its results, and a cotangent for each of them. The blocks use the operands under
+// names of their own, so that a value from outside that they use beside them can be told from an operand. Where the
+// adjoint needs the results again it runs `replay` instead of `primal` if `replays`. No block assigns a local from
+// outside, or leaves the statement.
+struct CustomAdjoint {
+  std::vector<CustomResult> results;
+  Block primal, replay, adjoint;
+  bool replays = false;
+  std::vector<CustomOperand> operands;
+};
+
+// An input of an `AdjointCall`: `inner` is its name in the block, `gradient` the adjoint's result for it.
+struct AdjointInput {
+  LocalId inner, gradient;
+  ScalarType type;
+  Value value;
+};
+struct AdjointSeed {
+  Value output;  // of the block
+  Value cotangent;
+};
+
+// The adjoint of a block, at once: the gradients of its inputs for the cotangents of its outputs. The block itself
+// leaves nothing behind   (captured form only)
+struct AdjointCall {
+  std::vector<AdjointInput> inputs;
+  Block primal;
+  std::vector<AdjointSeed> seeds;
+};
+
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, If, For, While, Labelled, Leave,
+                              CustomAdjoint, AdjointCall>;
 
 // The statements of the captured form alone.
 template <class Kind>
-concept CapturedOnly = std::same_as<Kind, Assign> || std::same_as<Kind, Labelled> || std::same_as<Kind, Leave>;
+concept CapturedOnly = std::same_as<Kind, Assign> || std::same_as<Kind, Labelled> || std::same_as<Kind, Leave> ||
+                       std::same_as<Kind, AdjointCall>;
 
 class Stmt {
  public:

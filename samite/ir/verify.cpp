@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
+#include <utility>
 
 namespace samite::ir {
 namespace {
@@ -311,6 +312,9 @@ class Verifier {
     if (form_ == Form::structured) fail("the structured form has no assign");
     check_in_scope(assign.local);
     if (!locals_[assign.local].assignable) fail("%{} is assigned, and is not defined by an operation", assign.local);
+    auto first = in_scope_.begin() + static_cast<std::ptrdiff_t>(first_assignable_);
+    if (std::find(first, in_scope_.end(), assign.local) == in_scope_.end())
+      fail("%{} is assigned out of a computation whose derivative is given or asked for", assign.local);
     check_value(assign.value, locals_[assign.local].type, "the assigned value");
   }
 
@@ -321,7 +325,10 @@ class Verifier {
   }
 
   void check(const Accumulate &accumulate) {
-    const Parameter &to = writable_array(accumulate.array);
+    if (accumulate.of_gradient && !in_adjoint_) fail("a gradient is added to outside of an adjoint block");
+    const Parameter &to = accumulate.of_gradient ? array(accumulate.array) : writable_array(accumulate.array);
+    if (accumulate.of_gradient && !is_floating(to.type))
+      fail("@{} has type {}, which has no gradient", to.name, name(to.type));
     check_indices(to, accumulate.indices);
     check_value(accumulate.value, to.type, "the accumulated value");
     if (to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
@@ -417,6 +424,83 @@ class Verifier {
            leave.label);
   }
 
+  // A block that is closed: what is around it is neither assigned nor left from inside.
+  class Closed {
+   public:
+    explicit Closed(Verifier &verifier)
+        : scope_(verifier), barrier_(verifier, true), verifier_(verifier), outer_(verifier.first_assignable_) {
+      verifier.first_assignable_ = verifier.in_scope_.size();
+    }
+    ~Closed() { verifier_.first_assignable_ = outer_; }
+    Closed(const Closed &) = delete;
+    Closed &operator=(const Closed &) = delete;
+
+   private:
+    Scope scope_;
+    Barrier barrier_;
+    Verifier &verifier_;
+    std::size_t outer_;
+  };
+
+  void check(const CustomAdjoint &custom) {
+    for (const CustomResult &result : custom.results)
+      if (!is_floating(result.type)) fail("%{} has type {}, expected a floating type", result.local, name(result.type));
+    for (const CustomOperand &each : custom.operands) {
+      check_value(each.operand);
+      if (!is_floating(each.operand.type()))
+        fail("%{} has type {}, expected a floating type", each.inner, name(each.operand.type()));
+    }
+    {
+      Closed closed(*this);
+      for (const CustomOperand &each : custom.operands) define(each.inner, each.operand.type(), true);
+      check_block(custom.primal);
+      for (const CustomResult &result : custom.results)
+        check_value(result.value, result.type, fmt::format("the value of %{}", result.local));
+    }
+    if (!custom.replays && !custom.replay.empty()) fail("there is a replay block, and nothing replays");
+    if (custom.replays) {
+      Closed closed(*this);
+      see_again(custom.operands);
+      check_block(custom.replay);
+      for (const CustomResult &result : custom.results)
+        check_value(result.replayed, result.type, fmt::format("the replayed value of %{}", result.local));
+    }
+    for (const CustomResult &result : custom.results) define(result.local, result.type);
+    Closed closed(*this);
+    see_again(custom.operands);
+    for (const CustomResult &result : custom.results) define(result.cotangent, result.type);
+    const bool outer = std::exchange(in_adjoint_, true);
+    check_block(custom.adjoint);
+    in_adjoint_ = outer;
+    for (const CustomOperand &each : custom.operands)
+      check_value(each.gradient, each.operand.type(), fmt::format("the gradient of %{}", each.inner));
+  }
+
+  // The operands' names are the same in each of the blocks.
+  void see_again(const std::vector<CustomOperand> &operands) {
+    for (const CustomOperand &each : operands) {
+      locals_[each.inner].in_scope = true;
+      in_scope_.push_back(each.inner);
+    }
+  }
+
+  void check(const AdjointCall &call) {
+    if (form_ == Form::structured) fail("the structured form has no adjoint_of");
+    for (const AdjointInput &input : call.inputs) {
+      if (!is_floating(input.type)) fail("%{} has type {}, expected a floating type", input.inner, name(input.type));
+      check_value(input.value, input.type, fmt::format("the value of %{}", input.inner));
+    }
+    for (const AdjointSeed &seed : call.seeds) check_value(seed.cotangent);
+    {
+      Closed closed(*this);
+      for (const AdjointInput &input : call.inputs) define(input.inner, input.type, true);
+      check_block(call.primal);
+      for (const AdjointSeed &seed : call.seeds)
+        check_value(seed.output, seed.cotangent.type(), "an output of the block");
+    }
+    for (const AdjointInput &input : call.inputs) define(input.gradient, input.type);
+  }
+
   // In `labels_`; its size where the label is not around.
   std::size_t position(LabelId label) const {
     return static_cast<std::size_t>(std::find(labels_.begin(), labels_.end(), label) - labels_.begin());
@@ -442,8 +526,10 @@ class Verifier {
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;
   std::vector<std::uint32_t> in_scope_, arrays_in_scope_;
-  std::vector<LabelId> labels_;     // around the statement, outermost first
-  std::size_t first_in_reach_ = 0;  // in `labels_`: those before are behind a barrier
+  std::vector<LabelId> labels_;       // around the statement, outermost first
+  std::size_t first_in_reach_ = 0;    // in `labels_`: those before are behind a barrier
+  std::size_t first_assignable_ = 0;  // in `in_scope_`: those before are out of a closed block
+  bool in_adjoint_ = false;
   const Stmt *statement_ = nullptr;
 };
 

@@ -15,6 +15,9 @@
 //   loops      a constant step is not zero; only a Serial loop carries values, for others have no order
 //   form       `Assign`, `Labelled` and `Leave` stand in the captured form alone; an `Assign` changes a local that a
 //              `Let` defined
+//   adjoints   a `CustomAdjoint` gives floating values, and a gradient of its operand's type for each operand. Its
+//              blocks assign no local from outside and leave no label around them; only its adjoint block adds to
+//              gradients of arrays. An `AdjointCall` stands in the captured form alone
 //   jumps      a label is not that of a block around it; a `Leave` stands inside of its block. Between the two is no
 //              condition of a While, no loop that has no order or carries values, and no branch with results: what is
 //              left half-way has no values to give

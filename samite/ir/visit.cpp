@@ -2,21 +2,38 @@
 
 namespace samite::ir {
 
-void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f) {
+namespace {
+
+void for_each(const Block &block, bool derivatives, const std::function<void(const Stmt &)> &f) {
   for (const Stmt &stmt : block) {
     f(stmt);
     if (auto *branch = stmt.as<If>()) {
-      for_each_statement(branch->then_block, f);
-      for_each_statement(branch->else_block, f);
+      for_each(branch->then_block, derivatives, f);
+      for_each(branch->else_block, derivatives, f);
     } else if (auto *loop = stmt.as<For>()) {
-      for_each_statement(loop->body, f);
+      for_each(loop->body, derivatives, f);
     } else if (auto *loop = stmt.as<While>()) {
-      for_each_statement(loop->condition_block, f);
-      for_each_statement(loop->body, f);
+      for_each(loop->condition_block, derivatives, f);
+      for_each(loop->body, derivatives, f);
     } else if (auto *labelled = stmt.as<Labelled>()) {
-      for_each_statement(labelled->body, f);
+      for_each(labelled->body, derivatives, f);
+    } else if (auto *custom = stmt.as<CustomAdjoint>()) {
+      for_each(custom->primal, derivatives, f);
+      if (!derivatives) continue;
+      for_each(custom->replay, derivatives, f);
+      for_each(custom->adjoint, derivatives, f);
+    } else if (auto *call = stmt.as<AdjointCall>()) {
+      for_each(call->primal, derivatives, f);
     }
   }
+}
+
+}  // namespace
+
+void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f) { for_each(block, true, f); }
+
+void for_each_primal_statement(const Block &block, const std::function<void(const Stmt &)> &f) {
+  for_each(block, false, f);
 }
 
 void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f) {
@@ -38,7 +55,15 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       },
       [&](const For &loop) { f(loop.begin), f(loop.end), f(loop.step), carried(loop.carried); },
       [&](const While &loop) { f(loop.condition), carried(loop.carried); }, [](const Labelled &) {},
-      [](const Leave &) {});
+      [](const Leave &) {},
+      [&](const CustomAdjoint &custom) {
+        for (const CustomResult &result : custom.results) f(result.value), f(result.replayed);
+        for (const CustomOperand &each : custom.operands) f(each.operand), f(each.gradient);
+      },
+      [&](const AdjointCall &call) {
+        for (const AdjointInput &input : call.inputs) f(input.value);
+        for (const AdjointSeed &seed : call.seeds) f(seed.output), f(seed.cotangent);
+      });
 }
 
 std::optional<std::uint32_t> array_read(const Stmt &stmt) {
@@ -76,7 +101,15 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Sca
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
       [&](const For &loop) { f(loop.index, loop.type), carried(loop.carried); },
-      [&](const While &loop) { carried(loop.carried); }, [](const Labelled &) {}, [](const Leave &) {});
+      [&](const While &loop) { carried(loop.carried); }, [](const Labelled &) {}, [](const Leave &) {},
+      [&](const CustomAdjoint &custom) {
+        for (const CustomOperand &each : custom.operands) f(each.inner, each.operand.type());
+        for (const CustomResult &result : custom.results)
+          f(result.local, result.type), f(result.cotangent, result.type);
+      },
+      [&](const AdjointCall &call) {
+        for (const AdjointInput &input : call.inputs) f(input.inner, input.type), f(input.gradient, input.type);
+      });
 }
 
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f) {
@@ -139,7 +172,20 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
       [&](const Labelled &labelled) {
         return Stmt(Labelled{labelled.label, map_operands(labelled.body, f)}, stmt.where());
       },
-      [&](const Leave &) { return stmt; });
+      [&](const Leave &) { return stmt; },
+      [&](CustomAdjoint custom) {
+        for (Block *nested : {&custom.primal, &custom.replay, &custom.adjoint}) *nested = map_operands(*nested, f);
+        for (CustomResult &result : custom.results)
+          result.value = f(result.value), result.replayed = f(result.replayed);
+        for (CustomOperand &each : custom.operands) each.operand = f(each.operand), each.gradient = f(each.gradient);
+        return Stmt(std::move(custom), stmt.where());
+      },
+      [&](AdjointCall call) {
+        call.primal = map_operands(call.primal, f);
+        for (AdjointInput &input : call.inputs) input.value = f(input.value);
+        for (AdjointSeed &seed : call.seeds) seed.output = f(seed.output), seed.cotangent = f(seed.cotangent);
+        return Stmt(std::move(call), stmt.where());
+      });
 }
 
 Block map_operands(const Block &block, const std::function<Value(const Value &)> &f) {

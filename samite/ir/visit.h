@@ -25,6 +25,9 @@ decltype(auto) visit(const Stmt &stmt, Fs &&...functions) {
 // Calls `f` on each statement of `block`, outer before inner, in program order.
 void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f);
 
+// The same, but for what custom adjoints do in their replay and adjoint blocks.
+void for_each_primal_statement(const Block &block, const std::function<void(const Stmt &)> &f);
+
 // Calls `f` on each value that the statement itself reads. Of a nested statement: its condition, bounds, initial,
 // next and result values, but nothing from inside its blocks.
 void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f);

@@ -5,8 +5,10 @@
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
+#include "samite/passes/rename.h"
 
 #include <chrono>
+#include <functional>
 
 namespace samite::jit {
 namespace {
@@ -29,6 +31,17 @@ std::uint64_t gradients_only_added_to(const ir::Kernel &adjoint) {
 
 // A derivative, to be launched and differentiated like any kernel.
 ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
+  // Its arrays are read as they are, whoever wrote them.
+  passes::Renaming plain_loads{std::identity{}, std::identity{}, std::identity{}};
+  plain_loads.statement = [](const ir::Stmt &, const ir::Stmt &stmt) -> ir::Block {
+    auto *let = stmt.as<ir::Let>();
+    if (!let || let->value.op != ir::Op::Load) return {stmt};
+    ir::Let load = *let;
+    load.value.attribute = 0;
+    return {{std::move(load), stmt.where()}};
+  };
+  derivative.body = passes::renamed(derivative.body, plain_loads);
+
   for (ir::Parameter &parameter : derivative.parameters) {
     if (parameter.role != ir::Role::Gradient) continue;
     parameter.role = ir::Role::Primal;
@@ -40,18 +53,19 @@ ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
 
 }  // namespace
 
-KernelDefinition::KernelDefinition(ir::Kernel captured) : structured_(structure(std::move(captured))) {
+KernelDefinition::KernelDefinition(ir::Kernel captured)
+    : structured_(structure(std::move(captured))), forward_(inline_primals(structured_)) {
   if (structured_.parameters.size() > 64)
     throw UserError(structured_.where, "kernel '" + structured_.name + "' has " +
                                            std::to_string(structured_.parameters.size()) +
                                            " parameters; at most 64 are possible, so put several values into an array");
-  ir::for_each_statement(structured_.body, [&](const ir::Stmt &stmt) {
+  ir::for_each_statement(forward_.body, [&](const ir::Stmt &stmt) {
     if (auto array = ir::array_written(stmt)) written_ |= bit(*array);
   });
-  for (std::uint32_t array : arrays_only_added_to(structured_)) summed_ |= bit(array);
-  cost_ = cost_of(structured_);
+  for (std::uint32_t array : arrays_only_added_to(forward_)) summed_ |= bit(array);
+  cost_ = cost_of(forward_);
   for (int d = 0; d < structured_.launch_rank; ++d)
-    if (passes::counts_in_i32(structured_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
+    if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }
 
 const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias) {

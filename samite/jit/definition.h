@@ -25,6 +25,8 @@ class KernelDefinition {
 
   // In structured form, simplified.
   const ir::Kernel &structured() const { return structured_; }
+  // What a forward launch runs: the same without the adjoints that the user gives.
+  const ir::Kernel &forward() const { return forward_; }
   // Arrays that the kernel stores into or accumulates, as bits.
   std::uint64_t written() const { return written_; }
   // Arrays that the kernel only adds to, as bits; `adjoint_summed` the arrays to whose gradients an adjoint only adds.
@@ -95,7 +97,7 @@ class KernelDefinition {
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
 
-  ir::Kernel structured_;
+  ir::Kernel structured_, forward_;
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
   double cost_ = 1;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;

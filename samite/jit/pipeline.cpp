@@ -1,11 +1,13 @@
 #include "samite/jit/pipeline.h"
 
+#include "samite/autodiff/adjoint_call.h"
 #include "samite/codegen/emit.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/estimate.h"
 #include "samite/passes/gather.h"
+#include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
@@ -121,8 +123,15 @@ std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const V
 ir::Kernel structure(ir::Kernel captured) {
   captured = checked(std::move(captured), ir::Form::captured, "capture");
   captured = checked(passes::structure_jumps(captured), ir::Form::captured, "structure_jumps");
+  captured = checked(autodiff::expand_adjoint_calls(captured), ir::Form::captured, "expand_adjoint_calls");
   ir::Kernel structured = checked(passes::promote(captured), ir::Form::structured, "promote");
   return checked(passes::simplify(structured), ir::Form::structured, "simplify");
+}
+
+ir::Kernel inline_primals(const ir::Kernel &structured) {
+  if (!passes::has_custom_adjoint(structured)) return structured;
+  ir::Kernel inlined = checked(passes::inline_primals(structured), ir::Form::structured, "inline_primals");
+  return checked(passes::simplify(inlined), ir::Form::structured, "simplify");
 }
 
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active) {
@@ -149,12 +158,14 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   auto variant = std::make_shared<Variant>();
   variant->key = key;
 
-  const ir::Kernel *kernel = &definition.structured();
+  const ir::Kernel *kernel = &definition.forward();
   if (key.direction == Direction::adjoint) {
     const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias);
     kernel = &adjoint.kernel;
     variant->gradient_of = adjoint.gradient_of;
     variant->values_read = adjoint.values_read;
+    variant->values_after = adjoint.values_after;
+    variant->written = adjoint.written;
     variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias);
     if (key.gather) {
       const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active);

@@ -5,8 +5,11 @@
 
 namespace samite::jit {
 
-// capture → verify → promote → simplify
+// capture → verify → structure jumps → expand calls of adjoints → promote → simplify
 ir::Kernel structure(ir::Kernel captured);
+
+// Without the adjoints that the user gives.
+ir::Kernel inline_primals(const ir::Kernel &structured);
 
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);

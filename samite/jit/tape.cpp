@@ -116,6 +116,18 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
                         std::to_string(buffer.version() - entry.versions[i]) +
                         " times since; write later results to another buffer");
   }
+  for (std::uint32_t i : entry.adjoint->variant().values_after) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    std::uint64_t after = entry.versions[i];
+    for (std::size_t j = 0; j < entry.arguments.size(); ++j)
+      after += (entry.definition->written() >> j & 1) && entry.arguments[j].buffer.storage() == buffer.storage();
+    if (buffer.version() == after) continue;
+    throw UserError(entry.definition->where(),
+                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
+                        entry.definition->name() + "', reads what the launch has left in " +
+                        jit::describe(entry.definition->parameters(), i) + ", " + label(buffer) +
+                        ", but that was overwritten since; give each launch a buffer of its own");
+  }
 }
 
 // Follows values that depend on a tracked array through arrays that track nothing: none may come back to one that does.

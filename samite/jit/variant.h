@@ -43,10 +43,12 @@ using Entry = void(const void *arguments, const long long *begin, const long lon
 
 struct Variant {
   VariantKey key;
-  std::vector<ir::Parameter> parameters;   // the kernel's own, then the gradients
-  std::vector<std::uint32_t> gradient_of;  // adjoint, tangent: by gradient parameter, its primal
-  std::vector<std::uint32_t> values_read;  // adjoint: primal arrays whose elements it reads
-  std::vector<std::uint32_t> summed;       // parameters that each worker sums apart (jit/private_sums.h)
+  std::vector<ir::Parameter> parameters;    // the kernel's own, then the gradients
+  std::vector<std::uint32_t> gradient_of;   // adjoint, tangent: by gradient parameter, its primal
+  std::vector<std::uint32_t> values_read;   // adjoint: primal arrays whose elements it reads
+  std::vector<std::uint32_t> values_after;  // adjoint: those that it reads as the forward launch has left them
+  std::vector<std::uint32_t> written;       // adjoint: those that it writes, by adjoints that the user gives
+  std::vector<std::uint32_t> summed;        // parameters that each worker sums apart (jit/private_sums.h)
   codegen::ArgumentLayout layout;
   std::shared_ptr<const HostImage> image;  // null where there is nothing to run
   Entry *entry = nullptr;

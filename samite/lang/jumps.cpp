@@ -13,6 +13,12 @@ namespace {
                              "the loop, or jump in its body");
 }
 
+[[noreturn]] void refuse_in_closed(const std::string &jump, SourceLocation where) {
+  throw UserError(where, jump +
+                             " would leave a function of custom_adjoint or adjoint_of half-way; return from it by "
+                             "returning(…), or give the caller a value that it asks for");
+}
+
 }  // namespace
 
 ir::Block JumpTargets::Label::around(ir::Block block, SourceLocation where) const {
@@ -44,6 +50,7 @@ JumpTargets::Target &JumpTargets::innermost_loop(const char *jump, SourceLocatio
   switch (target.kind) {
     case Kind::Loop: break;
     case Kind::Condition: refuse_in_condition(jump, where);
+    case Kind::Closed: refuse_in_closed(jump, where);
     case Kind::Function:
       throw UserError(where, std::string(jump) +
                                  " in a function of returning(…) that has no traced loop around it; it "
@@ -68,6 +75,7 @@ ir::LabelId JumpTargets::return_label(SourceLocation where) { return return_labe
 ir::LabelId JumpTargets::return_label(ir::LabelId function, SourceLocation where) {
   for (auto &target : open_ | std::views::reverse) {
     if (target.kind == Kind::Condition) refuse_in_condition("return_", where);
+    if (target.kind == Kind::Closed) refuse_in_closed("return_", where);
     if (target.whole.id == function) return leave(target.whole);
   }
   throw UserError(where,

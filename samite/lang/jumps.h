@@ -1,8 +1,8 @@
 // What break_, continue_ and return_ may leave at each point of a capture.
 //
-// The capture opens a target where a loop's body, a function of `returning` or the condition of a while_ begins and
-// closes it where that ends; the kernel's function is around them all. Each has labels (`ir::Labelled`) from the start,
-// but only those that a jump asked for are written down.
+// The capture opens a target where a loop's body, a function of `returning`, the condition of a while_ or a function
+// with an adjoint begins and closes it where that ends; the kernel's function is around them all. Each has labels
+// (`ir::Labelled`) from the start, but only those that a jump asked for are written down.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -13,7 +13,13 @@ namespace samite::lang {
 
 class JumpTargets {
  public:
-  enum class Kind : std::uint8_t { Kernel, Function, Loop, Condition };
+  enum class Kind : std::uint8_t {
+    Kernel,
+    Function,
+    Loop,
+    Condition,
+    Closed,  // a function whose adjoint is given or asked for: nothing leaves it half-way
+  };
 
   struct Label {
     ir::LabelId id;

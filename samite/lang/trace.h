@@ -10,6 +10,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/lang/jumps.h"
 
+#include <utility>
 #include <vector>
 
 namespace samite::lang {
@@ -56,6 +57,10 @@ class Trace {
 
   JumpTargets &jumps() { return jumps_; }
 
+  // Whether the adjoint of a custom_adjoint is being captured.
+  bool in_adjoint() const { return in_adjoint_; }
+  bool set_in_adjoint(bool in_adjoint) { return std::exchange(in_adjoint_, in_adjoint); }
+
   // A thread_index of rank r was asked for: fixes the rank of the launch, once. UserError if it was fixed otherwise.
   void require_launch_rank(int rank, SourceLocation where);
 
@@ -78,6 +83,7 @@ class Trace {
 
   SourceLocation where_, latest_, attributed_;
   int launch_rank_;
+  bool in_adjoint_ = false;
   SourceLocation rank_where_;
   JumpTargets jumps_;
   std::vector<OpenBlock> open_;

@@ -15,10 +15,7 @@ class Liveness {
   explicit Liveness(const Kernel &kernel)
       : definition_(kernel.local_count), live_(kernel.local_count), arrays_(kernel.local_array_count) {
     index(kernel.body, nullptr);
-    for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      if (!array_written(stmt)) return;
-      need_statement(&stmt);
-    });
+    need_effects(kernel.body);
     while (!pending_.empty()) {
       LocalId local = pending_.back();
       pending_.pop_back();
@@ -51,6 +48,23 @@ class Liveness {
         index(loop->body, &stmt);
       else if (auto *loop = stmt.as<While>())
         index(loop->condition_block, &stmt), index(loop->body, &stmt);
+      else if (auto *custom = stmt.as<CustomAdjoint>())
+        index(custom->primal, &stmt), index(custom->replay, &stmt), index(custom->adjoint, &stmt);
+    }
+  }
+
+  // What the block writes to arrays. What a computation's replay and adjoint write is needed where it is.
+  void need_effects(const Block &block) {
+    for (const Stmt &stmt : block) {
+      if (array_written(stmt)) need_statement(&stmt);
+      if (auto *branch = stmt.as<If>())
+        need_effects(branch->then_block), need_effects(branch->else_block);
+      else if (auto *loop = stmt.as<For>())
+        need_effects(loop->body);
+      else if (auto *loop = stmt.as<While>())
+        need_effects(loop->condition_block), need_effects(loop->body);
+      else if (auto *custom = stmt.as<CustomAdjoint>())
+        need_effects(custom->primal);
     }
   }
 
@@ -71,6 +85,7 @@ class Liveness {
         [&](const While &loop) { need(loop.condition); },
         [&](const auto &) { for_each_operand(*stmt, [&](const Value &value) { need(value); }); });
     if (auto *let = stmt->as<Let>(); let && let->value.op == Op::LocalLoad) need_array(let->value.array);
+    if (auto *custom = stmt->as<CustomAdjoint>()) need_effects(custom->replay), need_effects(custom->adjoint);
     for (const Stmt *parent : place.parents) need_statement(parent);
   }
 
@@ -139,6 +154,11 @@ Block sweep(const Block &block, const Liveness &liveness) {
         [&](const While &loop) {
           kept.push_back({While{sweep(loop.condition_block, liveness), loop.condition, sweep(loop.body, liveness),
                                 live_carried(loop.carried, liveness)},
+                          stmt.where()});
+        },
+        [&](const CustomAdjoint &custom) {
+          kept.push_back({CustomAdjoint{custom.results, sweep(custom.primal, liveness), sweep(custom.replay, liveness),
+                                        sweep(custom.adjoint, liveness), custom.replays, custom.operands},
                           stmt.where()});
         },
         [&](const Let &let) {

@@ -107,8 +107,18 @@ class Privatiser {
       } else if (auto *loop = stmt.as<While>()) {
         mark_inner(loop->carried, &loop->body);
         index(loop->condition_block, path, true), index(loop->body, path, true);
+      } else if (auto *custom = stmt.as<CustomAdjoint>()) {
+        leave_alone(*custom);
       }
     }
+  }
+  // What it touches may be read, or added to, when the adjoint runs.
+  void leave_alone(const CustomAdjoint &custom) {
+    for (const Block *block : {&custom.primal, &custom.replay, &custom.adjoint})
+      for_each_statement(*block, [&](const Stmt &stmt) {
+        for (auto touched : {array_read(stmt), array_written(stmt)})
+          if (touched) shared_.push_back(*touched);
+      });
   }
   void mark_inner(const std::vector<Carried> &carried, const Block *body) {
     for (const Carried &c : carried) defined_at_[c.inner] = {body, -1, true};

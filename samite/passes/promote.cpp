@@ -65,9 +65,38 @@ class Promoter {
         [&](const If &branch) { promote_branch(branch, stmt.where(), out); },
         [&](const For &loop) { promote_loop(loop, stmt.where(), out); },
         [&](const While &loop) { promote_loop(loop, stmt.where(), out); },
+        [&](const CustomAdjoint &custom) { promote_custom(custom, stmt.where(), out); },
+        [](const AdjointCall &) { throw InternalError("adjoint_of is left where locals become values"); },
         [](const Labelled &) { throw InternalError("a jump is left where locals become values"); },
         [](const Leave &) { throw InternalError("a jump is left where locals become values"); },
         [&](const auto &) { out.push_back(map_operands(stmt, [&](const Value &v) { return value(v); })); });
+  }
+
+  // Its blocks assign nothing from outside.
+  void promote_custom(const CustomAdjoint &custom, SourceLocation where, Block &out) {
+    CustomAdjoint promoted;
+    promoted.replays = custom.replays;
+    for (const CustomOperand &each : custom.operands) {
+      const Value operand = value(each.operand);
+      promoted.operands.push_back({define(each.inner), operand, operand});
+    }
+    promoted.primal = block(custom.primal);
+    for (const CustomResult &result : custom.results) {
+      Value result_value = value(result.value);
+      promoted.results.push_back({0, result.type, result_value, result_value, 0});
+    }
+    promoted.replay = block(custom.replay);
+    if (custom.replays)
+      for (std::size_t i = 0; i < custom.results.size(); ++i)
+        promoted.results[i].replayed = value(custom.results[i].replayed);
+    for (std::size_t i = 0; i < custom.results.size(); ++i) {
+      promoted.results[i].local = define(custom.results[i].local);
+      promoted.results[i].cotangent = define(custom.results[i].cotangent);
+    }
+    promoted.adjoint = block(custom.adjoint);
+    for (std::size_t i = 0; i < custom.operands.size(); ++i)
+      promoted.operands[i].gradient = value(custom.operands[i].gradient);
+    out.push_back({std::move(promoted), where});
   }
 
   void promote_branch(const If &branch, SourceLocation where, Block &out) {

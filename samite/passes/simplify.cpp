@@ -89,6 +89,7 @@ class Simplifier {
         [&](const If &branch) { simplify_branch(branch, stmt.where(), out); },
         [&](const For &loop) { simplify_loop(loop, stmt.where(), out); },
         [&](const While &loop) { simplify_loop(loop, stmt.where(), out); },
+        [&](const CustomAdjoint &custom) { simplify_custom(custom, stmt.where(), out); },
         [&](const Allocate &allocate) {
           array_of_[allocate.array] = next_array_++;
           out.push_back({Allocate{array_of_[allocate.array], allocate.type, value(allocate.size)}, stmt.where()});
@@ -166,6 +167,39 @@ class Simplifier {
     out.push_back({std::move(simplified), where});
     for (LocalId opposite : opposites)
       simplify_let({opposite, {Op::Not, ScalarType::Bool, {branch.condition}}}, where, out);
+  }
+
+  // The replay and the adjoint run later than they stand: what is loaded elsewhere may be something else by then.
+  void simplify_custom(const CustomAdjoint &custom, SourceLocation where, Block &out) {
+    constexpr Writes anything{true, true};
+    CustomAdjoint simplified;
+    simplified.replays = custom.replays;
+    for (const CustomOperand &each : custom.operands) {
+      const Value operand = value(each.operand);
+      simplified.operands.push_back({define(each.inner, operand.type()), operand, operand});
+    }
+    simplified.primal = block(custom.primal);
+    note(writes({&custom.primal}));
+    for (const CustomResult &result : custom.results) {
+      Value result_value = value(result.value);
+      simplified.results.push_back({0, result.type, result_value, result_value, 0});
+    }
+    if (custom.replays) {
+      note(anything);
+      simplified.replay = block(custom.replay);
+      for (std::size_t i = 0; i < custom.results.size(); ++i)
+        simplified.results[i].replayed = value(custom.results[i].replayed);
+    }
+    for (std::size_t i = 0; i < custom.results.size(); ++i) {
+      simplified.results[i].local = define(custom.results[i].local, custom.results[i].type);
+      simplified.results[i].cotangent = define(custom.results[i].cotangent, custom.results[i].type);
+    }
+    note(anything);
+    simplified.adjoint = block(custom.adjoint);
+    note(anything);
+    for (std::size_t i = 0; i < custom.operands.size(); ++i)
+      simplified.operands[i].gradient = value(custom.operands[i].gradient);
+    out.push_back({std::move(simplified), where});
   }
 
   // A value carried unchanged is the value it started with, inside and after.

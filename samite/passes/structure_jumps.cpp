@@ -123,7 +123,16 @@ class Structurer {
         },
         [&](const If &branch) { rewrite_branch(branch, nullptr, nullptr, stmt.where()); },
         [&](const For &loop) { rewrite_loop(loop, stmt.where()); },
-        [&](const While &loop) { rewrite_loop(loop, stmt.where()); }, [&](const auto &) { build_.append(stmt); });
+        [&](const While &loop) { rewrite_loop(loop, stmt.where()); },
+        [&](CustomAdjoint custom) {
+          for (Block *inside : {&custom.primal, &custom.replay, &custom.adjoint}) *inside = nested(*inside);
+          build_.append({std::move(custom), stmt.where()});
+        },
+        [&](AdjointCall call) {
+          call.primal = nested(call.primal);
+          build_.append({std::move(call), stmt.where()});
+        },
+        [&](const auto &) { build_.append(stmt); });
   }
 
   Block nested(Rest statements) {

@@ -39,6 +39,7 @@ class Analysis {
       visit(
           stmt, [&](const Let &let) { shapes_[let.local] = of_operation(let.value); },
           [](const CapturedOnly auto &) { throw InternalError("uniformity of a kernel that is not structured"); },
+          [](const CustomAdjoint &) { throw InternalError("uniformity of a kernel whose adjoints are not inlined"); },
           [](const Store &) {}, [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
           [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
           [&](const While &loop) { analyse(loop); });

@@ -312,6 +312,13 @@ class Interpreter {
   }
   void execute(const ir::Leave &leave) { leaving_ = leave.label; }
 
+  void execute(const ir::CustomAdjoint &custom) {
+    for (const ir::CustomOperand &each : custom.operands) locals_.at(each.inner) = value(each.operand);
+    run(custom.primal);
+    for (const ir::CustomResult &result : custom.results) locals_.at(result.local) = value(result.value);
+  }
+  void execute(const ir::AdjointCall &) { fail("a call of an adjoint is not expanded"); }
+
   void begin_carried(const std::vector<ir::Carried> &carried) {
     std::vector<Value> initial;
     for (const ir::Carried &each : carried) initial.push_back(value(each.initial));

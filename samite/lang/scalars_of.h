@@ -1,0 +1,62 @@
+// The traced scalars that a value is made of: itself, the components of a vector or an array, the parts of a tuple.
+#pragma once
+
+#include "samite/lang/traced.h"
+
+#include <ranges>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace samite::lang {
+
+template <class V>
+struct IsTraced : std::false_type {};
+template <Scalar T>
+struct IsTraced<Traced<T>> : std::true_type {};
+
+template <class V>
+struct IsTuple : std::false_type {};
+template <class... Vs>
+struct IsTuple<std::tuple<Vs...>> : std::true_type {};
+
+// Calls `f` on each traced scalar of `value`, in order.
+template <class V, class F>
+void for_each_scalar(V &value, const F &f) {
+  using Plain = std::remove_const_t<V>;
+  if constexpr (IsTraced<Plain>::value) {
+    f(value);
+  } else if constexpr (IsTuple<Plain>::value) {
+    std::apply([&](auto &...parts) { (for_each_scalar(parts, f), ...); }, value);
+  } else {
+    static_assert(std::ranges::range<V>,
+                  "expected a traced scalar, a vector, matrix or std::array of them, or a std::tuple of such");
+    for (auto &part : value) for_each_scalar(part, f);
+  }
+}
+
+// Whether all scalars of a V are floating, and so have gradients.
+template <class V>
+struct IsFloating : std::false_type {};
+template <Scalar T>
+struct IsFloating<Traced<T>> : std::is_floating_point<T> {};
+template <class... Vs>
+struct IsFloating<std::tuple<Vs...>> : std::bool_constant<(IsFloating<Vs>::value && ...)> {};
+template <class V>
+  requires(std::ranges::range<V> && !IsTraced<V>::value)
+struct IsFloating<V> : IsFloating<std::remove_cvref_t<std::ranges::range_reference_t<V>>> {};
+
+// A V whose scalars are copies of the given values; `next` gives one for each.
+template <class V, class Next>
+V value_of_scalars(const Next &next, SourceLocation where) {
+  V value = [&] {
+    if constexpr (std::constructible_from<V, SourceLocation>)
+      return V(where);
+    else
+      return V{};
+  }();
+  for_each_scalar(value, [&]<class T>(Traced<T> &scalar) { scalar = Traced<T>::copy(next(scalar_type_of<T>), where); });
+  return value;
+}
+
+}  // namespace samite::lang

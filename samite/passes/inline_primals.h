@@ -1,0 +1,17 @@
+// Computations whose derivative the user gives, without it: what a forward kernel runs of them.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::passes {
+
+// Whether `structured` has a custom adjoint.
+bool has_custom_adjoint(const ir::Kernel &structured);
+
+// Each custom adjoint becomes the statements of its primal block. The locals that are left keep their numbers.
+ir::Kernel inline_primals(const ir::Kernel &structured);
+
+// The same for those inside of the blocks of `custom`, which stays.
+ir::CustomAdjoint inline_nested_primals(const ir::CustomAdjoint &custom);
+
+}  // namespace samite::passes
