@@ -59,11 +59,66 @@ void second_derivatives() {
   expect(x_bar.at(0) == 12 && x_bar.gradient().at(0) == 12, "3 x² and 6 x at 2");
 }
 
+// The gradient through a contact is clipped, so that one hard hit does not drown the rest.
+const auto clipped = custom_adjoint([](Double x) { return x; },
+                                    [](Double, Double, Double cotangent) { return clamp(cotangent, -1, 1); });
+
+void derivatives_by_hand() {
+  Kernel contact{"contact", {"force", "depth"}, [](Array<double, 1> force, Array<const double, 1> depth) {
+                   Int i = thread_index();
+                   Double d = clipped(depth(i));
+                   force(i) = 100 * d * d;
+                 }};
+  Buffer<double> depth{device, {2}, {0.001, 1}, Gradient::tracked}, force{device, {2}, Gradient::tracked};
+  contact.launch({2}, force, depth);
+  force.gradient().fill(1);
+  contact.launch({2}, {.direction = Direction::adjoint}, force, depth);
+  expect(near(depth.gradient().at(0), 0.2) && depth.gradient().at(1) == 1, "a clipped gradient");
+}
+
+void replays() {
+  Kernel numbered{"numbered", [](Array<double, 1> y, Array<const double, 1> x, Array<int, 1> places,
+                                 Array<int, 1> count, Array<const double, 1> scale) {
+                    Int i = thread_index();
+                    auto number = custom_adjoint(
+                        [&](Double weight) {
+                          Int place = atomic_add(count(0), 1);
+                          places(i) = place;
+                          return weight * scale(place);
+                        },
+                        [&](Double, Double, Double cotangent) { return cotangent * scale(places(i)); },
+                        [&](Double weight) { return weight * scale(places(i)); });
+                    y(i) = number(x(i));
+                  }};
+  Buffer<double> x{device, {2}, {1, 2}, Gradient::tracked}, y{device, {2}, Gradient::tracked};
+  Buffer<double> scale{device, {2}, {10, 20}};
+  Buffer<int> places{device, {2}}, count{device, {1}};
+  Tape tape;
+  tape.record([&] { numbered.launch({2}, y, x, places, count, scale); });
+  tape.backward({{y, Buffer<double>{device, {2}, {1, 1}}}});
+  expect(count.at(0) == 2 && x.gradient().at(0) == scale.at(places.at(0)), "a replay");
+}
+
+void adjoints_in_a_kernel() {
+  Kernel slope{"slope", [](Array<double, 1> y, Array<const double, 1> x) {
+                 Int i = thread_index();
+                 auto f = [](Double a, Double b) { return sin(a) * b; };
+                 auto [da, db] = adjoint_of(f)(x(i), 2.0, 1.0);  // for the cotangent 1
+                 y(i) = da + db;
+               }};
+  Buffer<double> x{device, {1}, {0.5}}, y{device, {1}};
+  slope.launch({1}, y, x);
+  expect(near(y.at(0), 2 * std::cos(0.5) + std::sin(0.5)), "an adjoint that a kernel calls");
+}
+
 }  // namespace
 
 int main() {
   checks();
   second_derivatives();
+  derivatives_by_hand();
+  replays();
+  adjoints_in_a_kernel();
   std::printf(failures == 0 ? "all as documented\n" : "%d differ\n", failures);
   return failures;
 }

@@ -359,6 +359,24 @@ TEST(Verify, ParametersHaveDistinctNamesAndARank) {
   expect_rejected(with_parameters("@a: array<f32, 1>, @b: array<f32, -1>"), "@b has rank -1, expected 0 to 4");
 }
 
+TEST(Verify, DerivativesThatAreGiven) {
+  expect_accepted(
+      "custom (%0: f32 = @x) -> (%1: f32 = %0) {\n} adjoint (%2: f32) {\n} gradients (%2)\n"
+      "store @out[0, 0] = %1");
+  expect_rejected("custom (%0: i32 = @n) -> () {\n} adjoint () {\n} gradients (%0)", "expected a floating type");
+  expect_rejected("custom (%0: f32 = @x) -> (%1: f32 = %0) {\n} adjoint (%2: f32) {\n} gradients (@n)",
+                  "the gradient of %0 has type i32, expected f32");
+  expect_rejected(
+      "custom (%0: f32 = @x) -> (%1: f32 = %0) {\n} adjoint (%2: f32) {\n} gradients (%2)\n"
+      "store @out[0, 0] = %2",
+      "%2 is defined, but not in scope here");
+  expect_rejected("accumulate atomic gradient @in[0] += @x", "outside of an adjoint block");
+  expect_rejected("%3: f32 = copy @x\ncustom () -> () {\nassign %3 = 1.0\n} adjoint () {\n} gradients ()",
+                  "%3 is assigned out of a computation", Form::captured);
+  expect_rejected("adjoint_of (%0: f32 = @x then %1: f32) {\n} seeds (%0 = @x)", "no adjoint_of");
+  expect_accepted("adjoint_of (%0: f32 = @x then %1: f32) {\n} seeds (%0 = @x)\nstore @out[0, 0] = %1", Form::captured);
+}
+
 TEST(Verify, OnlyArraysAreDistinctInMemory) {
   EXPECT_EQ(error_of(with_parameters("@a: distinct array<f32, 2>")), "no error");
   expect_rejected(with_parameters("@a: distinct f32"), "@a is a scalar and cannot be distinct in memory");
