@@ -111,6 +111,24 @@ void adjoints_in_a_kernel() {
   expect(near(y.at(0), 2 * std::cos(0.5) + std::sin(0.5)), "an adjoint that a kernel calls");
 }
 
+void what_is_not_finite() {
+  Kernel roots{"roots", [](Array<double, 1> y, Array<const double, 1> x) {
+                 Int i = thread_index();
+                 y(i) = sqrt(x(i));
+               }};
+  Buffer<double> x{device, {3}, {4, 0, 1}, Gradient::tracked}, y{device, {3}, Gradient::tracked};
+  y.gradient().fill(1);
+  std::string message;
+  try {
+    roots.launch({3}, {.direction = Direction::adjoint, .check_finite = true}, y, x);
+  } catch (const UserError &error) {
+    message = error.what();
+  }
+  expect(message.find("is (1); the derivative of sqrt here gives inf for the cotangent 1 and the operand 0") !=
+             std::string::npos,
+         "the first instance that is not finite");
+}
+
 }  // namespace
 
 int main() {
@@ -119,6 +137,7 @@ int main() {
   derivatives_by_hand();
   replays();
   adjoints_in_a_kernel();
+  what_is_not_finite();
   std::printf(failures == 0 ? "all as documented\n" : "%d differ\n", failures);
   return failures;
 }

@@ -105,10 +105,11 @@ std::vector<bool> without(std::vector<bool> a, const std::vector<bool> &b) {
 bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
 
 // The adjoint with all that it needs of this kernel kept.
-void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active) {
+void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active, Notes *notes) {
   Keep keep{std::vector<bool>(primal.local_count), std::vector<bool>(primal.local_array_count)};
   for (;;) {
-    Deriver deriver(primal, active, keep);
+    if (notes) notes->sites.clear();
+    Deriver deriver(primal, active, keep, notes);
     adjoint.kernel = passes::simplify(passes::promote(deriver.run()));
     adjoint.gradient_of = deriver.gradient_of();
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
@@ -122,9 +123,7 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   adjoint.kept = describe_kept(primal, keep.local);
 }
 
-}  // namespace
-
-Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
+Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias, Notes *notes) {
   const Kernel forward = passes::inline_primals(structured);
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);
@@ -139,7 +138,7 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
     if (any(hard) && !may_alias) primal = passes::privatise(structured, hard);
     refuse_moving_elements(forward, without(moving, primal.done));
     refuse_lost_gradients(forward, without(lost, primal.done));
-    derive(adjoint, primal.kernel, active);
+    derive(adjoint, primal.kernel, active, notes);
     // An array that is made local is read before anything is written to it.
     const Kernel run = passes::inline_primals(primal.kernel);
     const std::vector<bool> late = without(values_read_late(run, adjoint.kernel), primal.done);
@@ -154,6 +153,16 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
   note_what_custom_adjoints_do(adjoint);
   adjoint.empty = adjoint.kernel.body.empty();
   return adjoint;
+}
+
+}  // namespace
+
+Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
+  return derive_adjoint(structured, active, may_alias, nullptr);
+}
+
+Adjoint derive_noting_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias, Notes &notes) {
+  return derive_adjoint(structured, active, may_alias, &notes);
 }
 
 }  // namespace samite::autodiff

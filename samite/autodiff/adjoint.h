@@ -40,6 +40,7 @@
 // adjoint must be given a copy from before the launch (a Tape keeps it).
 #pragma once
 
+#include "samite/autodiff/notes.h"
 #include "samite/ir/kernel.h"
 
 #include <vector>
@@ -67,6 +68,10 @@ struct Adjoint {
 // `active` is by parameter: whether its gradient is wanted. Only arrays of floating type may be active.
 // `may_alias` says that two gradient arrays may share memory: then every addition to a gradient is atomic.
 Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
+
+// The same, taking notes: `notes` gets the sites.
+Adjoint derive_noting_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                              Notes &notes);
 
 // The name of `parameter` with `suffix`, numbered where a parameter has it already: in an adjoint's adjoint, say.
 std::string derived_name(const std::vector<ir::Parameter> &parameters, const ir::Parameter &parameter,

@@ -27,9 +27,11 @@ void Deriver::reverse_custom(const CustomAdjoint &custom) {
   const CustomAdjoint flat = passes::inline_nested_primals(custom);
   for (const CustomResult &result : flat.results)
     primal_value_[result.cotangent] = active(result.local) ? adjoint(result.local) : Value::zero(result.type);
+  noted_operation_ = "this function, by its own adjoint,";
   copy(flat.adjoint, Copied::Everything);
   for (const CustomOperand &each : flat.operands)
     if (active(each.operand)) add(each.operand, value(each.gradient));
+  noted_operation_ = "the statement";
 }
 
 // The statements under new names: with what they write to arrays, or for the sake of their values alone. Local arrays

@@ -16,10 +16,11 @@ bool Keep::add(std::int32_t name) {
   return known;
 }
 
-Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Keep &keep)
+Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Keep &keep, Notes *notes)
     : primal_(primal),
       active_array_(active),
       keep_(keep),
+      notes_(notes),
       activity_(find_activity(primal, active)),
       types_(local_types(primal)),
       primal_value_(primal.local_count),
@@ -45,7 +46,9 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
 }
 
 Kernel Deriver::run() {
+  start_notes();
   if (activity_.reaches_output) region(primal_.body);
+  finish_notes();
   Kernel kernel;
   kernel.name = primal_.name + "_adjoint";
   kernel.parameters = parameters_;
@@ -113,6 +116,7 @@ Value Deriver::adjoint(LocalId local) const {
 void Deriver::add(const Value &primal, Value contribution) {
   if (!active(primal)) return;
   if (contribution.is_constant(0.0)) return;
+  note(contribution);
   build_.assign(*adjoint_[primal.id()], build_(Op::Add, {adjoint(primal.id()), contribution}));
 }
 

@@ -13,10 +13,12 @@
 
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/notes.h"
 #include "samite/autodiff/undo_log.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
 
+#include <array>
 #include <unordered_map>
 
 namespace samite::autodiff {
@@ -34,7 +36,8 @@ struct Keep {
 
 class Deriver {
  public:
-  Deriver(const ir::Kernel &primal, const std::vector<bool> &active, const Keep &keep);
+  // Where `notes` is not null the adjoint takes notes (autodiff/notes.h), and gets three more parameters.
+  Deriver(const ir::Kernel &primal, const std::vector<bool> &active, const Keep &keep, Notes *notes = nullptr);
 
   // The adjoint in captured form.
   ir::Kernel run();
@@ -113,6 +116,11 @@ class Deriver {
   void release_what_nothing_reads_before(const ir::Stmt &stmt);
   void declare_adjoint_array(const ir::Allocate &allocate);
 
+  // notes.cpp
+  void start_notes();
+  void note(const Value &contribution);
+  void finish_notes();
+
   // custom.cpp
   void recompute_custom(const ir::CustomAdjoint &custom);
   void reverse_custom(const ir::CustomAdjoint &custom);
@@ -138,6 +146,11 @@ class Deriver {
   const ir::Kernel &primal_;
   const std::vector<bool> &active_array_;
   const Keep &keep_;
+  Notes *notes_;
+  LocalId site_ = 0;                                            // the first one to note, or -1
+  std::array<LocalId, Notes::record_size - 1> noted_values_{};  // what the record gets of it
+  std::string noted_operation_ = "the statement";               // what is being reversed
+  std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
   Activity activity_;
   std::vector<ScalarType> types_;
   std::vector<bool> written_;  // by parameter: an array that the kernel writes

@@ -56,11 +56,16 @@ void Deriver::reverse_let(const Let &let) {
   }
   Operation operation = let.value;
   operation.operands = values(operation.operands);
+  noted_operation_ = info(operation.op).name;
+  noted_ = {seed};
+  for (const Value &operand : operation.operands)
+    if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
   auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
   for (std::size_t i = 0; i < partials.size(); ++i) {
     const Value &operand = let.value.operands[i];
     if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
   }
+  noted_operation_ = "the statement", noted_.clear();
 }
 
 // The store ends the life of the element that was there.

@@ -114,6 +114,13 @@ std::shared_ptr<KernelDefinition> KernelDefinition::tangent_kernel(std::uint64_t
       active, [&] { return std::make_shared<KernelDefinition>(as_kernel(tangent(active).kernel, false)); });
 }
 
+KernelDefinition::Noting KernelDefinition::noting_adjoint(std::uint64_t active, bool may_alias) const {
+  Noting noting;
+  autodiff::Adjoint adjoint = autodiff::derive_noting_adjoint(structured_, flags(active), may_alias, noting.notes);
+  noting.kernel = std::make_shared<KernelDefinition>(as_kernel(std::move(adjoint.kernel), false));
+  return noting;
+}
+
 std::vector<bool> KernelDefinition::flags(std::uint64_t active) const {
   std::vector<bool> flags(parameters().size());
   for (std::uint32_t i = 0; i < flags.size(); ++i) flags[i] = (active & bit(i)) != 0;

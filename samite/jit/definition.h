@@ -60,6 +60,13 @@ class KernelDefinition {
   std::shared_ptr<KernelDefinition> adjoint_kernel(std::uint64_t active);
   std::shared_ptr<KernelDefinition> tangent_kernel(std::uint64_t active);
 
+  // An adjoint that takes notes (autodiff/notes.h), as a kernel: made anew by each call.
+  struct Noting {
+    std::shared_ptr<KernelDefinition> kernel;
+    autodiff::Notes notes;
+  };
+  Noting noting_adjoint(std::uint64_t active, bool may_alias) const;
+
   // What the derivation took.
   double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
     return derived_adjoint(active, may_alias).milliseconds;

@@ -1,6 +1,7 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
 
@@ -89,18 +90,28 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Exte
                  const LaunchOptions &options, std::span<const Argument> arguments) {
   if (TangentLaunches *tangents = TangentLaunches::current(); tangents && options.direction == Direction::forward)
     return tangents->launch(definition, extents, options, arguments);
-  auto variant = check(*definition, extents, options, arguments);
-  if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward)
+  if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward) {
+    check(*definition, extents, options, arguments);
     tape->append(definition, extents, options, arguments);
+  }
+  run_now(*definition, extents, options, arguments);
+}
 
+void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+             std::span<const Argument> arguments) {
+  auto variant = check(definition, extents, options, arguments);
   constexpr std::size_t usual_bytes = 1024;
   alignas(8) std::byte on_stack[usual_bytes];
   std::vector<std::byte> on_heap(variant->layout.bytes > usual_bytes ? variant->layout.bytes : 0);
   std::byte *block = on_heap.empty() ? on_stack : on_heap.data();
   fill_arguments(*variant, arguments, block);
   // What was written is written, also where the launch ends with an error of debug mode.
-  for_each_written(*definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
-  execute(*variant, definition->name(), block, extents, partition(*variant, extents));
+  for_each_written(definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
+  auto run = [&] { execute(*variant, definition.name(), block, extents, partition(*variant, extents)); };
+  if (options.check_finite && options.direction == Direction::adjoint)
+    run_checking_finite(definition, variant->key, extents, arguments, run);
+  else
+    run();
 }
 
 }  // namespace jit
@@ -139,7 +150,11 @@ void Launch::launch() {
   if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
     tape->append(definition_, extents_, options_, views());
   for (Storage *storage : written_) storage->mark_written();
-  jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
+  auto run = [&] { jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_); };
+  if (options_.check_finite && options_.direction == Direction::adjoint)
+    jit::run_checking_finite(*definition_, variant_->key, extents_, views(), run);
+  else
+    run();
 }
 
 void Launch::launch(const Stream &stream) {

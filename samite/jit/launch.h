@@ -119,6 +119,10 @@ namespace jit {
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments);
 
+// The same for a launch of the library's own, which no tape puts down.
+void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+             std::span<const Argument> arguments);
+
 // The bits of `value` as a scalar of the parameter's type, or UserError.
 std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index, HostScalar value);
 

@@ -22,6 +22,8 @@ struct LaunchOptions {
   std::optional<Stream> stream = {};  // else the standard stream of the buffers' device
   // Check every array index and every integer division; where it is not set, debug_mode() decides.
   std::optional<bool> debug = {};
+  // Adjoint: check that gradients are finite, and find the first instance, line and values where they are not.
+  bool check_finite = false;
   // The same bits on every run of this program on this machine. Sums of floating numbers then have one order: an
   // adjoint that can be gathered is (passes/gather.h), and a launch that still adds atomically runs on one thread.
   bool deterministic = false;

@@ -34,6 +34,7 @@ void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, cons
                   const LaunchOptions &options, std::span<const jit::Argument> arguments) {
   Entry entry{definition, extents, options, {}, {}, {}, {}, {}};
   entry.options.direction = Direction::adjoint;
+  entry.options.check_finite = entry.options.check_finite || options_.check_finite;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const AnyBuffer *buffer = arguments[i].buffer;
     entry.arguments.push_back(buffer ? jit::OwnedArgument{*buffer, 0} : jit::OwnedArgument{{}, arguments[i].scalar});

@@ -30,7 +30,8 @@
 namespace samite {
 
 struct TapeOptions {
-  bool keep_values = true;  // copy what adjoints need before a launch overwrites it; else `backward` refuses by name
+  bool keep_values = true;    // copy what adjoints need before a launch overwrites it; else `backward` refuses by name
+  bool check_finite = false;  // `backward` names what first made a gradient infinite or NaN, as LaunchOptions say
 };
 
 class Tape {

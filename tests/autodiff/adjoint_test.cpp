@@ -341,5 +341,14 @@ TEST(AdjointAccepts, AWhileLoopThatOnlyDecides) {
   EXPECT_LT(gradient_error(kernel, 5, random_values(5, -1, 1, 8), 5), 1e-7);
 }
 
+TEST(Adjoint, ThroughAnIntegerIsZero) {
+  Kernel kernel{"kernel", [](Array<double, 1> out, Array<const double, 1> in) {
+                  Int i = thread_index();
+                  Int cell = Int(3 * in(i));
+                  out(i) = cast<Double>(cell) * in(i) + floor(in(i));
+                }};
+  EXPECT_LT(gradient_error(kernel, 4, {0.1, 0.5, 1.2, 2.9}, 4), 1e-8) << "constant but where it jumps";
+}
+
 }  // namespace
 }  // namespace samite::test

@@ -1,0 +1,76 @@
+// Notes of what is not finite, taken while the adjoint runs: see autodiff/notes.h.
+#include "samite/autodiff/deriver.h"
+
+#include <limits>
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+namespace {
+
+Value number(std::int64_t n) { return Value::constant(ScalarType::Int64, n); }
+
+const std::vector<Value> at(std::int64_t n) { return {number(n)}; }
+
+}  // namespace
+
+void Deriver::start_notes() {
+  if (!notes_) return;
+  site_ = build_.variable(number(-1));
+  for (LocalId &value : noted_values_) value = build_.variable(Value::zero(ScalarType::Float64));
+}
+
+void Deriver::note(const Value &contribution) {
+  if (!notes_) return;
+  const auto known = static_cast<std::int64_t>(notes_->sites.size());
+  notes_->sites.push_back({build_.where(), noted_operation_, static_cast<int>(noted_.size())});
+  const ScalarType type = contribution.type();
+  const double largest =
+      type == ScalarType::Float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
+  // Neither an infinity nor a NaN is at most that.
+  Value finite = build_(Op::LessEqual, {build_(Op::Abs, {contribution}), Value::constant(type, largest)});
+  Value first = build_(Op::Equal, {Value::local(ScalarType::Int64, site_), number(-1)});
+  If taken{build_(Op::And, {first, build_(Op::Not, {finite})}), {}, {}, {}};
+  Block outer = build_.open();
+  build_.assign(site_, number(known));
+  build_.assign(noted_values_[0], build_.cast(ScalarType::Float64, contribution));
+  for (std::size_t i = 0; i < noted_.size(); ++i)
+    build_.assign(noted_values_[i + 1], build_.cast(ScalarType::Float64, noted_[i]));
+  taken.then_block = build_.close(std::move(outer));
+  build_.append({std::move(taken), build_.where()});
+}
+
+void Deriver::finish_notes() {
+  if (!notes_) return;
+  const auto first = static_cast<std::uint32_t>(parameters_.size()), extents = first + 1, record = first + 2;
+  parameters_.push_back({"first instance", ScalarType::Int64, 1});
+  parameters_.push_back({"launch extents", ScalarType::Int64, 1, true});
+  parameters_.push_back({"note", ScalarType::Float64, 1});
+
+  build_.at(primal_.where);
+  If noted{build_(Op::NotEqual, {Value::local(ScalarType::Int64, site_), number(-1)}), {}, {}, {}};
+  Block outer = build_.open();
+  Value instance = number(0);
+  for (int d = 0; d < primal_.launch_rank; ++d) {
+    Value extent = build_.operation({Op::Load, ScalarType::Int64, at(d), extents});
+    Value index = build_.operation({Op::ThreadIndex, ScalarType::Int64, {}, 0, d});
+    instance = build_(Op::Add, {build_(Op::Mul, {instance, extent}), index});
+  }
+  build_.operation({Op::AtomicMin, ScalarType::Int64, {number(0), instance}, first});
+  Value wanted = build_.operation({Op::Load, ScalarType::Int64, at(1), first});
+  If chosen{build_(Op::Equal, {instance, wanted}), {}, {}, {}};
+  Block inner = build_.open();
+  auto write = [&](std::int64_t element, const Value &value) {
+    build_.append({Store{record, at(element), build_.cast(ScalarType::Float64, value)}, build_.where()});
+  };
+  write(0, Value::local(ScalarType::Int64, site_));
+  for (std::size_t i = 0; i < noted_values_.size(); ++i)
+    write(static_cast<std::int64_t>(i) + 1, Value::local(ScalarType::Float64, noted_values_[i]));
+  chosen.then_block = build_.close(std::move(inner));
+  build_.append({std::move(chosen), build_.where()});
+  noted.then_block = build_.close(std::move(outer));
+  build_.append({std::move(noted), build_.where()});
+}
+
+}  // namespace samite::autodiff
