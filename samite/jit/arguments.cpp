@@ -156,11 +156,10 @@ bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span
                  const VariantKey &key) {
   // Debug mode names the access as it was written.
   if (key.active == 0 || key.may_alias || key.debug) return false;
-  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active);
-  if (!gathered || !(gathered->cost <= gathered->scatter_cost || key.deterministic)) return false;
-  return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
-    return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
-  });
+  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active, key.deterministic);
+  return gathered && std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
+           return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
+         });
 }
 
 VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -187,7 +186,8 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   if (forward)
     key.summed = definition.summed();
   else if (adjoint && key.active && !key.may_alias)
-    key.summed = key.gather ? definition.gathered_summed(key.active) : definition.adjoint_summed(key.active, false);
+    key.summed = key.gather ? definition.gathered_summed(key.active, key.deterministic)
+                            : definition.adjoint_summed(key.active, false);
   if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
   return key;
 }

@@ -78,16 +78,19 @@ const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::u
   });
 }
 
-const KernelDefinition::DerivedGather &KernelDefinition::derived_gather(std::uint64_t active) {
-  return gathers_.get(active, [&] {
-    DerivedGather derived{gather(adjoint(active, false).kernel), 0};
+const KernelDefinition::DerivedGather &KernelDefinition::derived_gather(std::uint64_t active, bool even_if_slower) {
+  return gathers_.get({active, even_if_slower}, [&] {
+    const ir::Kernel &scattered = adjoint(active, false).kernel;
+    auto start = std::chrono::steady_clock::now();
+    DerivedGather derived{gather(scattered, even_if_slower), 0, 0};
+    derived.milliseconds = milliseconds_since(start);
     if (derived.gathered) derived.summed = gradients_only_added_to(derived.gathered->gather);
     return derived;
   });
 }
 
-const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active) {
-  const DerivedGather &derived = derived_gather(active);
+const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, bool even_if_slower) {
+  const DerivedGather &derived = derived_gather(active, even_if_slower);
   return derived.gathered ? &*derived.gathered : nullptr;
 }
 

@@ -44,10 +44,12 @@ class KernelDefinition {
     return derived_adjoint(active, may_alias).adjoint;
   }
 
-  // The adjoint without atomics where that can be done: gathered. Of gradients that share no memory. Null where nothing
-  // can be gathered; `gathered_summed` as adjoint_summed.
-  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active);
-  std::uint64_t gathered_summed(std::uint64_t active) { return derived_gather(active).summed; }
+  // The adjoint without atomics where that can be done: gathered. Of gradients that share no memory. Null where it is
+  // not to be, as passes/gather.h says; `gathered_summed` as adjoint_summed.
+  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, bool even_if_slower);
+  std::uint64_t gathered_summed(std::uint64_t active, bool even_if_slower) {
+    return derived_gather(active, even_if_slower).summed;
+  }
 
   // Found once for each set of active parameters.
   const autodiff::Activity &activity(std::uint64_t active);
@@ -71,6 +73,9 @@ class KernelDefinition {
   double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
     return derived_adjoint(active, may_alias).milliseconds;
   }
+  double gather_milliseconds(std::uint64_t active, bool even_if_slower) {
+    return derived_gather(active, even_if_slower).milliseconds;
+  }
   double tangent_milliseconds(std::uint64_t active) { return derived_tangent(active).milliseconds; }
 
   // Compiled on the first call for a key.
@@ -90,9 +95,15 @@ class KernelDefinition {
     double milliseconds;
     std::uint64_t summed;
   };
+  struct GatherKey {
+    std::uint64_t active;
+    bool even_if_slower;
+    friend bool operator==(const GatherKey &, const GatherKey &) = default;
+  };
   struct DerivedGather {
     std::optional<passes::GatheredAdjoint> gathered;
     std::uint64_t summed;
+    double milliseconds;
   };
   struct DerivedTangent {
     autodiff::Tangent tangent;
@@ -100,7 +111,7 @@ class KernelDefinition {
   };
 
   const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias);
-  const DerivedGather &derived_gather(std::uint64_t active);
+  const DerivedGather &derived_gather(std::uint64_t active, bool even_if_slower);
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
 
@@ -109,7 +120,7 @@ class KernelDefinition {
   double cost_ = 1;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, DerivedAdjoint> adjoints_;
-  Memo<std::uint64_t, DerivedGather> gathers_;
+  Memo<GatherKey, DerivedGather> gathers_;
   Memo<std::uint64_t, DerivedTangent> tangents_;
   Memo<std::uint64_t, autodiff::Activity> activities_;
   Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels_, tangent_kernels_;

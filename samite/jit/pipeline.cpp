@@ -107,6 +107,13 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
+void add(StepTimes &times, const StepTimes &more) {
+  times.derive += more.derive;
+  times.lower += more.lower;
+  times.emit += more.emit;
+  times.compile += more.compile;
+}
+
 // What runs after a gathered adjoint, on the same arguments. Null where that is nothing.
 std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const Variant &gather) {
   if (clear.body.empty()) return nullptr;
@@ -146,8 +153,8 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
   return adjoint;
 }
 
-std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint) {
-  auto gathered = passes::gather_adjoint(adjoint);
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower) {
+  auto gathered = passes::gather_adjoint(adjoint, even_if_slower);
   if (!gathered) return gathered;
   gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
   gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");
@@ -167,8 +174,11 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->values_after = adjoint.values_after;
     variant->written = adjoint.written;
     variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias);
+    // It is tried for every adjoint that may be gathered, whether or not it is then used.
+    if (!key.may_alias && !key.debug)
+      variant->times.derive += definition.gather_milliseconds(key.active, key.deterministic);
     if (key.gather) {
-      const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active);
+      const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.deterministic);
       kernel = &gathered.gather;
       variant->afterwards = clearing_variant(gathered.clear, *variant);
     }
@@ -179,6 +189,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
   compile_kernel(*kernel, *variant);
+  if (variant->afterwards) add(variant->times, variant->afterwards->times);
   return variant;
 }
 

@@ -13,8 +13,8 @@ ir::Kernel inline_primals(const ir::Kernel &structured);
 
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
-// Nothing where no addition of the adjoint can be gathered.
-std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint);
+// As passes/gather.h says.
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
 // lower → emit C++ → compile → link → load

@@ -7,6 +7,7 @@
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/slice.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +20,7 @@ using namespace ir;
 
 // What an atomic addition costs beside other statements where the lanes of a vector are neighbours in memory, and where
 // they are not and add one after another. Measured on a CPU; the order of magnitude is what counts.
-constexpr std::size_t vector_atomic_cost = 3, lane_atomic_cost = 16;
+constexpr std::size_t vector_atomic_cost = 3, lane_atomic_cost = 48;
 
 // An addition that can be gathered.
 struct Site {
@@ -250,10 +251,29 @@ class Gatherer {
       for (const Source &source : site.sources) additions_[source].insert(site.statement);
   }
 
-  // Of what instances at all places do, or of what those away from the edges do.
-  Kernel gather(bool edges) {
+  // How many statements an instance away from the edges runs, about.
+  std::size_t cost() const {
+    const Slices slices(adjoint_);
+    std::size_t cost = 0;
+    auto count = [&](const Source &source) {
+      const auto wanted = additions_.find(source);
+      std::vector<Stmt> run;
+      for (const Stmt &stmt : slices.statements()) {
+        const Accumulate *accumulate = stmt.as<Accumulate>();
+        if (!accumulate) continue;
+        const bool kept = source.always() && !sites_.places.contains(accumulate);
+        if (kept || (wanted != additions_.end() && wanted->second.contains(accumulate))) run.push_back(stmt);
+      }
+      cost += slices.size(run);
+    };
+    count(Source{});
+    for (const auto &[source, statements] : additions_)
+      if (!source.always() && !source.at_edges_only()) count(source);
+    return cost;
+  }
+
+  Kernel gather() {
     build_ = Builder();
-    sums_.clear();
     build_.at(adjoint_.where);
     for (int k = 0; k < adjoint_.launch_rank; ++k) {
       const ScalarType type = counts_in_i32(adjoint_, k) ? ScalarType::Int32 : ScalarType::Int64;
@@ -267,7 +287,7 @@ class Gatherer {
     }
     copy_for(Source{});
     for (const auto &[source, statements] : additions_)
-      if (!source.always() && (edges || !source.at_edges_only())) copy_under_conditions(source);
+      if (!source.always()) copy_under_conditions(source);
     for (const auto &[place, sum] : sums_) add_to(place, sum);
     return finished(adjoint_.name);
   }
@@ -379,22 +399,18 @@ class Gatherer {
   std::map<Place, Sum> sums_;
 };
 
-std::size_t statements(const Kernel &kernel) {
-  std::size_t count = 0;
-  for_each_statement(kernel.body, [&](const Stmt &) { ++count; });
-  return count;
-}
-
 }  // namespace
 
-std::optional<GatheredAdjoint> gather_adjoint(const Kernel &adjoint) {
+std::optional<GatheredAdjoint> gather_adjoint(const Kernel &adjoint, bool even_if_slower) {
   const Sites sites(adjoint);
   if (sites.sites.empty()) return std::nullopt;
   Gatherer gatherer(adjoint, sites);
-  GatheredAdjoint gathered{gatherer.gather(true), gatherer.clear(), sites.covers, 0, 0};
-  gathered.cost = statements(gatherer.gather(false));
-  gathered.scatter_cost = statements(adjoint) + sites.atomics_cost;
-  return gathered;
+  if (!even_if_slower) {
+    std::size_t scatter_cost = sites.atomics_cost;
+    for_each_statement(adjoint.body, [&](const Stmt &) { ++scatter_cost; });
+    if (gatherer.cost() > scatter_cost) return std::nullopt;
+  }
+  return GatheredAdjoint{gatherer.gather(), gatherer.clear(), sites.covers};
 }
 
 }  // namespace samite::passes

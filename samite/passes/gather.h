@@ -31,13 +31,11 @@ struct GatheredAdjoint {
 
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
-  // Of an instance away from the edges, in statements, about: of the gather, and of the adjoint with what its atomics
-  // cost beside other statements. The smaller one is the faster code.
-  std::size_t cost = 0, scatter_cost = 0;
 };
 
-// Nothing where no addition to a gradient that needs atomics can be gathered. `adjoint` is structured, with atomics
-// relaxed; its gradient arrays share no memory.
-std::optional<GatheredAdjoint> gather_adjoint(const ir::Kernel &adjoint);
+// Nothing where no addition to a gradient that needs atomics can be gathered; nor, but for `even_if_slower`, where
+// computing f again seems to take longer than the atomics. `adjoint` is structured, with atomics relaxed; its gradient
+// arrays share no memory.
+std::optional<GatheredAdjoint> gather_adjoint(const ir::Kernel &adjoint, bool even_if_slower);
 
 }  // namespace samite::passes

@@ -7,6 +7,7 @@
 #include "samite/ir/verify.h"
 #include "tests/passes/interpreter.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace samite::passes {
@@ -47,7 +48,7 @@ test::Arguments run(const Kernel &kernel, const std::vector<std::int64_t> &launc
 
 // Gathers, and compares what both ways leave in all arrays.
 void expect_same(const Kernel &adjoint, const std::vector<std::int64_t> &launch) {
-  const auto gathered = gather_adjoint(adjoint);
+  const auto gathered = gather_adjoint(adjoint, true);
   ASSERT_TRUE(gathered.has_value()) << to_string(adjoint);
   verify(gathered->gather, Form::structured, "gather_adjoint");
   verify(gathered->clear, Form::structured, "gather_adjoint");
@@ -65,9 +66,9 @@ void expect_same_on_lines(const std::string &body) {
   for (std::int64_t extent : {1, 2, 3, 4, 5, 9}) expect_same(line(body), {extent});
 }
 
-std::string gather_text(const Kernel &adjoint) { return to_string(gather_adjoint(adjoint).value().gather); }
+std::string gather_text(const Kernel &adjoint) { return to_string(gather_adjoint(adjoint, true).value().gather); }
 
-bool gathers(const Kernel &adjoint) { return gather_adjoint(adjoint).has_value(); }
+bool gathers(const Kernel &adjoint) { return gather_adjoint(adjoint, true).has_value(); }
 
 TEST(Gather, AShiftIsTurnedRound) {
   for (const char *shift : {"1", "-1", "2", "-3", "4"})
@@ -89,7 +90,7 @@ TEST(Gather, NothingIsAtomicAfterwards) {
       accumulate atomic @g[%3] += %4)");
   EXPECT_EQ(gather_text(kernel).find("atomic"), std::string::npos);
   EXPECT_EQ(gather_text(kernel).find("exchange"), std::string::npos);
-  EXPECT_NE(to_string(gather_adjoint(kernel)->clear).find("store @o[%0] = 0.0"), std::string::npos);
+  EXPECT_NE(to_string(gather_adjoint(kernel, true)->clear).find("store @o[%0] = 0.0"), std::string::npos);
 }
 
 TEST(Gather, TheEndsOfAnArrayAreOwedMore) {
@@ -169,7 +170,7 @@ TEST(Gather, WhatCannotBeGatheredStaysBesideWhatCan) {
         accumulate atomic @g[%3] += %4
         accumulate atomic @h[%1] += %4
       })");
-  const auto gathered = gather_adjoint(kernel).value();
+  const auto gathered = gather_adjoint(kernel, true).value();
   test::Arguments arguments;
   arguments.add_array(numbers(5, 1)).add_array(numbers(5, 2)).add_array<std::int32_t>({4, 0, 0, 2, 4});
   arguments.add_array(numbers(5, 3)).add_array(numbers(5, 4)).add_array(numbers(5, 5));
@@ -196,7 +197,7 @@ TEST(Gather, ComponentsOfANeighboursVector) {
           accumulate atomic @g[1, %0] += %4
         }
       })");
-  const auto gathered = gather_adjoint(kernel).value();
+  const auto gathered = gather_adjoint(kernel, true).value();
   test::Arguments arguments;
   for (int seed = 1; seed <= 4; ++seed) arguments.add_array(numbers(8, seed), {2, 4});
   EXPECT_EQ(run(gathered.clear, {4}, run(gathered.gather, {4}, arguments)).arrays(),
@@ -212,16 +213,21 @@ TEST(Gather, TheLaunchMustCoverTheArraysThatItKeepsWithin) {
       %5: i32 = min %4, %3
       %6: f64 = exchange @o[%0]
       accumulate atomic @g[%5] += %6)");
-  EXPECT_EQ(gather_adjoint(kernel)->covers, (std::vector<Cover>{{{1, 0}, 0}, {{0, 0}, 0}}));
+  EXPECT_EQ(gather_adjoint(kernel, true)->covers, (std::vector<Cover>{{{1, 0}, 0}, {{0, 0}, 0}}));
 }
 
-TEST(Gather, AStencilCostsLessThanItsAtomics) {
-  const auto gathered = gather_adjoint(line(R"(
-      %2: i32 = sub %0, 1
-      %3: i32 = max %2, 0
-      %4: f64 = exchange @o[%0]
-      accumulate atomic @g[%3] += %4)"));
-  EXPECT_LT(gathered->cost, gathered->scatter_cost);
+// Two additions to a neighbour, of a value that takes `operations` to compute.
+Kernel long_neighbour(int operations) {
+  std::string body = "%2: i32 = sub %0, 1 %3: bool = ge %2, 0 if %3 { %4: f64 = exchange @o[%0] ";
+  for (int k = 0; k < operations; ++k) body += fmt::format("%{}: f64 = sin %{} ", 5 + k, 4 + k);
+  return line(body +
+              fmt::format("accumulate atomic @g[%2] += %{0} accumulate atomic @g[%0] += %{0} }}", 4 + operations));
+}
+
+TEST(Gather, IsNotDoneWhereComputingAgainTakesLonger) {
+  EXPECT_TRUE(gather_adjoint(long_neighbour(1), false));
+  EXPECT_FALSE(gather_adjoint(long_neighbour(40), false));
+  EXPECT_TRUE(gather_adjoint(long_neighbour(40), true));
 }
 
 // Each of these would be wrong, or is not what gathering is for.

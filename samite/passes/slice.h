@@ -1,0 +1,31 @@
+// What a statement needs to run: the statements that compute its operands, theirs, and the branches around them.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <vector>
+
+namespace samite::passes {
+
+// Of a structured kernel. Keeps no reference to it but its statements.
+class Slices {
+ public:
+  explicit Slices(const ir::Kernel &structured);
+
+  // How many statements the given ones are with all that they need. They are statements of the kernel.
+  std::size_t size(const std::vector<ir::Stmt> &wanted) const;
+
+  // All statements, outer before inner, in program order.
+  const std::vector<ir::Stmt> &statements() const { return statements_; }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  void add(const ir::Block &block, std::size_t around);
+
+  std::vector<ir::Stmt> statements_;
+  std::vector<std::size_t> around_;   // by statement: the one whose block it is in
+  std::vector<std::size_t> defined_;  // by local: its statement
+};
+
+}  // namespace samite::passes
