@@ -4,6 +4,7 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/dead_code.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/privatise.h"
 #include "samite/passes/promote.h"
@@ -11,6 +12,7 @@
 #include "samite/passes/simplify.h"
 
 #include <algorithm>
+#include <set>
 
 namespace samite::autodiff {
 namespace {
@@ -40,22 +42,55 @@ std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
   return missing;
 }
 
-std::vector<KeptValue> describe_kept(const Kernel &primal, const std::vector<bool> &kept) {
-  std::vector<SourceLocation> defined(primal.local_count);
-  for_each_statement(primal.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { defined[local] = stmt.where(); });
+// Of what was planned, what something reads: by the local arrays that are left when dead code is removed.
+std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &promoted) {
+  std::set<LocalArrayId> left;
+  for_each_statement(passes::remove_dead_code(promoted).body, [&](const Stmt &stmt) {
+    if (auto *allocate = stmt.as<Allocate>()) left.insert(allocate->array);
   });
-  std::vector<KeptValue> values;
+  std::vector<Deriver::Planned> needed;
+  for (const Deriver::Planned &planned : deriver.planned())
+    if (left.contains(planned.array)) needed.push_back(planned);
+  return needed;
+}
+
+// Gives checkpoints to the loops that keep more than the limit. Whether there are any.
+bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, std::optional<std::int64_t> limit) {
+  struct Sum {
+    std::int64_t each = 0;  // bytes of an iteration, as far as they are known
+    std::optional<std::int64_t> length;
+  };
+  std::unordered_map<const std::vector<Carried> *, Sum> sums;
+  for (const auto &[array, loop, value] : planned) {
+    if (value.kept_for != KeptFor::iterations) continue;
+    constexpr std::int64_t some = 64;  // elements of an array whose size is known when it is launched
+    Sum &sum = sums[loop];
+    sum.each += static_cast<std::int64_t>(size_of(value.type)) * value.elements.value_or(some);
+    sum.length = value.length;
+  }
+  bool added = false;
+  for (auto &[loop, sum] : sums) {
+    const std::int64_t iterations = limit.value_or(usual_memory_limit) / std::max<std::int64_t>(sum.each, 1);
+    const bool long_loop = sum.length ? *sum.length > iterations : limit.has_value();
+    if (long_loop) added = keep.checkpoints.try_emplace(loop, iterations).second || added;
+  }
+  return added;
+}
+
+std::vector<LoopRuns> count_runs(const Kernel &primal, const Kernel &adjoint, const Keep &keep) {
+  std::vector<LoopRuns> loops;
   for_each_statement(primal.body, [&](const Stmt &stmt) {
-    auto add = [&](const std::vector<Carried> &carried) {
-      for (const Carried &c : carried)
-        if (kept[c.inner])
-          values.push_back({stmt.where(), c.next.is_local() ? defined[c.next.id()] : stmt.where(), c.type});
-    };
-    if (auto *loop = stmt.as<For>()) add(loop->carried);
-    if (auto *loop = stmt.as<While>()) add(loop->carried);
+    const std::vector<Carried> *carried = nullptr;
+    if (auto *loop = stmt.as<For>()) carried = &loop->carried;
+    if (auto *loop = stmt.as<While>()) carried = &loop->carried;
+    if (!carried || !stmt.where().known()) return;
+    LoopRuns runs{stmt.where(), 0, keep.checkpoints.contains(carried)};
+    for_each_statement(adjoint.body, [&](const Stmt &run) {
+      if ((run.as<For>() || run.as<While>()) && run.where() == stmt.where()) ++runs.runs;
+    });
+    if (runs.runs > 0) loops.push_back(runs);
   });
-  return values;
+  return loops;
 }
 
 // The arrays that the adjoint reads as the forward run has left them, and those that it writes.
@@ -105,25 +140,34 @@ std::vector<bool> without(std::vector<bool> a, const std::vector<bool> &b) {
 bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
 
 // The adjoint with all that it needs of this kernel kept.
-void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active, Notes *notes) {
-  Keep keep{std::vector<bool>(primal.local_count), std::vector<bool>(primal.local_array_count)};
+void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active,
+            std::optional<std::int64_t> memory_limit, Notes *notes) {
+  Keep keep{std::vector<bool>(primal.local_count), std::vector<bool>(primal.local_array_count), {}};
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);
-    adjoint.kernel = passes::simplify(passes::promote(deriver.run()));
+    const Kernel promoted = passes::promote(deriver.run());
+    adjoint.kernel = passes::simplify(promoted);
     adjoint.gradient_of = deriver.gradient_of();
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
     const std::vector<std::int32_t> missing = missing_values(adjoint.kernel);
-    if (missing.empty()) break;
     for (std::int32_t name : missing) {
       refuse_old_value(primal, static_cast<LocalId>(name));
       internal_check(!keep.add(name), "a value is kept and still missing");
     }
+    if (!missing.empty()) continue;
+    if (deriver.planned().empty()) break;
+    const std::vector<Deriver::Planned> planned = needed(deriver, promoted);
+    if (add_checkpoints(keep, planned, memory_limit)) continue;
+    adjoint.kept.clear();
+    for (const Deriver::Planned &known : planned) adjoint.kept.push_back(known.value);
+    break;
   }
-  adjoint.kept = describe_kept(primal, keep.local);
+  adjoint.loops = count_runs(primal, adjoint.kernel, keep);
 }
 
-Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias, Notes *notes) {
+Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                       std::optional<std::int64_t> memory_limit, Notes *notes) {
   const Kernel forward = passes::inline_primals(structured);
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);
@@ -138,7 +182,7 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
     if (any(hard) && !may_alias) primal = passes::privatise(structured, hard);
     refuse_moving_elements(forward, without(moving, primal.done));
     refuse_lost_gradients(forward, without(lost, primal.done));
-    derive(adjoint, primal.kernel, active, notes);
+    derive(adjoint, primal.kernel, active, memory_limit, notes);
     // An array that is made local is read before anything is written to it.
     const Kernel run = passes::inline_primals(primal.kernel);
     const std::vector<bool> late = without(values_read_late(run, adjoint.kernel), primal.done);
@@ -157,12 +201,13 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
 
 }  // namespace
 
-Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias) {
-  return derive_adjoint(structured, active, may_alias, nullptr);
+Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                       std::optional<std::int64_t> memory_limit) {
+  return derive_adjoint(structured, active, may_alias, memory_limit, nullptr);
 }
 
 Adjoint derive_noting_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias, Notes &notes) {
-  return derive_adjoint(structured, active, may_alias, &notes);
+  return derive_adjoint(structured, active, may_alias, std::nullopt, &notes);
 }
 
 }  // namespace samite::autodiff

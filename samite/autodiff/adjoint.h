@@ -17,8 +17,9 @@
 // What is kept: a value that a loop carries has another value in each iteration. Where recomputing or reversing an
 // iteration needs the value that it started with, the recomputation of the whole loop stores it in a local array, one
 // element for each iteration; counters (i += constant) are computed from the iteration's number instead. Everything
-// else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. `kept`
-// lists the decision.
+// else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. A loop
+// that would keep more than a limit has checkpoints: it keeps values for each chunk of √n iterations, and runs a chunk
+// once more, with its iterations kept, before it reverses it. `kept` and `loops` list the decision.
 //
 // A local array is a value that changes in place. Where a branch or an iteration that is run again reads elements that
 // were overwritten since, the writes are taken back on the way: by a log of the stores (each with the index and the
@@ -43,15 +44,52 @@
 #include "samite/autodiff/notes.h"
 #include "samite/ir/kernel.h"
 
+#include <iosfwd>
+#include <optional>
 #include <vector>
 
 namespace samite::autodiff {
 
-// A local whose value at the start of each iteration is kept.
-struct KeptValue {
-  SourceLocation loop, assigned;  // the loop that carries it, and where that assigns it
-  ScalarType type;                // one element of it for each iteration
+// What an array of kept values has elements for.
+enum class KeptFor : std::uint8_t {
+  iterations,        // each iteration of the loop
+  chunks,            // each chunk of it: the checkpoints
+  chunk_iterations,  // each iteration of one chunk
 };
+
+// Values that an instance keeps of a loop: carried from iteration to iteration, or elements of local arrays that the
+// loop overwrites (with their indices, or the conditions under which they do).
+struct KeptValue {
+  SourceLocation loop, assigned;  // the loop that keeps it, and where it is assigned or declared
+  ScalarType type;
+  KeptFor kept_for = KeptFor::iterations;
+  std::optional<std::int64_t> elements;     // for each of those: 1, or those of an array where they are known
+  std::optional<std::int64_t> length = {};  // the number of those, where it is known before the launch
+
+  std::string to_string() const;  // "f32, 4 B x 1000 iterations of the loop at dir/file.cpp:12, assigned at …"
+  // Where they are known before the launch.
+  std::optional<std::int64_t> bytes() const;
+};
+
+// How often the body of a loop runs forward for an adjoint.
+struct LoopRuns {
+  SourceLocation loop;
+  int runs = 0;  // with the run that recomputes an iteration in order to reverse it
+  bool checkpoints = false;
+};
+
+// What an adjoint keeps and what it computes again.
+struct AdjointReport {
+  std::string kernel;
+  std::vector<KeptValue> kept;
+  std::vector<LoopRuns> loops;
+  std::vector<std::string> values_before;  // arrays whose elements from before the launch are needed
+
+  // Of an instance, where they are all known before the launch.
+  std::optional<std::int64_t> bytes() const;
+  std::string to_string() const;
+};
+std::ostream &operator<<(std::ostream &stream, const AdjointReport &report);
 
 struct Adjoint {
   ir::Kernel kernel;                         // structured form, simplified
@@ -62,12 +100,20 @@ struct Adjoint {
   // has left them, and those that the adjoint writes.
   std::vector<std::uint32_t> values_after, written;
   std::vector<KeptValue> kept;
+  std::vector<LoopRuns> loops;
   bool empty = false;  // no gradient reaches any active array
 };
 
 // `active` is by parameter: whether its gradient is wanted. Only arrays of floating type may be active.
 // `may_alias` says that two gradient arrays may share memory: then every addition to a gradient is atomic.
-Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
+// `memory_limit` is in bytes for each loop of an instance: a loop that would keep more has checkpoints. Where it is not
+// given, loops have them whose number of iterations is a constant and that would keep more than `usual_memory_limit`.
+Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                       std::optional<std::int64_t> memory_limit = {});
+
+AdjointReport report(const ir::Kernel &structured, const Adjoint &adjoint);
+
+inline constexpr std::int64_t usual_memory_limit = 64 << 10;
 
 // The same, taking notes: `notes` gets the sites.
 Adjoint derive_noting_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,

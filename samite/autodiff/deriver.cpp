@@ -33,6 +33,12 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
   for_each_primal_statement(primal.body, [&](const Stmt &stmt) {
     if (auto array = array_written(stmt)) written_[*array] = true;
   });
+  defined_at_.resize(primal.local_count);
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { defined_at_[local] = stmt.where(); });
+    if (auto *loop = stmt.as<For>()) loop_at_[&loop->carried] = stmt.where();
+    if (auto *loop = stmt.as<While>()) loop_at_[&loop->carried] = stmt.where();
+  });
   parameters_ = primal.parameters;
   for (std::uint32_t i = 0; i < active.size(); ++i) {
     gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));

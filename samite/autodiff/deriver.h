@@ -27,6 +27,9 @@ namespace samite::autodiff {
 struct Keep {
   std::vector<bool> local;  // by primal local, the inner one of a carried value: its value in each iteration
   std::vector<bool> array;  // by primal local array: what its stores overwrite
+  // Loops with checkpoints, by their carried values: how many iterations may be kept without, none where that does not
+  // depend on the number of iterations.
+  std::unordered_map<const std::vector<ir::Carried> *, std::int64_t> checkpoints;
 
   // What Op::Unavailable names where a value of this kernel is missing, and back: whether that was kept before.
   static std::int32_t name_of(ir::LocalId local) { return static_cast<std::int32_t>(local); }
@@ -44,11 +47,28 @@ class Deriver {
 
   const std::vector<std::uint32_t> &gradient_of() const { return gradient_of_; }
 
+  // One memory of a loop, as it was planned: whether anything reads it shows when dead code is gone.
+  struct Planned {
+    ir::LocalArrayId array;
+    const std::vector<ir::Carried> *loop;
+    KeptValue value;
+  };
+
+  const std::vector<Planned> &planned() const { return planned_; }
+
  private:
   using Block = ir::Block;
   using Value = ir::Value;
   using LocalId = ir::LocalId;
   using LocalArrayId = ir::LocalArrayId;
+
+  // A loop as the reverse sees it: a number of iterations, each of which recomputes blocks.
+  struct Iterations {
+    const std::vector<ir::Carried> &carried;
+    std::vector<const Block *> blocks;  // in the order in which an iteration runs them; the last is the body
+    const ir::For *range;               // null for a while_
+    SourceLocation where;
+  };
 
   // Memory for what an iteration starts with and overwrites: made by the latest recomputation of a loop.
   struct Tapes {
@@ -56,6 +76,7 @@ class Deriver {
       LocalArrayId array;
       ScalarType type;
       std::optional<Value> each;  // elements for each iteration, where more than one
+      KeptValue kept;
     };
     std::vector<Allocation> allocations;
     std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local of what is kept
@@ -89,6 +110,12 @@ class Deriver {
   void recompute_loop(const ir::For &loop, SourceLocation where);
   void recompute_loop(const ir::While &loop, SourceLocation where);
   Value run(const ir::While &loop, SourceLocation where, std::optional<Value> tape_length);
+  static Iterations iterations(const ir::For &loop, SourceLocation where) {
+    return {loop.carried, {&loop.body}, &loop, where};
+  }
+  static Iterations iterations(const ir::While &loop, SourceLocation where) {
+    return {loop.carried, {&loop.condition_block, &loop.body}, nullptr, where};
+  }
   std::vector<ir::Carried> enter(const std::vector<ir::Carried> &carried);
   void close_carried(const std::vector<ir::Carried> &carried, std::vector<ir::Carried> &copy);
   void leave(const std::vector<ir::Carried> &carried, std::vector<ir::Carried> &copy);
@@ -97,9 +124,31 @@ class Deriver {
 
   // tapes.cpp
   Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number);
-  void finish_tapes(Tapes &tapes, UndoLog log, LocalId first_of_iteration, Value number);
-  void allocate_tapes(const Tapes &tapes, Value length);
+  void finish_tapes(Tapes &tapes, const std::vector<ir::Carried> &carried, UndoLog log, LocalId first_of_iteration,
+                    Value number);
+  void allocate_tapes(const Tapes &tapes, Value length, const std::vector<ir::Carried> &carried, KeptFor kept_for);
+  void allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
+                     const std::vector<ir::Carried> &carried, KeptFor kept_for, KeptValue kept);
+  SourceLocation assigned_at(const ir::Carried &c) const;
+  KeptValue describe(const std::vector<ir::Carried> &carried, SourceLocation assigned, ScalarType type) const;
   void take_back_iteration(const Tapes &tapes, Value number);
+
+  // checkpoints.cpp
+  struct Checkpoints {
+    Value count, chunk;                                         // iterations in all, and in a chunk
+    std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local: its value at each chunk's start
+    std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of working arrays, by primal local array
+    LocalId slot = 0, number = 0;                               // of the iteration in its chunk, and of the chunk
+    std::vector<ir::Carried> counters;                          // what the loop carries for these
+  };
+  bool has_checkpoints(const std::vector<ir::Carried> &carried) const { return keep_.checkpoints.contains(&carried); }
+  Checkpoints plan_checkpoints(const Iterations &loop, Value count, const std::vector<LocalWrites> &writes);
+  void store_checkpoint(Checkpoints &checkpoints);
+  void reverse_chunks(const Iterations &loop);
+  void rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints, Value chunk, Value first, Value size);
+  void start_of(const Iterations &loop, Value number);
+  void recompute(const Iterations &loop);
+  void reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number);
 
   // local_state.cpp
   void recompute_allocate(const ir::Allocate &allocate);
@@ -141,7 +190,8 @@ class Deriver {
   void begin_carried_adjoints(const std::vector<ir::Carried> &carried);
   void hand_back(const std::vector<ir::Carried> &carried);
   void end_carried_adjoints(const std::vector<ir::Carried> &carried);
-  void start_iteration(const std::vector<ir::Carried> &carried, const Block &body, Value number);
+  void start_iteration(const Iterations &loop, Value number_in_tapes, Value number);
+  static std::optional<Value> counter_step(const ir::Carried &c, const Block &body);
 
   const ir::Kernel &primal_;
   const std::vector<bool> &active_array_;
@@ -163,11 +213,17 @@ class Deriver {
   // By the loop's carried values, which have one place in memory.
   std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes_;
 
+  std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints_;
+  std::vector<Planned> planned_;
+  std::vector<SourceLocation> defined_at_;  // by primal local
+  std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> loop_at_;
+
   struct LocalArray {
     ScalarType type;
     Value size;
     LocalArrayId working;
     std::optional<LocalArrayId> adjoint;
+    SourceLocation where;
   };
   std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: the latest recomputation's
   std::vector<bool> held_;                              // whether the working array has the elements of this place

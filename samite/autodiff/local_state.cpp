@@ -11,7 +11,8 @@ using namespace ir;
 
 void Deriver::recompute_allocate(const Allocate &allocate) {
   Value size = value(allocate.size);
-  local_array_[allocate.array] = {allocate.type, size, build_.allocate(allocate.type, size), std::nullopt};
+  local_array_[allocate.array] = {allocate.type, size, build_.allocate(allocate.type, size), std::nullopt,
+                                  build_.where()};
   held_[allocate.array] = true;
 }
 
@@ -49,7 +50,7 @@ void Deriver::copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, 
   Value element = build_.local_load(array.type, from, build_(Op::Add, {i, from_begin}));
   build_.local_store(to, build_(Op::Add, {i, to_begin}), element);
   loop.body = build_.close(std::move(outer));
-  build_.append({std::move(loop), build_.where()});
+  build_.append({std::move(loop), SourceLocation()});
 }
 
 UndoCopy Deriver::copy_of(LocalArrayId primal) {
@@ -132,7 +133,7 @@ void Deriver::declare_adjoint_array(const Allocate &allocate) {
   Block outer = build_.open();
   build_.local_store(*array.adjoint, Value::local(type, loop.index), Value::zero(array.type));
   loop.body = build_.close(std::move(outer));
-  build_.append({std::move(loop), build_.where()});
+  build_.append({std::move(loop), SourceLocation()});
 }
 
 }  // namespace samite::autodiff

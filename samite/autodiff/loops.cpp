@@ -2,14 +2,14 @@
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
+#include <ranges>
+
 namespace samite::autodiff {
 
 using namespace ir;
 
-namespace {
-
 // The constant by which an integer local grows in each iteration, if it does just that.
-std::optional<Value> counter_step(const Carried &c, const Block &body) {
+std::optional<Value> Deriver::counter_step(const Carried &c, const Block &body) {
   if (!is_integer(c.type) || !c.next.is_local()) return std::nullopt;
   for (const Stmt &stmt : body) {
     auto *let = stmt.as<Let>();
@@ -20,8 +20,6 @@ std::optional<Value> counter_step(const Carried &c, const Block &body) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 // The same iterations, last first. With n = ceil((end - begin) / step) of them the last is begin + (n - 1) step; an
 // empty loop then starts at or beyond the new end and stays empty.
@@ -40,19 +38,18 @@ For Deriver::reversed_range(const For &loop) {
 
 void Deriver::reverse_loop(const For &loop, SourceLocation where) {
   if (!has_adjoint(loop.carried, loop.body)) return;
-  For reversed = reversed_range(loop);
   begin_carried_adjoints(loop.carried);
+  if (has_checkpoints(loop.carried)) {
+    reverse_chunks(iterations(loop, where));
+    end_carried_adjoints(loop.carried);
+    return;
+  }
+  For reversed = reversed_range(loop);
   Block outer = build_.open();
   Value index = define(loop.index, loop.type);
   reversed.index = index.id();
   Value number = iteration(loop, index);
-  take_back_iteration(tapes_[&loop.carried], number);
-  start_iteration(loop.carried, loop.body, number);
-  recompute(loop.body);
-  declare_adjoints(loop.body);
-  build_.at(where);
-  hand_back(loop.carried);
-  reverse(loop.body);
+  reverse_iteration(iterations(loop, where), number, number);
   reversed.body = build_.close(std::move(outer));
   build_.append({std::move(reversed), where});
   end_carried_adjoints(loop.carried);
@@ -62,21 +59,17 @@ void Deriver::reverse_loop(const For &loop, SourceLocation where) {
 void Deriver::reverse_loop(const While &loop, SourceLocation where) {
   if (!has_adjoint(loop.carried, loop.condition_block) && !has_adjoint(loop.body)) return;
   auto number = [](std::int64_t n) { return Value::constant(ScalarType::Int32, n); };
-  Value last = build_(Op::Sub, {count_.at(&loop), number(1)});
   begin_carried_adjoints(loop.carried);
+  if (has_checkpoints(loop.carried)) {
+    reverse_chunks(iterations(loop, where));
+    end_carried_adjoints(loop.carried);
+    return;
+  }
+  Value last = build_(Op::Sub, {count_.at(&loop), number(1)});
   Block outer = build_.open();
   For reversed{build_.new_local(), ScalarType::Int32, last, number(-1), number(-1), {}, {}, LoopKind::Serial};
   Value number_of_iteration = Value::local(ScalarType::Int32, reversed.index);
-  take_back_iteration(tapes_[&loop.carried], number_of_iteration);
-  start_iteration(loop.carried, loop.body, number_of_iteration);
-  recompute(loop.condition_block);
-  recompute(loop.body);
-  declare_adjoints(loop.condition_block);
-  declare_adjoints(loop.body);
-  build_.at(where);
-  hand_back(loop.carried);
-  reverse(loop.body);
-  reverse(loop.condition_block);
+  reverse_iteration(iterations(loop, where), number_of_iteration, number_of_iteration);
   reversed.body = build_.close(std::move(outer));
   build_.append({std::move(reversed), where});
   end_carried_adjoints(loop.carried);
@@ -106,14 +99,29 @@ void Deriver::end_carried_adjoints(const std::vector<Carried> &carried) {
     if (active(c.inner)) add(c.initial, adjoint(c.inner));
 }
 
+// One iteration, from its end to its start.
+void Deriver::reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number) {
+  take_back_iteration(tapes_[&loop.carried], number_in_tapes);
+  start_iteration(loop, number_in_tapes, number);
+  recompute(loop);
+  for (const Block *block : loop.blocks) declare_adjoints(*block);
+  build_.at(loop.where);
+  hand_back(loop.carried);
+  for (const Block *block : loop.blocks | std::views::reverse) reverse(*block);
+}
+
+void Deriver::recompute(const Iterations &loop) {
+  for (const Block *block : loop.blocks) recompute(*block);
+}
+
 // The values that the carried locals had when the iteration began.
-void Deriver::start_iteration(const std::vector<Carried> &carried, const Block &body, Value number) {
-  for (const Carried &c : carried) {
-    if (auto step = counter_step(c, body)) {
+void Deriver::start_iteration(const Iterations &loop, Value number_in_tapes, Value number) {
+  for (const Carried &c : loop.carried) {
+    if (auto step = counter_step(c, *loop.blocks.back())) {
       Value moved = build_(Op::Mul, {build_.cast(c.type, number), *step});
       primal_value_[c.inner] = build_(Op::Add, {value(c.initial), moved});
     } else if (keep_.local[c.inner]) {
-      primal_value_[c.inner] = build_.local_load(c.type, tapes_[&carried].carried.at(c.inner), number);
+      primal_value_[c.inner] = build_.local_load(c.type, tapes_[&loop.carried].carried.at(c.inner), number_in_tapes);
     } else {
       // Whether this is needed shows when dead code is gone; it is then kept in the next attempt.
       primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)});

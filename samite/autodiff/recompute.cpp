@@ -103,11 +103,17 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   const bool tapes_needed = nesting_ == 0 && has_adjoint(loop.carried, loop.body);
   const std::vector<LocalWrites> writes = logged_writes({&loop.body});
+  const bool chunks = tapes_needed && has_checkpoints(loop.carried);
   std::optional<Value> count;
-  if (tapes_needed)
+  std::optional<Checkpoints> checkpoints;
+  if (chunks)
+    checkpoints = plan_checkpoints(iterations(loop, where), trip_count(loop), writes);
+  else if (tapes_needed)
     count = trip_count(loop);
   else
-    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)}), ++unlogged_[w.array];
+    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
+  if (!count)
+    for (const LocalWrites &w : writes) ++unlogged_[w.array];
   ++nesting_;
 
   const LocalId first_inside = build_.local_count();
@@ -119,12 +125,14 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   copy.index = index.id();
   Value number = count ? iteration(loop, index) : index;
   if (count) tapes = start_tapes(loop.carried, writes, number);
+  if (chunks) store_checkpoint(*checkpoints);
   recompute(loop.body);
-  if (count) finish_tapes(tapes, std::move(undo_), first_inside, number);
+  if (count) finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
   close_carried(loop.carried, copy.carried);
   copy.body = build_.close(std::move(outer));
   undo_ = std::move(log);
-  if (count) allocate_tapes(tapes, *count);
+  if (count) allocate_tapes(tapes, *count, loop.carried, KeptFor::iterations);
+  if (chunks) copy.carried.insert(copy.carried.end(), checkpoints->counters.begin(), checkpoints->counters.end());
   leave(loop.carried, copy.carried);
   build_.append({std::move(copy), where});
 
@@ -132,6 +140,7 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   if (!count)
     for (const LocalWrites &w : writes) --unlogged_[w.array];
   tapes_[&loop.carried] = std::move(tapes);
+  if (chunks) checkpoints_.insert_or_assign(&loop.carried, std::move(*checkpoints));
 }
 
 // How often a while_ runs shows only when it has run: once to count where its reverse needs that, and once more to
@@ -165,6 +174,13 @@ void Deriver::recompute_loop(const While &loop, SourceLocation where) {
 // The loop once more; how often its body ran. Its iterations are put on tapes of `tape_length`.
 Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value> tape_length) {
   const Value none = Value::zero(ScalarType::Int32);
+  const bool chunks = tape_length && has_checkpoints(loop.carried);
+  const std::vector<LocalWrites> writes = logged_writes({&loop.body});
+  std::optional<Checkpoints> checkpoints;
+  if (chunks) {
+    checkpoints = plan_checkpoints(iterations(loop, where), *tape_length, writes);
+    for (const LocalWrites &w : writes) ++unlogged_[w.array];
+  }
   const LocalId first_inside = build_.local_count();
   const Value number = Value::local(ScalarType::Int32, build_.new_local());
   const LocalId count = build_.new_local();
@@ -175,16 +191,21 @@ Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value>
   copy.condition = value(loop.condition);
   copy.condition_block = build_.close({});
   Tapes tapes;
-  if (tape_length) tapes = start_tapes(loop.carried, logged_writes({&loop.body}), number);
+  if (tape_length && !chunks) tapes = start_tapes(loop.carried, writes, number);
+  if (chunks) store_checkpoint(*checkpoints);
   recompute(loop.body);
-  if (tape_length) finish_tapes(tapes, std::move(undo_), first_inside, number);
+  if (tape_length && !chunks) finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
   close_carried(loop.carried, copy.carried);
   Value next = build_(Op::Add, {number, Value::constant(ScalarType::Int32, 1)});
   copy.carried.push_back({number.id(), count, ScalarType::Int32, none, next});
+  if (chunks) copy.carried.insert(copy.carried.end(), checkpoints->counters.begin(), checkpoints->counters.end());
   copy.body = build_.close(std::move(outer));
   undo_ = std::move(log);
-  if (tape_length) {
-    allocate_tapes(tapes, *tape_length);
+  if (chunks) {
+    for (const LocalWrites &w : writes) --unlogged_[w.array];
+    checkpoints_.insert_or_assign(&loop.carried, std::move(*checkpoints));
+  } else if (tape_length) {
+    allocate_tapes(tapes, *tape_length, loop.carried, KeptFor::iterations);
     tapes_[&loop.carried] = std::move(tapes);
   }
   leave(loop.carried, copy.carried);

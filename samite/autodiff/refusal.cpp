@@ -43,28 +43,29 @@ AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
 
 bool writes(const Stmt &stmt, std::uint32_t array) { return array_written(stmt) == array; }
 
-// The first read of `array` that a write comes before, in program order or in an earlier iteration of a loop around
-// both. `written` becomes the first write, if there is one.
-std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t array, SourceLocation &written) {
+// The first read of `array` that a write to `target` comes before, in program order or in an earlier iteration of a
+// loop around both. `written` becomes the first write, if there is one.
+std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t array, std::uint32_t target,
+                                               SourceLocation &written) {
   for (const Stmt &stmt : block) {
     auto inside = [&](std::initializer_list<const Block *> blocks, bool repeats) -> std::optional<SourceLocation> {
       for (int pass = 0; pass < (repeats ? 2 : 1); ++pass)
         for (const Block *nested : blocks)
-          if (auto late = read_after_write(*nested, array, written)) return late;
+          if (auto late = read_after_write(*nested, array, target, written)) return late;
       return std::nullopt;
     };
     std::optional<SourceLocation> late;
     if (auto *branch = stmt.as<If>()) {
       // The sides exclude each other.
       SourceLocation in_then = written, in_else = written;
-      late = read_after_write(branch->then_block, array, in_then);
-      if (!late) late = read_after_write(branch->else_block, array, in_else);
+      late = read_after_write(branch->then_block, array, target, in_then);
+      if (!late) late = read_after_write(branch->else_block, array, target, in_else);
       written = in_then.known() ? in_then : in_else;
     } else if (auto *loop = stmt.as<For>()) {
       late = inside({&loop->body}, true);
     } else if (auto *loop = stmt.as<While>()) {
       late = inside({&loop->condition_block, &loop->body}, true);
-    } else if (writes(stmt, array)) {
+    } else if (writes(stmt, target)) {
       if (!written.known()) written = stmt.where();
     } else if (auto *let = stmt.as<Let>();
                let && info(let->value.op).typing == Typing::Load && let->value.array == array && written.known()) {
@@ -96,6 +97,13 @@ std::vector<bool> arrays_needed(const Kernel &primal, const Kernel &adjoint) {
 
 }  // namespace
 
+std::optional<LateRead> late_read(const Kernel &primal, std::uint32_t read, std::uint32_t written) {
+  SourceLocation place;
+  auto late = read_after_write(primal.body, read, written, place);
+  if (!late) return std::nullopt;
+  return LateRead{*late, place};
+}
+
 std::vector<std::uint32_t> overwritten_values(const Kernel &primal, const Kernel &adjoint) {
   const std::vector<bool> needed = arrays_needed(primal, adjoint);
   std::vector<bool> overwritten(needed.size());
@@ -112,7 +120,7 @@ std::vector<bool> values_read_late(const Kernel &primal, const Kernel &adjoint) 
   std::vector<bool> late = arrays_needed(primal, adjoint);
   for (std::uint32_t array = 0; array < late.size(); ++array) {
     SourceLocation written;
-    late[array] = late[array] && read_after_write(primal.body, array, written);
+    late[array] = late[array] && read_after_write(primal.body, array, array, written);
   }
   return late;
 }
@@ -121,7 +129,7 @@ void refuse_values_read_late(const Kernel &primal, const std::vector<bool> &late
   for (std::uint32_t array = 0; array < late.size(); ++array) {
     if (!late[array]) continue;
     SourceLocation written;
-    const SourceLocation read = *read_after_write(primal.body, array, written);
+    const SourceLocation read = *read_after_write(primal.body, array, array, written);
     throw UserError(read, opening(primal) + "needs the element of array '" + primal.parameters[array].name +
                               "' read here, but the kernel has written to the array before (" + written.to_string() +
                               "), and other instances may have, too. Mend it by reading before writing, by writing the "

@@ -3,6 +3,7 @@
 
 #include "samite/ir/kernel.h"
 
+#include <optional>
 #include <vector>
 
 namespace samite::autodiff {
@@ -12,6 +13,13 @@ bool reads_before(const ir::Operation &operation, const ir::Kernel &adjoint);
 
 // The arrays whose elements `adjoint` reads and `primal` writes.
 std::vector<std::uint32_t> overwritten_values(const ir::Kernel &primal, const ir::Kernel &adjoint);
+
+// Where `primal` reads from array `read` after it has written to `written`, if it does. Two parameters may be one
+// array.
+struct LateRead {
+  SourceLocation read, written;
+};
+std::optional<LateRead> late_read(const ir::Kernel &primal, std::uint32_t read, std::uint32_t written);
 
 // Sets of arrays, by parameter, that an adjoint of `primal` could not follow, and what is thrown for the first of a
 // set.

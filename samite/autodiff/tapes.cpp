@@ -10,20 +10,20 @@ using namespace ir;
 Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
                                     Value number) {
   Tapes tapes;
-  auto allocate = [&](ScalarType type, std::optional<Value> each) {
-    tapes.allocations.push_back({build_.new_local_array(), type, each});
+  auto allocate = [&](ScalarType type, std::optional<Value> each, SourceLocation assigned) {
+    tapes.allocations.push_back({build_.new_local_array(), type, each, describe(carried, assigned, type)});
     return tapes.allocations.back().array;
   };
   for (const Carried &c : carried) {
     if (!keep_.local[c.inner]) continue;
-    LocalArrayId tape = tapes.carried[c.inner] = allocate(c.type, std::nullopt);
+    LocalArrayId tape = tapes.carried[c.inner] = allocate(c.type, std::nullopt, assigned_at(c));
     build_.local_store(tape, number, value(Value::local(c.type, c.inner)));
   }
   for (const LocalWrites &w : writes) {
     constexpr std::int64_t index_bytes = 4;
     const LocalArray &array = *local_array_[w.array];
     if (!w.in_loop && !cheaper_to_copy(w, index_bytes)) continue;
-    LocalArrayId tape = allocate(array.type, array.size);
+    LocalArrayId tape = allocate(array.type, array.size, array.where);
     Value begin = build_(Op::Mul, {number, build_.cast(number.type(), array.size)});
     copy_elements(tape, begin, array.working, Value::zero(number.type()), w.array);
     tapes.copies.push_back({w.array, tape});
@@ -33,27 +33,48 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
 }
 
 // At the end of the iteration that wrote `log`.
-void Deriver::finish_tapes(Tapes &tapes, UndoLog log, LocalId first_of_iteration, Value number) {
+void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, UndoLog log, LocalId first_of_iteration,
+                           Value number) {
   for (auto &[array, tape] : tapes.copies) --unlogged_[array];
   tapes.log = map_values(log, [&](const Value &value) {
     if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
     LocalArrayId tape = build_.new_local_array();
-    tapes.allocations.push_back({tape, value.type(), std::nullopt});
+    tapes.allocations.push_back({tape, value.type(), std::nullopt, describe(carried, build_.where(), value.type())});
     tapes.logged[value.id()] = tape;
     build_.local_store(tape, number, value);
     return value;
   });
 }
 
+KeptValue Deriver::describe(const std::vector<Carried> &carried, SourceLocation assigned, ScalarType type) const {
+  KeptValue kept;
+  kept.loop = loop_at_.at(&carried);
+  kept.assigned = assigned.known() ? assigned : kept.loop;
+  kept.type = type;
+  return kept;
+}
+
+SourceLocation Deriver::assigned_at(const Carried &c) const {
+  return c.next.is_local() ? defined_at_[c.next.id()] : SourceLocation();
+}
+
 // Before the loop, whose length is known there. A product beyond 64 bits is beyond any memory, too.
-void Deriver::allocate_tapes(const Tapes &tapes, Value length) {
-  for (const Tapes::Allocation &allocation : tapes.allocations) {
-    Value size = length;
-    if (allocation.each)
-      size =
-          build_(Op::Mul, {build_.cast(ScalarType::Int64, length), build_.cast(ScalarType::Int64, *allocation.each)});
-    build_.append({Allocate{allocation.array, allocation.type, size}, build_.where()});
-  }
+void Deriver::allocate_tapes(const Tapes &tapes, Value length, const std::vector<Carried> &carried, KeptFor kept_for) {
+  for (const Tapes::Allocation &allocation : tapes.allocations)
+    allocate_kept(allocation.array, length, allocation.each, carried, kept_for, allocation.kept);
+}
+
+void Deriver::allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
+                            const std::vector<Carried> &carried, KeptFor kept_for, KeptValue kept) {
+  kept.kept_for = kept_for;
+  kept.elements = 1;
+  if (each && each->is_constant()) kept.elements = each->as_int();
+  if (each && !each->is_constant()) kept.elements = std::nullopt;
+  if (length.is_constant()) kept.length = length.as_int();
+  planned_.push_back({array, &carried, kept});
+  Value size = length;
+  if (each) size = build_(Op::Mul, {build_.cast(ScalarType::Int64, length), build_.cast(ScalarType::Int64, *each)});
+  build_.append({Allocate{array, kept.type, size}, build_.where()});
 }
 
 // From the end of an iteration to its start.

@@ -1,5 +1,6 @@
 #include "samite/jit/arguments.h"
 
+#include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/runtime/task_pool.h"
 
@@ -124,7 +125,7 @@ void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::spa
     fail(definition,
          "an adjoint launch needs buffers that track gradients, and none of the arguments does; construct "
          "inputs and outputs with Gradient::tracked");
-  const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias);
+  const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias, key.memory_limit);
   if (!(key.active & definition.written()))
     fail(definition,
          "the adjoint is empty: no array that the kernel writes tracks its gradient, so none flows back; "
@@ -137,6 +138,12 @@ void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::spa
   for (std::uint32_t read : adjoint.values_read)
     for (std::size_t other = 0; other < arguments.size(); ++other) {
       if (other == read || !(definition.written() & bit(other))) continue;
+      if (!arguments[read].buffer->overlaps(*arguments[other].buffer)) continue;
+      // A copy from before the launch holds what was read before the write alone.
+      if (auto late = autodiff::late_read(definition.structured(), read, static_cast<std::uint32_t>(other)))
+        fail(definition, "the adjoint needs the values of " + describe(parameters, read) + " read at " +
+                             late->read.to_string() + ", but they share memory with " + describe(parameters, other) +
+                             ", written before (" + late->written.to_string() + "); give the kernel separate buffers");
       if (arguments[read].elements().overlaps(*arguments[other].buffer))
         fail(definition, "the adjoint needs the values of " + describe(parameters, read) +
                              ", but they share memory with " + describe(parameters, other) +
@@ -167,6 +174,7 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   VariantKey key;
   key.direction = options.direction;
   key.debug = options.debug ? *options.debug : debug_mode();
+  if (options.direction == Direction::adjoint) key.memory_limit = options.memory_limit;
   bool adjoint = options.direction == Direction::adjoint, forward = options.direction == Direction::forward;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const AnyBuffer *buffer = arguments[i].buffer;
@@ -182,12 +190,12 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
     key.active |= bit(i);
   }
   key.deterministic = options.deterministic;
-  key.gather = adjoint && is_gathered(definition, extents, arguments, key);
+  key.gather = adjoint && !key.memory_limit && is_gathered(definition, extents, arguments, key);
   if (forward)
     key.summed = definition.summed();
   else if (adjoint && key.active && !key.may_alias)
     key.summed = key.gather ? definition.gathered_summed(key.active, key.deterministic)
-                            : definition.adjoint_summed(key.active, false);
+                            : definition.adjoint_summed(key.active, false, key.memory_limit);
   if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
   return key;
 }

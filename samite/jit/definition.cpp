@@ -68,10 +68,11 @@ KernelDefinition::KernelDefinition(ir::Kernel captured)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }
 
-const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias) {
-  return adjoints_.get({active, may_alias}, [&] {
+const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias,
+                                                                          MemoryLimit memory_limit) {
+  return adjoints_.get({active, may_alias, memory_limit}, [&] {
     auto start = std::chrono::steady_clock::now();
-    DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias), 0, 0};
+    DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias, memory_limit), 0, 0};
     derived.milliseconds = milliseconds_since(start);
     derived.summed = gradients_only_added_to(derived.adjoint.kernel);
     return derived;

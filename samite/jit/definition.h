@@ -15,6 +15,8 @@ namespace samite::jit {
 
 class KernelDefinition {
  public:
+  using MemoryLimit = std::optional<std::int64_t>;  // LaunchOptions::memory_limit
+
   // Takes a kernel in captured form. UserError for more than 64 parameters.
   explicit KernelDefinition(ir::Kernel captured);
 
@@ -31,8 +33,8 @@ class KernelDefinition {
   std::uint64_t written() const { return written_; }
   // Arrays that the kernel only adds to, as bits; `adjoint_summed` the arrays to whose gradients an adjoint only adds.
   std::uint64_t summed() const { return summed_; }
-  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias) {
-    return derived_adjoint(active, may_alias).summed;
+  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias, MemoryLimit memory_limit) {
+    return derived_adjoint(active, may_alias, memory_limit).summed;
   }
   // Rough operations for each instance of the forward kernel.
   double cost() const { return cost_; }
@@ -40,8 +42,8 @@ class KernelDefinition {
   std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
 
   // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
-  const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias) {
-    return derived_adjoint(active, may_alias).adjoint;
+  const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {}) {
+    return derived_adjoint(active, may_alias, memory_limit).adjoint;
   }
 
   // The adjoint without atomics where that can be done: gathered. Of gradients that share no memory. Null where it is
@@ -70,8 +72,8 @@ class KernelDefinition {
   Noting noting_adjoint(std::uint64_t active, bool may_alias) const;
 
   // What the derivation took.
-  double adjoint_milliseconds(std::uint64_t active, bool may_alias) {
-    return derived_adjoint(active, may_alias).milliseconds;
+  double adjoint_milliseconds(std::uint64_t active, bool may_alias, MemoryLimit memory_limit) {
+    return derived_adjoint(active, may_alias, memory_limit).milliseconds;
   }
   double gather_milliseconds(std::uint64_t active, bool even_if_slower) {
     return derived_gather(active, even_if_slower).milliseconds;
@@ -88,6 +90,7 @@ class KernelDefinition {
   struct AdjointKey {
     std::uint64_t active;
     bool may_alias;
+    MemoryLimit memory_limit;
     friend bool operator==(const AdjointKey &, const AdjointKey &) = default;
   };
   struct DerivedAdjoint {
@@ -110,7 +113,7 @@ class KernelDefinition {
     double milliseconds;
   };
 
-  const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias);
+  const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit);
   const DerivedGather &derived_gather(std::uint64_t active, bool even_if_slower);
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;

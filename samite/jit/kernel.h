@@ -166,6 +166,15 @@ class Kernel<void(Ps...)> {
     return derivative<Parameters...>(&jit::KernelDefinition::tangent_kernel);
   }
 
+  // What the adjoint keeps and what it runs again, with respect to the parameters of the given indices, or to every
+  // floating array; see LaunchOptions::memory_limit. Print it with operator<<. UserError as an adjoint launch.
+  template <std::size_t... Parameters>
+  autodiff::AdjointReport adjoint_report(std::optional<std::int64_t> memory_limit = {}) const {
+    using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
+    static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
+    return autodiff::report(definition_->structured(), definition_->adjoint(Derivative::active, false, memory_limit));
+  }
+
   const std::string &name() const { return definition_->name(); }
 
   // The variants compiled so far.

@@ -219,6 +219,13 @@ void Launch::set_dim(int dimension, std::int64_t extent) {
   set_dim(Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))));
 }
 
+autodiff::AdjointReport Launch::adjoint_report() const {
+  if (options_.direction != Direction::adjoint)
+    throw UserError(definition_->where(), to_string() + " has no adjoint report; record it with Direction::adjoint");
+  const jit::VariantKey &key = variant_->key;
+  return autodiff::report(definition_->structured(), definition_->adjoint(key.active, key.may_alias, key.memory_limit));
+}
+
 std::string Launch::to_string() const {
   return "Launch of '" + definition_->name() + "' (" + std::string(name(options_.direction)) + ") over " +
          extents_.to_string() + " on " + device().to_string();

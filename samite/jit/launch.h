@@ -91,6 +91,9 @@ class Launch {
   // The compiled form that launch() runs: its source, the milliseconds that each step took, its facts.
   const jit::Variant &variant() const { return *variant_; }
 
+  // Of an adjoint launch: what it keeps and what it runs again.
+  autodiff::AdjointReport adjoint_report() const;
+
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 
  private:

@@ -147,8 +147,9 @@ autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector
   return tangent;
 }
 
-autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias) {
-  autodiff::Adjoint adjoint = autodiff::derive_adjoint(structured, active, may_alias);
+autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                                 std::optional<std::int64_t> memory_limit) {
+  autodiff::Adjoint adjoint = autodiff::derive_adjoint(structured, active, may_alias, memory_limit);
   adjoint.kernel = checked(std::move(adjoint.kernel), ir::Form::structured, "differentiate");
   return adjoint;
 }
@@ -167,15 +168,15 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
 
   const ir::Kernel *kernel = &definition.forward();
   if (key.direction == Direction::adjoint) {
-    const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias);
+    const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias, key.memory_limit);
     kernel = &adjoint.kernel;
     variant->gradient_of = adjoint.gradient_of;
     variant->values_read = adjoint.values_read;
     variant->values_after = adjoint.values_after;
     variant->written = adjoint.written;
-    variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias);
+    variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias, key.memory_limit);
     // It is tried for every adjoint that may be gathered, whether or not it is then used.
-    if (!key.may_alias && !key.debug)
+    if (!key.may_alias && !key.debug && !key.memory_limit)
       variant->times.derive += definition.gather_milliseconds(key.active, key.deterministic);
     if (key.gather) {
       const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.deterministic);

@@ -12,7 +12,8 @@ ir::Kernel structure(ir::Kernel captured);
 ir::Kernel inline_primals(const ir::Kernel &structured);
 
 // differentiate
-autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias);
+autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                                 std::optional<std::int64_t> memory_limit = {});
 // As passes/gather.h says.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);

@@ -66,7 +66,7 @@ void Tape::find_values_read(Entry &entry) const {
   for (const jit::OwnedArgument &argument : entry.arguments) views.push_back(argument.view());
   try {
     jit::VariantKey key = jit::variant_key(*entry.definition, entry.extents, entry.options, views);
-    entry.values_read = entry.definition->adjoint(key.active, key.may_alias).values_read;
+    entry.values_read = entry.definition->adjoint(key.active, key.may_alias, key.memory_limit).values_read;
   } catch (const UserError &) {
     entry.values_read.clear();
   }

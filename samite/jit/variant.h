@@ -12,6 +12,7 @@
 #include "samite/toolchain/host_compiler.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,14 @@ namespace samite::jit {
 struct VariantKey {
   Direction direction = Direction::forward;
   bool debug = false;
-  bool may_alias = false;         // adjoint: gradient arrays may share elements
-  std::uint64_t active = 0;       // adjoint, tangent: the parameters that track gradients
-  std::uint64_t unit_stride = 0;  // arrays whose last dimension lies without gaps
-  std::uint64_t wide_index = 0;   // arrays whose elements lie 2^31 or more apart
-  std::uint64_t summed = 0;       // arrays that each worker may sum apart; in an adjoint, those whose gradients
-  bool gather = false;            // adjoint: passes/gather.h
-  bool deterministic = false;     // the same bits on every run
+  bool may_alias = false;                         // adjoint: gradient arrays may share elements
+  std::optional<std::int64_t> memory_limit = {};  // adjoint: LaunchOptions::memory_limit
+  std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
+  std::uint64_t unit_stride = 0;                  // arrays whose last dimension lies without gaps
+  std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
+  std::uint64_t summed = 0;    // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  bool gather = false;         // adjoint: passes/gather.h
+  bool deterministic = false;  // the same bits on every run
 
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };

@@ -1,0 +1,149 @@
+// Long loops: what they start with is kept for the first iteration of each chunk alone, and a chunk is run again before
+// it is reversed. With chunks of √n iterations, n iterations take the memory of 2 √n and run once more (A. Griewank,
+// A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 12).
+#include "samite/autodiff/deriver.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+// Before the loop. As many iterations as may be kept without checkpoints are one chunk.
+Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, Value count,
+                                               const std::vector<LocalWrites> &writes) {
+  const ScalarType type = count.type();
+  const Value one = Value::constant(type, 1);
+  Checkpoints planned{count, one, {}, {}, 0, 0, {}};
+  if (count.is_constant()) {
+    const auto root = std::ceil(std::sqrt(static_cast<double>(count.as_int())));
+    planned.chunk = Value::constant(type, std::max<std::int64_t>(static_cast<std::int64_t>(root), 1));
+  } else {
+    Value root = build_.cast(type, build_(Op::Ceil, {build_(Op::Sqrt, {build_.cast(ScalarType::Float64, count)})}));
+    Value few = build_(Op::LessEqual, {count, Value::constant(type, keep_.checkpoints.at(&loop.carried))});
+    planned.chunk = build_(Op::Max, {build_.select(few, count, root), one});
+  }
+  const Value chunks =
+      build_(Op::Div, {build_(Op::Sub, {build_(Op::Add, {count, planned.chunk}), one}), planned.chunk});
+  for (const Carried &c : loop.carried) {
+    if (!keep_.local[c.inner]) continue;
+    planned.carried[c.inner] = build_.new_local_array();
+    allocate_kept(planned.carried[c.inner], chunks, std::nullopt, loop.carried, KeptFor::chunks,
+                  describe(loop.carried, assigned_at(c), c.type));
+  }
+  for (const LocalWrites &w : writes) {
+    const LocalArray &array = *local_array_[w.array];
+    planned.copies.push_back({w.array, build_.new_local_array()});
+    allocate_kept(planned.copies.back().second, chunks, array.size, loop.carried, KeptFor::chunks,
+                  describe(loop.carried, array.where, array.type));
+  }
+  planned.slot = build_.new_local(), planned.number = build_.new_local();
+  return planned;
+}
+
+// At the start of an iteration: where that is the first of a chunk.
+void Deriver::store_checkpoint(Checkpoints &checkpoints) {
+  const ScalarType type = checkpoints.count.type();
+  const Value zero = Value::zero(type), one = Value::constant(type, 1);
+  const Value slot = Value::local(type, checkpoints.slot), number = Value::local(type, checkpoints.number);
+  If first{build_(Op::Equal, {slot, zero}), {}, {}, {}};
+  Block outer = build_.open();
+  for (auto &[inner, array] : checkpoints.carried)
+    build_.local_store(array, number, value(Value::local(types_[inner], inner)));
+  for (auto &[primal, array] : checkpoints.copies) {
+    const LocalArray &known = *local_array_[primal];
+    copy_elements(array, build_(Op::Mul, {number, build_.cast(type, known.size)}), known.working, zero, primal);
+  }
+  first.then_block = build_.close(std::move(outer));
+  build_.append({std::move(first), build_.where()});
+
+  Value next = build_(Op::Add, {slot, one});
+  Value full = build_(Op::Equal, {next, checkpoints.chunk});
+  checkpoints.counters = {{checkpoints.slot, build_.new_local(), type, zero, build_.select(full, zero, next)},
+                          {checkpoints.number, build_.new_local(), type, zero,
+                           build_.select(full, build_(Op::Add, {number, one}), number)}};
+}
+
+// Chunk by chunk, last first: each is run again from its checkpoint with its iterations kept, and then reversed.
+void Deriver::reverse_chunks(const Iterations &loop) {
+  const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
+  const ScalarType type = checkpoints.count.type();
+  const Value one = Value::constant(type, 1), minus_one = Value::constant(type, -1);
+  auto minus = [&](Value a, Value b) { return build_(Op::Sub, {a, b}); };
+  const Value chunks =
+      build_(Op::Div, {minus(build_(Op::Add, {checkpoints.count, checkpoints.chunk}), one), checkpoints.chunk});
+
+  For all{build_.new_local(), type, minus(chunks, one), minus_one, minus_one, {}, {}, LoopKind::Serial};
+  Block outer = build_.open();
+  const Value chunk = Value::local(type, all.index);
+  const Value first = build_(Op::Mul, {chunk, checkpoints.chunk});
+  const Value size = build_(Op::Min, {checkpoints.chunk, minus(checkpoints.count, first)});
+  rerun_chunk(loop, checkpoints, chunk, first, size);
+
+  For back{build_.new_local(), type, minus(size, one), minus_one, minus_one, {}, {}, LoopKind::Serial};
+  Block around = build_.open();
+  const Value number = Value::local(type, back.index);
+  const Value in_all = build_(Op::Add, {first, number});
+  start_of(loop, in_all);
+  reverse_iteration(loop, number, in_all);
+  back.body = build_.close(std::move(around));
+  build_.append({std::move(back), loop.where});
+
+  all.body = build_.close(std::move(outer));
+  build_.append({std::move(all), SourceLocation()});
+}
+
+void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints, Value chunk, Value first,
+                          Value size) {
+  const ScalarType type = chunk.type();
+  for (auto &[primal, array] : checkpoints.copies) {
+    if (!held_[primal]) continue;
+    const LocalArray &known = *local_array_[primal];
+    copy_elements(known.working, Value::zero(type), array, build_(Op::Mul, {chunk, build_.cast(type, known.size)}),
+                  primal);
+  }
+  const LocalId first_inside = build_.local_count();
+  For again{build_.new_local(), type, Value::zero(type), size, Value::constant(type, 1), {}, {}, LoopKind::Serial};
+  std::vector<Value> initial;
+  for (const Carried &c : loop.carried) {
+    if (auto step = counter_step(c, *loop.blocks.back()))
+      initial.push_back(build_(Op::Add, {value(c.initial), build_(Op::Mul, {build_.cast(c.type, first), *step})}));
+    else if (auto kept = checkpoints.carried.find(c.inner); kept != checkpoints.carried.end())
+      initial.push_back(build_.local_load(c.type, kept->second, chunk));
+    else
+      initial.push_back(build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)}));
+  }
+  for (std::size_t i = 0; i < initial.size(); ++i) {
+    const Carried &c = loop.carried[i];
+    const LocalId inner = define(c.inner, c.type).id();
+    again.carried.push_back({inner, build_.new_local(), c.type, initial[i], initial[i]});
+  }
+  std::initializer_list<const Block *> body{loop.blocks.back()};
+  const std::vector<LocalWrites> writes = logged_writes(body);
+  ++nesting_;
+  UndoLog log = std::exchange(undo_, {});
+  Block outer = build_.open();
+  const Value number = Value::local(type, again.index);
+  start_of(loop, build_(Op::Add, {first, number}));
+  Tapes tapes = start_tapes(loop.carried, writes, number);
+  recompute(loop);
+  finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
+  close_carried(loop.carried, again.carried);
+  again.body = build_.close(std::move(outer));
+  undo_ = std::move(log);
+  --nesting_;
+  allocate_tapes(tapes, checkpoints.chunk, loop.carried, KeptFor::chunk_iterations);
+  build_.append({std::move(again), loop.where});
+  tapes_[&loop.carried] = std::move(tapes);
+}
+
+// The index of a range in its iteration of this number.
+void Deriver::start_of(const Iterations &loop, Value number) {
+  if (!loop.range) return;
+  const For &range = *loop.range;
+  Value steps = build_(Op::Mul, {build_.cast(range.type, number), value(range.step)});
+  primal_value_[range.index] = build_(Op::Add, {value(range.begin), steps});
+}
+
+}  // namespace samite::autodiff

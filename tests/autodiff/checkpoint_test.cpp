@@ -1,0 +1,149 @@
+// Loops whose memory is limited, and the report of what an adjoint keeps.
+#include "tests/autodiff/differentiate.h"
+#include "tests/runtime/message_of.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Pointwise;
+
+using Out = Array<double, 1>;
+using In = Array<const double, 1>;
+
+// The gradients of the sum of `out` with respect to `in`, by an adjoint launch under a limit.
+template <class F>
+std::vector<double> gradients(const F &function, std::int64_t n, std::optional<std::int64_t> memory_limit) {
+  Device device = Device::cpu();
+  Kernel kernel{"limited", {"out", "in"}, function};
+  Buffer<double> in(device, {n}, random_values(static_cast<std::size_t>(n), -1, 1, 5), Gradient::tracked);
+  Buffer<double> out(device, {n}, Gradient::tracked);
+  kernel.launch({n}, out, in);
+  out.gradient().fill(1);
+  kernel.launch({n}, {.direction = Direction::adjoint, .memory_limit = memory_limit}, out, in);
+  return in.gradient().to_vector();
+}
+
+template <class F>
+void expect_the_same_with_checkpoints(const F &function, std::int64_t n = 7) {
+  const std::vector<double> all = gradients(function, n, std::int64_t{1} << 40);
+  for (std::int64_t limit : {std::int64_t{0}, std::int64_t{100}, std::int64_t{1000}})
+    EXPECT_THAT(gradients(function, n, limit), Pointwise(testing::DoubleNear(1e-14), all))
+        << "with at most " << limit << " B";
+}
+
+TEST(Checkpoints, OfALoopOfConstantLength) {
+  auto function = [](Out out, In in) {
+    Int i = thread_index();
+    Double x = in(i), y = 1;
+    for (Int k : range(100)) {
+      Double next = x + 0.01 * y;
+      y -= 0.01 * sin(x) * y;
+      x = next;
+    }
+    out(i) = x * y;
+  };
+  Kernel kernel{"pendulum", {"out", "in"}, function};
+  EXPECT_LT(gradient_error(kernel, 5, random_values(5, -1, 1, 1), 5), 1e-7);
+  expect_the_same_with_checkpoints(function);
+}
+
+TEST(Checkpoints, OfADynamicLoopWithAStep) {
+  expect_the_same_with_checkpoints([](Out out, In in) {
+    Int i = thread_index();
+    Double x = in(i);
+    Int counter = 3;
+    for (Int k : range(5 * i + 20, i - 3, -3)) {
+      x = x * 0.9 + sin(x) * in((k + 30 + counter) % 7);
+      counter += 2;
+    }
+    out(i) = x;
+  });
+}
+
+TEST(Checkpoints, OfAWhileLoop) {
+  expect_the_same_with_checkpoints([](Out out, In in) {
+    Int i = thread_index(), n = i + 27;
+    Double x = in(i);
+    while_([&] { return n != 1; },
+           [&] {
+             x = sin(x) * in(n % 7) + x * 0.5;
+             n = select(n % 2 == 0, n / 2, 3 * n + 1);
+           });
+    out(i) = x;
+  });
+}
+
+TEST(Checkpoints, OfNestedLoopsThatAdvanceALocalArray) {
+  expect_the_same_with_checkpoints([](Out out, In in) {
+    Int i = thread_index();
+    LocalArray<double, 12> chain;
+    for (Int k : range(7)) chain(k) = in(k);
+    Double scale = 1;
+    for (Int step : range(20 + i)) {
+      for (Int k : range(1, 6)) chain(k) += 0.1 * chain(k - 1) * chain(k + 1) * scale;
+      if_(step % 3 == 0, [&] { chain(0) = chain(0) * chain(3) + scale * 0.1; });
+      scale = scale * 0.98 + 0.01 * chain(2);
+    }
+    out(i) = chain(3) + chain(i) * scale;
+  });
+}
+
+TEST(Checkpoints, KeepTheSquareRootOfWhatTheLoopRuns) {
+  Kernel kernel{"decay", {"out", "in"}, [](Out out, In in) {
+                  Int i = thread_index();
+                  Double x = in(i);
+                  for (Int k : range(10000)) x = x - 0.001 * x * x;
+                  out(i) = x;
+                }};
+  // 8 B x 10,000 are more than 64 KiB.
+  auto report = kernel.adjoint_report();
+  ASSERT_TRUE(report.bytes().has_value()) << report;
+  EXPECT_EQ(*report.bytes(), 8 * (100 + 100)) << report;
+  auto unlimited = kernel.adjoint_report(1 << 20);
+  EXPECT_EQ(unlimited.bytes(), 80000) << unlimited;
+}
+
+TEST(AdjointReport, NamesWhatIsKeptAndHowOftenLoopsRun) {
+  std::uint32_t line = 0;
+  Kernel kernel{"decay", {"out", "in"}, [&](Out out, In in) {
+                  Int i = thread_index();
+                  Double x = in(i);
+                  line = __LINE__ + 1;
+                  for (Int k : range(in.extent(0))) x = x - 0.001 * x * x;
+                  out(i) = x;
+                }};
+  auto report = kernel.adjoint_report();
+  ASSERT_EQ(report.kept.size(), 1u) << report;
+  EXPECT_EQ(report.bytes(), std::nullopt) << "the number of iterations is not known";
+  const std::string text = report.to_string();
+  const std::string place = "checkpoint_test.cpp:" + std::to_string(line);
+  EXPECT_THAT(text, HasSubstr("adjoint of kernel 'decay'"));
+  EXPECT_THAT(text, HasSubstr("f64, 8 B x iterations of the loop at"));
+  EXPECT_THAT(text, HasSubstr(place));
+  EXPECT_THAT(text, HasSubstr("runs forward 2 times"));
+}
+
+TEST(AdjointReport, NamesArraysFromBeforeTheLaunch) {
+  Kernel kernel{"square", {"x"}, [](Array<double, 1> x) {
+                  Int i = thread_index();
+                  x(i) *= x(i);
+                }};
+  EXPECT_THAT(kernel.adjoint_report().to_string(), HasSubstr("needs the elements of array 'x' from before the launch"));
+}
+
+TEST(AdjointReport, IsThatOfALaunch) {
+  Kernel kernel{"copy", {"y", "x"}, [](Out y, In x) {
+                  Int i = thread_index();
+                  y(i) = x(i);
+                }};
+  Buffer<double> x(Device::cpu(), {2}, Gradient::tracked), y(Device::cpu(), {2}, Gradient::tracked);
+  EXPECT_EQ(kernel.record({2}, {.direction = Direction::adjoint}, y, x).adjoint_report().bytes(), 0);
+  EXPECT_THAT(message_of<UserError>([&] { kernel.record({2}, y, x).adjoint_report(); }),
+              HasSubstr("record it with Direction::adjoint"));
+}
+
+}  // namespace
+}  // namespace samite::test
