@@ -219,19 +219,20 @@ class Privatiser {
     if (indices && own_of_[array]) return access(*own_of_[array], *indices, stmt);
     visit(
         stmt,
-        [&](If branch) {
-          branch.then_block = rebuild(branch.then_block);
-          branch.else_block = rebuild(branch.else_block);
-          build_.append({std::move(branch), stmt.where()});
+        [&](const If &branch) {
+          If rebuilt{branch.condition, rebuild(branch.then_block), {}, branch.results};
+          rebuilt.else_block = rebuild(branch.else_block);
+          build_.append({std::move(rebuilt), stmt.where()});
         },
-        [&](For loop) {
-          loop.body = rebuild(loop.body);
-          build_.append({std::move(loop), stmt.where()});
+        [&](const For &loop) {
+          build_.append(
+              {For{loop.index, loop.type, loop.begin, loop.end, loop.step, rebuild(loop.body), loop.carried, loop.kind},
+               stmt.where()});
         },
-        [&](While loop) {
-          loop.condition_block = rebuild(loop.condition_block);
-          loop.body = rebuild(loop.body);
-          build_.append({std::move(loop), stmt.where()});
+        [&](const While &loop) {
+          While rebuilt{rebuild(loop.condition_block), loop.condition, {}, loop.carried};
+          rebuilt.body = rebuild(loop.body);
+          build_.append({std::move(rebuilt), stmt.where()});
         },
         [&](const auto &) { build_.append(stmt); });
   }

@@ -104,6 +104,20 @@ TEST(InPlaceAdjoint, OfStoresUnderAConditionThatKeepsInstancesInside) {
             1e-7);
 }
 
+TEST(InPlaceAdjoint, OfElementsThatOnlyOneSideOfABranchTouches) {
+  EXPECT_LT(error_in_place(
+                [](Vector out, Vector x) {
+                  Int i = thread_index();
+                  out(i) = 1;
+                  if_(i % 2 == 0, [&] {
+                    for (Int k : range(3)) x(i) *= x(i) + 0.5;
+                    out(i) = x(i) * x(i);
+                  });
+                },
+                {5}, 5),
+            1e-7);
+}
+
 // More instances than elements: an adjoint that loaded or stored beyond them would be seen in debug mode.
 TEST(InPlaceAdjoint, TouchesNoElementsOutside) {
   Device device = Device::cpu();
