@@ -51,7 +51,7 @@ std::vector<Blob<T>> blobs_of(const Array<const T, 2> &scene, int count) {
 template <class T>
 Traced<T> share_of_second(const Traced<T> &first, const Traced<T> &second) {
   constexpr double radius = 0.35;
-  return clamp(0.5 + (first - second) / (2 * radius), 0, 1);
+  return clamp(0.5 + (first - second) * (0.5 / radius), 0, 1);
 }
 template <class T>
 Traced<T> smooth_minimum(const Traced<T> &first, const Traced<T> &second, const Traced<T> &share) {
