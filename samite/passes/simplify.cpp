@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 #include <unordered_map>
+#include <utility>
 
 namespace samite::passes {
 namespace {
@@ -29,6 +30,28 @@ struct KeyHash {
     return hash;
   }
 };
+
+// Exactly, in floating arithmetic too. Not min and max, which choose between 0 and -0 by the order.
+bool commutes(Op op) {
+  switch (op) {
+    case Op::Add:
+    case Op::Mul:
+    case Op::And:
+    case Op::Or:
+    case Op::Xor:
+    case Op::Equal:
+    case Op::NotEqual: return true;
+    default: return false;
+  }
+}
+
+// `a * b` and `b * a` are one value; the first of them is written as it was.
+Operation in_one_order(Operation operation) {
+  const auto rank = [](const Value &v) { return std::pair(v.kind(), v.bits()); };
+  if (commutes(operation.op) && rank(operation.operands[1]) < rank(operation.operands[0]))
+    std::swap(operation.operands[0], operation.operands[1]);
+  return operation;
+}
 
 // Which memory is written: no array parameter shares it with a local array.
 struct Writes {
@@ -121,7 +144,9 @@ class Simplifier {
       ++epoch_;
     } else {
       if (operation.op == Op::LocalLoad) operation.array = array_of_[operation.array];
-      Key key{operation, operation.op == Op::Load ? epoch_ : operation.op == Op::LocalLoad ? local_epoch_ : 0};
+      Key key{in_one_order(operation), operation.op == Op::Load        ? epoch_
+                                       : operation.op == Op::LocalLoad ? local_epoch_
+                                                                       : 0};
       auto [entry, is_new] = available_.try_emplace(key, next_);
       if (!is_new) {
         value_of_[let.local] = Value::local(operation.type, entry->second);

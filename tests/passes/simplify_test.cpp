@@ -52,6 +52,33 @@ TEST(Simplify, TheSameOperationOnTheSameOperandsIsComputedOnce) {
             "");
 }
 
+TEST(Simplify, TheOrderOfOperandsMattersOnlyWhereItDoes) {
+  EXPECT_EQ(difference(R"(
+      %9: f32 = load @b[0]
+      %0: f32 = mul @x, %9
+      %1: f32 = mul %9, @x
+      %2: f32 = add %0, %1
+      %3: f32 = sub @x, %9
+      %4: f32 = sub %9, @x
+      %5: f32 = min %3, %4
+      %6: f32 = min %4, %3
+      %7: f32 = mul %5, %6
+      %8: f32 = mul %2, %7
+      store @a[0] = %8)",
+                       R"(
+      %7: f32 = load @b[0]
+      %0: f32 = mul @x, %7
+      %1: f32 = add %0, %0
+      %2: f32 = sub @x, %7
+      %3: f32 = sub %7, @x
+      %4: f32 = min %2, %3
+      %5: f32 = min %3, %2
+      %6: f32 = mul %4, %5
+      %8: f32 = mul %1, %6
+      store @a[0] = %8)"),
+            "");
+}
+
 TEST(Simplify, OperationsThatDifferInTypeDimensionOrArrayAreNotTheSame) {
   EXPECT_EQ(difference_from_itself(R"(
       %0: i32 = extent @a, 0
