@@ -61,15 +61,19 @@ bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, s
     std::optional<std::int64_t> length;
   };
   std::unordered_map<const std::vector<Carried> *, Sum> sums;
+  std::vector<const std::vector<Carried> *> loops;  // in a fixed order
   for (const auto &[array, loop, value] : planned) {
     if (value.kept_for != KeptFor::iterations) continue;
     constexpr std::int64_t some = 64;  // elements of an array whose size is known when it is launched
-    Sum &sum = sums[loop];
+    auto [entry, is_new] = sums.try_emplace(loop);
+    if (is_new) loops.push_back(loop);
+    Sum &sum = entry->second;
     sum.each += static_cast<std::int64_t>(size_of(value.type)) * value.elements.value_or(some);
     sum.length = value.length;
   }
   bool added = false;
-  for (auto &[loop, sum] : sums) {
+  for (const auto *loop : loops) {
+    const Sum &sum = sums.at(loop);
     const std::int64_t iterations = limit.value_or(usual_memory_limit) / std::max<std::int64_t>(sum.each, 1);
     const bool long_loop = sum.length ? *sum.length > iterations : limit.has_value();
     if (long_loop) added = keep.checkpoints.try_emplace(loop, iterations).second || added;

@@ -128,7 +128,7 @@ void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints
   start_of(loop, build_(Op::Add, {first, number}));
   Tapes tapes = start_tapes(loop.carried, writes, number);
   recompute(loop);
-  finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
+  finish_tapes(tapes, loop.carried, undo_, first_inside, number);
   close_carried(loop.carried, again.carried);
   again.body = build_.close(std::move(outer));
   undo_ = std::move(log);

@@ -19,6 +19,7 @@
 #include "samite/passes/builder.h"
 
 #include <array>
+#include <map>
 #include <unordered_map>
 
 namespace samite::autodiff {
@@ -124,8 +125,8 @@ class Deriver {
 
   // tapes.cpp
   Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number);
-  void finish_tapes(Tapes &tapes, const std::vector<ir::Carried> &carried, UndoLog log, LocalId first_of_iteration,
-                    Value number);
+  void finish_tapes(Tapes &tapes, const std::vector<ir::Carried> &carried, const UndoLog &log,
+                    LocalId first_of_iteration, Value number);
   void allocate_tapes(const Tapes &tapes, Value length, const std::vector<ir::Carried> &carried, KeptFor kept_for);
   void allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
                      const std::vector<ir::Carried> &carried, KeptFor kept_for, KeptValue kept);
@@ -136,7 +137,7 @@ class Deriver {
   // checkpoints.cpp
   struct Checkpoints {
     Value count, chunk;                                         // iterations in all, and in a chunk
-    std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local: its value at each chunk's start
+    std::map<LocalId, LocalArrayId> carried;                    // by the inner local: its value at each chunk's start
     std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of working arrays, by primal local array
     LocalId slot = 0, number = 0;                               // of the iteration in its chunk, and of the chunk
     std::vector<ir::Carried> counters;                          // what the loop carries for these

@@ -127,7 +127,7 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   if (count) tapes = start_tapes(loop.carried, writes, number);
   if (chunks) store_checkpoint(*checkpoints);
   recompute(loop.body);
-  if (count) finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
+  if (count) finish_tapes(tapes, loop.carried, undo_, first_inside, number);
   close_carried(loop.carried, copy.carried);
   copy.body = build_.close(std::move(outer));
   undo_ = std::move(log);
@@ -194,7 +194,7 @@ Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value>
   if (tape_length && !chunks) tapes = start_tapes(loop.carried, writes, number);
   if (chunks) store_checkpoint(*checkpoints);
   recompute(loop.body);
-  if (tape_length && !chunks) finish_tapes(tapes, loop.carried, std::move(undo_), first_inside, number);
+  if (tape_length && !chunks) finish_tapes(tapes, loop.carried, undo_, first_inside, number);
   close_carried(loop.carried, copy.carried);
   Value next = build_(Op::Add, {number, Value::constant(ScalarType::Int32, 1)});
   copy.carried.push_back({number.id(), count, ScalarType::Int32, none, next});

@@ -33,8 +33,8 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
 }
 
 // At the end of the iteration that wrote `log`.
-void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, UndoLog log, LocalId first_of_iteration,
-                           Value number) {
+void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, const UndoLog &log,
+                           LocalId first_of_iteration, Value number) {
   for (auto &[array, tape] : tapes.copies) --unlogged_[array];
   tapes.log = map_values(log, [&](const Value &value) {
     if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
