@@ -141,6 +141,8 @@ class Analysis {
     visit(
         stmt,
         [&](const Let &let) {
+          // It leaves zero, which nothing flows into; still the gradient of what it leaves ends here.
+          if (let.value.op == Op::Exchange && active_array_[let.value.array]) activity.reaches_output = true;
           if (!useful_[let.local] || is_memory(let.value.op)) return;
           if (let.value.op == Op::LocalLoad) mark(useful_array_, let.value.array);
           for (const Value &operand : let.value.operands) mark(useful_, operand);

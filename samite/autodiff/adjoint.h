@@ -7,6 +7,7 @@
 // The rule for each block: first recompute the block's own values, then run its statements backwards.
 //   %r = op(…)          x̄ += (∂op/∂x) r̄ for each active operand, by the table of autodiff/rules.h
 //   %r = load a[i]      ā[i] += r̄
+//   %r = exchange a[i]  as a load, and a store of 0
 //   store a[i] = v      v̄ += ā[i], and ā[i] = 0: the store ends the life of the value that was there
 //   accumulate a[i] += v  v̄ += ā[i]
 //   local_load, local_store  the same of a local array, whose gradients are another local array

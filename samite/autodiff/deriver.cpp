@@ -75,6 +75,8 @@ bool Deriver::has_adjoint(const Block &block) const {
   for_each_statement(block, [&](const Stmt &stmt) {
     if (auto *store = stmt.as<Store>()) found = found || active_array_[store->array];
     if (auto *accumulate = stmt.as<Accumulate>()) found = found || active(accumulate->value);
+    if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Exchange)
+      found = found || active_array_[let->value.array];
     if (auto *store = stmt.as<LocalStore>()) found = found || activity_.local_array[store->array];
     for_each_definition(stmt, [&](LocalId local, ScalarType) { found = found || active(local); });
   });

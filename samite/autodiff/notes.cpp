@@ -11,7 +11,7 @@ namespace {
 
 Value number(std::int64_t n) { return Value::constant(ScalarType::Int64, n); }
 
-const std::vector<Value> at(std::int64_t n) { return {number(n)}; }
+std::vector<Value> at(std::int64_t n) { return {number(n)}; }
 
 }  // namespace
 

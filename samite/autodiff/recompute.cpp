@@ -29,6 +29,8 @@ void Deriver::recompute(const Block &block) {
 void Deriver::recompute_let(const Let &let) {
   Operation operation = let.value;
   operation.operands = values(operation.operands);
+  // What an exchange took is what was there before the kernel.
+  if (operation.op == Op::Exchange) operation.op = Op::Load, operation.attribute = 0;
   // It happened once, and must not happen again.
   if (info(operation.op).typing == Typing::Atomic)
     operation = {Op::Unavailable, operation.type, {}, 0, Keep::name_of(let.local)};

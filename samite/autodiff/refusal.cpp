@@ -27,8 +27,9 @@ AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
   std::vector<ArrayAccess> reads, writes;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto *let = stmt.as<Let>()) {
-      if (info(let->value.op).typing == Typing::Load && let->value.array == array)
-        reads.push_back({&let->value.operands, stmt.where()});
+      if (info(let->value.op).typing != Typing::Load || let->value.array != array) return;
+      reads.push_back({&let->value.operands, stmt.where()});
+      if (let->value.op == Op::Exchange) writes.push_back(reads.back());
     } else if (auto *store = stmt.as<Store>()) {
       if (store->array == array) writes.push_back({&store->indices, stmt.where()});
     } else if (auto *accumulate = stmt.as<Accumulate>()) {
@@ -65,11 +66,12 @@ std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t
       late = inside({&loop->body}, true);
     } else if (auto *loop = stmt.as<While>()) {
       late = inside({&loop->condition_block, &loop->body}, true);
-    } else if (writes(stmt, target)) {
-      if (!written.known()) written = stmt.where();
-    } else if (auto *let = stmt.as<Let>();
-               let && info(let->value.op).typing == Typing::Load && let->value.array == array && written.known()) {
-      late = stmt.where();
+    } else {
+      // An exchange reads before it writes.
+      auto *let = stmt.as<Let>();
+      if (let && info(let->value.op).typing == Typing::Load && let->value.array == array && written.known())
+        late = stmt.where();
+      if (writes(stmt, target) && !written.known()) written = stmt.where();
     }
     if (late) return late;
   }

@@ -41,9 +41,12 @@ Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<
 }
 
 void Deriver::reverse_let(const Let &let) {
+  // A load, and a store of zero, which ends the life of the value that was there.
+  if (let.value.op == Op::Exchange && active_array_[let.value.array])
+    gradient_operation(Op::Exchange, let.value.array, let.value.operands);
   if (!active(let.local)) return;
   Value seed = adjoint(let.local);
-  if (let.value.op == Op::Load) {
+  if (info(let.value.op).typing == Typing::Load) {
     build_.append({Accumulate{gradient_[let.value.array], values(let.value.operands), seed, true}, build_.where()});
     return;
   }

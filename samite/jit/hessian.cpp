@@ -31,7 +31,7 @@ void check(const std::vector<Buffer<double>> &inputs, const std::vector<std::vec
 
 HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
-                                            Buffer<double> objective) {
+                                            const Buffer<double> &objective) {
   check(inputs, directions, objective);
   jit::Contents before_inputs(inputs), before_objective({objective});
   jit::TangentLaunches launches;
@@ -58,7 +58,7 @@ HessianVectorProduct hessian_vector_product(const std::function<void()> &work, s
 }
 
 GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                             Buffer<double> objective, const GradientCheckOptions &options) {
+                             const Buffer<double> &objective, const GradientCheckOptions &options) {
   jit::require_tracked("hessian_check", inputs, "input");
   auto directions = jit::random_values(inputs, options.seed);
   HessianVectorProduct analytic = hessian_vector_product(work, inputs, directions, objective);

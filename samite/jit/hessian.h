@@ -25,7 +25,7 @@ struct HessianVectorProduct {
 // direction another size than its input, where a kernel has no tangent, and as Tape::backward.
 HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
-                                            Buffer<double> objective);
+                                            const Buffer<double> &objective);
 
 // Of one launch of a kernel, whose parameter number `Objective` is the objective: with respect to all other arguments
 // that track gradients, in their order.
@@ -44,6 +44,6 @@ HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, c
 
 // Compares products with central differences of gradients along a random direction.
 GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                             Buffer<double> objective, const GradientCheckOptions &options = {});
+                             const Buffer<double> &objective, const GradientCheckOptions &options = {});
 
 }  // namespace samite

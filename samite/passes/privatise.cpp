@@ -249,9 +249,10 @@ class Privatiser {
       else
         build_.assign(local, value);
     };
-    if (auto *let = stmt.as<Let>())
+    if (auto *let = stmt.as<Let>()) {
       build_.append({Let{let->local, {Op::Copy, type, {get()}}}, stmt.where()});
-    else if (auto *store = stmt.as<Store>())
+      if (let->value.op == Op::Exchange) set(Value::zero(type));
+    } else if (auto *store = stmt.as<Store>())
       set(store->value);
     else if (auto *accumulate = stmt.as<Accumulate>())
       set(build_(Op::Add, {get(), accumulate->value}));

@@ -126,6 +126,65 @@ TEST(AdjointKernel, ItsTangentAgreesWithDifferences) {
     EXPECT_NEAR(exact[i], h.product[0][i], 1e-12 * (1 + std::fabs(exact[i])));
 }
 
+// Reverse over reverse: the gradient of <v, x̄>, where x̄ is the gradient that an adjoint kernel has computed on a tape.
+TEST(AdjointKernel, HasAnAdjointOfItsOwn) {
+  Kernel kernel{"mixed", {"out", "in"}, [](Array<double, 1> out, Array<const double, 1> in) {
+                  Int i = thread_index();
+                  Double x = in(i), product = 1;
+                  LocalArray<double, 3> powers;
+                  for (Int j : range(3)) {
+                    product *= 1 + 0.1 * x;
+                    powers(j) = product * x;
+                    if_(x > 0, [&] { product += sin(x); });
+                  }
+                  out(i) = powers(1) * powers(2) + product;
+                  atomic_add(out(i), x * in(0));
+                }};
+  constexpr std::int64_t n = 5;
+  const std::vector<double> at{0.3, -0.7, 0.9, -0.2, 1.1}, weights{1, -2, 3, 0.5, -1}, v{0.2, 1, -1, 2, 0.7};
+  Kernel weighted{"weighted", [](Array<double, 1> sum, Array<const double, 1> a, Array<const double, 1> b) {
+                    atomic_add(sum(0), a(thread_index()) * b(thread_index()));
+                  }};
+  auto adjoint = kernel.adjoint();
+  Buffer<double> in(device, {n}, at, Gradient::tracked), out(device, {n}, Gradient::tracked),
+      out_bar(device, {n}, weights, Gradient::tracked), in_bar(device, {n}, Gradient::tracked), along(device, {n}, v),
+      sum(device, {1}, Gradient::tracked);
+  Tape tape;
+  tape.record([&] {
+    adjoint.launch({n}, out, in, out_bar, in_bar);
+    weighted.launch({n}, sum, in_bar, along);
+  });
+  tape.backward(sum);
+
+  Buffer<double> x(device, {n}, at, Gradient::tracked), y(device, {n}, Gradient::tracked),
+      total(device, {1}, Gradient::tracked), w(device, {n}, weights);
+  auto work = [&] {
+    total.fill(0);
+    kernel.launch({n}, y, x);
+    weighted.launch({n}, total, y, w);
+  };
+  auto h = hessian_vector_product(work, {x}, {v}, total);
+  for (std::int64_t i = 0; i < n; ++i)
+    EXPECT_NEAR(in.gradient().at(i), h.product[0][static_cast<std::size_t>(i)], 1e-12) << i;
+  // d <v, Jᵀ w> / dw = J v
+  Buffer<double> tangent_in(device, {n}, at, Gradient::tracked), tangent_out(device, {n}, Gradient::tracked);
+  tangent_in.gradient().copy_from(v);
+  kernel.launch({n}, {.direction = Direction::tangent}, tangent_out, tangent_in);
+  for (std::int64_t i = 0; i < n; ++i) EXPECT_NEAR(out_bar.gradient().at(i), tangent_out.gradient().at(i), 1e-12) << i;
+}
+
+TEST(AdjointKernel, ThatTakesAGradientIsDifferentiatedThroughWhatItTook) {
+  auto adjoint = cubes.adjoint();
+  Buffer<double> x(device, {1}, {2}, Gradient::tracked), y(device, {1}, Gradient::tracked),
+      y_bar(device, {1}, {5}, Gradient::tracked), x_bar(device, {1}, Gradient::tracked);
+  Tape tape;
+  tape.record([&] { adjoint.launch({1}, y, x, 1.0, y_bar, x_bar); });
+  y_bar.gradient().fill(1000);  // of the zero that it leaves: nothing depends on it
+  tape.backward({{x_bar, Buffer<double>(device, {1}, {1})}});
+  EXPECT_EQ(x.gradient().at(0), 60) << "6 x y_bar";
+  EXPECT_EQ(y_bar.gradient().at(0), 12) << "3 x²";
+}
+
 TEST(TangentKernel, HasAnAdjointOfItsOwn) {
   auto mixed = cubes.tangent().adjoint<0, 1, 3, 4>();
   Buffer<double> x(device, {1}, {2}), y(device, {1}), dy(device, {1}), dx(device, {1}, {1}), y_bar(device, {1}),
