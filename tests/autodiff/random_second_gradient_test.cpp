@@ -1,0 +1,27 @@
+#include "tests/autodiff/random_second_gradient.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+class RandomSecondGradients : public testing::TestWithParam<unsigned> {};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned programs = 1;
+#else
+constexpr unsigned programs = 5;
+#endif
+
+TEST_P(RandomSecondGradients, AreRightOrRefused) {
+  for (unsigned seed = GetParam() * programs; seed < (GetParam() + 1) * programs; ++seed) {
+    SecondGradientOutcome outcome = check_random_second_gradient(seed);
+    EXPECT_TRUE(outcome.right) << outcome.report;
+    EXPECT_EQ(outcome.refusal, "") << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, RandomSecondGradients, testing::Range(0u, 2u));
+
+}  // namespace
+}  // namespace samite::test
