@@ -217,6 +217,21 @@ TEST(CustomAdjoint, MayWriteToArrays) {
   EXPECT_THAT(x.gradient().to_vector(), ElementsAre(2, 3, -4)) << "x + clamp(x)";
 }
 
+TEST(CustomAdjoint, ThatIsWrongIsFoundByTheGradientCheck) {
+  Kernel kernel{"kernel", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                  auto cube = custom_adjoint([](Double a) { return a * a * a; },
+                                             [](Double a, Double, Double cotangent) { return 2 * a * a * cotangent; });
+                  Int i = thread_index();
+                  if_(i == 1, [&] { y(i) = cube(x(i)); }, [&] { y(i) = x(i) * x(i); });
+                }};
+  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0});
+  GradientReport report = gradcheck(kernel, {3}, y, x);
+  EXPECT_FALSE(report.passed);
+  EXPECT_EQ(report.name, "x");
+  EXPECT_THAT(report.index, ElementsAre(1));
+  EXPECT_NEAR(report.analytic / report.numeric, 2.0 / 3, 1e-6);
+}
+
 TEST(Replay, ReadsBackWhatHappenedOnce) {
   // Each instance takes a slot from a counter; its weight is the slot's.
   Kernel kernel{"kernel",
