@@ -17,6 +17,23 @@ void check(bool right, const char *what) {
 }
 bool near(double a, double b) { return std::abs(a - b) < 1e-5; }
 
+struct Particle {
+  Vec3f position;
+  Float mass;
+};
+struct Scene {
+  Float dt;
+  Vec3f wind;
+};
+struct HostScene {
+  float dt;
+  Vector<float, 3> wind;
+};
+struct Labelled {
+  Vec2f place;
+  Int label;
+};
+
 // Gravity and drag on a body that flies.
 Vec3f acceleration(Vec3f velocity, Float drag) {
   Vec3f result = -drag * norm(velocity) * velocity;
@@ -83,6 +100,63 @@ void rotations() {
         "rotations");
 }
 
+void structs() {
+  Kernel step{"step", [](Array<Particle, 1> particles, Array<const Vec3f, 1> forces, Scene scene) {
+                Int i = thread_index();
+                Particle p = particles(i);
+                p.position += scene.dt * (forces(i) / p.mass + scene.wind);
+                particles(i) = p;
+              }};
+  Buffer<float> particles{device, {1, 4}, {1, 2, 3, 10}};  // position and mass
+  Buffer<float> forces{device, {1, 3}, {10, 0, 0}};
+  step.launch({1}, particles, forces, HostScene{0.5f, {0, 0, 2}});
+  check(particles.to_vector() == std::vector<float>{1.5f, 2, 4, 10}, "structs");
+
+  Kernel relabel{"relabel", [](Array<Vec2f, 1> places, Array<std::int32_t, 1> labels) {
+                   Int i = thread_index();
+                   auto all = zip<Labelled>(places, labels);
+                   Labelled here = all(i);
+                   here.label = cast<Int>(norm(here.place));
+                   all(i) = here;
+                 }};
+  Buffer<float> places{device, {1, 2}, {3, 4.5f}};
+  Buffer<std::int32_t> labels{device, {1}};
+  relabel.launch({1}, places, labels);
+  check(labels.at(0) == 5, "zip");
+}
+
+void random_numbers() {
+  Kernel walk{"walk", [](Array<double, 1> out, Int seed) {
+                Int i = thread_index();
+                Random random{seed, i};  // this instance's stream
+                Float x = random.uniform();
+                Vec3f direction = random.on_sphere();
+                Double noise = random.normal<double>();
+                out(i) = x + direction.z() + noise;
+              }};
+  Buffer<double> out{device, {100}};
+  walk.launch({100}, out, 42);
+  HostRandom random{42, 99};
+  double x = random.uniform(), z = random.on_sphere().z();
+  check(near(out.at(99), x + z + random.normal<double>()), "random numbers");
+}
+
+void noises() {
+  Kernel terrain{"terrain", [](Array<float, 1> out, Array<const Vec2f, 1> places) {
+                   Int i = thread_index();
+                   auto place = places(i);
+                   Float height = fractal_noise(Vec2f(place), 5);
+                   Vec2f wind = curl_noise(Vec2f(place), 7);
+                   auto [value, gradient] = perlin_with_gradient(Vec2f(place));
+                   out(i) = height + norm(wind) + value + sum(gradient);
+                 }};
+  Buffer<float> places{device, {1, 2}, {2.25f, -7.5f}}, out{device, {1}};
+  terrain.launch({1}, out, places);
+  Vector<float, 2> place{2.25f, -7.5f};
+  auto [value, gradient] = perlin_with_gradient(place);
+  check(near(out.at(0), fractal_noise(place, 5) + norm(curl_noise(place, 7)) + value + sum(gradient)), "noise");
+}
+
 void host() {
   Vector<double, 3> v{1, 2, 2};
   Quaternion<double> q = Quaternion<double>::from_axis_angle({0, 0, 1}, 0.5);
@@ -97,5 +171,8 @@ int main() {
   matrices();
   decompositions();
   rotations();
+  structs();
+  random_numbers();
+  noises();
   host();
 }

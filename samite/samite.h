@@ -17,6 +17,8 @@
 #include "samite/lang/custom_adjoint.h"
 #include "samite/lang/local_array.h"
 #include "samite/lang/math.h"
+#include "samite/lang/noise.h"
+#include "samite/lang/random.h"
 #include "samite/runtime/device.h"
 #include "samite/runtime/event.h"
 #include "samite/runtime/stream.h"

@@ -46,6 +46,7 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
     const Parameter &parameter = primal.parameters[i];
     parameters_.push_back(
         {derived_name(parameters_, parameter, "_gradient"), parameter.type, parameter.rank, false, Role::Gradient, i});
+    parameters_.back().last_extent = parameter.last_extent;
     gradient_of_.push_back(i);
   }
   for (std::size_t i = 0; i < primal.parameters.size(); ++i) parameters_[i].read_only = parameters_[i].is_array();

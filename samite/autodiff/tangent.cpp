@@ -37,6 +37,7 @@ class Deriver {
       const Parameter &parameter = primal_.parameters[i];
       kernel.parameters.push_back({derived_name(kernel.parameters, parameter, "_tangent"), parameter.type,
                                    parameter.rank, parameter.read_only, Role::Gradient, i});
+      kernel.parameters.back().last_extent = parameter.last_extent;
       result.gradient_of.push_back(i);
     }
     block(primal_.body);

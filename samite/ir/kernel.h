@@ -17,7 +17,8 @@ struct Parameter {
   bool read_only = false;  // an array that the kernel may not write
   Role role = Role::Primal;
   std::uint32_t primal = 0;
-  bool distinct = false;  // an array that shares memory with no other argument of a launch
+  bool distinct = false;         // an array that shares memory with no other argument of a launch
+  std::int64_t last_extent = 0;  // of an array of structs: how many scalars an element has; else 0, and any will do
 
   bool is_array() const { return rank > 0; }
   friend bool operator==(const Parameter &, const Parameter &) = default;

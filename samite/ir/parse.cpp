@@ -123,6 +123,10 @@ class Parser {
         if (array) {
           expect(",");
           parameter.rank = number<int>("the array's rank");
+          if (accept(",")) {
+            expect_word("last");
+            parameter.last_extent = number<std::int64_t>("the array's last extent");
+          }
           expect(">");
         }
         kernel_.parameters.push_back(std::move(parameter));

@@ -249,7 +249,8 @@ class Printer {
     std::string role =
         declared.role == Role::Gradient ? fmt::format("gradient of {} ", parameter(declared.primal)) : "";
     std::string type = fmt::format("{}{}", declared.read_only ? "const " : "", name(declared.type));
-    if (declared.is_array()) type = fmt::format("array<{}, {}>", type, declared.rank);
+    std::string last = declared.last_extent ? fmt::format(", last {}", declared.last_extent) : "";
+    if (declared.is_array()) type = fmt::format("array<{}, {}{}>", type, declared.rank, last);
     return fmt::format("{}: {}{}{}", at_name(declared.name), declared.distinct ? "distinct " : "", role, type);
   }
 

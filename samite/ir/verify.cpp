@@ -107,6 +107,8 @@ class Verifier {
       if (!names.insert(parameter.name).second) fail("two parameters are named @{}", parameter.name);
       if (parameter.rank < 0 || parameter.rank > maximum_rank)
         fail("@{} has rank {}, expected 0 to {}", parameter.name, parameter.rank, maximum_rank);
+      if (parameter.last_extent < 0 || (parameter.last_extent > 0 && !parameter.is_array()))
+        fail("@{} has the last extent {}, expected 0, or more for an array", parameter.name, parameter.last_extent);
       if (parameter.distinct && !parameter.is_array())
         fail("@{} is a scalar and cannot be distinct in memory", parameter.name);
     }

@@ -19,7 +19,10 @@ std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << index; }
 std::string expected(const ir::Parameter &parameter) {
   std::string type(name(parameter.type));
   if (!parameter.is_array()) return "a scalar of type " + type;
-  return "a buffer of " + type + " with rank " + std::to_string(parameter.rank);
+  std::string buffer = "a buffer of " + type + " with rank " + std::to_string(parameter.rank);
+  if (parameter.last_extent)
+    buffer += " whose last extent is " + std::to_string(parameter.last_extent) + ", the numbers of one element";
+  return buffer;
 }
 
 // The distance between the first element and the farthest, in elements.
@@ -84,7 +87,8 @@ void check_buffer(const KernelDefinition &definition, std::size_t index, const A
     fail(definition, describe(definition.parameters(), index) + " expects " + expected(parameter) + "; " + given);
   };
   if (!buffer.valid()) mismatch("an empty buffer is given: construct it with a device and extents");
-  if (!parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank)
+  if (!parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank ||
+      (parameter.last_extent && buffer.extents()[buffer.rank() - 1] != parameter.last_extent))
     mismatch(buffer.to_string() + " is given");
   if ((definition.written() & bit(index)) && buffer.is_broadcast())
     mismatch(

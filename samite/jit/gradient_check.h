@@ -30,7 +30,7 @@ GradientReport gradcheck(const std::function<void()> &work, const Differentiable
 template <class... Ps>
 GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const Extents &extents, const GradientCheckOptions &options,
                          const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
-  const std::array<jit::Argument, sizeof...(Ps)> views{arguments.view()...};
+  const auto views = jit::views_of<Ps...>(arguments...);
   return jit::gradcheck([&] { kernel.launch(extents, arguments...); },
                         jit::differentiable_arguments(*kernel.definition(), views), options);
 }

@@ -34,9 +34,9 @@ HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, c
                                             const std::vector<std::vector<double>> &directions,
                                             const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   static_assert(Objective < sizeof...(Ps), "the kernel has no parameter of that index");
-  std::array<jit::Argument, sizeof...(Ps)> views{arguments.view()...};
+  auto views = jit::views_of<Ps...>(arguments...);
   static_assert(requires { std::get<Objective>(std::tie(arguments...)).buffer; }, "the objective is an array");
-  Buffer<double> objective(*std::exchange(views[Objective].buffer, nullptr));
+  Buffer<double> objective(*std::exchange(views[jit::argument_place<Objective, Ps...>()].buffer, nullptr));
   return hessian_vector_product([&] { kernel.launch(extents, arguments...); },
                                 jit::differentiable_arguments(*kernel.definition(), views).inputs, directions,
                                 objective);

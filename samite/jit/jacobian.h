@@ -30,13 +30,14 @@ template <std::size_t Input, std::size_t Output, class... Ps>
 Jacobian jacobian(const Kernel<void(Ps...)> &kernel, const Extents &extents,
                   const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   static_assert(Input < sizeof...(Ps) && Output < sizeof...(Ps), "the kernel has no parameter of that index");
-  const std::array<jit::Argument, sizeof...(Ps)> views{arguments.view()...};
+  const auto views = jit::views_of<Ps...>(arguments...);
   static_assert(
       requires {
         std::get<Input>(std::tie(arguments...)).buffer;
       } && requires { std::get<Output>(std::tie(arguments...)).buffer; }, "a Jacobian is of arrays");
-  return jacobian([&] { kernel.launch(extents, arguments...); }, Buffer<double>(*views[Input].buffer),
-                  Buffer<double>(*views[Output].buffer));
+  return jacobian([&] { kernel.launch(extents, arguments...); },
+                  Buffer<double>(*views[jit::argument_place<Input, Ps...>()].buffer),
+                  Buffer<double>(*views[jit::argument_place<Output, Ps...>()].buffer));
 }
 
 }  // namespace samite

@@ -61,6 +61,95 @@ struct ArgumentFor<Traced<T>> {
   }
 };
 
+template <class S, int Rank>
+  requires lang::StructValue<std::remove_const_t<S>>
+struct ArgumentFor<Array<S, Rank>> {
+  using Scalar = lang::leaf_type<std::remove_const_t<S>>;
+  ArgumentFor(const Buffer<Scalar> &buffer) : buffer(&buffer) {}
+  const AnyBuffer *buffer;
+
+  Argument view() const { return {buffer, 0}; }
+  OwnedArgument own() const { return {*buffer, 0}; }
+};
+
+// For a struct of traced scalars: a struct of the host whose numbers correspond to them one by one, such as
+// Vector<float, 3> or std::array<float, 3> for Vec3f.
+template <lang::StructValue S>
+struct ArgumentFor<S> {
+  static constexpr std::size_t count = lang::leaf_count<S>;
+
+  template <class H>
+    requires(!lang::TracedValue<H> && !std::is_base_of_v<AnyBuffer, H>)
+  ArgumentFor(const H &host) {
+    static_assert(corresponds<H>(),
+                  "a struct parameter is given a struct of the host with the same scalars in the same order: float for "
+                  "Float, Vector<float, 3> or std::array<float, 3> for Vec3f, a struct for a struct");
+    if constexpr (corresponds<H>()) {
+      std::size_t k = 0;
+      lang::each_leaf(host, [&](const auto &number) { std::memcpy(&bits[k++], &number, sizeof number); });
+    }
+  }
+  std::array<std::uint64_t, count> bits{};
+
+  std::array<Argument, count> view() const { return each<Argument>(std::make_index_sequence<count>()); }
+  std::array<OwnedArgument, count> own() const { return each<OwnedArgument>(std::make_index_sequence<count>()); }
+
+ private:
+  template <class H>
+  static consteval bool corresponds() {
+    if constexpr (lang::HasLeaves<H>)
+      return same(static_cast<lang::leaves_of<S> *>(nullptr), static_cast<lang::leaves_of<H> *>(nullptr));
+    else
+      return false;
+  }
+  template <class... Ts, class... Hs>
+  static consteval bool same(std::tuple<Ts...> *, std::tuple<Hs...> *) {
+    return std::same_as<std::tuple<lang::value_type_of<Ts>...>, std::tuple<Hs...>>;
+  }
+  template <class A, std::size_t... I>
+  std::array<A, count> each(std::index_sequence<I...>) const {
+    return {A{{}, bits[I]}...};
+  }
+};
+
+// The arguments of a launch, one for each parameter of the IR.
+template <class... Ps>
+inline constexpr std::size_t argument_count = (std::size_t{0} + ... + lang::parameter_count<Ps>);
+// Where those of parameter `Index` begin.
+template <std::size_t Index, class... Ps>
+consteval std::size_t argument_place() {
+  const std::array<std::size_t, sizeof...(Ps) + 1> counts{lang::parameter_count<Ps>...};
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < Index; ++i) place += counts[i];
+  return place;
+}
+template <class... Ps>
+std::array<Argument, argument_count<Ps...>> views_of(const ArgumentFor<Ps> &...arguments) {
+  std::array<Argument, argument_count<Ps...>> views;
+  Argument *at = views.data();
+  [[maybe_unused]] auto put = [&](const auto &view) {
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(view)>, Argument>)
+      *at++ = view;
+    else
+      for (const Argument &each : view) *at++ = each;
+  };
+  (put(arguments.view()), ...);
+  return views;
+}
+template <class... Ps>
+std::vector<OwnedArgument> owned(const ArgumentFor<Ps> &...arguments) {
+  std::vector<OwnedArgument> owned;
+  owned.reserve(argument_count<Ps...>);
+  [[maybe_unused]] auto put = [&](auto own) {
+    if constexpr (std::same_as<decltype(own), OwnedArgument>)
+      owned.push_back(std::move(own));
+    else
+      for (OwnedArgument &each : own) owned.push_back(std::move(each));
+  };
+  (put(arguments.own()), ...);
+  return owned;
+}
+
 template <class F>
 struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
 template <class C, class... Ps>
@@ -86,6 +175,11 @@ template <class T, int Rank>
 struct DerivativeArray<Array<T, Rank>> {
   using type = std::tuple<Array<std::remove_const_t<T>, Rank>>;
 };
+template <class S, int Rank>
+  requires lang::StructValue<std::remove_const_t<S>> && Differentiable<lang::leaf_type<std::remove_const_t<S>>>
+struct DerivativeArray<Array<S, Rank>> {
+  using type = std::tuple<Array<std::remove_const_t<S>, Rank>>;
+};
 template <class T, int Rank>
 struct DerivativeArray<Distinct<T, Rank>> : DerivativeArray<Array<T, Rank>> {};
 
@@ -108,8 +202,10 @@ struct DerivativeOf<std::index_sequence<Wanted...>, std::index_sequence<I...>, P
   using type = typename Signature<decltype(std::tuple_cat(std::declval<Gradients<I, Ps>>()...))>::type;
 
   static constexpr std::uint64_t active =
-      (std::uint64_t{0} | ... | (std::uint64_t{std::tuple_size_v<Gradients<I, Ps>> != 0} << I));
-  static constexpr bool fits = (... && (Wanted < sizeof...(Ps) && (active >> Wanted & 1) != 0));
+      (std::uint64_t{0} | ... |
+       (std::uint64_t{std::tuple_size_v<Gradients<I, Ps>> != 0} << argument_place<I, Ps...>()));
+  static constexpr bool fits =
+      (... && (Wanted < sizeof...(Ps) && (active >> argument_place<Wanted, Ps...>() & 1) != 0));
 };
 
 }  // namespace jit
@@ -134,8 +230,7 @@ class Kernel<void(Ps...)> {
     launch(extents, LaunchOptions{}, arguments...);
   }
   void launch(const Extents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
-    const std::array<jit::Argument, sizeof...(Ps)> views{arguments.view()...};
-    jit::launch_once(definition_, extents, options, views);
+    jit::launch_once(definition_, extents, options, jit::views_of<Ps...>(arguments...));
   }
 
   // The same as an object, checked and compiled now, to be launched many times.
@@ -143,7 +238,7 @@ class Kernel<void(Ps...)> {
     return record(extents, LaunchOptions{}, arguments...);
   }
   Launch record(const Extents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
-    return Launch(definition_, extents, options, {arguments.own()...});
+    return Launch(definition_, extents, options, jit::owned<Ps...>(arguments...));
   }
 
   // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the

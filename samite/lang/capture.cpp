@@ -17,15 +17,23 @@ bool is_identifier(const std::string &name) {
 
 }  // namespace
 
-std::vector<ir::Parameter> named(std::vector<ir::Parameter> parameters, const std::vector<std::string> &names,
-                                 const std::string &kernel, SourceLocation where) {
+std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &groups,
+                                 const std::vector<std::string> &names, const std::string &kernel,
+                                 SourceLocation where) {
   if (!is_identifier(kernel))
     throw UserError(where, "the kernel name '" + kernel + "' is not an identifier (letters, digits and _)");
-  if (!names.empty() && names.size() != parameters.size())
-    throw UserError(where, "kernel '" + kernel + "' has " + std::to_string(parameters.size()) + " parameters, but " +
+  if (!names.empty() && names.size() != groups.size())
+    throw UserError(where, "kernel '" + kernel + "' has " + std::to_string(groups.size()) + " parameters, but " +
                                std::to_string(names.size()) + " names are given; name all of them or none");
+  std::vector<ir::Parameter> parameters;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string name = names.empty() ? "p" + std::to_string(i) : names[i];
+    for (std::size_t k = 0; k < groups[i].size(); ++k) {
+      parameters.push_back(groups[i][k]);
+      parameters.back().name = groups[i].size() == 1 ? name : name + "_" + std::to_string(k);
+    }
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i].name = names.empty() ? "p" + std::to_string(i) : names[i];
     const std::string &name = parameters[i].name;
     if (!is_identifier(name))
       throw UserError(where, "kernel '" + kernel + "': the parameter name '" + name + "' is not an identifier");

@@ -3,6 +3,7 @@
 
 #include "samite/ir/kernel.h"
 #include "samite/lang/array.h"
+#include "samite/lang/struct_array.h"
 
 #include <functional>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace samite::lang {
 
-// What each type of parameter stands for in the IR.
+// What each type of parameter stands for in the IR: one parameter, or for a struct one for each scalar in it.
 template <class P>
 struct ParameterOf;
 
@@ -37,13 +38,61 @@ struct ParameterOf<Distinct<T, Rank>> {
   static Distinct<T, Rank> make(std::uint32_t serial, std::uint32_t index, SourceLocation) { return {serial, index}; }
 };
 
+template <class S, int Rank>
+  requires StructValue<std::remove_const_t<S>>
+struct ParameterOf<Array<S, Rank>> {
+  static ir::Parameter describe() {
+    using Value = std::remove_const_t<S>;
+    ir::Parameter parameter{"", scalar_type_of<leaf_type<Value>>, Rank + 1, std::is_const_v<S>};
+    parameter.last_extent = static_cast<std::int64_t>(leaf_count<Value>);
+    return parameter;
+  }
+  static Array<S, Rank> make(std::uint32_t serial, std::uint32_t index, SourceLocation) { return {serial, index}; }
+};
+template <StructValue S>
+struct ParameterOf<S> {
+  static std::vector<ir::Parameter> describe() { return describe(static_cast<leaves_of<S> *>(nullptr)); }
+  static S make(std::uint32_t, std::uint32_t index, SourceLocation where) {
+    const AttributedCapture at(where);
+    S value{};
+    std::uint32_t k = 0;
+    each_leaf(value, [&]<Scalar T>(Traced<T> &leaf) {
+      leaf = Traced<T>::copy(ir::Value::parameter(scalar_type_of<T>, index + k++), where);
+    });
+    return value;
+  }
+
+ private:
+  template <class... Ts>
+  static std::vector<ir::Parameter> describe(std::tuple<Ts...> *) {
+    return {ir::Parameter{"", scalar_type_of<value_type_of<Ts>>}...};
+  }
+};
+
 template <class P>
 concept KernelParameter = requires { ParameterOf<std::remove_cvref_t<P>>::describe(); };
 
-// Names the parameters: `names`, or p0, p1, … where it is empty. UserError where the count is wrong, a name is empty,
-// not an identifier, or used twice.
-std::vector<ir::Parameter> named(std::vector<ir::Parameter> parameters, const std::vector<std::string> &names,
-                                 const std::string &kernel, SourceLocation where);
+// How many parameters of the IR one of the kernel is.
+template <class P>
+inline constexpr std::size_t parameter_count = 1;
+template <StructValue S>
+inline constexpr std::size_t parameter_count<S> = leaf_count<S>;
+
+// The parameters, one group for each of the kernel's, under their names: `names`, or p0, p1, … where it is empty; the
+// scalars of a struct with the name n are n_0, n_1, …. UserError where the count is wrong, a name is empty, not an
+// identifier, or used twice.
+std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &parameters,
+                                 const std::vector<std::string> &names, const std::string &kernel,
+                                 SourceLocation where);
+
+template <class P>
+std::vector<ir::Parameter> described() {
+  return {ParameterOf<P>::describe()};
+}
+template <StructValue S>
+std::vector<ir::Parameter> described() {
+  return ParameterOf<S>::describe();
+}
 
 // Runs `function` once, as a trace, and returns what it did in captured form.
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
@@ -51,13 +100,18 @@ ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
 
 template <class... Ps, class F>
 ir::Kernel capture(std::string name, const std::vector<std::string> &names, const F &function, SourceLocation where) {
-  auto parameters = named({ParameterOf<Ps>::describe()...}, names, name, where);
+  auto parameters = named({described<Ps>()...}, names, name, where);
   return run_capture(
       std::move(name), std::move(parameters),
       [&](std::uint32_t serial) {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
           // Braces, so that parameters are made in order.
-          std::tuple<Ps...> arguments{ParameterOf<Ps>::make(serial, static_cast<std::uint32_t>(I), where)...};
+          std::uint32_t next = 0;
+          [[maybe_unused]] auto index = [&](std::size_t count) {
+            return (next += static_cast<std::uint32_t>(count)) - count;
+          };
+          std::tuple<Ps...> arguments{
+              ParameterOf<Ps>::make(serial, static_cast<std::uint32_t>(index(parameter_count<Ps>)), where)...};
           function(std::get<I>(arguments)...);
         }(std::index_sequence_for<Ps...>{});
       },

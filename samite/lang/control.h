@@ -214,7 +214,7 @@ T returning(F &&function, SourceLocation where = std::source_location::current()
     static_assert(!std::is_void_v<std::invoke_result_t<F, Return<T> &>>,
                   "returning<T>: the function has to end with `return value;`, for the instances that come so far");
     T result = [&] {
-      if constexpr (std::constructible_from<T, SourceLocation>)
+      if constexpr (std::constructible_from<T, SourceLocation> && !std::is_aggregate_v<T>)
         return T(where);
       else
         return T{};

@@ -93,6 +93,7 @@ namespace component {
 using samite::abs;
 using samite::acos;
 using samite::atan2;
+using samite::cbrt;
 using samite::copysign;
 using samite::cos;
 using samite::floor;
@@ -107,6 +108,8 @@ using samite::stop_gradient;
 // Those of <cmath>, which alone takes a program as long to compile as all vectors and matrices together.
 inline float acos(float a) { return __builtin_acosf(a); }
 inline double acos(double a) { return __builtin_acos(a); }
+inline float cbrt(float a) { return __builtin_cbrtf(a); }
+inline double cbrt(double a) { return __builtin_cbrt(a); }
 inline float cos(float a) { return __builtin_cosf(a); }
 inline double cos(double a) { return __builtin_cos(a); }
 inline float floor(float a) { return __builtin_floorf(a); }
