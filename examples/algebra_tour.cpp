@@ -35,14 +35,14 @@ struct Labelled {
 };
 
 // Gravity and drag on a body that flies.
-Vec3f acceleration(Vec3f velocity, Float drag) {
+Vec3f acceleration(const Vec3f &velocity, const Float &drag) {
   Vec3f result = -drag * norm(velocity) * velocity;
   result.z() -= 9.81;
   return result;
 }
 
 void vectors() {
-  Kernel fly{"fly", [](Array<float, 2> positions, Float drag, Float dt) {
+  Kernel fly{"fly", [](Array<float, 2> positions, const Float &drag, const Float &dt) {
                Int i = thread_index();
                Vec3f position, velocity{3, 0, 4};
                for ([[maybe_unused]] Int step : range(100)) {
@@ -101,7 +101,7 @@ void rotations() {
 }
 
 void structs() {
-  Kernel step{"step", [](Array<Particle, 1> particles, Array<const Vec3f, 1> forces, Scene scene) {
+  Kernel step{"step", [](Array<Particle, 1> particles, Array<const Vec3f, 1> forces, const Scene &scene) {
                 Int i = thread_index();
                 Particle p = particles(i);
                 p.position += scene.dt * (forces(i) / p.mass + scene.wind);
@@ -126,7 +126,7 @@ void structs() {
 }
 
 void random_numbers() {
-  Kernel walk{"walk", [](Array<double, 1> out, Int seed) {
+  Kernel walk{"walk", [](Array<double, 1> out, const Int &seed) {
                 Int i = thread_index();
                 Random random{seed, i};  // this instance's stream
                 Float x = random.uniform();

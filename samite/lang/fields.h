@@ -89,7 +89,7 @@ struct LeavesOf<Vector<T, N>> {
 };
 template <Component T, int R, int C>
 struct LeavesOf<Matrix<T, R, C>> {
-  using type = repeated_leaves<std::tuple<T>, R * C>;
+  using type = repeated_leaves<std::tuple<T>, static_cast<std::size_t>(R) * C>;
 };
 template <class T>
 struct LeavesOf<Quaternion<T>> {

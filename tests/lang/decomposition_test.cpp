@@ -1,6 +1,7 @@
 // Decompositions of 3×3 matrices: what they promise, beside matrices that were put together from known factors, and
 // gradients of what does not depend on the signs of vectors.
 
+#include "samite/jit/hessian.h"
 #include "tests/lang/algebra_check.h"
 
 namespace samite {
@@ -57,7 +58,7 @@ std::size_t operations_of(const F &function) {
 
 // As docs/algebra.md says.
 TEST(Decomposition, IsOfModestSize) {
-  EXPECT_LE(operations_of([](const Mat3d &m) { return symmetric_eigen(m); }), 572u);
+  EXPECT_LE(operations_of([](const Mat3d &m) { return symmetric_eigen(m); }), 581u);
   EXPECT_LE(operations_of([](const Mat3d &m) { return svd(m); }), 884u);
   EXPECT_LE(operations_of([](const Mat3d &m) { return qr(m); }), 106u);
   EXPECT_LE(operations_of([](const Mat3d &m) { return polar(m); }), 920u);
@@ -107,9 +108,10 @@ void check_eigen_of_hard_matrices(double tolerance) {
   std::mt19937 generator(5);
   for (int trial = 0; trial < 1000; ++trial) {
     M m = random_matrix<M>(generator);
-    if (trial % 4 == 1) m = m * T(1e-18);
-    if (trial % 4 == 2) m = outer(m.row(0), m.row(0));
-    if (trial % 4 == 3) m = M::identity() * T(1e15) + m * T(1e8);
+    if (trial % 5 == 1) m = m * T(1e-18);
+    if (trial % 5 == 2) m = outer(m.row(0), m.row(0));
+    if (trial % 5 == 3) m = M::identity() * T(1e15) + m * T(1e8);
+    if (trial % 5 == 4) m = M::identity() + m * std::pow(T(10), -T(trial % 13));
     m += transpose(m);
     auto [values, vectors] = symmetric_eigen(m);
     EXPECT_LE(norm(vectors * M::diagonal(values) * transpose(vectors) - m), tolerance * lang::magnitude(m));
@@ -315,6 +317,48 @@ TEST(Polar, HasAGradientAtARotationAndAtAReflection) {
     GradientReport report = gradcheck([&] { kernel.launch({1}, out, in); }, {in}, {out});
     EXPECT_TRUE(report.passed) << report;
   }
+}
+
+// Of an objective that depends on all that `function` gives, at a matrix with distinct values.
+template <class F>
+void check_second_derivatives(const F &function) {
+  Kernel kernel{"objective", [&](Array<double, 1> out, Array<const double, 2> in) {
+                  Double sum = 0;
+                  int weight = 0;
+                  function(Mat3d::generate([&](int i, int j) { return Double(in(i, j)); }), [&](const Double &number) {
+                    ++weight;
+                    sum += sin(number * weight);
+                  });
+                  out(0) = sum;
+                }};
+  Buffer<double> in{Device::cpu(), {3, 3}, {1.1, 0.3, -0.4, 0.2, -2, 0.5, 0.7, -0.1, 3}, Gradient::tracked};
+  Buffer<double> out{Device::cpu(), {1}, Gradient::tracked};
+  GradientReport report = hessian_check([&] { kernel.launch({1}, out, in); }, {in}, out, {.tolerance = 1e-5});
+  EXPECT_TRUE(report.passed) << report;
+}
+
+TEST(Decomposition, HasSecondDerivatives) {
+  check_second_derivatives([](const Mat3d &m, const auto &put) {
+    auto [values, vectors] = symmetric_eigen(m);
+    test::each_scalar(values, put);
+    test::each_scalar(vectors, put);
+  });
+  check_second_derivatives([](const Mat3d &m, const auto &put) {
+    auto [u, values, v] = svd(m);
+    test::each_scalar(u, put);
+    test::each_scalar(values, put);
+    test::each_scalar(v, put);
+  });
+  check_second_derivatives([](const Mat3d &m, const auto &put) {
+    auto [q, r] = qr(m);
+    test::each_scalar(q, put);
+    test::each_scalar(r, put);
+  });
+  check_second_derivatives([](const Mat3d &m, const auto &put) {
+    auto [rotation, stretch] = polar(m);
+    test::each_scalar(rotation, put);
+    test::each_scalar(stretch, put);
+  });
 }
 
 TEST(Polar, OfASingularMatrixIsFinite) {

@@ -99,6 +99,8 @@ const V &loaded(const V &value, SourceLocation)
 {
   return value;
 }
+template <class V>
+const V &loaded(const V &&, SourceLocation) = delete;
 template <class A>
 typename A::referenced_type loaded(const A &reference, SourceLocation where) {
   return reference.load(where);
