@@ -296,6 +296,7 @@ class Interpreter {
     for (const Stmt &stmt : block) {
       visit(
           stmt, [&](const Let &let) { values_[let.local] = evaluate(let.value); }, [](const CapturedOnly auto &) {},
+          [](const CustomAdjoint &) { FAIL() << "random programs have no custom adjoints"; },
           [&](const Store &store) { element(store.indices) = get(store.value); },
           [&](const Accumulate &add) {
             int &sum = add.array == 0 ? element(add.indices) : shared_[static_cast<std::size_t>(get(add.indices[0]))];
