@@ -217,7 +217,7 @@ void a_gradient_is_right_or_refused() {
   Kernel again{"again", [](Array<float, 1> x) {
                  Int i = thread_index();
                  x(i) = x(i) * x(i);
-                 x(i) = x(i) * x(i);  // reads what the line before has written
+                 x(i) = x(i) * x(i);  // needs x as it was before the launch, which only a tape keeps
                }};
   std::string message;
   try {
@@ -226,7 +226,7 @@ void a_gradient_is_right_or_refused() {
     message = error.what();
   }
   std::printf("  %s\n", message.c_str());
-  check(message.find("has written to the array before") != std::string::npos, "refusal");
+  check(message.find("launch the kernel while a Tape records") != std::string::npos, "refusal");
 }
 
 }  // namespace
