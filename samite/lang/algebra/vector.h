@@ -92,12 +92,12 @@ class AlgebraOperand {
   SourceLocation where_;
 };
 
-// For functions: the value of a V, or of a reference to one.
+// For functions: the value of a V, or of a reference to one. A V is passed through, since a copy would be captured.
 template <class V>
 const V &loaded(const V &value, SourceLocation)
   requires(!requires { typename V::referenced_type; })
 {
-  return value;
+  return value;  // NOLINT(bugprone-return-const-ref-from-parameter): callers name what they pass
 }
 template <class V>
 const V &loaded(const V &&, SourceLocation) = delete;
