@@ -62,6 +62,9 @@ class Deriver {
     for (const Value &v : primal) mapped.push_back(value(v));
     return mapped;
   }
+  Stmt mapped(const Stmt &stmt) const {
+    return map_operands(stmt, [&](const Value &primal) { return value(primal); });
+  }
   Value tangent(const Value &primal) const {
     return active(primal) ? *tangent_[primal.id()] : Value::zero(primal.type());
   }
@@ -77,9 +80,10 @@ class Deriver {
       visit(
           stmt, [&](const Let &l) { let(l); }, [&](const Store &s) { store(s); },
           [&](const Accumulate &a) { accumulate(a); }, [&](const Allocate &a) { allocate(a); },
-          [&](const LocalStore &s) { local_store(s); }, [&](const If &branch) { this->branch(branch, stmt.where()); },
-          [&](const For &l) { loop(l, stmt.where()); }, [&](const While &l) { loop(l, stmt.where()); },
-          [&](const CustomAdjoint &c) { custom(c, stmt.where()); },
+          [&](const LocalStore &s) { local_store(s); }, [&](const Print &) { build_.append(mapped(stmt)); },
+          [&](const Check &) { build_.append(mapped(stmt)); },
+          [&](const If &branch) { this->branch(branch, stmt.where()); }, [&](const For &l) { loop(l, stmt.where()); },
+          [&](const While &l) { loop(l, stmt.where()); }, [&](const CustomAdjoint &c) { custom(c, stmt.where()); },
           [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
     }
   }

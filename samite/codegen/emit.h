@@ -46,12 +46,21 @@ struct EmitOptions {
   std::vector<ArrayFacts> arrays;  // one for each parameter; missing ones are the defaults
 };
 
+// A print or check of the kernel.
+struct MessageSite {
+  SourceLocation where;
+  bool is_check;
+  std::vector<std::string> texts;
+  std::vector<ScalarType> types;  // of the values between them
+};
+
 struct EmittedSource {
   std::string text;
   std::string entry;
   int lanes = 1;                      // instances that run in step
   std::vector<std::string> files;     // what Failure::file counts
   std::vector<SourceLocation> sites;  // what Failure::array counts where a failure has no file
+  std::vector<MessageSite> messages;  // what Failure::message counts
   bool uses_workspace = false;
 };
 

@@ -1,4 +1,5 @@
-// What a kernel writes down when an instance does something wrong: the host's side of samite/device/cpu/failure.h,
+// What a kernel writes down when an instance does something wrong, and whom it tells what the kernel's own prints and
+// checks say: the host's side of samite/device/cpu/failure.h,
 // which the kernel is compiled with. All but `out_of_memory` is noticed by code compiled for debugging only.
 //
 // The launcher zeroes one of these, passes it to every box of a launch, and reads it when all have ended. The first
@@ -27,7 +28,13 @@ struct Failure {
   std::int64_t index = 0, extent = 0;
   std::uint32_t file = 0;  // into EmittedSource::files
   std::uint32_t line = 0;
+  // Called by each instance that prints, and where a check fails, from any thread: `site` counts
+  // EmittedSource::messages, `instance` is the index of the instance, of a check, and `values` the message's, each the
+  // bits of its own type in the low bytes. Must not throw. May be null where the kernel has no messages.
+  void (*message)(Failure *failure, std::uint32_t site, const std::int64_t *instance,
+                  const std::uint64_t *values) = nullptr;
 };
-static_assert(sizeof(Failure) == 40 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32);
+static_assert(sizeof(Failure) == 48 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32 &&
+              offsetof(Failure, message) == 40);
 
 }  // namespace samite::codegen

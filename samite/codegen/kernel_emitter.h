@@ -53,6 +53,12 @@ class KernelEmitter {
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
   void thread_loop(const ir::For &loop);
 
+  // messages.cpp
+  void print(const ir::Print &print, SourceLocation where);
+  void check(const ir::Check &check, SourceLocation where);
+  void say(const ir::Message &message, const std::vector<ir::Value> &instance, bool is_check, SourceLocation where);
+  std::string of_lane(const ir::Value &value) const;  // of the lane that is called k
+
   // memory_access.cpp
   struct Access {
     Shape shape = Shape::Uniform;   // Uniform: one element; Linear: neighbours, one a lane; Varying: anywhere
@@ -154,6 +160,7 @@ class KernelEmitter {
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
   std::vector<std::string> files_;
   std::vector<SourceLocation> sites_;
+  std::vector<MessageSite> messages_;
   std::vector<Sum> sums_;
   std::vector<Rows> rows_;  // of the loops that are open
   std::optional<Tile> tile_;

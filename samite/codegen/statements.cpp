@@ -34,7 +34,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   block(kernel_.body);
   target_.close_kernel(out_);
   bool uses_workspace = std::find(on_stack_.begin(), on_stack_.end(), false) != on_stack_.end();
-  return {out_.take(), entry, 1, std::move(files_), std::move(sites_), uses_workspace};
+  return {out_.take(), entry, 1, std::move(files_), std::move(sites_), std::move(messages_), uses_workspace};
 }
 
 void KernelEmitter::block(const Block &block) {
@@ -52,8 +52,9 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
-      [&](const If &statement) { branch(statement); }, [&](const For &statement) { loop(statement); },
-      [&](const While &statement) { loop(statement); });
+      [&](const Print &statement) { print(statement, stmt.where()); },
+      [&](const Check &statement) { check(statement, stmt.where()); }, [&](const If &statement) { branch(statement); },
+      [&](const For &statement) { loop(statement); }, [&](const While &statement) { loop(statement); });
 }
 
 void KernelEmitter::store(const Store &store, SourceLocation where) {

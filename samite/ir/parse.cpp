@@ -163,6 +163,8 @@ class Parser {
     if (accept("accumulate")) return parse_accumulate();
     if (accept("local")) return parse_allocate();
     if (accept("local_store")) return parse_local_store();
+    if (accept("print")) return parse_print();
+    if (accept("check")) return parse_check();
     if (accept("if")) return parse_if();
     if (accept("for")) return parse_for();
     if (accept("while")) return parse_while();
@@ -171,7 +173,8 @@ class Parser {
     if (accept("custom")) return parse_custom();
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, if, for, while, label, "
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, print, check, if, for, "
+        "while, label, "
         "leave, custom or adjoint_of) or '}'");
   }
 
@@ -295,6 +298,36 @@ class Parser {
     LocalStore store{array, index, parse_value()};
     SourceLocation where = parse_location();
     return Stmt(store, where);
+  }
+
+  Stmt parse_print() {
+    Print print;
+    do parse_part(print.message);
+    while (accept(","));
+    SourceLocation where = parse_location();
+    return Stmt(std::move(print), where);
+  }
+
+  Stmt parse_check() {
+    Check check{parse_value(), {}, {}};
+    if (accept("of")) {
+      expect("(");
+      do check.instance.push_back(parse_value());
+      while (accept(","));
+      if (!accept(")")) fail_expected("',' or ')' after an index of the instance");
+    }
+    while (accept(",")) parse_part(check.message);
+    SourceLocation where = parse_location();
+    return Stmt(std::move(check), where);
+  }
+
+  void parse_part(Message &message) {
+    if (peek().kind == TokenKind::String) {
+      message.texts.back() += advance().text;
+      return;
+    }
+    message.values.push_back(parse_value());
+    message.texts.emplace_back();
   }
 
   Stmt parse_if() {

@@ -129,6 +129,13 @@ class Printer {
         [&](const LocalStore &store) {
           write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
         },
+        [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
+        [&](const Check &check) {
+          std::string text = message(check.message, "");
+          write("check {}{}{}{}{}", value(check.condition),
+                check.instance.empty() ? "" : fmt::format(" of ({})", list(check.instance)), text.empty() ? "" : ", ",
+                text, where);
+        },
         [&](const If &branch) {
           write("if {}{}{} {{\n", value(branch.condition), results(branch.results), where);
           print_nested(branch.then_block);
@@ -258,6 +265,16 @@ class Printer {
     std::string text;
     for (const Value &each : values) text += (text.empty() ? "" : ", ") + value(each);
     return text;
+  }
+
+  std::string message(const Message &message, std::string_view where_empty) const {
+    std::string text;
+    auto part = [&](const std::string &next) { text += (text.empty() ? "" : ", ") + next; };
+    for (std::size_t i = 0; i < message.texts.size(); ++i) {
+      if (!message.texts[i].empty()) part(quoted(message.texts[i]));
+      if (i < message.values.size()) part(value(message.values[i]));
+    }
+    return text.empty() ? std::string(where_empty) : text;
   }
 
   std::string element(std::uint32_t array, std::span<const Value> indices) const {

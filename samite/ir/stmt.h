@@ -18,6 +18,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -89,6 +90,30 @@ struct BranchResult {
   LocalId local;
   ScalarType type;
   Value then_value, else_value;
+};
+
+// What an instance has to say: texts with values between them, one text more than values.
+struct Message {
+  std::vector<std::string> texts{""};
+  std::vector<Value> values;
+
+  friend bool operator==(const Message &, const Message &) = default;
+};
+
+// print "x = ", %3
+// A line, in the order of the instances within one vector, in no order otherwise.
+struct Print {
+  Message message;
+};
+
+// check %2, "x is ", %3
+// Where the condition is false the launch goes on, and fails when it has ended, with the message of the first instance
+// in the order of indices. `instance` is empty until the threads are lowered; from then on it holds the index of the
+// instance, a value for each dimension of the launch.
+struct Check {
+  Value condition;
+  Message message;
+  std::vector<Value> instance;
 };
 
 struct If {
@@ -191,8 +216,8 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, If, For, While, Labelled, Leave,
-                              CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, Print, Check, If, For, While,
+                              Labelled, Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the captured form alone.
 template <class Kind>

@@ -352,6 +352,24 @@ class Verifier {
     check_value(store.value, element, "the stored value");
   }
 
+  void check_message(const Message &message) const {
+    if (message.texts.size() != message.values.size() + 1)
+      fail("a message has {} texts and {} values, expected one text more than values", message.texts.size(),
+           message.values.size());
+    for (const Value &value : message.values) check_value(value);
+  }
+
+  void check(const Print &print) { check_message(print.message); }
+
+  void check(const Check &check) {
+    check_value(check.condition, ScalarType::Bool, "the condition");
+    check_message(check.message);
+    if (!check.instance.empty() && check.instance.size() != static_cast<std::size_t>(kernel_.launch_rank))
+      fail("the index of the instance has {} dimensions, and the launch has {}", check.instance.size(),
+           kernel_.launch_rank);
+    for (const Value &index : check.instance) check_index(index, "an index of the instance");
+  }
+
   void check(const If &branch) {
     check_value(branch.condition, ScalarType::Bool, "the condition");
     Barrier barrier(*this, !branch.results.empty());

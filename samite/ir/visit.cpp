@@ -49,6 +49,8 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
       [&](const Allocate &allocate) { f(allocate.size); },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
+      [&](const Print &print) { all(print.message.values); },
+      [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
         f(branch.condition);
         for (const BranchResult &result : branch.results) f(result.then_value), f(result.else_value);
@@ -81,6 +83,8 @@ std::optional<std::uint32_t> array_written(const Stmt &stmt) {
   return writes ? std::optional(let->value.array) : std::nullopt;
 }
 
+bool has_effect(const Stmt &stmt) { return array_written(stmt) || stmt.as<Print>() || stmt.as<Check>(); }
+
 std::span<const Value> element_indices(const Operation &operation) {
   return std::span(operation.operands).first(operation.operands.size() - element_values(operation).size());
 }
@@ -96,7 +100,8 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Sca
   };
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
-      [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
+      [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const Print &) {},
+      [](const Check &) {},
       [&](const If &branch) {
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
@@ -149,6 +154,16 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         store.index = f(store.index);
         store.value = f(store.value);
         return Stmt(store, stmt.where());
+      },
+      [&](Print print) {
+        print.message.values = map_all(std::move(print.message.values));
+        return Stmt(std::move(print), stmt.where());
+      },
+      [&](Check check) {
+        check.condition = f(check.condition);
+        check.message.values = map_all(std::move(check.message.values));
+        check.instance = map_all(std::move(check.instance));
+        return Stmt(std::move(check), stmt.where());
       },
       [&](const If &branch) {
         If mapped{f(branch.condition), map_operands(branch.then_block, f), map_operands(branch.else_block, f),

@@ -36,6 +36,9 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
 std::optional<std::uint32_t> array_read(const Stmt &stmt);
 std::optional<std::uint32_t> array_written(const Stmt &stmt);
 
+// Whether the statement itself does something that the launch shows: writes to an array parameter, prints or checks.
+bool has_effect(const Stmt &stmt);
+
 // Of an operation on an element of an array parameter: the element's indices, and the values after them.
 std::span<const Value> element_indices(const Operation &operation);
 std::span<const Value> element_values(const Operation &operation);

@@ -1,6 +1,7 @@
 #include "samite/jit/execute.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
 #include "samite/jit/workspaces.h"
 #include "samite/runtime/task_pool.h"
@@ -18,11 +19,15 @@ constexpr double worthwhile_operations = 200'000;
 // Memory is streamed in boxes of at least this many instances, so that hardware prefetch gets going.
 constexpr std::int64_t minimum_row = 256;
 
+std::string opening(const Variant &variant, const std::string &kernel) {
+  return "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
+}
+
 [[noreturn]] void report(const Variant &variant, const std::string &kernel, const codegen::Failure &failure) {
   SourceLocation where;
   if (failure.file < variant.source_files.size())
     where = {intern_file(variant.source_files[failure.file]), failure.line};
-  std::string opening = "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
+  std::string opening = jit::opening(variant, kernel);
   if (failure.kind == codegen::FailureKind::out_of_memory)
     throw DeviceError(opening + "allocating " + std::to_string(failure.index) +
                           " bytes on cpu for the local array at " + variant.sites[failure.array].to_string() + " of " +
@@ -46,7 +51,7 @@ struct Box {
   Workspaces *workspaces;  // null where the kernel needs none
   const Extents &extents;
   int dimension;
-  codegen::Failure failure;
+  LaunchMessages failure;
 };
 
 void run_box(void *context, std::int64_t begin, std::int64_t end) {
@@ -83,7 +88,7 @@ Partition partition(const Variant &variant, const Extents &extents) {
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition) {
   if (!variant.entry || extents.count() == 0) return;
-  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, {}};
+  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, LaunchMessages(variant, extents.rank())};
   std::optional<Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
   if (partition.whole) {
@@ -95,6 +100,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
     if (sums) sums->merge();
   }
   if (box.failure.state != 0) report(variant, kernel, box.failure);
+  box.failure.throw_first(opening(variant, kernel));
   if (const Variant *next = variant.afterwards.get())
     execute(*next, kernel, arguments, extents, jit::partition(*next, extents));
 }

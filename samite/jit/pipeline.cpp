@@ -91,6 +91,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.source = emitted.text;
   variant.source_files = emitted.files;
   variant.sites = emitted.sites;
+  variant.messages = emitted.messages;
   variant.uses_workspace = emitted.uses_workspace;
   variant.lanes = emitted.lanes;
   variant.times.emit = milliseconds_since(start);

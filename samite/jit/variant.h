@@ -5,6 +5,7 @@
 #pragma once
 
 #include "samite/codegen/argument_layout.h"
+#include "samite/codegen/emit.h"
 #include "samite/codegen/failure.h"
 #include "samite/codegen/workspace.h"
 #include "samite/ir/kernel.h"
@@ -54,9 +55,10 @@ struct Variant {
   codegen::ArgumentLayout layout;
   std::shared_ptr<const HostImage> image;  // null where there is nothing to run
   Entry *entry = nullptr;
-  std::string source;                     // the emitted C++
-  std::vector<std::string> source_files;  // what a failure's file number counts
-  std::vector<SourceLocation> sites;      // what a failure's array counts where it has no file
+  std::string source;                          // the emitted C++
+  std::vector<std::string> source_files;       // what a failure's file number counts
+  std::vector<SourceLocation> sites;           // what a failure's array counts where it has no file
+  std::vector<codegen::MessageSite> messages;  // what its prints and checks say
   bool uses_workspace = false;
   int lanes = 1;
   double cost = 1;  // rough operations for each instance

@@ -56,7 +56,7 @@ class Liveness {
   // What the block writes to arrays. What a computation's replay and adjoint write is needed where it is.
   void need_effects(const Block &block) {
     for (const Stmt &stmt : block) {
-      if (array_written(stmt)) need_statement(&stmt);
+      if (has_effect(stmt)) need_statement(&stmt);
       if (auto *branch = stmt.as<If>())
         need_effects(branch->then_block), need_effects(branch->else_block);
       else if (auto *loop = stmt.as<For>())

@@ -15,10 +15,11 @@ const Let *as_thread_index(const Stmt &stmt) {
   return let && let->value.op == Op::ThreadIndex ? let : nullptr;
 }
 
-// The block without its `thread_index` definitions; what they defined is entered into `replacement`.
-Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices,
+// The block without its `thread_index` definitions; what they defined is entered into `replacement`. Its checks are
+// told their instance.
+Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices, int launch_rank,
                              std::unordered_map<LocalId, Value> &replacement) {
-  auto inner = [&](const Block &nested) { return without_thread_indices(nested, indices, replacement); };
+  auto inner = [&](const Block &nested) { return without_thread_indices(nested, indices, launch_rank, replacement); };
   Block rest;
   rest.reserve(block.size());
   for (const Stmt &stmt : block) {
@@ -28,6 +29,10 @@ Block without_thread_indices(const Block &block, const std::array<Value, maximum
         replacement.emplace(let->local, index);
       else
         rest.emplace_back(Let{let->local, {Op::Cast, let->value.type, {index}}}, stmt.where());
+    } else if (const Check *check = stmt.as<Check>()) {
+      Check kept = *check;
+      kept.instance.assign(indices.begin(), indices.begin() + launch_rank);
+      rest.emplace_back(std::move(kept), stmt.where());
     } else if (const If *branch = stmt.as<If>()) {
       If kept = *branch;
       kept.then_block = inner(branch->then_block);
@@ -89,7 +94,7 @@ Kernel lower_threads(Kernel kernel) {
   }
 
   std::unordered_map<LocalId, Value> replacement;
-  Block body = without_thread_indices(kernel.body, indices, replacement);
+  Block body = without_thread_indices(kernel.body, indices, kernel.launch_rank, replacement);
   body = map_operands(body, [&](const Value &value) {
     auto found = value.is_local() ? replacement.find(value.id()) : replacement.end();
     return found == replacement.end() ? value : found->second;

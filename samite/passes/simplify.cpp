@@ -121,6 +121,11 @@ class Simplifier {
           out.push_back({LocalStore{array_of_[store.array], value(store.index), value(store.value)}, stmt.where()});
           note(writes(stmt));
         },
+        [&](const Check &check) {
+          Value condition = value(check.condition);
+          if (condition.is_constant() && condition.bits()) return;
+          out.push_back(map_operands(stmt, [&](const Value &v) { return value(v); }));
+        },
         [&](const auto &) {
           out.push_back(map_operands(stmt, [&](const Value &v) { return value(v); }));
           note(writes(stmt));

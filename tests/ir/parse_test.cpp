@@ -52,6 +52,11 @@ bool same(const Stmt &a, const Stmt &b) {
         const LocalStore &y = *b.as<LocalStore>();
         return x.array == y.array && x.index == y.index && x.value == y.value;
       },
+      [&](const Print &x) { return x.message == b.as<Print>()->message; },
+      [&](const Check &x) {
+        const Check &y = *b.as<Check>();
+        return x.condition == y.condition && x.message == y.message && x.instance == y.instance;
+      },
       [&](const If &x) {
         const If &y = *b.as<If>();
         return x.condition == y.condition && same(x.then_block, y.then_block) && same(x.else_block, y.else_block) &&
@@ -241,7 +246,8 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
             "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
   EXPECT_EQ(error_of("kernel @k() threads 1 {"),
             "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-            "local_store, if, for, while, label, leave, custom or adjoint_of) or '}', found the end of the text");
+            "local_store, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found the end of "
+            "the text");
 }
 
 TEST(ParseError, UnknownNames) {

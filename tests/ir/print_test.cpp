@@ -75,6 +75,16 @@ TEST(Print, StatementsAndTheirLocations) {
   EXPECT_EQ(text(Accumulate{0, {i32(0), i32(1)}, f32(1), false}), "accumulate @next[0, 1] += 1.0");
 }
 
+TEST(Print, PrintsAndChecks) {
+  SourceLocation where{"diffuse.cpp", 12};
+  EXPECT_EQ(text(ir::Print{{{"x = ", " and ", ""}, {f32(1), i32(2)}}}, where),
+            "print \"x = \", 1.0, \" and \", 2 at \"diffuse.cpp\":12");
+  EXPECT_EQ(text(ir::Print{{{""}, {}}}), "print \"\"");
+  EXPECT_EQ(text(Check{Value::boolean(false), {{"\"no\""}, {}}, {}}), "check false, \"\\\"no\\\"\"");
+  EXPECT_EQ(text(Check{Value::boolean(false), {{"", ""}, {i32(2)}}, {i32(3), i32(4)}}), "check false of (3, 4), 2");
+  EXPECT_EQ(text(Check{Value::boolean(false), {{""}, {}}, {}}), "check false");
+}
+
 TEST(Print, LocalArrays) {
   SourceLocation where{"diffuse.cpp", 12};
   EXPECT_EQ(text(Allocate{2, ScalarType::Float32, i32(8)}, where), "local $2: f32[8] at \"diffuse.cpp\":12");

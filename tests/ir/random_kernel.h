@@ -206,7 +206,7 @@ class RandomKernel {
     if (choice == 8) return assign(where);
     if (choice < 12) return write(where);
     if (choice == 12) return allocate(where);
-    if (choice == 13) return local_store(where);
+    if (choice == 13) return chance(60) ? local_store(where) : say(where);
     if (choice < 16) return branch(depth, where);
     return choice == 16 ? for_loop(depth, where) : while_loop(depth, where);
   }
@@ -244,6 +244,18 @@ class RandomKernel {
     if (arrays_.empty()) return allocate(where);
     VisibleArray to = arrays_[below(static_cast<int>(arrays_.size()))];
     return Stmt(LocalStore{to.id, value(index_type()), value(to.type)}, where);
+  }
+
+  Stmt say(SourceLocation where) {
+    Message message;
+    for (int i = below(4); i > 0; --i) {
+      if (chance(50)) message.texts.back() += pick({"x = ", "\"", " \\n", "\t"});
+      message.values.push_back(value(any_type()));
+      message.texts.emplace_back();
+    }
+    if (chance(50)) message.texts.back() += "end";
+    if (chance(50)) return Stmt(Print{std::move(message)}, where);
+    return Stmt(Check{value(ScalarType::Bool), std::move(message), {}}, where);
   }
 
   // Results and carried values: their types, and the values they take where `visible_` is what is in scope.

@@ -226,6 +226,17 @@ TEST(Verify, AtomicOperationsFitTheirArray) {
   expect_rejected("%0: f32 = atomic_min @in[0], 1.0", "@in is read-only, and is written");
 }
 
+TEST(Verify, PrintsAndChecks) {
+  expect_accepted("print \"x\", @x, true\ncheck true, \"x\"\ncheck false");
+  expect_rejected("print %0", "%0 is");
+  expect_rejected("check @x", "the condition has type f32, expected bool");
+  expect_rejected("check true of (0)", "the index of the instance has 1 dimensions, and the launch has 2");
+  expect_rejected("check true of (0, 1.0)", "an index of the instance has type f32, expected i32 or i64");
+  Kernel kernel = with_body("");
+  kernel.body = {Stmt(Print{{{"x", "y"}, {}}}, {})};
+  expect_rejected(kernel, "a message has 2 texts and 0 values, expected one text more than values");
+}
+
 TEST(Verify, IndicesAreI32OrI64) {
   expect_accepted("%0: f32 = load @out[0, 1:i64]");
   expect_rejected("%0: f32 = load @in[0:u32]", "an index has type u32, expected i32 or i64");

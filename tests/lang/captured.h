@@ -9,6 +9,7 @@
 #include "samite/lang/atomic.h"
 #include "samite/lang/capture.h"
 #include "samite/lang/math.h"
+#include "samite/lang/print.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/structure_jumps.h"

@@ -20,6 +20,7 @@ std::vector<SourceLocation> locations(const ir::Kernel &kernel, const std::strin
         [](const ir::Assign &) { return std::string("assign"); },
         [](const ir::Store &) { return std::string("store"); },
         [](const ir::Accumulate &) { return std::string("accumulate"); },
+        [](const ir::Print &) { return std::string("print"); }, [](const ir::Check &) { return std::string("check"); },
         [](const ir::If &) { return std::string("if"); }, [](const ir::For &) { return std::string("for"); },
         [](const ir::While &) { return std::string("while"); }, [](const auto &) { return std::string(); });
     if (word == text) found.push_back(stmt.where());
@@ -135,6 +136,17 @@ TEST(Location, ReadsAndWritesOfArrays) {
   EXPECT_EQ(stores[1], SourceLocation(__FILE__, first + 3));
   EXPECT_TRUE(on_line(kernel, "mul", first + 3));
   EXPECT_TRUE(on_line(kernel, "atomic_add", first + 4));
+}
+
+TEST(Location, PrintsAndChecks) {
+  const unsigned first = __LINE__ + 2;
+  ir::Kernel kernel = test::captured([](Array<float, 1> a, Int i) {
+    print("a is ", a(i));
+    print(i, " comes after ", i - 1);
+    check(a(i) > 0, "a is ", a(i));
+  });
+  EXPECT_EQ(locations(kernel, "print"), (std::vector{SourceLocation(__FILE__, first), {__FILE__, first + 1}}));
+  EXPECT_TRUE(on_line(kernel, "check", first + 3));
 }
 
 TEST(Location, LoopsAndBranchesAreWhereTheyBegin) {

@@ -62,6 +62,17 @@ TEST(DeadCode, AnAtomicAdditionWhoseOldValueNobodyReadsIsAnAccumulation) {
             "");
 }
 
+TEST(DeadCode, PrintsAndChecksStayWithWhatTheySay) {
+  EXPECT_EQ(difference_from_itself(R"(
+      %0: i32 = add @i, 1
+      print "i + 1 is ", %0
+      %1: f32 = load @a[@i]
+      %2: bool = gt %1, 0.0
+      %3: f32 = mul %1, 2.0
+      check %2, "twice a is ", %3)"),
+            "");
+}
+
 TEST(DeadCode, AnEffectKeepsTheBranchesAndLoopsAroundIt) {
   EXPECT_EQ(difference_from_itself(R"(
       %0: i32 = mul @n, 2

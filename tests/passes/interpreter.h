@@ -102,6 +102,7 @@ struct InterpretOptions {
 struct Interpretation {
   Arguments arguments;                // with what the kernel left in the arrays
   std::int64_t statements = 0;        // executed
+  std::vector<std::string> said;      // by prints, and by checks that failed, which begin with the instance
   bool added_opposite_zeros = false;  // -0 + 0 or -0 - -0, where a fold of x + 0 to x shows
 };
 
@@ -262,6 +263,21 @@ class Interpreter {
         .emplace(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), Value::zero(allocate.type));
   }
   void execute(const ir::LocalStore &store) { local_element(store.array, store.index) = value(store.value); }
+
+  std::string text(const ir::Message &message) const {
+    std::string text = message.texts[0];
+    for (std::size_t i = 0; i < message.values.size(); ++i)
+      text += to_string(value(message.values[i]), {}) + message.texts[i + 1];
+    return text;
+  }
+  void execute(const ir::Print &print) { state_.said.push_back(text(print.message)); }
+  void execute(const ir::Check &check) {
+    if (value(check.condition).bits() != 0) return;
+    std::string instance;
+    for (std::size_t d = 0; d < launch_.size(); ++d)
+      instance += std::to_string(options_.lowered ? value(check.instance[d]).as_int() : thread_index_.at(d)) + " ";
+    state_.said.push_back(instance + text(check.message));
+  }
 
   void execute(const ir::If &branch) {
     const bool taken = value(branch.condition).bits() != 0;

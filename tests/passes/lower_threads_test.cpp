@@ -81,5 +81,17 @@ TEST(LowerThreads, ADimensionThatNobodyAsksForIsWide) {
   EXPECT_FALSE(counts_in_i32(ir::parse_kernel(text), 0));
 }
 
+TEST(LowerThreads, ChecksAreToldTheirInstance) {
+  Kernel lowered = lower_threads(parse_kernel("kernel @k(@x: bool) threads 2 { check @x, \"x\" }"));
+  std::vector<Value> indices;
+  const Check *check = nullptr;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    if (auto *loop = stmt.as<For>()) indices.push_back(Value::local(loop->type, loop->index));
+    if (!check) check = stmt.as<Check>();
+  });
+  ASSERT_TRUE(check);
+  EXPECT_EQ(check->instance, indices);
+}
+
 }  // namespace
 }  // namespace samite::passes

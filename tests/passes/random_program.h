@@ -238,6 +238,14 @@ class RandomProgram {
   void write(ir::Block &block) {
     std::uint32_t array = any_array();
     ir::Value to = index(), what = value(element_type(array));
+    if (below(8) == 0) {
+      ir::Message message{{"", " at ", ""}, {what, to}};
+      if (below(2))
+        block.emplace_back(ir::Print{std::move(message)}, SourceLocation());
+      else
+        block.emplace_back(ir::Check{value(ScalarType::Bool), std::move(message), {}}, SourceLocation());
+      return;
+    }
     if (below(3) == 0)
       block.emplace_back(ir::Accumulate{array, {to}, what, true}, SourceLocation());
     else

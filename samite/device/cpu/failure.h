@@ -13,8 +13,17 @@ struct Failure {
   u32 dimension;
   i64 index, extent;
   u32 file, line;
+  void (*message)(Failure *failure, u32 site, const i64 *instance, const u64 *values);
 };
-static_assert(sizeof(Failure) == 40 && __builtin_offsetof(Failure, index) == 16);
+static_assert(sizeof(Failure) == 48 && __builtin_offsetof(Failure, index) == 16);
+
+// A value of a message: its bits.
+template <class T>
+SAMITE_INLINE u64 message_value(T value) {
+  u64 bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  return bits;
+}
 
 enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
 

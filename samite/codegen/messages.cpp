@@ -1,0 +1,57 @@
+// Prints and checks: each instance tells the launcher, which has the text.
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+std::string KernelEmitter::of_lane(const Value &value) const {
+  if (!in_lanes() || shape(value) == Shape::Uniform) return scalar(value);
+  const auto type = scalar_name(value.type());
+  if (shape(value) == Shape::Linear) return fmt::format("{}({} + {}(k))", type, scalar(value), type);
+  if (value.type() == ScalarType::Bool) return fmt::format("bool(bits({}) >> k & 1)", name(value.id()));
+  return fmt::format("{}({}[k])", type, name(value.id()));
+}
+
+void KernelEmitter::say(const Message &message, const std::vector<Value> &instance, bool is_check,
+                        SourceLocation where) {
+  MessageSite site{where, is_check, message.texts, {}};
+  std::string values, indices;
+  for (const Value &value : message.values) {
+    site.types.push_back(value.type());
+    values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
+  }
+  for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));
+  if (!values.empty()) out_.line("const u64 values[] = {{{}}};", values);
+  if (!indices.empty()) out_.line("const i64 instance[] = {{{}}};", indices);
+  out_.line("failure->message(failure, {}, {}, {});", messages_.size(), indices.empty() ? "nullptr" : "instance",
+            values.empty() ? "nullptr" : "values");
+  messages_.push_back(std::move(site));
+}
+
+void KernelEmitter::print(const Print &print, SourceLocation where) {
+  if (in_lanes())
+    out_.open("SAMITE_FOR_EACH_ACTIVE(k, {}) {{", mask_);
+  else
+    out_.open("{{");
+  say(print.message, {}, false, where);
+  out_.close();
+}
+
+// Of the lanes that fail, the first has the lowest index.
+void KernelEmitter::check(const Check &check, SourceLocation where) {
+  if (in_lanes()) {
+    const std::string failed = fresh("m");
+    out_.open("if (const Mask {0} = {1} & !{2}; __builtin_expect(any({0}), 0)) {{", failed, mask_,
+              vector(check.condition));
+    out_.line("const u32 k = u32(first_active({}));", failed);
+    out_.line("(void)k;");
+  } else {
+    out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
+  }
+  say(check.message, check.instance, true, where);
+  out_.close();
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,49 @@
+// What the instances of one launch print, and which of their checks failed.
+//
+// A launch hands one of these to the kernel (codegen/failure.h), whose instances call it from any worker. Printed lines
+// go to the sink at once. Of the checks that fail the one of the first instance is kept, and of those of one instance
+// the first, so that the error does not depend on how the launch was cut.
+#pragma once
+
+#include "samite/jit/variant.h"
+
+#include <array>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace samite::jit {
+
+class LaunchMessages : public codegen::Failure {
+ public:
+  LaunchMessages(const Variant &variant, int launch_rank) : variant_(variant), launch_rank_(launch_rank) {
+    message = &LaunchMessages::hear;
+  }
+  LaunchMessages(const LaunchMessages &) = delete;
+  LaunchMessages &operator=(const LaunchMessages &) = delete;
+
+  // Once, after all boxes have run: what the sink threw, or a UserError where a check failed, which begins with
+  // `opening` after the line.
+  void throw_first(const std::string &opening);
+
+ private:
+  using Instance = std::array<std::int64_t, ir::maximum_rank>;
+  struct FailedCheck {
+    Instance instance;
+    SourceLocation where;
+    std::string text;
+  };
+
+  static void hear(Failure *failure, std::uint32_t site, const std::int64_t *instance,
+                   const std::uint64_t *values) noexcept;
+  void check_failed(const codegen::MessageSite &site, const std::int64_t *instance, const std::uint64_t *values);
+
+  const Variant &variant_;
+  int launch_rank_;
+  std::mutex mutex_;  // of what follows
+  std::optional<FailedCheck> first_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,100 @@
+// Words from inside of a kernel: lines that it prints, and conditions that must hold.
+//
+//   print("i = ", i, ": ", x(i));                       // "i = 3: 0.25"
+//   check(x(i) >= 0, "x must not be negative, is ", x(i));
+//
+// Parts are texts, traced values and array elements, which are read now, and C++ numbers. Floating values have as many
+// digits as tell them from their neighbours.
+//
+// `print` writes one line for each instance that comes to it, never mixed with another. Instances that run in one
+// vector come in the order of their indices; beyond that there is no order. Lines go to standard output, or where
+// set_print_sink (jit/print_sink.h) says.
+//
+// Where the condition of a `check` is false, the launch goes on and then throws a UserError with the line, the index of
+// the first such instance and the text. It does so in release mode as well; what the launch has written stays written,
+// and further launches are as good as ever.
+//
+// An adjoint repeats neither: they belong to the forward run. A tangent launch is a forward run, and has both.
+#pragma once
+
+#include "samite/lang/array.h"
+
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace samite {
+namespace lang {
+
+// A part of a message, with the place where it was written. Made by implicit conversion only.
+class MessagePart {
+ public:
+  MessagePart(const char *text, SourceLocation where = std::source_location::current()) : where_(where), part_(text) {}
+  MessagePart(const std::string &text, SourceLocation where = std::source_location::current())
+      : where_(where), part_(text) {}
+  MessagePart(std::string_view text, SourceLocation where = std::source_location::current())
+      : where_(where), part_(std::string(text)) {}
+  template <class A>
+    requires std::is_arithmetic_v<A>
+  MessagePart(A number, SourceLocation where = std::source_location::current())
+      : where_(where), part_(number_text(number)) {}
+  template <class T>
+  MessagePart(const Traced<T> &value, SourceLocation where = std::source_location::current())
+      : where_(where), part_(value.value(where_)) {}
+  template <class T>
+  MessagePart(const Element<T> &element, SourceLocation where = std::source_location::current())
+      : where_(where), part_(element.load()) {}
+
+  SourceLocation where() const { return where_; }
+  const std::variant<std::string, ir::Value> &part() const { return part_; }
+
+ private:
+  template <class A>
+  static std::string number_text(A number) {
+    if constexpr (std::same_as<A, bool>) return number ? "true" : "false";
+    if constexpr (std::same_as<A, char>) return std::string(1, number);
+    if constexpr (std::floating_point<A>) return floating_text(static_cast<double>(number), std::same_as<A, float>);
+    return std::to_string(number);
+  }
+  static std::string floating_text(double number, bool single);
+
+  SourceLocation where_;
+  std::variant<std::string, ir::Value> part_;
+};
+
+// The condition of a check. Traced alone: a C++ bool is for an `if` of the capture.
+class CheckedCondition {
+ public:
+  CheckedCondition(const Traced<bool> &value, SourceLocation where = std::source_location::current())
+      : where_(where), value_(value.value(where_)) {}
+  CheckedCondition(const Element<bool> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(element.load()) {}
+  CheckedCondition(const Element<const bool> &element, SourceLocation where = std::source_location::current())
+      : where_(where), value_(element.load()) {}
+
+  SourceLocation where() const { return where_; }
+  ir::Value value() const { return value_; }
+
+ private:
+  SourceLocation where_;
+  ir::Value value_;
+};
+
+void record_print(const std::vector<MessagePart> &parts, SourceLocation where);
+void record_check(ir::Value condition, const std::vector<MessagePart> &parts, SourceLocation where);
+
+}  // namespace lang
+
+template <class... Parts>
+void print(const lang::MessagePart &first, const Parts &...rest) {
+  lang::record_print({first, lang::MessagePart(rest, first.where())...}, first.where());
+}
+
+template <class... Parts>
+void check(const lang::CheckedCondition &condition, const Parts &...parts) {
+  lang::record_check(condition.value(), {lang::MessagePart(parts, condition.where())...}, condition.where());
+}
+
+}  // namespace samite
