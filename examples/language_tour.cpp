@@ -148,6 +148,26 @@ void atomics() {
   check(count.at(0) == 3 && largest.at(0) == 5 && kept.at(0) + kept.at(1) + kept.at(2) == 12, "atomics");
 }
 
+void words() {
+  Kernel roots{"roots", [](Array<float, 1> out, Array<const float, 1> in) {
+                 Int i = thread_index();
+                 check(in(i) >= 0, "no root of ", in(i));
+                 out(i) = sqrt(in(i));
+                 if_(out(i) > 10, [&] { print("instance ", i, " found ", out(i)); });
+               }};
+  Buffer<float> in{device, {3}, {4, 144, -1}}, out{device, {3}};
+  std::string printed, message;
+  set_print_sink([&](std::string_view line) { printed += line; });
+  try {
+    roots.launch({3}, out, in);
+  } catch (const UserError &error) {
+    message = error.what();
+  }
+  set_print_sink({});
+  check(printed == "instance 1 found 12", "print");
+  check(message.ends_with("a check failed in instance (2): no root of -1"), "check");
+}
+
 void launches() {
   Kernel scale{"scale", {"out", "in", "factor"}, [](Array<float, 1> out, Array<const float, 1> in, Float factor) {
                  Int i = thread_index();
@@ -239,6 +259,7 @@ int main() {
   functions();
   arrays();
   atomics();
+  words();
   launches();
   tapes();
   debug_mode_finds_the_index();

@@ -16,6 +16,7 @@
 #include "samite/lang/atomic.h"
 #include "samite/lang/control.h"
 #include "samite/lang/custom_adjoint.h"
+#include "samite/lang/indexed.h"
 #include "samite/lang/local_array.h"
 #include "samite/lang/math.h"
 #include "samite/lang/noise.h"

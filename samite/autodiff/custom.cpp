@@ -54,7 +54,7 @@ void Deriver::copy(const Block &block, Copied what) {
       load.value.attribute = load_afterwards;
       return {{std::move(load), where}};
     }
-    if (what == Copied::Everything || !array_written(before)) return {std::move(renamed)};
+    if (what == Copied::Everything || !has_effect(before)) return {std::move(renamed)};
     if (!let) return {};
     // It happened once, and must not happen again.
     const LocalId old = before.as<Let>()->local;

@@ -3,6 +3,8 @@
 // One table: enumerator, printed name, C++ type, bytes, class. A new type is a new row.
 #pragma once
 
+#include "samite/base/half.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +24,8 @@ namespace samite {
   X(UInt16, "u16", std::uint16_t, 2, Unsigned) \
   X(UInt32, "u32", std::uint32_t, 4, Unsigned) \
   X(UInt64, "u64", std::uint64_t, 8, Unsigned) \
+  X(Float16, "f16", half, 2, Floating)         \
+  X(BFloat16, "bf16", bfloat16, 2, Floating)   \
   X(Float32, "f32", float, 4, Floating)        \
   X(Float64, "f64", double, 8, Floating)
 
@@ -46,10 +50,11 @@ inline bool is_integer(ScalarType type) {
 
 template <class T>
 struct ScalarTypeOf;
-#define SAMITE_SPECIALISE(name_, text, host, bytes, kind)  \
-  template <>                                              \
-  struct ScalarTypeOf<host> {                              \
-    static constexpr ScalarType value = ScalarType::name_; \
+#define SAMITE_SPECIALISE(name_, text, host, bytes, kind_)  \
+  template <>                                               \
+  struct ScalarTypeOf<host> {                               \
+    static constexpr ScalarType value = ScalarType::name_;  \
+    static constexpr ScalarClass kind = ScalarClass::kind_; \
   };
 SAMITE_SCALAR_TYPES(SAMITE_SPECIALISE)
 #undef SAMITE_SPECIALISE
@@ -61,5 +66,9 @@ inline constexpr ScalarType scalar_type_of = ScalarTypeOf<std::remove_const_t<T>
 // C++ types that a buffer can hold and a kernel can compute with.
 template <class T>
 concept Scalar = requires { ScalarTypeOf<std::remove_const_t<T>>::value; };
+
+// float, double, half and bfloat16: std::floating_point knows the first two alone.
+template <class T>
+concept FloatingScalar = Scalar<T> && ScalarTypeOf<std::remove_const_t<T>>::kind == ScalarClass::Floating;
 
 }  // namespace samite

@@ -16,8 +16,9 @@ int cpu_lanes(const ir::Kernel &kernel, int vector_bytes) {
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
     const ir::Let *let = stmt.as<ir::Let>();
     if (!let) return;
-    single += let->value.type == ScalarType::Float32;
-    twice += let->value.type == ScalarType::Float64;
+    const bool floating = is_floating(let->value.type), is_double = let->value.type == ScalarType::Float64;
+    single += floating && !is_double;
+    twice += is_double;
   });
   return twice > single ? vector_bytes / 8 : vector_bytes / 4;
 }
@@ -32,10 +33,10 @@ void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const s
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ir::Parameter &parameter = kernel.parameters[i];
     if (parameter.is_array())
-      out.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", scalar_name(parameter.type),
+      out.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", memory_name(parameter.type),
                parameter.rank, i, SourceWriter::remark(parameter.name));
     else
-      out.line("Slot<{}> p{};  {}", scalar_name(parameter.type), i, SourceWriter::remark(parameter.name));
+      out.line("Slot<{}> p{};  {}", memory_name(parameter.type), i, SourceWriter::remark(parameter.name));
   }
   out.close("};");
   out.close("}  // namespace");
@@ -43,9 +44,11 @@ void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const s
   out.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);
   out.open("    Workspace *workspace) {{");
   // Copies, because a store through an array may change whatever memory the compiler cannot tell apart from it.
-  for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
-    out.line("const auto p{0} = static_cast<const Arguments *>(arguments)->p{0}{1};", i,
-             kernel.parameters[i].is_array() ? "" : ".value");
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ir::Parameter &parameter = kernel.parameters[i];
+    out.line("const {1} p{0} = static_cast<const Arguments *>(arguments)->p{0}{2};", i,
+             parameter.is_array() ? "auto" : scalar_name(parameter.type), parameter.is_array() ? "" : ".value");
+  }
 }
 
 void CpuTarget::close_kernel(SourceWriter &out) const { out.close(); }

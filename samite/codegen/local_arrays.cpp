@@ -31,7 +31,8 @@ void KernelEmitter::place_local_arrays() {
   for_each_statement(kernel_.body, [&](const Stmt &stmt) {
     const Allocate *allocate = stmt.as<Allocate>();
     if (!allocate) return;
-    const std::int64_t element = most_lanes * static_cast<std::int64_t>(size_of(allocate->type));
+    const std::size_t bytes_of_one = is_small_float(allocate->type) ? 4 : size_of(allocate->type);
+    const std::int64_t element = most_lanes * static_cast<std::int64_t>(bytes_of_one);
     bool small = allocate->size.is_constant() && allocate->size.as_int() <= largest_on_stack / element;
     const std::int64_t bytes = small ? std::max<std::int64_t>(allocate->size.as_int(), 0) * element : 0;
     on_stack_[allocate->array] = small && sum + bytes <= largest_sum_on_stack;

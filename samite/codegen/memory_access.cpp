@@ -110,7 +110,8 @@ std::string KernelEmitter::atomic(const Operation &operation, SourceLocation whe
   const Access at = access(operation.array, element_indices(operation), where);
   const std::string_view step = spelling(operation.op).text;
   std::string values;
-  for (const Value &value : element_values(operation)) values += ", " + (in_lanes() ? vector(value) : scalar(value));
+  for (const Value &value : element_values(operation))
+    values += ", " + (in_lanes() ? vector(value) : fmt::format("{}({})", memory_name(value.type()), scalar(value)));
   if (at.shape != Shape::Uniform)
     return fmt::format("atomic_each{}<{}>({}{})", at.offsets.empty() ? "" : "_at", step, at.arguments(), values);
   std::string old = in_lanes() ? fmt::format("atomic_one<{}>({}, &{}{})", step, mask_, at.element, values)

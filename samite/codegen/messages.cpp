@@ -19,7 +19,7 @@ void KernelEmitter::say(const Message &message, const std::vector<Value> &instan
   MessageSite site{where, is_check, message.texts, {}};
   std::string values, indices;
   for (const Value &value : message.values) {
-    site.types.push_back(value.type());
+    site.types.push_back(is_small_float(value.type()) ? ScalarType::Float32 : value.type());
     values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
   }
   for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));
@@ -31,10 +31,13 @@ void KernelEmitter::say(const Message &message, const std::vector<Value> &instan
 }
 
 void KernelEmitter::print(const Print &print, SourceLocation where) {
-  if (in_lanes())
-    out_.open("SAMITE_FOR_EACH_ACTIVE(k, {}) {{", mask_);
-  else
+  if (in_lanes()) {
+    const std::string left = fresh("left");
+    out_.open("for (u32 {0} = bits({1}); {0} != 0; {0} &= {0} - 1) {{", left, mask_);
+    out_.line("[[maybe_unused]] const u32 k = u32(__builtin_ctz({}));", left);
+  } else {
     out_.open("{{");
+  }
   say(print.message, {}, false, where);
   out_.close();
 }
@@ -45,8 +48,7 @@ void KernelEmitter::check(const Check &check, SourceLocation where) {
     const std::string failed = fresh("m");
     out_.open("if (const Mask {0} = {1} & !{2}; __builtin_expect(any({0}), 0)) {{", failed, mask_,
               vector(check.condition));
-    out_.line("const u32 k = u32(first_active({}));", failed);
-    out_.line("(void)k;");
+    out_.line("[[maybe_unused]] const u32 k = u32(first_active({}));", failed);
   } else {
     out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
   }

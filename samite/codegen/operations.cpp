@@ -9,9 +9,35 @@ using ir::Op;
 using ir::Operation;
 using ir::Value;
 
+namespace {
+
+// Whether the result may have more digits than its operands. Casts and memory see to their own.
+bool rounds(Op op) {
+  switch (op) {
+    case Op::Copy:
+    case Op::StopGradient:
+    case Op::Select:
+    case Op::Cast:
+    case Op::Neg:
+    case Op::Min:
+    case Op::Max:
+    case Op::Abs:
+    case Op::CopySign:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Round:
+    case Op::Trunc: return false;
+    default: return ir::info(op).pure;
+  }
+}
+
+}  // namespace
+
 void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   const Shape result = uniformity_.of(let.local);
-  const std::string text = expression(let.value, result, where);
+  std::string text = expression(let.value, result, where);
+  if (is_small_float(let.value.type) && rounds(let.value.op))
+    text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
 }
 
@@ -86,6 +112,10 @@ std::string KernelEmitter::cast(const Operation &operation, Shape result) const 
   const Value &from = operation.operands[0];
   const ScalarType to = operation.type;
   if (from.type() == to) return as(from, result);
+  const bool small = is_small_float(to) && from.type() != ScalarType::Bool;
+  if (small)
+    return fmt::format("{}<{}>({})", result == Shape::Varying ? "cast_lanes_to" : "cast_to", memory_name(to),
+                       as(from, result));
   if (result != Shape::Varying) {
     if (to == ScalarType::Bool) return fmt::format("{} != {}", scalar(from), literal(Value::zero(from.type())));
     return fmt::format("{}({})", scalar_name(to), scalar(from));

@@ -30,12 +30,13 @@ void append(std::string &text, std::string_view name) {
 
 std::string cpu_prelude(int vector_bytes) {
   std::string text;
-  for (std::string_view name : {"scalar", "failure", "workspace", "math", "libmvec", "atomic"}) append(text, name);
+  for (std::string_view name : {"scalar", "half", "failure", "workspace", "math", "libmvec", "atomic"})
+    append(text, name);
   text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
   for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
     text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", lanes);
     for (std::string_view name :
-         {"types", "mask", "memory", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
+         {"types", "mask", "memory", "half", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
       append(text, fmt::format("lanes/{}", name));
     text +=
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"

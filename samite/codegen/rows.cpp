@@ -53,7 +53,7 @@ std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   for (const Stmt &stmt : loop.body) {
     const Accumulate *candidate = stmt.as<Accumulate>();
     if (!candidate || !only_added_to[candidate->array] || sum_for(*candidate)) continue;
-    if (shape(candidate->value) == Shape::Uniform) continue;
+    if (shape(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
     std::string step;
     for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
       auto moves = slope(candidate->indices[d]);

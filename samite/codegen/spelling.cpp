@@ -20,7 +20,8 @@ std::string floating_literal(double value, bool single) {
 
 }  // namespace
 
-std::string_view scalar_name(ScalarType type) { return name(type); }
+std::string_view scalar_name(ScalarType type) { return is_small_float(type) ? "f32" : name(type); }
+std::string_view memory_name(ScalarType type) { return name(type); }
 
 std::string_view vector_name(ScalarType type) {
   switch (type) {
@@ -33,6 +34,8 @@ std::string_view vector_name(ScalarType type) {
     case ScalarType::UInt16: return "U16";
     case ScalarType::UInt32: return "U32";
     case ScalarType::UInt64: return "U64";
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
     case ScalarType::Float32: return "F32";
     case ScalarType::Float64: return "F64";
   }
@@ -56,6 +59,8 @@ std::string literal(const ir::Value &constant) {
       return fmt::format("{}ll", value);
     case ScalarType::UInt32: return fmt::format("{}u", value);
     case ScalarType::UInt64: return fmt::format("{}ull", constant.bits());
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
     case ScalarType::Float32: return floating_literal(constant.as_double(), true);
     case ScalarType::Float64: return floating_literal(constant.as_double(), false);
   }

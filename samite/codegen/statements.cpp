@@ -72,7 +72,7 @@ void KernelEmitter::store(const Store &store, SourceLocation where) {
 
 void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation where) {
   const Value &value = accumulate.value;
-  const auto element = scalar_name(value.type());
+  const auto element = scalar_name(value.type()), memory = memory_name(value.type());
   if (const Sum *sum = sum_for(accumulate)) {
     out_.line("{0} += {1} ? {2} : {3}(0);", sum->name, mask_, vector(value), vector_name(value.type()));
     out_.line("{}_used = true;", sum->name);
@@ -100,7 +100,7 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
                                          : fmt::format("sum_lanes<{}>({}, {})", element, mask_, vector(value));
   const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);
   if (accumulate.atomic && shared)
-    out_.line("{}atomic_add<{}>(&{}, {});", guard, element, to.element, sum);
+    out_.line("{}atomic_add<{}>(&{}, {});", guard, memory, to.element, sum);
   else
     out_.line("{}{} += {};", guard, to.element, sum);
 }
@@ -135,14 +135,14 @@ void KernelEmitter::add_sums(std::size_t outer) {
   const std::vector<Sum> done(sums_.begin() + static_cast<std::ptrdiff_t>(outer), sums_.end());
   sums_.resize(outer);
   for (const Sum &sum : done) {
-    const auto element = scalar_name(sum.first->value.type());
+    const auto element = scalar_name(sum.first->value.type()), memory = memory_name(sum.first->value.type());
     const Access to = access(sum.first->array, sum.first->indices, sum.where);
     const std::string guard = to.in_bounds.empty() ? "" : " && " + to.in_bounds;
     const std::string lanes = fmt::format("sum_lanes<{}>(all_lanes(), {})", element, sum.name);
     if (facts(sum.first->array).worker_private)
       out_.line("if ({}_used{}) {} += {};", sum.name, guard, to.element, lanes);
     else
-      out_.line("if ({}_used{}) atomic_add<{}>(&{}, {});", sum.name, guard, element, to.element, lanes);
+      out_.line("if ({}_used{}) atomic_add<{}>(&{}, {});", sum.name, guard, memory, to.element, lanes);
   }
 }
 

@@ -99,7 +99,7 @@ class Parser {
 
   ScalarType parse_type() {
     auto type = peek().kind == TokenKind::Word ? scalar_type_from_name(peek().text) : std::nullopt;
-    if (!type) fail_expected("a scalar type (bool, i8 to i64, u8 to u64, f32 or f64)");
+    if (!type) fail_expected("a scalar type (bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64)");
     advance();
     return *type;
   }
@@ -541,7 +541,7 @@ class Parser {
       value = Value::constant(type, token.text == "inf" ? infinity : -infinity);
     } else if (type == ScalarType::Float32) {
       if (auto number = read_number<float>(token.text)) value = Value::constant(type, double{*number});
-    } else if (type == ScalarType::Float64) {
+    } else if (is_floating(type)) {
       if (auto number = read_number<double>(token.text)) value = Value::constant(type, *number);
     } else if (type == ScalarType::UInt64) {
       if (auto number = read_number<std::uint64_t>(token.text)) value = Value::from_bits(type, *number);

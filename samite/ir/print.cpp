@@ -46,7 +46,7 @@ std::string digits(ScalarType type, double value) {
   if (std::isnan(value)) return bits == quiet_nan ? "nan" : fmt::format("nan({:#x})", bits);
   // The shortest digits of an f32 are those that tell it from other floats, not from other doubles.
   std::string text =
-      type == ScalarType::Float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+      type == ScalarType::Float64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
   // A point or an exponent is what tells a floating constant from an integer.
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
@@ -59,7 +59,9 @@ std::string constant_text(const Value &value) {
       return value.bits() == 1 ? "true" : "false";
     case ScalarType::Int32: return fmt::format("{}", value.as_int());
     case ScalarType::Float32: return digits(value.type(), value.as_double());
-    case ScalarType::Float64: return digits(value.type(), value.as_double()) + ":f64";
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
+    case ScalarType::Float64: return fmt::format("{}:{}", digits(value.type(), value.as_double()), name(value.type()));
     case ScalarType::UInt64: return fmt::format("{}:u64", value.bits());
     default: return fmt::format("{}:{}", value.as_int(), name(value.type()));
   }

@@ -6,8 +6,10 @@ namespace samite::ir {
 
 Value Value::constant(ScalarType type, double value) {
   if (!is_floating(type)) return constant(type, static_cast<std::int64_t>(value));
-  // An f32 constant is rounded here, so that two spellings of one float are one constant.
+  // Rounded here, so that two spellings of one number are one constant.
   if (type == ScalarType::Float32) value = static_cast<float>(value);
+  if (type == ScalarType::Float16) value = static_cast<float>(half(value));
+  if (type == ScalarType::BFloat16) value = static_cast<float>(bfloat16(value));
   return {Kind::Constant, type, std::bit_cast<std::uint64_t>(value)};
 }
 
@@ -22,6 +24,8 @@ Value Value::constant(ScalarType type, std::int64_t value) {
     case ScalarType::UInt32: value = static_cast<std::uint32_t>(value); break;
     case ScalarType::Int64:
     case ScalarType::UInt64: break;
+    case ScalarType::Float16: return constant(type, static_cast<double>(static_cast<float>(half(value))));
+    case ScalarType::BFloat16: return constant(type, static_cast<double>(static_cast<float>(bfloat16(value))));
     case ScalarType::Float32:
     case ScalarType::Float64: return constant(type, static_cast<double>(value));
   }

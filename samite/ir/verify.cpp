@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <bit>
 #include <unordered_set>
 #include <utility>
 
@@ -19,11 +18,7 @@ bool is_index_type(ScalarType type) { return type == ScalarType::Int32 || type =
 bool is_canonical(const Value &constant) {
   switch (class_of(constant.type())) {
     case ScalarClass::Boolean: return constant.bits() <= 1;
-    case ScalarClass::Floating: {
-      if (constant.type() == ScalarType::Float64) return true;
-      double rounded = static_cast<float>(constant.as_double());
-      return std::bit_cast<std::uint64_t>(rounded) == constant.bits();
-    }
+    case ScalarClass::Floating: return Value::constant(constant.type(), constant.as_double()) == constant;
     default: return Value::constant(constant.type(), static_cast<std::int64_t>(constant.bits())) == constant;
   }
 }

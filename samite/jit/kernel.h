@@ -213,8 +213,13 @@ struct DerivativeOf<std::index_sequence<Wanted...>, std::index_sequence<I...>, P
 template <class Signature>
 class Kernel;
 
-template <lang::KernelParameter... Ps>
+template <class... Ps>
 class Kernel<void(Ps...)> {
+  static_assert(
+      (lang::KernelParameter<Ps> && ...),
+      "a kernel's parameters are traced scalars and arrays: write Float for float, Int for int (or Traced<T>), "
+      "and Array<T, Rank> for a buffer");
+
  public:
   template <class F>
   Kernel(std::string name, const F &function, SourceLocation where = std::source_location::current())

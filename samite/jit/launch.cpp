@@ -72,6 +72,8 @@ std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index,
   std::visit(
       [&](auto v) {
         auto store = [&](auto converted) { std::memcpy(&bits, &converted, sizeof converted); };
+        if (parameter.type == ScalarType::Float16) return store(half(v));
+        if (parameter.type == ScalarType::BFloat16) return store(bfloat16(v));
         if (parameter.type == ScalarType::Float32) return store(static_cast<float>(v));
         if (parameter.type == ScalarType::Float64) return store(static_cast<double>(v));
         ir::Value constant = ir::Value::constant(parameter.type, static_cast<std::int64_t>(v));

@@ -43,7 +43,7 @@ template <class A>
 HostScalar host_scalar(A value) {
   if constexpr (std::same_as<A, bool>)
     return value;
-  else if constexpr (std::floating_point<A>)
+  else if constexpr (FloatingScalar<A>)
     return static_cast<double>(value);
   else if constexpr (std::is_unsigned_v<A>)
     return static_cast<std::uint64_t>(value);
@@ -68,12 +68,12 @@ class Launch {
   void set(std::size_t index, const AnyBuffer &buffer);
   void set(std::string_view name, const AnyBuffer &buffer) { set(index_of(name), buffer); }
   template <class A>
-    requires std::is_arithmetic_v<A>
+    requires std::is_arithmetic_v<A> || FloatingScalar<A>
   void set(std::size_t index, A value) {
     set_scalar(index, jit::host_scalar(value));
   }
   template <class A>
-    requires std::is_arithmetic_v<A>
+    requires std::is_arithmetic_v<A> || FloatingScalar<A>
   void set(std::string_view name, A value) {
     set_scalar(index_of(name), jit::host_scalar(value));
   }

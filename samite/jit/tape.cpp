@@ -184,7 +184,11 @@ void Tape::backward(const AnyBuffer &objective) {
                     (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
                     " is given: pass a cotangent for each element instead");
   AnyBuffer one(objective.device(), objective.type(), objective.extents());
-  if (objective.type() == ScalarType::Float32)
+  if (objective.type() == ScalarType::Float16)
+    Buffer<half>(one).fill(1);
+  else if (objective.type() == ScalarType::BFloat16)
+    Buffer<bfloat16>(one).fill(1);
+  else if (objective.type() == ScalarType::Float32)
     Buffer<float>(one).fill(1);
   else if (objective.type() == ScalarType::Float64)
     Buffer<double>(one).fill(1);

@@ -1,9 +1,9 @@
 // Mathematical functions of traced values: names and meaning of <cmath>.
 //
-// Arguments are Float or Double (also array elements, and literals beside a traced argument); two arguments meet in
-// one type by the promotion table of lang/traced.h. min, max and abs take integers, too. Accuracy is the target's
-// vector library's: at most 4 units in the last place on the CPU. min and max return the other argument where one is
-// NaN, as fmin and fmax do.
+// Arguments are Float, Double, Half or BFloat16 (also array elements, and literals beside a traced argument); two
+// arguments meet in one type by the promotion table of lang/traced.h. min, max and abs take integers, too. Accuracy is
+// the target's vector library's: at most 4 units in the last place on the CPU. min and max return the other argument
+// where one is NaN, as fmin and fmax do.
 #pragma once
 
 #include "samite/lang/control.h"
@@ -26,7 +26,7 @@ auto binary(ir::Op op, const A &a, const B &b, SourceLocation where) {
 }
 
 template <class A>
-concept FloatingValue = std::floating_point<value_type_of<A>>;
+concept FloatingValue = FloatingScalar<value_type_of<A>>;
 template <class A>
 concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool>;
 

@@ -22,7 +22,10 @@ void record_assign(std::uint32_t serial, ir::LocalId target, ir::Value value, So
 
 ir::Value local_value(ScalarType type, std::uint32_t serial, ir::LocalId local, SourceLocation where) {
   Trace &trace = Trace::current(where);
-  if (serial == 0) throw UserError(where, "a traced value is used after it was moved from");
+  if (serial == 0)
+    throw UserError(where,
+                    "a traced value is used after it was moved from; to exchange two of them, call "
+                    "swap(x, y) without std::");
   if (serial != trace.serial())
     throw UserError(where,
                     "a traced value of one kernel is used in another kernel; pass it as an argument of the launch");

@@ -5,15 +5,9 @@
 // A traced value reads and assigns like the C++ type it stands for. Each operation is written down with the file and
 // line of the user's expression; none is computed. Copies are copies: assigning to one does not change the other.
 //
-// Promotion is stricter than C++'s and loses no range without being asked. Two operands meet in the one type of the
-// two that the other promotes to; where neither does, the program does not compile and an explicit cast is needed:
-//
-//   from                      to
-//   a signed integer          a wider signed integer
-//   an unsigned integer       a wider unsigned integer, a wider signed integer
-//   an integer of ≤ 32 bits   Float, Double
-//   a 64-bit integer          Double
-//   Float                     Double
+// Promotion is stricter than C++'s and loses no range without being asked: two operands meet in the one type of the two
+// that the other promotes to (lang/promotion.h); where neither does, the program does not compile and an explicit cast
+// is needed.
 //
 // A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float); an
 // integer operand takes no floating literal, and Bool only bool. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
@@ -25,6 +19,7 @@
 #include "samite/base/source_location.h"
 #include "samite/ir/op.h"
 #include "samite/ir/value.h"
+#include "samite/lang/promotion.h"
 
 #include <concepts>
 #include <initializer_list>
@@ -47,22 +42,16 @@ using UInt8 = Traced<std::uint8_t>;
 using UInt16 = Traced<std::uint16_t>;
 using UInt = Traced<std::uint32_t>;
 using UInt64 = Traced<std::uint64_t>;
+using Half = Traced<half>;
+using BFloat16 = Traced<bfloat16>;
 using Float = Traced<float>;
 using Double = Traced<double>;
-
-// The promotion table above, for two different types.
-template <class From, class To>
-concept PromotesTo = Scalar<From> && Scalar<To> && !std::same_as<From, bool> && !std::same_as<To, bool> &&
-                     ((std::floating_point<To> && std::integral<From> && (sizeof(From) <= 4 || sizeof(To) == 8)) ||
-                      (std::floating_point<To> && std::floating_point<From> && sizeof(From) < sizeof(To)) ||
-                      (std::integral<To> && std::integral<From> && sizeof(From) < sizeof(To) &&
-                       (std::is_signed_v<From> == std::is_signed_v<To> || std::is_signed_v<To>)));
 
 // C++ values that may stand where a Traced<T> is wanted.
 template <class A, class T>
 concept LiteralFor = (std::same_as<T, bool> && std::same_as<A, bool>) ||
                      (!std::same_as<T, bool> && std::integral<T> && std::integral<A> && !std::same_as<A, bool>) ||
-                     (std::floating_point<T> && std::is_arithmetic_v<A> && !std::same_as<A, bool>);
+                     (FloatingScalar<T> && (std::is_arithmetic_v<A> || FloatingScalar<A>) && !std::same_as<A, bool>);
 
 namespace lang {
 
@@ -84,8 +73,8 @@ template <class T, class A>
 ir::Value literal_for(A value, SourceLocation where) {
   if constexpr (std::same_as<T, bool>) return ir::Value::boolean(value);
   // To T first: by way of double a long integer would be rounded twice.
-  else if constexpr (std::floating_point<T>)
-    return literal(scalar_type_of<T>, double{static_cast<T>(value)}, where);
+  else if constexpr (FloatingScalar<T>)
+    return literal(scalar_type_of<T>, static_cast<double>(static_cast<T>(value)), where);
   else
     return literal(scalar_type_of<T>, static_cast<std::int64_t>(value), value < A{0}, where);
 }
@@ -266,6 +255,14 @@ class Traced : public lang::Operators<T> {
     requires std::integral<T>
   {
     return update(ir::Op::Xor, b);
+  }
+
+  // Exchanges the values, where the instance comes here: in a branch or loop, too. (std::swap would exchange what the
+  // names stand for, for good, and is refused.)
+  friend void swap(Traced &a, Traced &b) {
+    Traced kept = a;
+    a = b;
+    b = kept;
   }
 
   // For the library: the local as an operand, and a traced value that owns a fresh local.

@@ -10,7 +10,7 @@ using namespace ir;
 bool commutes(Op op) { return op == Op::Add || op == Op::Mul || op == Op::And || op == Op::Or || op == Op::Xor; }
 
 std::optional<Value> fold_floating(Op op, ScalarType type, double a, double b) {
-  // For these four, computing in double and rounding once more to f32 gives the f32 result exactly.
+  // For these four, computing in double and rounding once more to a narrower type gives its result exactly.
   switch (op) {
     case Op::Add: return Value::constant(type, a + b);
     case Op::Sub: return Value::constant(type, a - b);
@@ -65,6 +65,10 @@ std::optional<Value> fold_cast(ScalarType type, const Value &x) {
   if (!is_floating(x.type())) {
     bool wide = x.type() == ScalarType::UInt64;
     // Straight to f32: through double a 64-bit integer would be rounded twice.
+    if (type == ScalarType::Float16 || type == ScalarType::BFloat16) {
+      if (!wide) return Value::constant(type, x.as_int());
+      return Value::constant(type, type == ScalarType::Float16 ? double{half(x.bits())} : double{bfloat16(x.bits())});
+    }
     if (type == ScalarType::Float32)
       return Value::constant(type, double{wide ? static_cast<float>(x.bits()) : static_cast<float>(x.as_int())});
     return wide && is_floating(type) ? Value::constant(type, x.as_double()) : Value::constant(type, x.as_int());

@@ -22,7 +22,7 @@ namespace samite {
 
 // Scalars that can have a gradient.
 template <class T>
-concept Differentiable = Scalar<T> && std::floating_point<T>;
+concept Differentiable = FloatingScalar<T>;
 
 template <Scalar T>
   requires(!std::is_const_v<T>)

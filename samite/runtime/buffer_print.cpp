@@ -20,7 +20,10 @@ template <class T>
 std::string value_text(const std::byte *address) {
   T value;
   std::memcpy(&value, address, sizeof(T));
-  return fmt::format("{}", value);
+  if constexpr (FloatingScalar<T> && sizeof(T) == 2)
+    return fmt::format("{}", static_cast<float>(value));
+  else
+    return fmt::format("{}", value);
 }
 
 std::string element_text(ScalarType type, const std::byte *address) {

@@ -1,4 +1,4 @@
-// expect: has incomplete type
+// expect: a kernel's parameters are traced scalars and arrays: write Float for float
 #include "samite/samite.h"
 
 using namespace samite;

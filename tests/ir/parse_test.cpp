@@ -256,8 +256,9 @@ TEST(ParseError, UnknownNames) {
   EXPECT_EQ(error_of_body("store @a[0] = %4"),
             "kernel text:2: column 15: expected a local that the kernel defines, found '%4'");
   EXPECT_EQ(error_of_body("%0: f32 = root 1.0"), "kernel text:2: column 11: expected an operation, found 'root'");
-  EXPECT_EQ(error_of_body("%0: f16 = sqrt 1.0"),
-            "kernel text:2: column 5: expected a scalar type (bool, i8 to i64, u8 to u64, f32 or f64), found 'f16'");
+  EXPECT_EQ(error_of_body("%0: f24 = sqrt 1.0"),
+            "kernel text:2: column 5: expected a scalar type (bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64), "
+            "found 'f24'");
   EXPECT_EQ(error_of_body("for.warp %0: i32 in 0 .. 1 step 1 {}"),
             "kernel text:2: column 5: expected 'block' or 'thread' after 'for.', found 'warp'");
 }

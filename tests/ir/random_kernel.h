@@ -60,15 +60,17 @@ class RandomKernel {
     return choices.begin()[below(static_cast<int>(choices.size()))];
   }
 
-  static constexpr ScalarType types[] = {ScalarType::Bool,    ScalarType::Int8,   ScalarType::Int16,
-                                         ScalarType::Int32,   ScalarType::Int64,  ScalarType::UInt8,
-                                         ScalarType::UInt16,  ScalarType::UInt32, ScalarType::UInt64,
-                                         ScalarType::Float32, ScalarType::Float64};
+  static constexpr ScalarType types[] = {
+      ScalarType::Bool,     ScalarType::Int8,    ScalarType::Int16,  ScalarType::Int32,  ScalarType::Int64,
+      ScalarType::UInt8,    ScalarType::UInt16,  ScalarType::UInt32, ScalarType::UInt64, ScalarType::Float16,
+      ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64};
 
   ScalarType any_type() { return types[below(std::size(types))]; }
   ScalarType arithmetic_type() { return types[1 + below(std::size(types) - 1)]; }
   ScalarType integer_type() { return types[1 + below(8)]; }
-  ScalarType floating_type() { return pick({ScalarType::Float32, ScalarType::Float64}); }
+  ScalarType floating_type() {
+    return pick({ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64});
+  }
   ScalarType index_type() { return pick({ScalarType::Int32, ScalarType::Int64}); }
 
   SourceLocation location() {

@@ -228,7 +228,6 @@ TEST(Verify, AtomicOperationsFitTheirArray) {
 
 TEST(Verify, PrintsAndChecks) {
   expect_accepted("print \"x\", @x, true\ncheck true, \"x\"\ncheck false");
-  expect_rejected("print %0", "%0 is");
   expect_rejected("check @x", "the condition has type f32, expected bool");
   expect_rejected("check true of (0)", "the index of the instance has 1 dimensions, and the launch has 2");
   expect_rejected("check true of (0, 1.0)", "an index of the instance has type f32, expected i32 or i64");

@@ -250,10 +250,41 @@ TEST(Locals, AMovedFromValueIsAnErrorThatNamesTheLine) {
                                  ": a traced value is used after it was moved from"));
 }
 
-// A swap in a loop would have to change what the names mean from iteration to iteration.
-TEST(Locals, StdSwapIsRefused) {
+TEST(Locals, SwapExchangesValues) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  swap(x, y);
+                  out(0) = x;
+                  out(1) = y;
+                },
+                "store @p0[0:i64] = @p2 store @p0[1:i64] = @p1"),
+            "");
+}
+
+// Only where the branch is taken, and again in each iteration.
+TEST(Locals, SwapInABranchAndInALoop) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  if_(x > y, [&] { swap(x, y); });
+                  out(0) = x;
+                },
+                "%0: bool = gt @p1, @p2 if %0 -> (%1: f32 = @p2 | @p1) {} store @p0[0:i64] = %1"),
+            "");
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  Float a = x;
+                  Float b = y;
+                  for (Int k : range(3)) swap(a, b);
+                  out(0) = a;
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %3: f32 = @p1 then %2, %2 -> %4: f32 = @p2 then %1) {} "
+                "store @p0[0:i64] = %3"),
+            "");
+}
+
+TEST(Locals, StdSwapIsRefusedWithWhatToWriteInstead) {
   EXPECT_THAT(message_of<UserError>([] { captured([](Float x, Float y) { std::swap(x, y); }); }),
-              HasSubstr("moved from"));
+              HasSubstr("moved from; to exchange two of them, call swap(x, y) without std::"));
 }
 
 TEST(Locals, AssigningByMoveCopies) {

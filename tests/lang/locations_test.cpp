@@ -146,7 +146,7 @@ TEST(Location, PrintsAndChecks) {
     check(a(i) > 0, "a is ", a(i));
   });
   EXPECT_EQ(locations(kernel, "print"), (std::vector{SourceLocation(__FILE__, first), {__FILE__, first + 1}}));
-  EXPECT_TRUE(on_line(kernel, "check", first + 3));
+  EXPECT_TRUE(on_line(kernel, "check", first + 2));
 }
 
 TEST(Location, LoopsAndBranchesAreWhereTheyBegin) {

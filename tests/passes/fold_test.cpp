@@ -37,11 +37,11 @@ std::vector<Value> constants(ScalarType type) {
     std::vector<Value> values{boxed(T{0}), boxed(T{1})};
     if constexpr (std::same_as<T, bool>)
       return values;
-    else if constexpr (std::floating_point<T>) {
+    else if constexpr (FloatingScalar<T>) {
       using Limits = std::numeric_limits<T>;
-      for (T x : {T{-0.0}, T{2}, T(0.1), T(1) / 3, T(255.75), T(2147483520), T(2147483648.0), T(1e19), T(16777217),
-                  Limits::min(), Limits::denorm_min(), 3 * Limits::denorm_min(), Limits::max(), Limits::infinity()})
-        values.push_back(boxed(x)), values.push_back(boxed(-x));
+      for (T x : {T{-0.0}, T{2}, T(0.1), T(T(1) / 3), T(255.75), T(2147483520), T(2147483648.0), T(1e19), T(16777217),
+                  Limits::min(), Limits::denorm_min(), T(3 * Limits::denorm_min()), Limits::max(), Limits::infinity()})
+        values.push_back(boxed(x)), values.push_back(boxed(T(-x)));
       values.push_back(boxed(Limits::quiet_NaN()));
       // Between two floats, and just above the middle of two: rounding twice does not give the same.
       values.push_back(boxed(T(1 + FLT_EPSILON / 2.0 + DBL_EPSILON)));

@@ -102,7 +102,7 @@ struct InterpretOptions {
 struct Interpretation {
   Arguments arguments;                // with what the kernel left in the arrays
   std::int64_t statements = 0;        // executed
-  std::vector<std::string> said;      // by prints, and by checks that failed, which begin with the instance
+  std::vector<std::string> said{};    // by prints, and by checks that failed, which begin with the instance
   bool added_opposite_zeros = false;  // -0 + 0 or -0 - -0, where a fold of x + 0 to x shows
 };
 

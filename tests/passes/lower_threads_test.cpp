@@ -3,6 +3,7 @@
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
+#include "samite/ir/visit.h"
 
 #include <gtest/gtest.h>
 
@@ -82,12 +83,12 @@ TEST(LowerThreads, ADimensionThatNobodyAsksForIsWide) {
 }
 
 TEST(LowerThreads, ChecksAreToldTheirInstance) {
-  Kernel lowered = lower_threads(parse_kernel("kernel @k(@x: bool) threads 2 { check @x, \"x\" }"));
-  std::vector<Value> indices;
-  const Check *check = nullptr;
-  for_each_statement(lowered.body, [&](const Stmt &stmt) {
-    if (auto *loop = stmt.as<For>()) indices.push_back(Value::local(loop->type, loop->index));
-    if (!check) check = stmt.as<Check>();
+  ir::Kernel result = lower_threads(ir::parse_kernel("kernel @k(@x: bool) threads 2 { check @x, \"x\" }"));
+  std::vector<ir::Value> indices;
+  const ir::Check *check = nullptr;
+  ir::for_each_statement(result.body, [&](const ir::Stmt &stmt) {
+    if (auto *loop = stmt.as<ir::For>()) indices.push_back(ir::Value::local(loop->type, loop->index));
+    if (!check) check = stmt.as<ir::Check>();
   });
   ASSERT_TRUE(check);
   EXPECT_EQ(check->instance, indices);

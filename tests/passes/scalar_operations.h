@@ -34,16 +34,16 @@ decltype(auto) with_host_type(ScalarType type, F &&function) {
 
 template <Scalar T>
 Value boxed(T number) {
-  if constexpr (std::floating_point<T>)
-    return Value::constant(scalar_type_of<T>,
-                           std::isnan(number) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(number));
-  else
+  if constexpr (FloatingScalar<T>) {
+    auto wide = static_cast<double>(number);
+    return Value::constant(scalar_type_of<T>, std::isnan(wide) ? std::numeric_limits<double>::quiet_NaN() : wide);
+  } else
     return Value::constant(scalar_type_of<T>, static_cast<std::int64_t>(number));
 }
 
 template <Scalar T>
 T unboxed(const Value &constant) {
-  if constexpr (std::floating_point<T>)
+  if constexpr (FloatingScalar<T>)
     return static_cast<T>(constant.as_double());
   else
     return static_cast<T>(constant.bits());
@@ -155,7 +155,9 @@ bool comparison(Op op, T a, T b) {
 
 template <class To, class From>
 To cast(From x) {
-  if constexpr (std::same_as<To, bool>) {
+  if constexpr (FloatingScalar<From> && sizeof(From) == 2) {
+    return cast<To>(static_cast<float>(x));
+  } else if constexpr (std::same_as<To, bool>) {
     return x != From{0};
   } else if constexpr (std::floating_point<From> && std::integral<To>) {
     using Limits = std::numeric_limits<To>;
@@ -181,7 +183,9 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
     case Typing::Bits:
       return with_host_type(type, [&]<class T>(T) {
         T a = unboxed<T>(operands.front()), b = unboxed<T>(operands.back());
-        if constexpr (std::floating_point<T>)
+        if constexpr (FloatingScalar<T> && sizeof(T) == 2)
+          return boxed(T(scalar::floating(op, static_cast<float>(a), static_cast<float>(b))));
+        else if constexpr (FloatingScalar<T>)
           return boxed(scalar::floating(op, a, b));
         else if constexpr (std::same_as<T, bool>)
           return boxed(scalar::boolean(op, a, b));

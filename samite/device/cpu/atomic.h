@@ -1,22 +1,9 @@
 // Atomic steps on one element. Relaxed: the end of a launch orders everything after it.
 #pragma once
 
-#include "samite/device/cpu/scalar.h"
+#include "samite/device/cpu/half.h"
 
 namespace samite {
-
-template <class T>
-SAMITE_INLINE void atomic_add(T *p, T value) {
-  __atomic_fetch_add(p, value, __ATOMIC_RELAXED);  // of floats, a loop of compare and exchange
-}
-
-// Reads an element and leaves zero there.
-template <class T>
-SAMITE_INLINE T atomic_take(T *p) {
-  T zero = 0, old;
-  __atomic_exchange(p, &zero, &old, __ATOMIC_RELAXED);
-  return old;
-}
 
 // The steps that return what was there before. A bool is a byte, 0 or 1.
 template <class T>
@@ -48,19 +35,28 @@ SAMITE_INLINE T atomic_update(T *p, Combine combine) {
 struct AtomicAdd {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
-    return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
+    return add(p, Register<T>(value));
+  }
+  template <class T>
+  static SAMITE_INLINE_MEMBER T add(T *p, Register<T> value) {
+    if constexpr (__is_same(T, Register<T>))
+      return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);  // of floats, a loop of compare and exchange
+    else
+      return atomic_update(p, [value](T old) { return T(Register<T>(old) + value); });
   }
 };
 struct AtomicMin {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
-    return atomic_update(p, [value](T old) { return T(__builtin_elementwise_min(old, value)); });
+    return atomic_update(p,
+                         [value](T old) { return T(__builtin_elementwise_min(Register<T>(old), Register<T>(value))); });
   }
 };
 struct AtomicMax {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
-    return atomic_update(p, [value](T old) { return T(__builtin_elementwise_max(old, value)); });
+    return atomic_update(p,
+                         [value](T old) { return T(__builtin_elementwise_max(Register<T>(old), Register<T>(value))); });
   }
 };
 struct AtomicAnd {
@@ -97,5 +93,16 @@ struct AtomicCompareExchange {
     return expected;
   }
 };
+
+template <class T>
+SAMITE_INLINE void atomic_add(T *p, Register<T> value) {
+  AtomicAdd::add(p, value);
+}
+
+// Reads an element and leaves zero there.
+template <class T>
+SAMITE_INLINE T atomic_take(T *p) {
+  return AtomicExchange::apply(p, T(0));
+}
 
 }  // namespace samite

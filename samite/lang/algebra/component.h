@@ -46,7 +46,7 @@ struct ComponentOf<Traced<T>> {
 template <class T>
 concept Component = requires { typename ComponentOf<T>::Scalar; };
 template <class T>
-concept FloatingComponent = Component<T> && std::floating_point<typename ComponentOf<T>::Scalar>;
+concept FloatingComponent = Component<T> && FloatingScalar<typename ComponentOf<T>::Scalar>;
 
 // What converts to a component, with the line where it was written; and Bool or bool.
 template <class T>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "samite/device/cpu/atomic.h"
-#include "samite/device/cpu/lanes/memory.h"
+#include "samite/device/cpu/lanes/half.h"
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
@@ -27,51 +27,51 @@ SAMITE_INLINE T sum_lanes(Mask m, Vector<T> value) {
 
 // To p[lane]: others may be at the same elements, but no two lanes are.
 template <class T>
-SAMITE_INLINE void atomic_add(Mask m, T *p, Vector<T> value) {
-  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + k, T(value[k]));
+SAMITE_INLINE void atomic_add(Mask m, T *p, Vector<Register<T>> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + k, Register<T>(value[k]));
 }
 
 template <class T, class Offset>
-SAMITE_INLINE void atomic_add(Mask m, T *p, Offset offsets, Vector<T> value) {
-  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + offsets[k], T(value[k]));
+SAMITE_INLINE void atomic_add(Mask m, T *p, Offset offsets, Vector<Register<T>> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + offsets[k], Register<T>(value[k]));
 }
 
 // Where other threads are at other memory, but lanes may be at one element.
 template <class T>
-SAMITE_INLINE void serial_add(Mask m, T *p, Vector<T> value) {
+SAMITE_INLINE void serial_add(Mask m, T *p, Vector<Register<T>> value) {
   store(m, p, load(m, p) + value);  // p[lane]: no two lanes meet
 }
 template <class T, class Offset>
-SAMITE_INLINE void serial_add(Mask m, T *p, Offset offsets, Vector<T> value) {
-  SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] += T(value[k]);
+SAMITE_INLINE void serial_add(Mask m, T *p, Offset offsets, Vector<Register<T>> value) {
+  SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] += Register<T>(value[k]);
 }
 
 // Where no two instances touch one element.
 template <class T>
-SAMITE_INLINE void plain_add(Mask m, T *p, Vector<T> value) {
+SAMITE_INLINE void plain_add(Mask m, T *p, Vector<Register<T>> value) {
   store(m, p, load(m, p) + value);
 }
 template <class T, class Offset>
-SAMITE_INLINE void plain_add(Mask m, T *p, Offset offsets, Vector<T> value) {
+SAMITE_INLINE void plain_add(Mask m, T *p, Offset offsets, Vector<Register<T>> value) {
   scatter(m, p, offsets, gather(m, p, offsets) + value);
 }
 
 // Reads and leaves zero. Of several lanes at one element, the first gets what was there and the others zero.
 template <class T>
-SAMITE_INLINE Vector<T> atomic_take_one(Mask m, T *p) {
-  Vector<T> old = Vector<T>(0);
+SAMITE_INLINE Vector<Register<T>> atomic_take_one(Mask m, T *p) {
+  Vector<Register<T>> old = Vector<Register<T>>(0);
   old[first_active(m)] = samite::atomic_take(p);
   return old;
 }
 template <class T>
-SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p) {
-  Vector<T> old = Vector<T>(0);
+SAMITE_INLINE Vector<Register<T>> atomic_take(Mask m, T *p) {
+  Vector<Register<T>> old = Vector<Register<T>>(0);
   SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = samite::atomic_take(p + k);
   return old;
 }
 template <class T, class Offset>
-SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p, Offset offsets) {
-  Vector<T> old = Vector<T>(0);
+SAMITE_INLINE Vector<Register<T>> atomic_take(Mask m, T *p, Offset offsets) {
+  Vector<Register<T>> old = Vector<Register<T>>(0);
   SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = samite::atomic_take(p + offsets[k]);
   return old;
 }
@@ -79,20 +79,20 @@ SAMITE_INLINE Vector<T> atomic_take(Mask m, T *p, Offset offsets) {
 // What was there before, for each lane; one lane after another.
 template <class Step, class T, class... Values>
 SAMITE_INLINE auto atomic_each(Mask m, T *p, Values... values) {
-  Vector<T> old = Vector<T>(0);
+  Vector<Register<T>> old = Vector<Register<T>>(0);
   SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = Step::apply(p + k, T(values[k])...);
   return old;
 }
 template <class Step, class T, class Offset, class... Values>
 SAMITE_INLINE auto atomic_each_at(Mask m, T *p, Offset offsets, Values... values) {
-  Vector<T> old = Vector<T>(0);
+  Vector<Register<T>> old = Vector<Register<T>>(0);
   SAMITE_FOR_EACH_ACTIVE(k, m) old[k] = Step::apply(p + offsets[k], T(values[k])...);
   return old;
 }
 template <class Step, class T, class... Values>
 SAMITE_INLINE auto atomic_one(Mask m, T *p, Values... values) {
-  Vector<T> old = Vector<T>(0);
-  if constexpr (__is_same(Step, AtomicAdd) && T(0.5f) == T(0)) {
+  Vector<Register<T>> old = Vector<Register<T>>(0);
+  if constexpr (__is_same(Step, AtomicAdd) && Register<T>(0.5f) == Register<T>(0)) {
     // Integers add up to the same in any order: one step for all lanes, and each lane's old value after it.
     T sum = 0;
     SAMITE_FOR_EACH_ACTIVE(k, m) {
