@@ -183,6 +183,7 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
 
 void KernelEmitter::loop(const For &loop) {
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
+  if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);
   if (auto rows = rows_of(loop); !rows.empty()) return loop_in_pieces(loop, std::move(rows));
   declare_carried(loop.carried, false);
@@ -217,6 +218,25 @@ void KernelEmitter::divergent_loop(const For &loop) {
             as(loop.step, shape));
   out_.line("{} &= {};", mask_, continues(loop, Shape::Varying));
   out_.line("if (!any({})) break;", mask_);
+  block(loop.body);
+  advance_carried(loop.carried, true);
+  out_.close();
+  mask_ = outer;
+  name_results(loop.carried, true);
+}
+
+// The index runs from the first place at which a lane that is active starts. A lane is on from its own place on, and
+// the one that starts first is on throughout.
+void KernelEmitter::late_loop(const For &loop) {
+  const std::string outer = mask_, index = name(loop.index);
+  const bool down = loop.step.as_int() < 0;
+  declare_carried(loop.carried, true);
+  mask_ = fresh("m");
+  const std::string first = fmt::format("{}({}, {}({}), {})", down ? "largest_or" : "smallest_or", outer,
+                                        scalar_name(loop.type), scalar(loop.end), vector(loop.begin));
+  out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, first, continues(loop, Shape::Uniform),
+            index, scalar(loop.step));
+  out_.line("const Mask {} = {} & to_mask({} {} {});", mask_, outer, vector(loop.begin), down ? ">=" : "<=", index);
   block(loop.body);
   advance_carried(loop.carried, true);
   out_.close();

@@ -143,6 +143,7 @@ class KernelEmitter {
   void loop(const ir::While &loop);
   void divergent_loop(const ir::For &loop);
   void divergent_loop(const ir::While &loop);
+  void late_loop(const ir::For &loop);
   std::string continues(const ir::For &loop, Shape shape) const;
   void declare_carried(const std::vector<ir::Carried> &carried, bool divergent);
   void advance_carried(const std::vector<ir::Carried> &carried, bool divergent);

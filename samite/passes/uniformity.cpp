@@ -19,6 +19,14 @@ bool same_trips(Shape begin, Shape end, Shape step) {
   return step == Shape::Uniform && begin == end && begin != Shape::Varying;
 }
 
+// Lanes that start a count in steps of one at places of their own and end it at one: all may follow the one that starts
+// first, each from its own place on. That one runs to the end, so that no iteration is added.
+bool can_start_late(const For &loop, Shape begin, Shape end) {
+  if (loop.kind == LoopKind::Thread || begin != Shape::Varying || end != Shape::Uniform) return false;
+  if (class_of(loop.type) != ScalarClass::Signed || !loop.step.is_constant()) return false;
+  return loop.step.as_int() == 1 || loop.step.as_int() == -1;
+}
+
 class Analysis {
  public:
   Analysis(const Kernel &kernel, std::vector<Shape> &shapes)
@@ -92,8 +100,8 @@ class Analysis {
 
   // Repeats `iterate` until what the loop carries no longer changes, each time from less hopeful carried values.
   template <class Iterate>
-  void settle(const std::vector<Carried> &carried, Iterate iterate) {
-    for (const Carried &value : carried) shapes_[value.inner] = of(value.initial);
+  void settle(const std::vector<Carried> &carried, Iterate iterate, bool late = false) {
+    for (const Carried &value : carried) shapes_[value.inner] = late ? Shape::Varying : of(value.initial);
     for (bool changed = true; changed;) {
       iterate();
       changed = false;
@@ -110,14 +118,16 @@ class Analysis {
   }
 
   void analyse(const For &loop) {
-    const bool was_in_lanes = in_lanes_;
+    const bool was_in_lanes = in_lanes_, late = can_start_late(loop, of(loop.begin), of(loop.end));
     if (loop.kind == LoopKind::Thread) {
       in_lanes_ = true;
       shapes_[loop.index] = can_be_linear(loop.type) ? Shape::Linear : Shape::Varying;
+    } else if (late) {
+      shapes_[loop.index] = Shape::Uniform;
     } else {
       shapes_[loop.index] = of(loop.step) == Shape::Uniform ? of(loop.begin) : Shape::Varying;
     }
-    settle(loop.carried, [&] { analyse(loop.body); });
+    settle(loop.carried, [&] { analyse(loop.body); }, late);
     leave(loop.carried, !same_trips(of(loop.begin), of(loop.end), of(loop.step)));
     in_lanes_ = was_in_lanes;
   }
@@ -140,6 +150,8 @@ class Analysis {
 bool Uniformity::divergent(const For &loop) const {
   return loop.kind != LoopKind::Thread && !same_trips(of(loop.begin), of(loop.end), of(loop.step));
 }
+
+bool Uniformity::starts_late(const For &loop) const { return can_start_late(loop, of(loop.begin), of(loop.end)); }
 
 Uniformity Uniformity::all_uniform(const Kernel &kernel) {
   Uniformity result;

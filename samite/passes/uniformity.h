@@ -7,7 +7,9 @@
 // Lanes run in step and a lane that left a branch or a loop is masked off, so that the answer is about the lanes that
 // are active where the value is defined. That makes the index of `for i in 0 .. n` Uniform even where `n` differs
 // from lane to lane: all lanes that still run have the same `i`. After such a loop they no longer do, so the
-// *results* of a loop that lanes leave at different times are Varying.
+// *results* of a loop that lanes leave at different times are Varying. So is the index of a loop that counts in steps
+// of one from places that differ to one end: lanes join it as the index comes to their place (`starts_late`), which
+// makes what such a loop carries Varying, but lets them read a tape backwards together.
 //
 // The index of a thread loop is Linear (so is `thread_index` of the last dimension, in a kernel that is not lowered
 // yet); what is read with Uniform indices is Uniform, because instances that write what others read have a race
@@ -36,6 +38,8 @@ class Uniformity {
   bool divergent(const ir::If &branch) const { return of(branch.condition) == Shape::Varying; }
   bool divergent(const ir::While &loop) const { return of(loop.condition) == Shape::Varying; }
   bool divergent(const ir::For &loop) const;
+  // Whether lanes enter a loop at different times, each where the index, which all share, is the lane's first.
+  bool starts_late(const ir::For &loop) const;
 
  private:
   friend Uniformity uniformity(const ir::Kernel &kernel);

@@ -107,6 +107,39 @@ TEST(ControlFlow, LoopsThatCountDownFromDifferentPlacesByDifferentSteps) {
   }
 }
 
+// Lanes that have not started yet, and those that never do, must not be touched.
+TEST(ControlFlow, LoopsThatLanesEnterAtDifferentTimes) {
+  const std::vector<int> out = outputs(R"(%2: bool = lt %1, 70
+    if %2 -> (%3: i32 = %8 | -1) {
+      local $0: i32[83]
+      for %4: i32 in 0 .. 83 step 1 { local_store $0[%4] = %4 }
+      for %5: i32 in %1 .. 4 step -1 carry (%6 -> %7: i32 = 5 then %10, %11 -> %12: i32 = 0 then %13) {
+        %9: i32 = local_load $0[%5]
+        local_store $0[%5] = 1000
+        %10: i32 = add %6, %9
+        %13: i32 = add %11, 1
+      }
+      for %14: i32 in %7 .. 150 step 1 carry (%15 -> %16: i32 = 0 then %17) {
+        %18: i32 = mul %15, 3
+        %19: i32 = add %18, %14
+        %17: i32 = and %19, 1023
+      }
+      %20: i32 = local_load $0[7]
+      %21: i32 = mul %12, 2048
+      %22: i32 = add %20, %21
+      %23: i32 = mul %22, 1024
+      %8: i32 = add %23, %16
+    }
+    store @out[%0] = %3)");
+  for (int i = 0; i < 83; ++i) {
+    int sum = 5, trips = 0, hash = 0;
+    for (int k = i; k > 4; --k) sum += k, ++trips;
+    for (int k = sum; k < 150; ++k) hash = (3 * hash + k) & 1023;
+    const int seventh = i >= 7 ? 1000 : 7;
+    EXPECT_EQ(out[i], i < 70 ? (seventh + trips * 2048) * 1024 + hash : -1) << i;
+  }
+}
+
 TEST(ControlFlow, WhileLoopsThatLanesLeaveAtDifferentTimes) {
   const std::vector<int> out = outputs(R"(%2: i32 = add %1, 1
     while carry (%3 -> %4: i32 = %2 then %9, %5 -> %6: i32 = 0 then %10) {

@@ -74,6 +74,16 @@ TEST(Uniformity, LanesAgreeOnTheIndexOfALoopThatTheyLeaveAtDifferentTimes) {
             (std::vector{L, V, U, U, V, U}));
 }
 
+TEST(Uniformity, LanesThatStartLateShareTheIndexAndNothingThatTheLoopCarries) {
+  EXPECT_EQ(shapes(R"(%1: i32 = load @in[%0]
+                      for %2: i32 in %1 .. -1 step -1 carry (%3 -> %4: i32 = 0 then %5) { %5: i32 = add %3, 1 }
+                      for %6: i32 in %1 .. @n step 1 {}
+                      for %7: i32 in %1 .. @n step 2 {}
+                      for %8: i32 in %1 .. %0 step 1 {}
+                      for %9: i32 in %0 .. @n step 1 {})"),
+            (std::vector{L, V, U, V, V, V, U, V, V, L}));
+}
+
 TEST(Uniformity, AWindowAroundTheIndexHasTheSameTripsInEveryLane) {
   const char *text = R"(kernel @k(@out: array<i32, 1>) threads 1 {
     %0: i32 = thread_index 0

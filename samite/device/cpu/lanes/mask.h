@@ -39,6 +39,16 @@ SAMITE_INLINE i32 count(Mask m) { return __builtin_popcount(bits(m)); }
 SAMITE_INLINE i32 first_active(Mask m) { return __builtin_ctz(bits(m)); }
 SAMITE_INLINE i32 last_active(Mask m) { return 31 - __builtin_clz(bits(m)); }
 
+// The smallest and the largest number of a lane that is active, or `otherwise` where that is beyond.
+template <class T, class V>
+SAMITE_INLINE T smallest_or(Mask m, T otherwise, V numbers) {
+  return __builtin_reduce_min(m ? numbers : V(otherwise));
+}
+template <class T, class V>
+SAMITE_INLINE T largest_or(Mask m, T otherwise, V numbers) {
+  return __builtin_reduce_max(m ? numbers : V(otherwise));
+}
+
 // Runs the statement that follows for each active lane, in order, as `k`.
 #define SAMITE_FOR_EACH_ACTIVE(k, m) \
   for (u32 left_ = bits(m), k = 0; left_ != 0 && (k = u32(__builtin_ctz(left_)), true); left_ &= left_ - 1)
