@@ -5,10 +5,12 @@
 #include "bench/support/report.h"
 #include "bench/support/sheet.h"
 #include "examples/fluid/simulation.h"
+#include "examples/ray_marcher/renderer.h"
 
 #include <fmt/core.h>
 
 #include <cmath>
+#include <numbers>
 
 using namespace samite;
 
@@ -59,6 +61,21 @@ void compare_fluid(bench::Report &report) {
   compare(report, "fluid step, 250 x 250", [] {}, [&] { fluid.mismatch(); }, [&] { fluid.add_gradient(); });
 }
 
+// A ring of blobs, beside the rays that meet it, those that pass it closely and those that go to the end.
+void compare_ray_marcher(bench::Report &report) {
+  constexpr int blobs = 6;
+  const ray_marcher::Camera camera{.width = 320, .height = 240};
+  ray_marcher::Renderer<float> renderer(Device::cpu(), camera, blobs);
+  std::vector<float> scene;
+  for (int b = 0; b < blobs; ++b) {
+    const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(b) / blobs;
+    for (const float value : {0.6f * std::cos(angle), 0.6f * std::sin(angle), 0.1f, 0.3f, 0.5f, 0.4f, 0.3f})
+      scene.push_back(value);
+  }
+  renderer.scene().copy_from(scene);
+  compare(report, "ray marcher, 320 x 240", [] {}, [&] { renderer.mismatch(); }, [&] { renderer.add_gradient(); });
+}
+
 }  // namespace
 
 int main() {
@@ -66,5 +83,6 @@ int main() {
     compare_nbody(report);
     compare_cloth(report);
     compare_fluid(report);
+    compare_ray_marcher(report);
   });
 }

@@ -64,11 +64,10 @@ bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, s
   std::vector<const std::vector<Carried> *> loops;  // in a fixed order
   for (const auto &[array, loop, value] : planned) {
     if (value.kept_for != KeptFor::iterations) continue;
-    constexpr std::int64_t some = 64;  // elements of an array whose size is known when it is launched
     auto [entry, is_new] = sums.try_emplace(loop);
     if (is_new) loops.push_back(loop);
     Sum &sum = entry->second;
-    sum.each += static_cast<std::int64_t>(size_of(value.type)) * value.elements.value_or(some);
+    sum.each += static_cast<std::int64_t>(size_of(value.type)) * value.elements.value_or(Keep::some_elements);
     sum.length = value.length;
   }
   bool added = false;
@@ -146,7 +145,10 @@ bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end()
 // The adjoint with all that it needs of this kernel kept.
 void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active,
             std::optional<std::int64_t> memory_limit, Notes *notes) {
-  Keep keep{std::vector<bool>(primal.local_count), std::vector<bool>(primal.local_array_count), {}};
+  Keep keep{std::vector<bool>(primal.local_count),
+            std::vector<bool>(primal.local_array_count),
+            {},
+            memory_limit.value_or(usual_memory_limit)};
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);

@@ -31,6 +31,10 @@ struct Keep {
   // Loops with checkpoints, by their carried values: how many iterations may be kept without, none where that does not
   // depend on the number of iterations.
   std::unordered_map<const std::vector<ir::Carried> *, std::int64_t> checkpoints;
+  // Bytes that a loop's tapes may have for iterations that it does not run.
+  std::int64_t tape_limit = usual_memory_limit;
+
+  static constexpr std::int64_t some_elements = 64;  // of an array whose size is known when it is launched
 
   // What Op::Unavailable names where a value of this kernel is missing, and back: whether that was kept before.
   static std::int32_t name_of(ir::LocalId local) { return static_cast<std::int32_t>(local); }
@@ -111,6 +115,7 @@ class Deriver {
   void recompute_loop(const ir::For &loop, SourceLocation where);
   void recompute_loop(const ir::While &loop, SourceLocation where);
   Value run(const ir::While &loop, SourceLocation where, std::optional<Value> tape_length);
+  Value run_without_tapes(const ir::While &loop, SourceLocation where);
   static Iterations iterations(const ir::For &loop, SourceLocation where) {
     return {loop.carried, {&loop.body}, &loop, where};
   }
@@ -122,6 +127,13 @@ class Deriver {
   void leave(const std::vector<ir::Carried> &carried, std::vector<ir::Carried> &copy);
   Value trip_count(const ir::For &loop);
   Value iteration(const ir::For &loop, Value index);
+
+  // bounds.cpp
+  std::optional<Value> most_iterations(const ir::While &loop);
+  Value most_iterations(const ir::Carried &counter, std::int64_t step, ir::Op op, const Value &end);
+  std::int64_t tape_bytes(const ir::While &loop) const;
+  Value tape_length(const ir::While &loop, SourceLocation where);
+  Value count_iterations(const ir::While &loop, SourceLocation where);
 
   // tapes.cpp
   Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number);

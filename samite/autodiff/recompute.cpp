@@ -145,35 +145,32 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   if (chunks) checkpoints_.insert_or_assign(&loop.carried, std::move(*checkpoints));
 }
 
-// How often a while_ runs shows only when it has run: once to count where its reverse needs that, and once more to
-// keep values where it needs those, too.
+// How often a while_ runs shows only when it has run. Where its reverse needs values of the iterations, it runs to
+// count them, and once more to keep those; but just once where the tapes can be made for a bound (bounds.cpp).
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
   const bool tapes_needed =
       nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
   const std::vector<LocalWrites> writes = logged_writes({&loop.condition_block, &loop.body});
-  UndoLog before;
-  if (tapes_needed) {
-    for (const LocalWrites &w : local_writes({&loop.condition_block, &loop.body}))
-      if (held_[w.array]) before.push_back({copy_of(w.array)});
-  } else {
-    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
-  }
-  for (const LocalWrites &w : writes) ++unlogged_[w.array];
-  ++nesting_;
-  Value count = run(loop, where, std::nullopt);
-  for (const LocalWrites &w : writes) --unlogged_[w.array];
-  count_.insert_or_assign(&loop, count);
-  const bool again =
+  const bool keeps =
       tapes_needed &&
       (!writes.empty() || std::ranges::any_of(loop.carried, [&](const Carried &c) { return keep_.local[c.inner]; }));
-  if (again) {
-    take_back(before);
-    run(loop, where, count);
-  }
+  if (!keeps)
+    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
+  ++nesting_;
+  Value count = keeps ? run(loop, where, tape_length(loop, where)) : run_without_tapes(loop, where);
   --nesting_;
+  count_.insert_or_assign(&loop, count);
 }
 
-// The loop once more; how often its body ran. Its iterations are put on tapes of `tape_length`.
+Value Deriver::run_without_tapes(const While &loop, SourceLocation where) {
+  const std::vector<LocalWrites> writes = logged_writes({&loop.condition_block, &loop.body});
+  for (const LocalWrites &w : writes) ++unlogged_[w.array];
+  Value count = run(loop, where, std::nullopt);
+  for (const LocalWrites &w : writes) --unlogged_[w.array];
+  return count;
+}
+
+// How often its body ran. Its iterations are put on tapes of `tape_length`.
 Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value> tape_length) {
   const Value none = Value::zero(ScalarType::Int32);
   const bool chunks = tape_length && has_checkpoints(loop.carried);
