@@ -7,7 +7,7 @@
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench asan tsan format format-check tidy install dependencies clean
+.PHONY: demo test bench asan tsan format format-check tidy install dependencies cuda-toolchain clean
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -21,6 +21,10 @@ NO_RANDOM_ADDRESSES = $(shell setarch --addr-no-randomize true 2>/dev/null && ec
 dependencies:
 	@scripts/install-dependencies
 
+# The tests compile for CUDA, which needs no GPU but NVIDIA's compiler; without it they say what they skip.
+cuda-toolchain: | dependencies
+	@scripts/install-cuda-toolchain build/cuda-toolchain
+
 # Ninja configures again by itself when a CMakeLists.txt changes, but does not know the presets.
 build/%/build.ninja: CMakePresets.json | dependencies
 	cmake --preset $* $(CONFIGURE_ARGUMENTS)
@@ -29,7 +33,7 @@ demo: build/release/build.ninja
 	cmake --build --preset release --target example_$(DEMO)
 	build/release/examples/$(DEMO)
 
-test: build/release/build.ninja
+test: cuda-toolchain build/release/build.ninja
 	cmake --build --preset release
 	ctest --preset release $(TEST_ARGUMENTS)
 
@@ -38,11 +42,11 @@ bench: build/release/build.ninja
 
 # At exit LeakSanitizer stops all threads, and dies of it now and then ("Tracer caught signal 11") where one of oneTBB's
 # is just ending. A test that failed is run once more: what is wrong with the code fails twice.
-asan: build/asan/build.ninja
+asan: cuda-toolchain build/asan/build.ninja
 	cmake --build --preset asan
 	ctest --preset asan --repeat until-pass:2 $(TEST_ARGUMENTS)
 
-tsan: build/tsan/build.ninja
+tsan: cuda-toolchain build/tsan/build.ninja
 	cmake --build --preset tsan
 	$(NO_RANDOM_ADDRESSES) ctest --preset tsan $(TEST_ARGUMENTS)
 

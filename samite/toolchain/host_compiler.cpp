@@ -6,46 +6,15 @@
 #include "samite/toolchain/clang_plugin_loader.h"
 #include "samite/toolchain/host_target.h"
 #include "samite/toolchain/object_cache.h"
+#include "samite/toolchain/slots.h"
+#include "samite/toolchain/stopwatch.h"
 
 #include <atomic>
 #include <cctype>
-#include <chrono>
 #include <mutex>
-#include <unordered_map>
 
 namespace samite {
 namespace {
-
-class Stopwatch {
- public:
-  double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// One slot for each key ever asked for: its lock makes threads that want the same thing wait for one of them.
-template <class Value>
-class Slots {
- public:
-  struct Slot {
-    std::mutex mutex;
-    Value value;
-  };
-
-  std::shared_ptr<Slot> at(const Hash128 &key) {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Slot> &slot = slots_[key];
-    if (!slot) slot = std::make_shared<Slot>();
-    return slot;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<Hash128, std::shared_ptr<Slot>> slots_;
-};
 
 // Images live as long as their users; precompiled preludes as long as the process.
 Slots<std::weak_ptr<const HostImage>> &loaded_images() {

@@ -1,0 +1,192 @@
+#include "samite/toolchain/cuda_stages.h"
+
+#include "samite/base/error.h"
+#include "samite/toolchain/cuda_libraries.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+
+namespace samite {
+namespace {
+
+constexpr const char *prelude_name = "samite_prelude.h";
+// Spills are told of in the log alone, everything else is in the image. The report that -v asks for would hide errors.
+constexpr const char *spill_report = "-Xptxas=-warn-spills";
+
+// The number in "sm_90a". Nothing where it is no architecture.
+std::optional<int> architecture_number(std::string_view text) {
+  if (!text.starts_with("sm_")) return std::nullopt;
+  text.remove_prefix(3);
+  if (text.ends_with('a') || text.ends_with('f')) text.remove_suffix(1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 10) return std::nullopt;
+  return number;
+}
+
+// Both libraries tell a size and then fill a buffer of it; texts end with a zero byte, which is dropped.
+template <class Size, class Fill>
+std::string read_text(Size size_of, Fill fill) {
+  std::size_t bytes = 0;
+  size_of(&bytes);
+  std::string text(bytes, '\0');
+  if (bytes > 0) fill(text.data());
+  while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+  return text;
+}
+
+template <class Size, class Fill>
+std::string read_bytes(Size size_of, Fill fill) {
+  std::size_t bytes = 0;
+  size_of(&bytes);
+  std::string content(bytes, '\0');
+  fill(content.data());
+  return content;
+}
+
+std::vector<const char *> pointers_to(const std::vector<std::string> &texts) {
+  std::vector<const char *> pointers;
+  for (const std::string &text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+class Program {
+ public:
+  explicit Program(const CudaText &text) {
+    const std::string source(text.text), prelude(text.prelude), name = std::string(text.name) + ".cu";
+    const char *headers[] = {prelude.c_str()}, *names[] = {prelude_name};
+    const NvrtcResult result = call_.CreateProgram(&program_, source.c_str(), name.c_str(), 1, headers, names);
+    if (result != NvrtcResult::success)
+      throw DeviceError("nvrtcCreateProgram(\"" + name + "\")", call_.GetErrorString(result));
+  }
+  Program(const Program &) = delete;
+  Program &operator=(const Program &) = delete;
+  ~Program() { call_.DestroyProgram(&program_); }
+
+  NvrtcResult compile(const std::vector<std::string> &options) {
+    return call_.CompileProgram(program_, static_cast<int>(options.size()), pointers_to(options).data());
+  }
+  std::string log() const {
+    return read_text([&](std::size_t *bytes) { call_.GetProgramLogSize(program_, bytes); },
+                     [&](char *to) { call_.GetProgramLog(program_, to); });
+  }
+  std::string output(CudaOutput kind) const {
+    if (kind == CudaOutput::cubin)
+      return read_bytes([&](std::size_t *bytes) { call_.GetCUBINSize(program_, bytes); },
+                        [&](char *to) { call_.GetCUBIN(program_, to); });
+    return read_bytes([&](std::size_t *bytes) { call_.GetLTOIRSize(program_, bytes); },
+                      [&](char *to) { call_.GetLTOIR(program_, to); });
+  }
+
+ private:
+  const NvrtcFunctions &call_ = nvrtc().functions;
+  NvrtcProgram program_ = nullptr;
+};
+
+class Link {
+ public:
+  explicit Link(const std::vector<std::string> &options) {
+    std::vector<const char *> pointers = pointers_to(options);
+    const NvJitLinkResult result = call_.Create(&link_, static_cast<std::uint32_t>(pointers.size()), pointers.data());
+    if (result != NvJitLinkResult::success)
+      throw DeviceError("nvJitLinkCreate(" + options.front() + ")",
+                        "result " + std::to_string(static_cast<int>(result)) + " of nvJitLink " +
+                            nvjitlink().version.text() + " of " + nvjitlink().path);
+  }
+  Link(const Link &) = delete;
+  Link &operator=(const Link &) = delete;
+  ~Link() { call_.Destroy(&link_); }
+
+  bool add(std::string_view object, const std::string &name) {
+    return call_.AddData(link_, NvJitLinkInput::lto_ir, object.data(), object.size(), name.c_str()) ==
+           NvJitLinkResult::success;
+  }
+  bool complete() { return call_.Complete(link_) == NvJitLinkResult::success; }
+  std::string error_log() const {
+    return read_text([&](std::size_t *bytes) { call_.GetErrorLogSize(link_, bytes); },
+                     [&](char *to) { call_.GetErrorLog(link_, to); });
+  }
+  CudaProduct product() const {
+    return {read_bytes([&](std::size_t *bytes) { call_.GetLinkedCubinSize(link_, bytes); },
+                       [&](char *to) { call_.GetLinkedCubin(link_, to); }),
+            read_text([&](std::size_t *bytes) { call_.GetInfoLogSize(link_, bytes); },
+                      [&](char *to) { call_.GetInfoLog(link_, to); })};
+  }
+
+ private:
+  const NvJitLinkFunctions &call_ = nvjitlink().functions;
+  NvJitLinkHandle link_ = nullptr;
+};
+
+void require_known(std::string_view architecture) {
+  require_architecture(architecture);
+  const Nvrtc &compiler = nvrtc();
+  const std::vector<int> &known = compiler.architectures;
+  if (std::find(known.begin(), known.end(), *architecture_number(architecture)) != known.end()) return;
+  std::string list;
+  for (const int number : known) list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
+  throw DeviceError("compiling for " + std::string(architecture),
+                    "NVRTC " + compiler.version.text() + " of " + compiler.path + " compiles for " + list +
+                        ". Newer devices need a newer toolkit, and toolkits drop the oldest devices: set "
+                        "SAMITE_CUDA_PATH to one that has this architecture.");
+}
+
+[[noreturn]] void fail(const CudaText &text, NvrtcResult result, const std::vector<std::string> &options,
+                       const std::string &words) {
+  const std::string name(text.name);
+  if (result == NvrtcResult::compilation)
+    throw InternalError("the CUDA C++ emitted for kernel \"" + name + "\" does not compile:\n" + words);
+  if (result == NvrtcResult::builtin_operation_failure)
+    throw DeviceError("nvrtcCompileProgram(\"" + name + ".cu\")",
+                      words + "\nThe file libnvrtc-builtins.so of the same version must lie beside " + nvrtc().path +
+                          ": install NVRTC again.");
+  std::string line;
+  for (const std::string &option : options) line += (line.empty() ? "" : " ") + option;
+  throw DeviceError("nvrtcCompileProgram(\"" + name + ".cu\", \"" + line + "\")",
+                    std::string(nvrtc().functions.GetErrorString(result)) + ": " + words);
+}
+
+}  // namespace
+
+std::vector<std::string> nvrtc_options(const CudaText &text, CudaOutput output) {
+  // -default-device: what is not marked is for the device. -minimal: without the parts of NVRTC's own declarations that
+  // emitted code does not use, whose parsing takes longer than that of a kernel.
+  std::vector<std::string> options = {"-std=c++20", "-default-device", "-minimal", "-no-source-include",
+                                      std::string("--pre-include=") + prelude_name};
+  if (text.debug_info) options.emplace_back("-lineinfo");
+  options.emplace_back(output == CudaOutput::lto_ir ? "-dlto" : spill_report);
+  return options;
+}
+
+CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
+  require_known(text.architecture);
+  std::vector<std::string> options = nvrtc_options(text, output);
+  options.push_back("-arch=" + std::string(text.architecture));
+  Program program(text);
+  const NvrtcResult result = program.compile(options);
+  if (result == NvrtcResult::success) return {program.output(output), program.log()};
+  fail(text, result, options, program.log());
+}
+
+CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
+                          const std::vector<std::string_view> &objects, bool debug_info) {
+  std::vector<std::string> options = {"-arch=" + std::string(architecture), "-lto", spill_report};
+  if (debug_info) options.emplace_back("-lineinfo");
+  Link link(options);
+  bool linked = true;
+  for (std::size_t i = 0; linked && i < objects.size(); ++i)
+    linked = link.add(objects[i], i == 0 ? std::string(name) : "object " + std::to_string(i));
+  if (!linked || !link.complete())
+    throw InternalError("the objects of kernel \"" + std::string(name) + "\" do not link:\n" + link.error_log());
+  return link.product();
+}
+
+void require_architecture(std::string_view architecture) {
+  if (!architecture_number(architecture))
+    throw UserError("\"" + std::string(architecture) +
+                    "\" is no CUDA architecture; expected one such as sm_80, sm_90a or sm_120.");
+}
+
+}  // namespace samite

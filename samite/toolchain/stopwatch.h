@@ -1,0 +1,18 @@
+// Milliseconds since it was made, for reports of where the time went.
+#pragma once
+
+#include <chrono>
+
+namespace samite {
+
+class Stopwatch {
+ public:
+  double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace samite

@@ -1,0 +1,134 @@
+// What a program is told of NVRTC and nvJitLink: those that are missing, too old, or do not match, by libraries that
+// only say what version they are. Each case is a process of its own, since an opened library stays.
+#include "tests/base/temporary_folder.h"
+#include "tests/toolchain/child_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace samite {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class CudaLibraries : public testing::Test {
+ protected:
+  void have_nvrtc(const std::string &name = "libnvrtc.so.12") { copy(SAMITE_FAKE_NVRTC, name); }
+  void have_nvjitlink(const std::string &name = "libnvJitLink.so.12") { copy(SAMITE_FAKE_NVJITLINK, name); }
+
+  std::string run(std::vector<std::string> arguments, test::ChildProcess::Environment more = {}, int status = 0) {
+    more.emplace_back("SAMITE_CUDA_PATH", folder_.path());
+    more.emplace_back("SAMITE_CACHE_DIR", folder_.path() / "cache");
+    test::ChildProcess child("compile_cuda_sample", std::move(arguments), more);
+    EXPECT_EQ(child.wait(), status) << child.output();
+    return child.output();
+  }
+  std::string file(const std::string &name) const { return fs::canonical(folder_.path()) / name; }
+
+ private:
+  void copy(const char *from, const std::string &name) { fs::copy_file(from, folder_.path() / name); }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(CudaLibraries, AreReportedWithPathAndVersion) {
+  have_nvrtc();
+  have_nvjitlink();
+  EXPECT_EQ(run({"libraries"}),
+            "NVRTC 12.4 " + file("libnvrtc.so.12") + " \nnvJitLink 12.4 " + file("libnvJitLink.so.12") + " \n");
+}
+
+TEST_F(CudaLibraries, WithoutNvrtcNothingCompiles) {
+  const std::string output = run({"1."}, {}, 1);
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("opening NVRTC failed: there is no libnvrtc.so.12 or .13 in "),
+                    HasSubstr("which SAMITE_CUDA_PATH names"), HasSubstr("pip install nvidia-cuda-nvrtc-cu12")));
+}
+
+TEST_F(CudaLibraries, WithoutNvjitlinkNvrtcStillServes) {
+  have_nvrtc();
+  const std::string output = run({"libraries"});
+  EXPECT_THAT(output, HasSubstr("NVRTC 12.4 "));
+  EXPECT_THAT(output, HasSubstr("opening nvJitLink failed: there is no libnvJitLink.so.12 or .13"));
+}
+
+TEST_F(CudaLibraries, NvrtcOfAnOldToolkitIsNamed) {
+  have_nvrtc();
+  const std::string output = run({"1."}, {{"SAMITE_FAKE_NVRTC", "12.3"}}, 1);
+  EXPECT_THAT(output, HasSubstr("none that was found can be used:\n  " + file("libnvrtc.so.12") +
+                                " is NVRTC 12.3, and Samite needs 12.4 or newer"));
+  EXPECT_THAT(output, HasSubstr("set SAMITE_CUDA_PATH"));
+}
+
+TEST_F(CudaLibraries, NvjitlinkOfAnOldToolkitIsNamed) {
+  have_nvrtc();
+  have_nvjitlink();
+  EXPECT_THAT(run({"libraries"}, {{"SAMITE_FAKE_NVJITLINK", "12.3"}}),
+              HasSubstr(file("libnvJitLink.so.12") + " is nvJitLink 12.3, and Samite needs 12.4 or newer"));
+}
+
+TEST_F(CudaLibraries, NvjitlinkOfAnotherMajorVersionIsNamed) {
+  have_nvrtc();
+  have_nvjitlink("libnvJitLink.so.13");
+  EXPECT_THAT(run({"libraries"}, {{"SAMITE_FAKE_NVRTC", "12.9"}, {"SAMITE_FAKE_NVJITLINK", "13.0"}}),
+              HasSubstr("is nvJitLink 13.0, which cannot link what NVRTC 12.9 of " + file("libnvrtc.so.12") +
+                        " compiles: it must be of version 12 and no older than 12.9"));
+}
+
+TEST_F(CudaLibraries, NvjitlinkOlderThanNvrtcIsNamed) {
+  have_nvrtc();
+  have_nvjitlink();
+  EXPECT_THAT(run({"libraries"}, {{"SAMITE_FAKE_NVRTC", "12.9"}, {"SAMITE_FAKE_NVJITLINK", "12.8"}}),
+              HasSubstr("is nvJitLink 12.8, which cannot link what NVRTC 12.9"));
+}
+
+TEST_F(CudaLibraries, AFileThatIsNoLibraryIsPassedOver) {
+  have_nvrtc();
+  fs::copy_file(fs::path(SAMITE_SOURCE_DIR) / "LICENSE", file("libnvrtc.so.13"));
+  EXPECT_THAT(run({"libraries"}), HasSubstr("NVRTC 12.4 " + file("libnvrtc.so.12")));
+  fs::remove(file("libnvrtc.so.12"));
+  EXPECT_THAT(run({"libraries"}), HasSubstr("dlopen(\"" + file("libnvrtc.so.13") + "\") failed: "));
+}
+
+TEST_F(CudaLibraries, CodeForANewerDriverIsExplained) {
+  have_nvrtc("libnvrtc.so.13");
+  EXPECT_THAT(run({"libraries", "12040"}, {{"SAMITE_FAKE_NVRTC", "13.0"}}, 1),
+              AllOf(HasSubstr("NVRTC 13.0 of " + file("libnvrtc.so.13") +
+                              " makes code for drivers of CUDA 13, and the "
+                              "driver here is for CUDA 12.4. Update the NVIDIA driver, or install"),
+                    HasSubstr("SAMITE_CUDA_PATH")));
+}
+
+TEST_F(CudaLibraries, ADriverOfTheSameOrANewerMajorVersionWillDo) {
+  have_nvrtc();
+  for (const char *driver : {"12040", "12090", "13000"})
+    EXPECT_THAT(run({"libraries", driver}, {{"SAMITE_FAKE_NVRTC", "12.9"}}), Not(HasSubstr("error")));
+}
+
+TEST_F(CudaLibraries, AnArchitectureThatNvrtcDoesNotKnowIsRefusedWithThoseItDoes) {
+  have_nvrtc();
+  EXPECT_THAT(run({"1.", "sm_100a"}, {}, 1),
+              AllOf(HasSubstr("compiling for sm_100a failed: NVRTC 12.4 of"), HasSubstr("compiles for sm_80, sm_90."),
+                    HasSubstr("SAMITE_CUDA_PATH")));
+}
+
+TEST_F(CudaLibraries, AMissingSecondFileOfNvrtcIsExplained) {
+  have_nvrtc();
+  EXPECT_THAT(run({"1."}, {{"SAMITE_FAKE_NVRTC_RESULT", "7"}}, 1),
+              HasSubstr("the fake's words\nThe file libnvrtc-builtins.so of the same version must lie beside"));
+}
+
+TEST_F(CudaLibraries, AnyOtherFailureOfNvrtcIsADeviceErrorWithTheOptions) {
+  have_nvrtc();
+  EXPECT_THAT(run({"1."}, {{"SAMITE_FAKE_NVRTC_RESULT", "5"}}, 1),
+              AllOf(HasSubstr("nvrtcCompileProgram(\"add.cu\", \"-std=c++20"), HasSubstr("-arch=sm_80\") failed: "),
+                    HasSubstr("NVRTC_ERROR_FAKE: the fake's words")));
+}
+
+}  // namespace
+}  // namespace samite
