@@ -182,6 +182,7 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
 }
 
 void KernelEmitter::loop(const For &loop) {
+  if (loop.kind != LoopKind::Serial && !target_.explicit_lanes()) return launch_loop(loop);
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);

@@ -1,6 +1,7 @@
 #include "samite/codegen/emit.h"
 
 #include "samite/codegen/cpu_target.h"
+#include "samite/codegen/cuda_target.h"
 #include "samite/codegen/kernel_emitter.h"
 
 namespace samite::codegen {
@@ -25,6 +26,13 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
       KernelEmitter(lowered, passes::uniformity(lowered), target, options).emit(entry_name(lowered.name));
   source.lanes = lanes;
   return source;
+}
+
+EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options) {
+  check_parameter_space(lowered);
+  const CudaTarget target(options.cuda);
+  return KernelEmitter(lowered, passes::Uniformity::all_uniform(lowered), target, options)
+      .emit(entry_name(lowered.name));
 }
 
 }  // namespace samite::codegen

@@ -13,6 +13,8 @@
 // A local array is on the stack where its size is a constant, 16 lanes of it take at most 16 KiB, and all such arrays
 // of the kernel at most 64 KiB; any other is in the workspace. That holds fewer than 2^31 elements of all lanes.
 //
+// `emit_cuda` writes for CUDA, see there.
+//
 // What the text means, where C++ leaves it open: integers of vectors wrap round; x / 0 is 0 and x % 0 is x; a shift
 // counts modulo the width; min and max of a number and a NaN are the number; of several instances of one vector that
 // store to one element the last one wins. An accumulation of more than one lane into one element is summed by lanes
@@ -35,12 +37,25 @@ struct ArrayFacts {
   bool wide_index = false;   // elements may lie 2^31 or more apart: offsets within it need 64 bits
   // Each thread that runs boxes has a copy of its own, and the kernel only adds to it: atomic additions may be plain.
   bool worker_private = false;
+  // CUDA: shares no memory with another array that the kernel writes, so that what it only reads may be cached.
+  bool unaliased = false;
 
   friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
 };
 
+// How the instances of a launch are spread over CUDA's threads; `codegen/cuda_launch_shape.h` chooses.
+struct CudaForm {
+  // Each thread goes on to further instances until the box is done, so that any grid runs any box. Otherwise a thread
+  // runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
+  bool grid_stride = false;
+  int threads_per_block = 256;  // at most so many are launched
+
+  friend bool operator==(const CudaForm &, const CudaForm &) = default;
+};
+
 struct EmitOptions {
-  int vector_bytes = 16;           // of the machine's registers: 16, 32 or 64
+  int vector_bytes = 16;  // of the machine's registers: 16, 32 or 64
+  CudaForm cuda = {};
   bool debug = false;              // check every index, and every integer divisor
   bool comments = true;            // the user's lines; without them the text does not change when lines move
   std::vector<ArrayFacts> arrays;  // one for each parameter; missing ones are the defaults
@@ -62,8 +77,36 @@ struct EmittedSource {
   std::vector<SourceLocation> sites;  // what Failure::array counts where a failure has no file
   std::vector<MessageSite> messages;  // what Failure::message counts
   bool uses_workspace = false;
+  // CUDA: the channel is touched, and may not be null.
+  bool uses_channel = false;
+  // CUDA: what all instances add to one element is summed by each thread, then by each block. Few threads with many
+  // instances each, which the grid-stride form has, are then many times faster than a thread for each instance.
+  bool sums_over_launch = false;
 };
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
+
+// The same for CUDA, after `cuda_prelude()`. The text defines one kernel:
+//
+//   extern "C" __global__ void <entry>(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box,
+//                                      Channel *channel, const __grid_constant__ Workspace workspace)
+//
+// Its four parameters lie one after another, each 8-byte aligned: `arguments` as codegen/argument_layout.h says, passed
+// by value; `box` and `workspace` as codegen/cuda_launch.h, `channel` a pointer that the device can use to what
+// codegen/cuda_channel.h says, null where `uses_channel` is false. A workspace is needed where `uses_workspace` is
+// true.
+//
+// The last dimension of the launch is x of the grid, the one before y, and both others z, the third from last running
+// faster. Blocks have at most `threads_per_block` threads, of any shape. Whoever launches a kernel that uses a
+// workspace takes the grid-stride form with a limited grid, since each thread has its share of the memory.
+//
+// A local array is in the thread's own memory where its size is a constant, it takes at most 1 KiB, and all such arrays
+// of the kernel at most 4 KiB. An instance that gets no memory for another one ends there, and is reported.
+//
+// The meaning is as above, but for two things: of several instances that store to one element any one wins, and indices
+// that are computed for nothing else do not wrap round (one that would is outside of its array).
+//
+// Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
+EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options);
 
 }  // namespace samite::codegen

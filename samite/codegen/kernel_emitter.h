@@ -43,6 +43,7 @@ class KernelEmitter {
   // operations.cpp
   void let(const ir::Let &let, SourceLocation where);
   std::string expression(const ir::Operation &operation, Shape result, SourceLocation where);
+  std::string wrapping(const ir::Operation &operation) const;
   std::string cast(const ir::Operation &operation, Shape result) const;
   std::string division(const ir::Operation &operation, Shape result, SourceLocation where);
 
@@ -52,6 +53,11 @@ class KernelEmitter {
   void store(const ir::Store &store, SourceLocation where);
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
   void thread_loop(const ir::For &loop);
+
+  // launch_loops.cpp
+  void launch_loop(const ir::For &loop);
+  void add_sums_of_blocks();
+  bool uses_workspace() const;
 
   // messages.cpp
   void print(const ir::Print &print, SourceLocation where);
@@ -69,6 +75,8 @@ class KernelEmitter {
     std::string arguments() const;  // mask, pointer and offsets, for the prelude's functions
   };
   Access access(std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
+  std::string thread_offset(std::uint32_t array, std::span<const ir::Value> indices) const;
+  std::string index(const ir::Value &value) const;
   void check_bounds(Access &access, std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
   std::string load(const ir::Operation &operation, SourceLocation where);
   std::string exchange(const ir::Operation &operation, SourceLocation where);
@@ -156,7 +164,11 @@ class KernelEmitter {
   const Target &target_;
   const EmitOptions &options_;
   SourceWriter out_;
-  std::vector<bool> used_;                               // by LocalId: whether anything reads it
+  std::vector<bool> used_;  // by LocalId: whether anything reads it
+  // Where every instance is a thread's own: what a local that is a sum, difference or product is of, by LocalId; and
+  // whether it is only used to index. By parameter: whether the kernel writes to it.
+  std::vector<const ir::Operation *> sum_of_;
+  std::vector<bool> only_index_, written_;
   std::vector<bool> on_stack_;                           // by LocalArrayId
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
   std::vector<std::string> files_;
@@ -166,7 +178,8 @@ class KernelEmitter {
   std::vector<Rows> rows_;  // of the loops that are open
   std::optional<Tile> tile_;
   std::string mask_;  // empty outside of lanes
-  int fresh_ = 0, thread_loops_ = 0;
+  int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
+  bool sums_over_launch_ = false;
 
   bool in_lanes() const { return !mask_.empty(); }
   ArrayFacts facts(std::uint32_t array) const {

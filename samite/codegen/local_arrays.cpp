@@ -15,7 +15,12 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t largest_on_stack = 16 << 10, largest_sum_on_stack = 64 << 10;
+// In bytes, of one array and of all of a kernel.
+struct StackShare {
+  std::int64_t array, kernel;
+};
+// A thread of CUDA has its stack in device memory, which the driver takes for every thread that the device can hold.
+constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10, 4 << 10};
 
 // What an element of all lanes is in memory.
 std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::Bool ? "Flags" : vector_name(type); }
@@ -24,7 +29,8 @@ std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::
 
 // The stack's share does not depend on the number of lanes, so that it is the same on every machine.
 void KernelEmitter::place_local_arrays() {
-  constexpr std::int64_t most_lanes = 16;
+  const std::int64_t most_lanes = target_.explicit_lanes() ? 16 : 1;
+  const StackShare share = target_.explicit_lanes() ? share_of_lanes : share_of_thread;
   std::int64_t sum = 0;
   // An array that the kernel no longer allocates needs no place.
   on_stack_.assign(kernel_.local_array_count, true);
@@ -33,9 +39,9 @@ void KernelEmitter::place_local_arrays() {
     if (!allocate) return;
     const std::size_t bytes_of_one = is_small_float(allocate->type) ? 4 : size_of(allocate->type);
     const std::int64_t element = most_lanes * static_cast<std::int64_t>(bytes_of_one);
-    bool small = allocate->size.is_constant() && allocate->size.as_int() <= largest_on_stack / element;
+    bool small = allocate->size.is_constant() && allocate->size.as_int() <= share.array / element;
     const std::int64_t bytes = small ? std::max<std::int64_t>(allocate->size.as_int(), 0) * element : 0;
-    on_stack_[allocate->array] = small && sum + bytes <= largest_sum_on_stack;
+    on_stack_[allocate->array] = small && sum + bytes <= share.kernel;
     if (on_stack_[allocate->array]) sum += bytes;
   });
 }
@@ -63,6 +69,13 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
   const auto element = in_lanes() ? vector_in_memory(allocate.type) : scalar_name(allocate.type);
   if (on_stack_[allocate.array]) {
     out_.line("{} {}[{}];", element, name, std::max<std::int64_t>(allocate.size.as_int(), 1));
+    return;
+  }
+  if (!target_.explicit_lanes()) {
+    out_.line("const auto {} = allocate<{}>(workspace, failure, {}, {});", name, element, scalar(allocate.size),
+              sites_.size());
+    out_.line("if (!{}.first) return;", name);
+    sites_.push_back(where);
     return;
   }
   const std::string count = shape(allocate.size) == Shape::Uniform

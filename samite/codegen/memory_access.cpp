@@ -25,6 +25,12 @@ std::string KernelEmitter::Access::arguments() const {
 }
 
 KernelEmitter::Access KernelEmitter::access(std::uint32_t array, std::span<const Value> indices, SourceLocation where) {
+  if (!target_.explicit_lanes()) {
+    Access result;
+    result.element = fmt::format("p{}.data[{}]", array, thread_offset(array, indices));
+    if (options_.debug) check_bounds(result, array, indices, where);
+    return result;
+  }
   const ArrayFacts array_facts = facts(array);
   const std::size_t last = indices.size() - 1;
   const std::string_view offset_type = array_facts.wide_index ? "i64" : "i32";
@@ -66,6 +72,36 @@ KernelEmitter::Access KernelEmitter::access(std::uint32_t array, std::span<const
   return result;
 }
 
+// An index that is a little more or less than another value, from that value: the difference goes into the address of
+// the instruction. Where the sum itself would wrap round it is outside of every array that is indexed in 32 bits.
+std::string KernelEmitter::index(const Value &value) const {
+  constexpr std::int64_t most = 1 << 16;
+  const Operation *sum = value.is_local() && !options_.debug ? sum_of_[value.id()] : nullptr;
+  if (!sum || class_of(value.type()) != ScalarClass::Signed || size_of(value.type()) < 4) return scalar(value);
+  const Value &constant = sum->operands[1];
+  if (only_index_[value.id()] || !constant.is_constant()) return scalar(value);
+  if (constant.as_int() < -most || constant.as_int() > most) return scalar(value);
+  return fmt::format("({} {} {})", scalar(sum->operands[0]), sum->op == ir::Op::Add ? "+" : "-", literal(constant));
+}
+
+// The distance of an element from the array's first one, in 32 bits where those will do: the sum and its products are
+// then one instruction each.
+std::string KernelEmitter::thread_offset(std::uint32_t array, std::span<const Value> indices) const {
+  const bool wide = facts(array).wide_index;
+  std::string offset;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const Value &value = indices[d];
+    if (value.is_constant() && value.as_int() == 0) continue;
+    std::string term = index(value);
+    if (value.type() != (wide ? ScalarType::Int64 : ScalarType::Int32) && !value.is_constant())
+      term = fmt::format("{}({})", wide ? "i64" : "i32", term);
+    const std::string stride = fmt::format("p{}.stride[{}]", array, d);
+    const bool dense = d + 1 == indices.size() && facts(array).unit_stride;
+    add_term(offset, dense ? term : fmt::format("{} * {}", term, wide ? stride : fmt::format("i32({})", stride)));
+  }
+  return offset.empty() ? "0" : offset;
+}
+
 void KernelEmitter::check_bounds(Access &access, std::uint32_t array, std::span<const Value> indices,
                                  SourceLocation where) {
   const std::string place = blame(where);
@@ -90,6 +126,11 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
   const Access from = access(operation.array, operation.operands, where);
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+  const bool constant = !target_.explicit_lanes() && !written_[operation.array] && facts(operation.array).unaliased;
+  if (constant)
+    return from.in_bounds.empty() ? fmt::format("load_constant(&{})", from.element)
+                                  : fmt::format("{} ? load_constant(&{}) : {}(0)", from.in_bounds, from.element,
+                                                scalar_name(operation.type));
   if (from.in_bounds.empty()) return from.element;
   return fmt::format("{} ? {} : {}(0)", from.in_bounds, from.element, scalar_name(operation.type));
 }
@@ -99,8 +140,9 @@ std::string KernelEmitter::exchange(const Operation &operation, SourceLocation w
   // Lanes at one element are not one-to-one, whatever the attribute says.
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", operation.attribute == 1 ? "take" : "atomic_take", from.arguments());
+  const bool alone = operation.attribute == 1 && !target_.explicit_lanes();
   std::string taken = in_lanes() ? fmt::format("atomic_take_one({}, &{})", mask_, from.element)
-                                 : fmt::format("atomic_take(&{})", from.element);
+                                 : fmt::format("{}(&{})", alone ? "take" : "atomic_take", from.element);
   if (from.in_bounds.empty()) return taken;
   return fmt::format("{} ? {} : {}(0)", from.in_bounds, taken,
                      in_lanes() ? vector_name(operation.type) : scalar_name(operation.type));

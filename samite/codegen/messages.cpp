@@ -23,6 +23,14 @@ void KernelEmitter::say(const Message &message, const std::vector<Value> &instan
     values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
   }
   for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));
+  if (!target_.explicit_lanes()) {
+    std::string words;
+    for (const Value &index : instance) words += fmt::format("u64(i64({})), ", scalar(index));
+    out_.line("const u64 words[] = {{{}0}};", words + (values.empty() ? "" : values + ", "));
+    out_.line("send(channel, {}, {}, {}, words);", messages_.size(), is_check, instance.size() + message.values.size());
+    messages_.push_back(std::move(site));
+    return;
+  }
   if (!values.empty()) out_.line("const u64 values[] = {{{}}};", values);
   if (!indices.empty()) out_.line("const i64 instance[] = {{{}}};", indices);
   out_.line("failure->message(failure, {}, {}, {});", messages_.size(), indices.empty() ? "nullptr" : "instance",

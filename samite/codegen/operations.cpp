@@ -35,7 +35,9 @@ bool rounds(Op op) {
 
 void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   const Shape result = uniformity_.of(let.local);
-  std::string text = expression(let.value, result, where);
+  const bool wraps = !target_.explicit_lanes() && !only_index_[let.local];
+  std::string text = wraps ? wrapping(let.value) : "";
+  if (text.empty()) text = expression(let.value, result, where);
   if (is_small_float(let.value.type) && rounds(let.value.op))
     text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
@@ -106,6 +108,19 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
     case Spelling::Form::Special: break;
   }
   throw InternalError(fmt::format("the emitter does not know the operation {}", ir::info(operation.op).name));
+}
+
+// Integer arithmetic whose overflow C++ leaves undefined. Empty where C++ will do.
+std::string KernelEmitter::wrapping(const Operation &operation) const {
+  if (class_of(operation.type) != ScalarClass::Signed && operation.type != ScalarType::UInt16) return "";
+  const auto operand = [&](std::size_t i) { return scalar(operation.operands[i]); };
+  switch (operation.op) {
+    case Op::Add: return fmt::format("wrapping_add({}, {})", operand(0), operand(1));
+    case Op::Sub: return fmt::format("wrapping_sub({}, {})", operand(0), operand(1));
+    case Op::Mul: return fmt::format("wrapping_mul({}, {})", operand(0), operand(1));
+    case Op::Neg: return fmt::format("wrapping_neg({})", operand(0));
+    default: return "";
+  }
 }
 
 std::string KernelEmitter::cast(const Operation &operation, Shape result) const {

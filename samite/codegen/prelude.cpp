@@ -17,8 +17,8 @@ std::string_view device_header(std::string_view path) {
 }
 
 // The order here stands in for the headers' own #include lines: some of them come once for each lane count.
-void append(std::string &text, std::string_view name) {
-  std::string_view rest = device_header(fmt::format("samite/device/cpu/{}.h", name));
+void append(std::string &text, std::string_view header) {
+  std::string_view rest = header;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     if (!line.starts_with("#include") && !line.starts_with("#pragma once")) text.append(line).push_back('\n');
@@ -31,17 +31,28 @@ void append(std::string &text, std::string_view name) {
 std::string cpu_prelude(int vector_bytes) {
   std::string text;
   for (std::string_view name : {"scalar", "half", "failure", "workspace", "math", "libmvec", "atomic"})
-    append(text, name);
+    append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
   text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
   for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
     text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", lanes);
     for (std::string_view name :
          {"types", "mask", "memory", "half", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
-      append(text, fmt::format("lanes/{}", name));
+      append(text, device_header(fmt::format("samite/device/cpu/lanes/{}.h", name)));
     text +=
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
         "#undef SAMITE_FOR_EACH_ACTIVE\n";
   }
+  return text;
+}
+
+std::string cuda_prelude() { return cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h")); }
+
+std::string cuda_prelude_with(std::string_view intrinsics) {
+  std::string text;
+  append(text, device_header("samite/device/cuda/scalar.h"));
+  append(text, intrinsics);
+  for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
+    append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
   return text;
 }
 

@@ -4,11 +4,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace samite::codegen {
 
 // `vector_bytes` is the width of the machine's registers: 16, 32 or 64. Vectors come in two lane counts, so that
 // either 4-byte or 8-byte elements fill a register.
 std::string cpu_prelude(int vector_bytes);
+
+// In CUDA C++17 without any header of CUDA's, for NVRTC.
+std::string cuda_prelude();
+
+// The same with another text in the place of samite/device/cuda/intrinsics.h, which is all of it that is not C++: for
+// running emitted kernels where there is no GPU.
+std::string cuda_prelude_with(std::string_view intrinsics);
 
 }  // namespace samite::codegen

@@ -11,8 +11,9 @@ namespace {
 
 std::string floating_literal(double value, bool single) {
   const std::string_view suffix = single ? "f" : "";
-  if (std::isnan(value)) return fmt::format("__builtin_nan{}(\"\")", suffix);
-  if (std::isinf(value)) return fmt::format("{}__builtin_inf{}()", value < 0 ? "-" : "", suffix);
+  const std::string_view type = single ? "f32" : "f64";
+  if (std::isnan(value)) return fmt::format("nan_{}()", type);
+  if (std::isinf(value)) return fmt::format("{}infinity_{}()", value < 0 ? "-" : "", type);
   std::string digits = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
   return digits + std::string(suffix);

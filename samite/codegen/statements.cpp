@@ -1,5 +1,6 @@
 // The kernel as a whole, and the statements that write memory.
 #include "samite/base/error.h"
+#include "samite/codegen/index_arithmetic.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
@@ -27,14 +28,36 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
     });
   });
   place_local_arrays();
+  if (target_.explicit_lanes()) return;
+  written_.assign(kernel.parameters.size(), false);
+  sum_of_.assign(kernel.local_count, nullptr);
+  // Checks of indices are of the numbers that the program has.
+  only_index_ = options.debug ? std::vector<bool>(kernel.local_count, false) : only_index(kernel);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto array = array_written(stmt)) written_[*array] = true;
+    const Let *let = stmt.as<Let>();
+    if (let && (let->value.op == Op::Add || let->value.op == Op::Sub)) sum_of_[let->local] = &let->value;
+  });
+}
+
+bool KernelEmitter::uses_workspace() const {
+  return std::find(on_stack_.begin(), on_stack_.end(), false) != on_stack_.end();
 }
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
   block(kernel_.body);
   target_.close_kernel(out_);
-  bool uses_workspace = std::find(on_stack_.begin(), on_stack_.end(), false) != on_stack_.end();
-  return {out_.take(), entry, 1, std::move(files_), std::move(sites_), std::move(messages_), uses_workspace};
+  EmittedSource source;
+  source.text = out_.take();
+  source.entry = entry;
+  source.files = std::move(files_);
+  source.sites = std::move(sites_);
+  source.messages = std::move(messages_);
+  source.uses_workspace = uses_workspace();
+  source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
+  source.sums_over_launch = sums_over_launch_;
+  return source;
 }
 
 void KernelEmitter::block(const Block &block) {
@@ -74,11 +97,14 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
   const Value &value = accumulate.value;
   const auto element = scalar_name(value.type()), memory = memory_name(value.type());
   if (const Sum *sum = sum_for(accumulate)) {
-    out_.line("{0} += {1} ? {2} : {3}(0);", sum->name, mask_, vector(value), vector_name(value.type()));
+    if (in_lanes())
+      out_.line("{0} += {1} ? {2} : {3}(0);", sum->name, mask_, vector(value), vector_name(value.type()));
+    else
+      out_.line("{0} = sum_of({0}, {1});", sum->name, scalar(value));
     out_.line("{}_used = true;", sum->name);
     return;
   }
-  const bool shared = !facts(accumulate.array).worker_private;
+  const bool shared = !target_.explicit_lanes() || !facts(accumulate.array).worker_private;
   const Access to = access(accumulate.array, accumulate.indices, where);
   if (to.shape != Shape::Uniform) {
     out_.line("{}({}, {});",
@@ -170,11 +196,6 @@ void KernelEmitter::thread_loop(const For &loop) {
   ThreadLoop text{
       name(loop.index), std::string(scalar_name(loop.type)), scalar(loop.begin), scalar(loop.end), "", number, 0};
   for_each_statement(loop.body, [&](const Stmt &) { ++text.statements; });
-  if (!target_.explicit_lanes()) {
-    target_.thread_loop(out_, text, [&] { block(loop.body); });
-    return;
-  }
-
   text.mask = fresh("m");
   out_.open("{{");
   std::set<LocalId> inside{loop.index};

@@ -13,13 +13,14 @@
 
 namespace samite::codegen {
 
-// A loop over independent instances, innermost.
+// A loop over independent instances: innermost, or without explicit lanes any loop over a dimension of the launch.
 struct ThreadLoop {
   std::string index, type;     // the index's name and scalar type
   std::string begin, end;      // expressions
   std::string mask;            // with explicit lanes: what the body calls the lanes that are inside the loop's bounds
   int number = 0;              // distinguishes the kernel's thread loops
   std::size_t statements = 0;  // in the body
+  int dimension = 0, launch_rank = 1;  // without explicit lanes: which dimension of the launch, of how many
 };
 
 class Target {
@@ -35,7 +36,7 @@ class Target {
   virtual void open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const = 0;
   virtual void close_kernel(SourceWriter &out) const = 0;
 
-  // A thread loop around what `body` writes.
+  // A thread loop around what `body` writes. Without explicit lanes the loops around it are asked for in the same way.
   virtual void thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const = 0;
 };
 

@@ -5,6 +5,11 @@
 
 namespace samite {
 
+SAMITE_INLINE f32 nan_f32() { return __builtin_nanf(""); }
+SAMITE_INLINE f64 nan_f64() { return __builtin_nan(""); }
+SAMITE_INLINE f32 infinity_f32() { return __builtin_inff(); }
+SAMITE_INLINE f64 infinity_f64() { return __builtin_inf(); }
+
 #define SAMITE_ELEMENTWISE_1(name)          \
   template <class V>                        \
   SAMITE_INLINE V name(V x) {               \

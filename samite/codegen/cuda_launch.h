@@ -1,0 +1,24 @@
+// What a CUDA kernel is launched with beside its arguments: the host's side of samite/device/cuda/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace samite::codegen {
+
+// The instances of a launch: [begin, end) in each of its dimensions. What lies beyond the launch's rank is ignored.
+struct CudaBox {
+  std::int64_t begin[4] = {}, end[4] = {};
+};
+static_assert(sizeof(CudaBox) == 64 && offsetof(CudaBox, end) == 32);
+
+// Memory for local arrays that are not in a thread's own: device memory of `bytes_per_thread`, a multiple of 8, for
+// each thread of the grid (blocks × threads of a block). The threads' shares lie interleaved: see
+// samite/device/cuda/workspace.h. It need not be cleared.
+struct CudaWorkspace {
+  std::byte *base = nullptr;
+  std::int64_t bytes_per_thread = 0;
+};
+static_assert(sizeof(CudaWorkspace) == 16 && offsetof(CudaWorkspace, bytes_per_thread) == 8);
+
+}  // namespace samite::codegen

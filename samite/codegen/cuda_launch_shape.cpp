@@ -1,0 +1,86 @@
+#include "samite/codegen/cuda_launch_shape.h"
+
+#include "samite/base/error.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace samite::codegen {
+namespace {
+
+using Axes = std::array<std::int64_t, 3>;
+
+constexpr Axes largest_grid{(std::int64_t{1} << 31) - 1, 65535, 65535};
+constexpr std::int64_t most_threads_on_axis = (std::int64_t{1} << 31) - 1, deepest_block = 64, warp = 32;
+
+// Instances along x, y and z; saturated where that is more than can be counted.
+Axes axes(std::span<const std::int64_t> extents) {
+  Axes axes{1, 1, 1};
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    std::int64_t &axis = axes[std::min<std::size_t>(extents.size() - 1 - d, 2)];
+    if (__builtin_mul_overflow(axis, extents[d], &axis)) axis = std::int64_t{1} << 62;
+  }
+  return axes;
+}
+
+std::int64_t power_of_two_from(std::int64_t value) {
+  return value > most_threads_on_axis ? most_threads_on_axis + 1
+                                      : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
+}
+
+Axes block_of(const Axes &instances, int threads) {
+  Axes block{std::min({warp, power_of_two_from(instances[0]), std::int64_t{threads}}), 1, 1};
+  block[1] = std::min(threads / block[0], power_of_two_from(instances[1]));
+  block[2] = std::min({threads / (block[0] * block[1]), power_of_two_from(instances[2]), deepest_block});
+  // What the rows do not fill goes into longer ones.
+  block[0] *= std::min(threads / (block[0] * block[1] * block[2]),
+                       std::max<std::int64_t>(power_of_two_from(instances[0]) / block[0], 1));
+  return block;
+}
+
+Axes blocks_for(const Axes &instances, const Axes &block) {
+  Axes blocks{};
+  for (std::size_t a = 0; a < 3; ++a) blocks[a] = (instances[a] - 1) / block[a] + 1;
+  return blocks;
+}
+
+std::array<unsigned, 3> as_unsigned(const Axes &axes) {
+  return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
+}
+
+}  // namespace
+
+std::int64_t CudaLaunchShape::threads() const {
+  std::int64_t threads = 1;
+  for (std::size_t a = 0; a < 3; ++a) threads *= std::int64_t{grid[a]} * block[a];
+  return threads;
+}
+
+bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
+  const Axes instances = axes(extents);
+  const Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
+  for (std::size_t a = 0; a < 3; ++a)
+    if (blocks[a] > largest_grid[a] || blocks[a] * block[a] > most_threads_on_axis) return false;
+  return true;
+}
+
+bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspace || source.sums_over_launch; }
+
+CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form,
+                                  std::int64_t most_blocks) {
+  const Axes instances = axes(extents);
+  const Axes block = block_of(instances, form.threads_per_block);
+  Axes blocks = blocks_for(instances, block);
+  if (form.grid_stride) {
+    std::int64_t left = std::max<std::int64_t>(most_blocks, 1);
+    for (std::size_t a = 0; a < 3; ++a) {
+      blocks[a] = std::min({blocks[a], left, largest_grid[a]});
+      left = std::max<std::int64_t>(left / blocks[a], 1);
+    }
+  } else {
+    internal_check(fits_exact_launch(extents, form), "an exact launch that does not fit the grid");
+  }
+  return {as_unsigned(blocks), as_unsigned(block)};
+}
+
+}  // namespace samite::codegen

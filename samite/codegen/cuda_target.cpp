@@ -1,0 +1,121 @@
+#include "samite/codegen/cuda_target.h"
+
+#include "samite/base/error.h"
+#include "samite/codegen/argument_layout.h"
+#include "samite/codegen/cuda_launch.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+namespace {
+
+constexpr std::size_t parameter_space = 4096, other_parameters = sizeof(CudaBox) + 8 + sizeof(CudaWorkspace);
+
+// How many dimensions of the launch run faster.
+int dimensions_within(const ThreadLoop &loop) { return loop.launch_rank - 1 - loop.dimension; }
+
+char axis(const ThreadLoop &loop) { return "xyzz"[dimensions_within(loop)]; }
+
+std::string thread_on_axis(const ThreadLoop &loop, std::string_view type) {
+  return fmt::format("{0}(blockIdx.{1}) * blockDim.{1} + threadIdx.{1}", type, axis(loop));
+}
+
+// Of four dimensions the outer two share an axis: the outermost loop goes over both, and the next one only names its
+// part.
+bool over_two(const ThreadLoop &loop) { return dimensions_within(loop) == 3; }
+bool part_of_two(const ThreadLoop &loop) { return loop.launch_rank == 4 && dimensions_within(loop) == 2; }
+
+std::string next_extent(const ThreadLoop &loop) {
+  return fmt::format("(box.end[{0}] - box.begin[{0}])", loop.dimension + 1);
+}
+
+}  // namespace
+
+void check_parameter_space(const ir::Kernel &kernel) {
+  const std::size_t bytes = argument_layout(kernel.parameters).bytes;
+  if (bytes + other_parameters <= parameter_space) return;
+  throw UserError(kernel.where,
+                  fmt::format("kernel '{}': its {} arguments take {} bytes; on CUDA the arguments of a kernel may take "
+                              "{} (an array takes 8 bytes, and 16 for each dimension). Pass fewer arrays, or several "
+                              "as one with a dimension more",
+                              kernel.name, kernel.parameters.size(), bytes, parameter_space - other_parameters));
+}
+
+void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const {
+  // In the prelude's namespace, where its `sin` hides the one that CUDA has outside.
+  out.line("namespace samite {{");
+  out.line("");
+  out.open("struct Arguments {{");
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ir::Parameter &parameter = kernel.parameters[i];
+    if (parameter.is_array())
+      out.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", memory_name(parameter.type),
+               parameter.rank, i, SourceWriter::remark(parameter.name));
+    else
+      out.line("Slot<{}> p{};  {}", memory_name(parameter.type), i, SourceWriter::remark(parameter.name));
+  }
+  out.close("};");
+  out.line("");
+  out.line("extern \"C\" __global__ void __launch_bounds__({})", form_.threads_per_block);
+  out.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,", entry);
+  out.open("    const __grid_constant__ Workspace memory) {{");
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ir::Parameter &parameter = kernel.parameters[i];
+    out.line("[[maybe_unused]] const {1} p{0} = arguments.p{0}{2};", i,
+             parameter.is_array() ? "auto &" : scalar_name(parameter.type), parameter.is_array() ? "" : ".value");
+  }
+  out.line("[[maybe_unused]] const auto &begin = box.begin, &end = box.end;");
+  out.line("[[maybe_unused]] Failure *const failure = &channel->failure;");
+  out.line("[[maybe_unused]] ThreadStack workspace(memory);");
+}
+
+void CudaTarget::close_kernel(SourceWriter &out) const {
+  out.close();
+  out.line("");
+  out.line("}}  // namespace samite");
+}
+
+void CudaTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
+  if (part_of_two(loop)) {
+    out.open("{{");
+    out.line("const {0} {1} = {2} + {0}(at{3} % {4});", loop.type, loop.index, loop.begin, loop.number - 1,
+             fmt::format("({} - {})", loop.end, loop.begin));
+    body();
+    out.close();
+  } else if (form_.grid_stride) {
+    grid_stride_loop(out, loop, body);
+  } else {
+    exact_loop(out, loop, body);
+  }
+}
+
+void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
+  const std::string at = fmt::format("at{}", loop.number);
+  const std::string instances = fmt::format("u32({} - {})", loop.end, loop.begin);
+  out.line("const u32 {} = {};", at, thread_on_axis(loop, "u32"));
+  if (over_two(loop)) {
+    const std::string inner = fmt::format("u32({})", next_extent(loop));
+    out.open("if ({} < {} * {}) {{", at, instances, inner);
+    out.line("const {0} {1} = {2} + {0}({3} / {4});", loop.type, loop.index, loop.begin, at, inner);
+  } else {
+    out.open("if ({} < {}) {{", at, instances);
+    out.line("const {0} {1} = {2} + {0}({3});", loop.type, loop.index, loop.begin, at);
+  }
+  body();
+  out.close();
+}
+
+// In 64 bits: the last step may go beyond what the index itself counts.
+void CudaTarget::grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
+  const std::string at = fmt::format("at{}", loop.number);
+  const std::string step = fmt::format("i64(gridDim.{0}) * blockDim.{0}", axis(loop));
+  const std::string inner = over_two(loop) ? next_extent(loop) : "";
+  out.open("for (i64 {0} = {1}; {0} < (i64({2}) - {3}){4}; {0} += {5}) {{", at, thread_on_axis(loop, "i64"), loop.end,
+           loop.begin, inner.empty() ? "" : " * " + inner, step);
+  out.line("const {0} {1} = {2} + {0}({3}{4});", loop.type, loop.index, loop.begin, at,
+           inner.empty() ? "" : " / " + inner);
+  body();
+  out.close();
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,28 @@
+// CUDA: every instance of a launch is a thread's own, and the loops over the launch become the grid.
+#pragma once
+
+#include "samite/codegen/emit.h"
+#include "samite/codegen/target.h"
+
+namespace samite::codegen {
+
+class CudaTarget final : public Target {
+ public:
+  explicit CudaTarget(CudaForm form) : form_(form) {}
+
+  bool explicit_lanes() const override { return false; }
+  void open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const override;
+  void close_kernel(SourceWriter &out) const override;
+  void thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const override;
+
+ private:
+  void exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
+  void grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
+
+  CudaForm form_;
+};
+
+// Throws UserError where the kernel's parameters do not fit CUDA's parameter space.
+void check_parameter_space(const ir::Kernel &kernel);
+
+}  // namespace samite::codegen

@@ -1,0 +1,54 @@
+#include "samite/codegen/index_arithmetic.h"
+
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+bool index_operation(const Operation &operation) {
+  return class_of(operation.type) == ScalarClass::Signed && size_of(operation.type) >= 4 &&
+         (operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul);
+}
+
+}  // namespace
+
+std::vector<bool> only_index(const Kernel &kernel) {
+  std::vector<bool> only(kernel.local_count, false);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>(); let && index_operation(let->value)) only[let->local] = true;
+  });
+  bool changed = true;
+  auto serves_otherwise = [&](const Value &value) {
+    if (!value.is_local() || !only[value.id()]) return;
+    only[value.id()] = false;
+    changed = true;
+  };
+  // What a sum is used for is known once that is known of the sums it is used in.
+  while (changed) {
+    changed = false;
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const Let *let = stmt.as<Let>()) {
+        const Operation &operation = let->value;
+        if (index_operation(operation) && only[let->local]) return;
+        if (operation.op == Op::LocalLoad) return;
+        if (info(operation.op).typing == Typing::Load || info(operation.op).typing == Typing::Atomic) {
+          for (const Value &value : element_values(operation)) serves_otherwise(value);
+          return;
+        }
+      } else if (const Store *store = stmt.as<Store>()) {
+        return serves_otherwise(store->value);
+      } else if (const Accumulate *accumulate = stmt.as<Accumulate>()) {
+        return serves_otherwise(accumulate->value);
+      } else if (const LocalStore *store = stmt.as<LocalStore>()) {
+        return serves_otherwise(store->value);
+      }
+      for_each_operand(stmt, serves_otherwise);
+    });
+  }
+  return only;
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,56 @@
+// The loops over a launch where every instance is a thread's own, and the sums that all instances add to.
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+void KernelEmitter::launch_loop(const For &loop) {
+  ThreadLoop text;
+  text.index = name(loop.index);
+  text.type = scalar_name(loop.type);
+  text.begin = scalar(loop.begin);
+  text.end = scalar(loop.end);
+  text.number = thread_loops_++;
+  text.dimension = launch_dimension_++;
+  text.launch_rank = kernel_.launch_rank;
+  const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
+  if (outermost) {
+    std::set<LocalId> inside{loop.index};
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+    });
+    for (Sum &sum : sums_of(loop.body, inside)) {
+      out_.line("{0} {1} = {0}(0);", scalar_name(sum.first->value.type()), sum.name);
+      out_.line("bool {}_used = false;", sum.name);
+      sums_.push_back(std::move(sum));
+    }
+    sums_over_launch_ = !sums_.empty();
+  }
+  target_.thread_loop(out_, text, [&] {
+    // Where an instance may end early, it must end alone.
+    const bool may_end = innermost && uses_workspace();
+    if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
+    block(loop.body);
+    if (!may_end) return;
+    out_.close("};");
+    out_.line("instance();");
+  });
+  if (outermost) add_sums_of_blocks();
+}
+
+void KernelEmitter::add_sums_of_blocks() {
+  const std::vector<Sum> sums = std::move(sums_);
+  sums_.clear();
+  for (const Sum &sum : sums) {
+    out_.open("if (any_of_block({}_used)) {{", sum.name);
+    const Access to = access(sum.first->array, sum.first->indices, sum.where);
+    out_.line("{}add_sum_of_block<{}>(&{}, {});", to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds),
+              memory_name(sum.first->value.type()), to.element, sum.name);
+    out_.close();
+  }
+}
+
+}  // namespace samite::codegen

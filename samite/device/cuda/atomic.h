@@ -1,0 +1,196 @@
+// Atomic steps on one element, of every type. Relaxed: the end of a launch orders everything after it.
+//
+// What the machine has no instruction for is done by compare and exchange, of the 32-bit word around elements that are
+// smaller.
+#pragma once
+
+#include "samite/device/cuda/half.h"
+#include "samite/device/cuda/math.h"
+
+namespace samite {
+
+template <class T>
+inline constexpr bool is_float = same_type<T, f32> || same_type<T, f64>;
+template <class T>
+inline constexpr bool is_whole = !is_float<T> && sizeof(T) >= 4;  // an integer that the machine can step
+
+// The bits of an element as an integer that compare and exchange knows, and back.
+template <class T>
+SAMITE_INLINE auto to_bits(T value) {
+  if constexpr (is_float<T>)
+    return bits_of(value);
+  else if constexpr (!same_type<T, Register<T>>)
+    return value.bits;
+  else if constexpr (sizeof(T) == 8)
+    return u64(value);
+  else if constexpr (sizeof(T) == 4)
+    return u32(value);
+  else if constexpr (sizeof(T) == 2)
+    return u16(value);
+  else
+    return u8(value);
+}
+template <class T, class Bits>
+SAMITE_INLINE T from_bits(Bits bits) {
+  if constexpr (same_type<T, f32>) {
+    return f32_of_bits(bits);
+  } else if constexpr (same_type<T, f64>) {
+    return f64_of_bits(bits);
+  } else if constexpr (!same_type<T, Register<T>>) {
+    T value;
+    value.bits = bits;
+    return value;
+  } else {
+    return T(bits);
+  }
+}
+
+template <class T>
+SAMITE_INLINE T compare_exchange_element(T *p, T expected, T value) {
+  if constexpr (sizeof(T) == 8) {
+    return from_bits<T>(compare_exchange(reinterpret_cast<u64 *>(p), u64(to_bits(expected)), u64(to_bits(value))));
+  } else if constexpr (sizeof(T) == 4) {
+    return from_bits<T>(compare_exchange(reinterpret_cast<u32 *>(p), u32(to_bits(expected)), u32(to_bits(value))));
+  } else {
+    // Other bytes of the word may change meanwhile: then it is tried again.
+    using Bits = decltype(to_bits(value));
+    const u64 address = reinterpret_cast<u64>(p);
+    u32 *const word = reinterpret_cast<u32 *>(address & ~u64(3));
+    const u32 shift = u32(address & 3) * 8, mask = u32(Bits(~Bits(0))) << shift;
+    u32 seen = load_current(word);
+    for (;;) {
+      const Bits old = Bits(seen >> shift);
+      if (old != to_bits(expected)) return from_bits<T>(old);
+      const u32 before = compare_exchange(word, seen, (seen & ~mask) | u32(to_bits(value)) << shift);
+      if (before == seen) return expected;
+      seen = before;
+    }
+  }
+}
+
+template <class T>
+SAMITE_INLINE T load_element(const T *p) {
+  if constexpr (!same_type<T, Register<T>>)
+    return from_bits<T>(load_current(&p->bits));
+  else
+    return load_current(p);
+}
+
+// Where nothing would change, nothing is written, so that a minimum that is found already costs each thread a load.
+template <class T, class Combine>
+SAMITE_INLINE T atomic_update(T *p, Combine combine) {
+  T old = load_element(p);
+  for (;;) {
+    const T next = combine(old);
+    if (to_bits(next) == to_bits(old)) return old;
+    const T before = compare_exchange_element(p, old, next);
+    if (to_bits(before) == to_bits(old)) return old;
+    old = before;
+  }
+}
+
+template <class T>
+SAMITE_INLINE T sum_of(T a, T b) {
+  if constexpr (is_float<T>)
+    return a + b;
+  else
+    return wrapping_add(a, b);
+}
+
+struct AtomicAdd {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    return add(p, Register<T>(value));
+  }
+  template <class T>
+  static SAMITE_INLINE_MEMBER T add(T *p, Register<T> value) {
+    if constexpr (is_float<T> || is_whole<T>)
+      return fetch_add(p, value);
+    else
+      return atomic_update(p, [value](T old) { return T(sum_of(Register<T>(old), value)); });
+  }
+};
+struct AtomicMin {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (is_whole<T>)
+      return fetch_min(p, value);
+    else
+      return atomic_update(p, [value](T old) { return T(min(Register<T>(old), Register<T>(value))); });
+  }
+};
+struct AtomicMax {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (is_whole<T>)
+      return fetch_max(p, value);
+    else
+      return atomic_update(p, [value](T old) { return T(max(Register<T>(old), Register<T>(value))); });
+  }
+};
+struct AtomicAnd {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (is_whole<T>)
+      return T(fetch_and(reinterpret_cast<Unsigned<T> *>(p), Unsigned<T>(value)));
+    else
+      return atomic_update(p, [value](T old) { return T(old & value); });
+  }
+};
+struct AtomicOr {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (is_whole<T>)
+      return T(fetch_or(reinterpret_cast<Unsigned<T> *>(p), Unsigned<T>(value)));
+    else
+      return atomic_update(p, [value](T old) { return T(old | value); });
+  }
+};
+struct AtomicXor {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (is_whole<T>)
+      return T(fetch_xor(reinterpret_cast<Unsigned<T> *>(p), Unsigned<T>(value)));
+    else
+      return atomic_update(p, [value](T old) { return T(old ^ value); });
+  }
+};
+struct AtomicExchange {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
+    if constexpr (sizeof(T) == 8)
+      return from_bits<T>(exchange(reinterpret_cast<u64 *>(p), u64(to_bits(value))));
+    else if constexpr (sizeof(T) == 4)
+      return from_bits<T>(exchange(reinterpret_cast<u32 *>(p), u32(to_bits(value))));
+    else
+      return atomic_update(p, [value](T) { return value; });
+  }
+};
+// Compares bits, so that a NaN is equal to itself and -0 is not 0.
+struct AtomicCompareExchange {
+  template <class T>
+  static SAMITE_INLINE_MEMBER T apply(T *p, T expected, T value) {
+    return compare_exchange_element(p, expected, value);
+  }
+};
+
+// Where what was there is not asked for, the machine need not wait for it.
+template <class T>
+SAMITE_INLINE void atomic_add(T *p, Register<T> value) {
+  AtomicAdd::add(p, value);
+}
+
+// Reads an element and leaves zero there.
+template <class T>
+SAMITE_INLINE T atomic_take(T *p) {
+  return AtomicExchange::apply(p, T(0));
+}
+// Where no other thread touches the element.
+template <class T>
+SAMITE_INLINE T take(T *p) {
+  const T old = *p;
+  *p = T(0);
+  return old;
+}
+
+}  // namespace samite

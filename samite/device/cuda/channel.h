@@ -1,0 +1,82 @@
+// What a kernel tells the host: the first failure of a launch, and what its prints and checks say. The host's side of
+// the same layout is samite/codegen/cuda_channel.h.
+#pragma once
+
+#include "samite/device/cuda/intrinsics.h"
+
+namespace samite {
+
+struct Failure {
+  u32 state;  // 0: none; 1: being written; 2: complete
+  u32 kind;
+  u32 array;  // which parameter; of failure_memory: which place of the program
+  u32 dimension;
+  i64 index, extent;
+  u32 file, line;
+};
+static_assert(sizeof(Failure) == 40, "as codegen/cuda_channel.h lays it out");
+
+struct Channel {
+  Failure failure;
+  u32 lost_prints, lost_checks;  // records that had no room
+  u64 used, capacity;            // 8-byte words after this: asked for, and there
+  SAMITE_INLINE_MEMBER u64 *words() { return reinterpret_cast<u64 *>(this + 1); }
+};
+static_assert(sizeof(Channel) == 64, "as codegen/cuda_channel.h lays it out");
+
+enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
+
+// The first failure of a launch is kept, whatever else fails after it or beside it.
+static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array, u32 dimension, i64 index, i64 extent,
+                                           u32 file, u32 line) {
+  if (load_current(&failure->state) != 0 || compare_exchange(&failure->state, 0u, 1u) != 0) return;
+  failure->kind = kind;
+  failure->array = array;
+  failure->dimension = dimension;
+  failure->index = index;
+  failure->extent = extent;
+  failure->file = file;
+  failure->line = line;
+  publish();
+  exchange(&failure->state, 2u);
+}
+
+SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line) {
+  if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
+  report(failure, failure_index, array, dimension, index, extent, file, line);
+  return false;
+}
+
+SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line) {
+  if (__builtin_expect(index >= 0 && index < size, 1)) return true;
+  report(failure, failure_local_index, 0, 0, index, size, file, line);
+  return false;
+}
+
+template <class T>
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line) {
+  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line);
+}
+
+// A value of a message: its bits.
+SAMITE_INLINE u64 message_value(f32 value) { return bits_of(value); }
+SAMITE_INLINE u64 message_value(f64 value) { return bits_of(value); }
+template <class T>
+SAMITE_INLINE u64 message_value(T value) {
+  return sizeof(T) == 8 ? u64(value) : u64(value) & ((u64(1) << (8 * sizeof(T) & 63)) - 1);
+}
+
+// A record is a word with the site below and the number of words that follow above, then those: of a check the index
+// of its instance, and the values.
+static __device__ __noinline__ void send(Channel *channel, u32 site, bool is_check, u32 count, const u64 *words) {
+  const u64 at = fetch_add(&channel->used, u64(count) + 1);
+  if (at + count + 1 > channel->capacity) {
+    fetch_add(is_check ? &channel->lost_checks : &channel->lost_prints, 1u);
+    return;
+  }
+  u64 *record = channel->words() + at;
+  for (u32 i = 0; i < count; ++i) record[i + 1] = words[i];
+  record[0] = u64(count) << 32 | site;
+}
+
+}  // namespace samite

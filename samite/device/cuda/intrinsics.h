@@ -1,0 +1,100 @@
+// What C++ does not have and CUDA does. All other headers reach the machine through this one, so that emitted code can
+// be run, and tested, by whatever gives these functions another meaning.
+#pragma once
+
+#include "samite/device/cuda/scalar.h"
+
+namespace samite {
+
+SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __uint_as_float(bits); }
+SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __longlong_as_double(i64(bits)); }
+SAMITE_INLINE u32 bits_of(f32 value) { return __float_as_uint(value); }
+SAMITE_INLINE u64 bits_of(f64 value) { return u64(__double_as_longlong(value)); }
+
+// To nearest, ties to even.
+SAMITE_INLINE u16 f16_bits(f32 value) {
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+SAMITE_INLINE f32 f16_value(u16 bits) {
+  f32 value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+SAMITE_INLINE u16 bf16_bits(f32 value) {
+  u16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+// Memory that nothing writes while the kernel runs.
+template <class T>
+SAMITE_INLINE T load_constant_bits(const T *p) {
+  return __ldg(p);
+}
+
+// Atomic steps on one element. Relaxed: the end of a launch orders everything after it.
+template <class T>
+SAMITE_INLINE T fetch_add(T *p, T value) {
+  return ::atomicAdd(p, value);
+}
+SAMITE_INLINE i64 fetch_add(i64 *p, i64 value) { return i64(::atomicAdd(reinterpret_cast<u64 *>(p), u64(value))); }
+template <class T>
+SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
+  return ::atomicCAS(p, expected, value);
+}
+template <class T>
+SAMITE_INLINE T fetch_and(T *p, T value) {
+  return ::atomicAnd(p, value);
+}
+template <class T>
+SAMITE_INLINE T fetch_or(T *p, T value) {
+  return ::atomicOr(p, value);
+}
+template <class T>
+SAMITE_INLINE T fetch_xor(T *p, T value) {
+  return ::atomicXor(p, value);
+}
+template <class T>
+SAMITE_INLINE T fetch_min(T *p, T value) {
+  return ::atomicMin(p, value);
+}
+template <class T>
+SAMITE_INLINE T fetch_max(T *p, T value) {
+  return ::atomicMax(p, value);
+}
+template <class T>
+SAMITE_INLINE T exchange(T *p, T value) {
+  return ::atomicExch(p, value);
+}
+// A load that sees what other threads store.
+template <class T>
+SAMITE_INLINE T load_current(const T *p) {
+  return *static_cast<const volatile T *>(p);
+}
+
+// Whether it holds for some thread of the block; all of them call it together.
+SAMITE_INLINE bool any_of_block(bool holds) { return __syncthreads_or(holds) != 0; }
+
+// The value of the thread that is `distance` further on in the warp; all threads in `present` call it together.
+template <class T>
+SAMITE_INLINE T shuffle_down(u32 present, T value, u32 distance) {
+  if constexpr (sizeof(T) < 4)
+    return T(__shfl_down_sync(present, i32(value), distance));
+  else
+    return __shfl_down_sync(present, value, distance);
+}
+
+// Everything that this thread has written is seen, by the host too, before what it writes next.
+SAMITE_INLINE void publish() { __threadfence_system(); }
+
+// Where the thread is in its block and its grid.
+SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
+SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
+SAMITE_INLINE i64 thread_of_grid() {
+  return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();
+}
+
+}  // namespace samite

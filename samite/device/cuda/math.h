@@ -1,0 +1,123 @@
+// Operations that C++ does not spell with an operator. The precise functions of CUDA's own library.
+#pragma once
+
+#include "samite/device/cuda/intrinsics.h"
+
+namespace samite {
+
+// Integers wrap round, as they do on the CPU; overflow of the signed types is undefined in C++.
+template <class T>
+struct UnsignedOf {
+  using type = u32;
+};
+template <>
+struct UnsignedOf<i64> {
+  using type = u64;
+};
+template <>
+struct UnsignedOf<u64> {
+  using type = u64;
+};
+template <class T>
+using Unsigned = typename UnsignedOf<T>::type;
+
+template <class T>
+SAMITE_INLINE T wrapping_add(T a, T b) {
+  return T(Unsigned<T>(a) + Unsigned<T>(b));
+}
+template <class T>
+SAMITE_INLINE T wrapping_sub(T a, T b) {
+  return T(Unsigned<T>(a) - Unsigned<T>(b));
+}
+template <class T>
+SAMITE_INLINE T wrapping_mul(T a, T b) {
+  return T(Unsigned<T>(a) * Unsigned<T>(b));
+}
+template <class T>
+SAMITE_INLINE T wrapping_neg(T a) {
+  return T(Unsigned<T>(0) - Unsigned<T>(a));
+}
+
+SAMITE_INLINE f32 nan_f32() { return f32_of_bits(0x7fc00000u); }
+SAMITE_INLINE f64 nan_f64() { return f64_of_bits(0x7ff8000000000000ull); }
+SAMITE_INLINE f32 infinity_f32() { return f32_of_bits(0x7f800000u); }
+SAMITE_INLINE f64 infinity_f64() { return f64_of_bits(0x7ff0000000000000ull); }
+
+#define SAMITE_FUNCTION_1(name, single)                 \
+  SAMITE_INLINE f32 name(f32 x) { return ::single(x); } \
+  SAMITE_INLINE f64 name(f64 x) { return ::name(x); }
+#define SAMITE_FUNCTION_2(name, single)                           \
+  SAMITE_INLINE f32 name(f32 x, f32 y) { return ::single(x, y); } \
+  SAMITE_INLINE f64 name(f64 x, f64 y) { return ::name(x, y); }
+SAMITE_FUNCTION_1(sqrt, sqrtf)
+SAMITE_FUNCTION_1(rsqrt, rsqrtf)
+SAMITE_FUNCTION_1(cbrt, cbrtf)
+SAMITE_FUNCTION_1(exp, expf)
+SAMITE_FUNCTION_1(exp2, exp2f)
+SAMITE_FUNCTION_1(expm1, expm1f)
+SAMITE_FUNCTION_1(log, logf)
+SAMITE_FUNCTION_1(log2, log2f)
+SAMITE_FUNCTION_1(log10, log10f)
+SAMITE_FUNCTION_1(log1p, log1pf)
+SAMITE_FUNCTION_1(sin, sinf)
+SAMITE_FUNCTION_1(cos, cosf)
+SAMITE_FUNCTION_1(tan, tanf)
+SAMITE_FUNCTION_1(asin, asinf)
+SAMITE_FUNCTION_1(acos, acosf)
+SAMITE_FUNCTION_1(atan, atanf)
+SAMITE_FUNCTION_1(sinh, sinhf)
+SAMITE_FUNCTION_1(cosh, coshf)
+SAMITE_FUNCTION_1(tanh, tanhf)
+SAMITE_FUNCTION_1(asinh, asinhf)
+SAMITE_FUNCTION_1(acosh, acoshf)
+SAMITE_FUNCTION_1(atanh, atanhf)
+SAMITE_FUNCTION_1(erf, erff)
+SAMITE_FUNCTION_1(erfc, erfcf)
+SAMITE_FUNCTION_1(floor, floorf)
+SAMITE_FUNCTION_1(ceil, ceilf)
+SAMITE_FUNCTION_1(round, roundf)  // halves go away from zero, as in C
+SAMITE_FUNCTION_1(trunc, truncf)
+SAMITE_FUNCTION_2(atan2, atan2f)
+SAMITE_FUNCTION_2(pow, powf)
+SAMITE_FUNCTION_2(hypot, hypotf)
+SAMITE_FUNCTION_2(fmod, fmodf)
+SAMITE_FUNCTION_2(copysign, copysignf)
+
+// Of a number and a NaN, the number: as fmin and fmax in C.
+SAMITE_INLINE f32 min(f32 x, f32 y) { return ::fminf(x, y); }
+SAMITE_INLINE f64 min(f64 x, f64 y) { return ::fmin(x, y); }
+SAMITE_INLINE f32 max(f32 x, f32 y) { return ::fmaxf(x, y); }
+SAMITE_INLINE f64 max(f64 x, f64 y) { return ::fmax(x, y); }
+template <class T>
+SAMITE_INLINE T min(T x, T y) {
+  return y < x ? y : x;
+}
+template <class T>
+SAMITE_INLINE T max(T x, T y) {
+  return x < y ? y : x;
+}
+
+SAMITE_INLINE f32 abs(f32 x) { return ::fabsf(x); }
+SAMITE_INLINE f64 abs(f64 x) { return ::fabs(x); }
+template <class T>
+SAMITE_INLINE T abs(T x) {
+  return x < 0 ? wrapping_neg(x) : x;
+}
+
+// Integer division is defined for every operand, as on the CPU: x / 0 is 0 and x % 0 is x; the most negative number
+// divided by -1 is itself.
+template <class T>
+SAMITE_INLINE T divide(T a, T b) {
+  if (b == 0) return 0;
+  if (T(-1) < T(0) && b == T(-1)) return wrapping_neg(a);
+  return T(a / b);
+}
+
+template <class T>
+SAMITE_INLINE T remainder(T a, T b) {
+  if (b == 0) return a;
+  if (T(-1) < T(0) && b == T(-1)) return 0;
+  return T(a % b);
+}
+
+}  // namespace samite

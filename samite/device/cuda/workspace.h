@@ -1,0 +1,67 @@
+// Local arrays that are not in a thread's own memory. The host's side of the same layout is
+// samite/codegen/cuda_workspace.h.
+//
+// Each thread of the grid has a stack of its own. The stacks lie interleaved, element by element, so that threads that
+// are at the same element of their arrays are at neighbours in memory: with `threads` threads in the grid, an array
+// that begins `offset` bytes up each stack has element k of thread t at
+//
+//   base + offset * threads + (k * threads + t) * sizeof(element)
+#pragma once
+
+#include "samite/device/cuda/channel.h"
+
+namespace samite {
+
+struct Workspace {
+  u8 *base;
+  i64 bytes_per_thread;
+};
+static_assert(sizeof(Workspace) == 16, "as codegen/cuda_workspace.h lays it out");
+
+struct ThreadStack {
+  Workspace memory;
+  i64 next;  // bytes that are taken, a multiple of 8
+  i64 threads, thread;
+
+  SAMITE_INLINE_MEMBER explicit ThreadStack(const Workspace &all)
+      : memory(all), next(0), threads(threads_of_grid()), thread(thread_of_grid()) {}
+};
+
+// What is allocated while this lives is released when it goes.
+struct WorkspaceScope {
+  ThreadStack &stack;
+  i64 next;
+
+  SAMITE_INLINE_MEMBER explicit WorkspaceScope(ThreadStack &used) : stack(used), next(used.next) {}
+  WorkspaceScope(const WorkspaceScope &) = delete;
+  SAMITE_INLINE_MEMBER ~WorkspaceScope() { stack.next = next; }
+};
+
+template <class T>
+struct InterleavedArray {
+  T *first;  // null where there is no memory
+  i64 threads;
+
+  SAMITE_INLINE_MEMBER T &operator[](i64 k) const { return first[k * threads]; }
+};
+
+// `count` elements. Without memory for them, that is reported with what was asked for.
+template <class T>
+SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
+  constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;
+  const i64 elements = count > 0 ? count : 0;
+  if (__builtin_expect(elements <= most, 1)) {
+    const i64 bytes = (elements * i64(sizeof(T)) + 7) & -i64(8);
+    if (__builtin_expect(bytes <= stack.memory.bytes_per_thread - stack.next, 1)) {
+      T *const region = reinterpret_cast<T *>(stack.memory.base + stack.next * stack.threads);
+      stack.next += bytes;
+      return {region + stack.thread, stack.threads};
+    }
+    report(failure, failure_memory, site, 0, bytes, stack.memory.bytes_per_thread, 0, 0);
+  } else {
+    report(failure, failure_memory, site, 0, unknown, stack.memory.bytes_per_thread, 0, 0);
+  }
+  return {nullptr, 0};
+}
+
+}  // namespace samite

@@ -1,0 +1,108 @@
+#include "samite/codegen/cuda_launch_shape.h"
+
+#include "samite/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace samite::codegen {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+constexpr std::int64_t many = 1 << 20;
+
+CudaLaunchShape exact(const Extents &extents) { return cuda_launch_shape(extents, {}, many); }
+CudaLaunchShape strided(const Extents &extents, std::int64_t most_blocks) {
+  return cuda_launch_shape(extents, {.grid_stride = true}, most_blocks);
+}
+
+std::int64_t threads(const std::array<unsigned, 3> &block) { return std::int64_t{block[0]} * block[1] * block[2]; }
+
+TEST(CudaLaunchShape, OneDimensionIsBlocksOf256) {
+  EXPECT_EQ(exact({1000}), (CudaLaunchShape{{4, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(exact({1024}), (CudaLaunchShape{{4, 1, 1}, {256, 1, 1}}));
+}
+
+TEST(CudaLaunchShape, AWarpLiesAlongTheLastDimension) {
+  EXPECT_EQ(exact({100, 1000}), (CudaLaunchShape{{32, 13, 1}, {32, 8, 1}}));
+  EXPECT_EQ(exact({5, 100, 1000}), (CudaLaunchShape{{32, 13, 5}, {32, 8, 1}}));
+}
+
+TEST(CudaLaunchShape, ANarrowLastDimensionTakesMoreRows) {
+  EXPECT_EQ(exact({100, 3}).block, (std::array<unsigned, 3>{4, 64, 1}));
+  EXPECT_EQ(exact({100, 1}).block, (std::array<unsigned, 3>{1, 128, 1}));
+  EXPECT_EQ(exact({1000, 2, 3}).block, (std::array<unsigned, 3>{4, 2, 32}));
+}
+
+TEST(CudaLaunchShape, FewRowsTakeLongerOnes) {
+  EXPECT_EQ(exact({1, 1000}), (CudaLaunchShape{{4, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(exact({2, 1, 1000}).block, (std::array<unsigned, 3>{128, 1, 2}));
+}
+
+TEST(CudaLaunchShape, ALaunchOfOneInstanceIsOneThread) {
+  EXPECT_EQ(exact({1}), (CudaLaunchShape{{1, 1, 1}, {1, 1, 1}}));
+  EXPECT_EQ(exact({1, 1, 1, 1}), (CudaLaunchShape{{1, 1, 1}, {1, 1, 1}}));
+}
+
+TEST(CudaLaunchShape, FourDimensionsShareThreeAxes) {
+  EXPECT_EQ(exact({3, 5, 100, 1000}), (CudaLaunchShape{{32, 13, 15}, {32, 8, 1}}));
+}
+
+TEST(CudaLaunchShape, TheGridStrideFormsGridIsLimited) {
+  EXPECT_EQ(strided({1 << 30}, 500).grid, (std::array<unsigned, 3>{500, 1, 1}));
+  EXPECT_EQ(strided({100, 1000}, 100).grid, (std::array<unsigned, 3>{32, 3, 1}));
+  EXPECT_EQ(strided({100, 1000}, 1 << 20).grid, exact({100, 1000}).grid);
+  EXPECT_EQ(strided({std::int64_t{1} << 40}, 7).grid, (std::array<unsigned, 3>{7, 1, 1}));
+}
+
+TEST(CudaLaunchShape, LimitsOfTheExactForm) {
+  const auto fits = [](const Extents &extents) { return fits_exact_launch(extents, {}); };
+  EXPECT_TRUE(fits({(std::int64_t{1} << 31) - 256}));
+  EXPECT_FALSE(fits({(std::int64_t{1} << 31) - 1}));  // a whole number of blocks is 2^31
+  EXPECT_FALSE(fits({std::int64_t{1} << 40}));
+  EXPECT_TRUE(fits({65535 * 8, 1000}));
+  EXPECT_FALSE(fits({65535 * 8 + 1, 1000}));
+  EXPECT_TRUE(fits({65535, 100, 100}));
+  EXPECT_FALSE(fits({65536, 100, 100}));
+  EXPECT_TRUE(fits({255, 257, 100, 100}));
+  EXPECT_FALSE(fits({256, 256, 100, 100}));
+  EXPECT_FALSE(fits({std::int64_t{1} << 40, std::int64_t{1} << 40, 1, 1}));
+  EXPECT_THROW(exact({std::int64_t{1} << 40}), InternalError);
+}
+
+TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    Extents extents(1 + random() % 4);
+    for (std::int64_t &extent : extents) extent = 1 + static_cast<std::int64_t>(random() >> (33 + random() % 31));
+    const CudaForm form{.grid_stride = false, .threads_per_block = 32 << random() % 6};
+    const bool fits = fits_exact_launch(extents, form);
+    const CudaLaunchShape shape = cuda_launch_shape(extents, {!fits, form.threads_per_block}, 1000);
+    EXPECT_LE(threads(shape.block), form.threads_per_block);
+    EXPECT_LE(shape.block[2], 64u);
+    EXPECT_LE(shape.grid[0], 2147483647u);
+    EXPECT_LE(shape.grid[1], 65535u);
+    EXPECT_LE(shape.grid[2], 65535u);
+    std::int64_t instances = 1;
+    for (std::int64_t extent : extents) instances = std::min<std::int64_t>(instances * extent, 1 << 30);
+    // No block is smaller than the launch and the limit allow, but for the rounding of each dimension.
+    EXPECT_GE(threads(shape.block), std::min<std::int64_t>(instances, form.threads_per_block) / 16);
+    if (!fits) continue;
+    for (std::size_t d = 0; d < extents.size() && d < 2; ++d)
+      EXPECT_GE(std::int64_t{shape.grid[d]} * shape.block[d], extents[extents.size() - 1 - d]);
+  }
+}
+
+TEST(CudaLaunchShape, WorkspacesAndSumsWantTheGridStrideForm) {
+  EmittedSource source;
+  EXPECT_FALSE(wants_grid_stride(source));
+  source.uses_workspace = true;
+  EXPECT_TRUE(wants_grid_stride(source));
+  source.uses_workspace = false, source.sums_over_launch = true;
+  EXPECT_TRUE(wants_grid_stride(source));
+}
+
+}  // namespace
+}  // namespace samite::codegen

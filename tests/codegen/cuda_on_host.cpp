@@ -1,0 +1,231 @@
+#include "tests/codegen/cuda_on_host.h"
+
+#include <fmt/format.h>
+#include <barrier>
+#include <functional>
+#include <optional>
+#include <thread>
+
+namespace samite::test {
+namespace {
+
+// What a thread knows of its place; in the emitted code's words below.
+struct Place {
+  unsigned thread[3], block[3], threads[3], blocks[3];
+};
+
+// What the emitted code needs of a machine.
+struct Machine {
+  const Place *(*place)();
+  void (*wait)();  // for all threads of the block
+  unsigned char (*slots)[8];
+};
+
+constexpr std::string_view intrinsics = R"(
+#define __device__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __global__
+#define __grid_constant__
+#define __launch_bounds__(threads)
+#define __shared__ static
+#define __syncthreads() machine.wait()
+
+// CUDA's, with C's names outside of samite.
+#define FUNCTION_1(name)                                     \
+  inline double name(double x) { return __builtin_##name(x); } \
+  inline float name##f(float x) { return __builtin_##name##f(x); }
+#define FUNCTION_2(name)                                                   \
+  inline double name(double x, double y) { return __builtin_##name(x, y); } \
+  inline float name##f(float x, float y) { return __builtin_##name##f(x, y); }
+FUNCTION_1(sqrt) FUNCTION_1(cbrt) FUNCTION_1(exp) FUNCTION_1(exp2) FUNCTION_1(expm1) FUNCTION_1(log) FUNCTION_1(log2)
+FUNCTION_1(log10) FUNCTION_1(log1p) FUNCTION_1(sin) FUNCTION_1(cos) FUNCTION_1(tan) FUNCTION_1(asin) FUNCTION_1(acos)
+FUNCTION_1(atan) FUNCTION_1(sinh) FUNCTION_1(cosh) FUNCTION_1(tanh) FUNCTION_1(asinh) FUNCTION_1(acosh)
+FUNCTION_1(atanh) FUNCTION_1(erf) FUNCTION_1(erfc) FUNCTION_1(floor) FUNCTION_1(ceil) FUNCTION_1(round)
+FUNCTION_1(trunc) FUNCTION_1(fabs)
+FUNCTION_2(atan2) FUNCTION_2(pow) FUNCTION_2(hypot) FUNCTION_2(fmod) FUNCTION_2(copysign) FUNCTION_2(fmin)
+FUNCTION_2(fmax)
+inline double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
+inline float rsqrtf(float x) { return 1 / __builtin_sqrtf(x); }
+
+namespace samite {
+
+struct Place {
+  struct Axes {
+    unsigned x, y, z;
+  } thread, block, threads, blocks;
+};
+struct Machine {
+  const Place *(*place)();
+  void (*wait)();
+  u8 (*slots)[8];
+};
+Machine machine;
+#define threadIdx machine.place()->thread
+#define blockIdx machine.place()->block
+#define blockDim machine.place()->threads
+#define gridDim machine.place()->blocks
+
+SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __builtin_bit_cast(f32, bits); }
+SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __builtin_bit_cast(f64, bits); }
+SAMITE_INLINE u32 bits_of(f32 value) { return __builtin_bit_cast(u32, value); }
+SAMITE_INLINE u64 bits_of(f64 value) { return __builtin_bit_cast(u64, value); }
+
+// Without the compiler's own 16-bit types, which may need a library: by steps of the result's last digit.
+SAMITE_INLINE u16 small_bits(f32 value, int fraction_bits, int lowest_exponent, u32 infinity, f32 limit) {
+  const u16 sign = u16(bits_of(value) >> 16 & 0x8000);
+  if (value != value) return u16(sign | infinity | 1u << (fraction_bits - 1));
+  const f32 size = __builtin_fabsf(value);
+  if (size >= limit) return u16(sign | infinity);
+  int exponent;
+  __builtin_frexpf(size, &exponent);
+  exponent = size == 0 || exponent - 1 < lowest_exponent ? lowest_exponent : exponent - 1;
+  const u32 digits = u32(__builtin_rint(__builtin_ldexp(f64(size), fraction_bits - exponent)));
+  return u16(sign | (digits + (u32(exponent - lowest_exponent) << fraction_bits)));
+}
+SAMITE_INLINE u16 f16_bits(f32 value) { return small_bits(value, 10, -14, 0x7c00, 65520); }
+SAMITE_INLINE u16 bf16_bits(f32 value) {
+  return small_bits(value, 7, -126, 0x7f80, __builtin_ldexpf(2 - 1.0f / 256, 127));
+}
+SAMITE_INLINE f32 f16_value(u16 bits) {
+  const u32 exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const f32 sign = bits >> 15 ? -1 : 1;
+  if (exponent == 31) return fraction ? __builtin_nanf("") : sign * __builtin_inff();
+  return sign * __builtin_ldexpf(f32(exponent ? fraction | 1024 : fraction), int(exponent ? exponent : 1) - 25);
+}
+
+template <class T> SAMITE_INLINE T load_constant_bits(const T *p) { return *p; }
+template <class T> SAMITE_INLINE T fetch_add(T *p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T fetch_and(T *p, T value) { return __atomic_fetch_and(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T fetch_or(T *p, T value) { return __atomic_fetch_or(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T fetch_xor(T *p, T value) { return __atomic_fetch_xor(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T fetch_min(T *p, T value) { return __atomic_fetch_min(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T fetch_max(T *p, T value) { return __atomic_fetch_max(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T exchange(T *p, T value) { return __atomic_exchange_n(p, value, __ATOMIC_RELAXED); }
+template <class T> SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
+  __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cast<const volatile T *>(p); }
+SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
+SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
+SAMITE_INLINE i64 thread_of_grid() {
+  return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();
+}
+
+// All threads of the block come here together, and read what any of them brought.
+template <class T, class Read> SAMITE_INLINE T exchange_in_block(T value, Read read) {
+  __builtin_memcpy(machine.slots[thread_of_block()], &value, sizeof value);
+  machine.wait();
+  const T result = read([](u32 thread) {
+    T other;
+    __builtin_memcpy(&other, machine.slots[thread], sizeof other);
+    return other;
+  });
+  machine.wait();
+  return result;
+}
+template <class T> SAMITE_INLINE T shuffle_down(u32, T value, u32 distance) {
+  const u32 from = thread_of_block() + distance;
+  return exchange_in_block(value, [&](auto of) { return from < threads_of_block() ? of(from) : value; });
+}
+SAMITE_INLINE bool any_of_block(bool holds) {
+  return exchange_in_block(holds, [](auto of) {
+    bool any = false;
+    for (u32 thread = 0; thread < threads_of_block(); ++thread) any = of(thread) || any;
+    return any;
+  });
+}
+
+}  // namespace samite
+)";
+
+// After the kernel: how the host calls it.
+constexpr std::string_view entry = R"(
+extern "C" void run_thread(const samite::Machine *machine, const void *arguments, const void *box, void *channel,
+                           const void *workspace) {{
+  samite::machine = *machine;
+  samite::{}(*static_cast<const samite::Arguments *>(arguments), *static_cast<const samite::Box *>(box),
+             static_cast<samite::Channel *>(channel), *static_cast<const samite::Workspace *>(workspace));
+}}
+)";
+
+using RunThread = void(const Machine *machine, const void *arguments, const void *box, void *channel,
+                       const void *workspace);
+
+thread_local Place here;
+std::barrier<> *block_barrier = nullptr;
+unsigned char slots[1024][8];
+
+void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
+  for (unsigned a = 0; a < 3; ++a) here.threads[a] = shape.block[a], here.blocks[a] = shape.grid[a];
+  for (here.block[2] = 0; here.block[2] < shape.grid[2]; ++here.block[2])
+    for (here.block[1] = 0; here.block[1] < shape.grid[1]; ++here.block[1])
+      for (here.block[0] = 0; here.block[0] < shape.grid[0]; ++here.block[0]) run();
+}
+
+void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
+  for (here.thread[2] = 0; here.thread[2] < shape.block[2]; ++here.thread[2])
+    for (here.thread[1] = 0; here.thread[1] < shape.block[1]; ++here.thread[1])
+      for (here.thread[0] = 0; here.thread[0] < shape.block[0]; ++here.thread[0]) run();
+}
+
+}  // namespace
+
+CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options)
+    : form_(options.cuda), rank_(structured.launch_rank) {
+  source_ = emit_for_cuda(std::move(structured), options);
+  static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
+  HostSource source;
+  source.name = "test";
+  source.text = source_.text + fmt::format(fmt::runtime(entry), source_.entry);
+  image_ = compile_host(source, prelude).image;
+}
+
+CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::vector<long long> &end,
+                               const std::vector<Argument> &arguments) const {
+  std::vector<unsigned char> block;
+  for (const Argument &argument : arguments) block.insert(block.end(), argument.bytes.begin(), argument.bytes.end());
+  codegen::CudaBox box;
+  std::vector<std::int64_t> extents;
+  for (std::size_t d = 0; d < begin.size(); ++d) {
+    box.begin[d] = begin[d], box.end[d] = end[d];
+    extents.push_back(end[d] - begin[d]);
+  }
+  const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(extents, form_, most_blocks);
+
+  std::vector<std::uint64_t> channel_memory(channel_bytes / 8);
+  auto *channel = reinterpret_cast<codegen::CudaChannel *>(channel_memory.data());
+  codegen::clear(channel, channel_bytes);
+  std::vector<std::uint64_t> stacks(
+      source_.uses_workspace ? static_cast<std::size_t>(shape.threads() * workspace_per_thread / 8) : 0);
+  const codegen::CudaWorkspace workspace{reinterpret_cast<std::byte *>(stacks.data()), workspace_per_thread};
+  const Machine machine{[]() -> const Place * { return &here; }, [] { block_barrier->arrive_and_wait(); }, slots};
+
+  auto *const run = image_->function<RunThread>("run_thread");
+  auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
+  for_each_block(shape, [&] {
+    if (!source_.sums_over_launch) return for_each_thread(shape, run_here);
+    std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
+    block_barrier = &barrier;
+    std::vector<std::thread> threads;
+    for_each_thread(shape, [&] {
+      threads.emplace_back([&run_here, place = here] {
+        here = place;
+        run_here();
+      });
+    });
+    for (std::thread &thread : threads) thread.join();
+  });
+
+  CudaResult result{channel->failure, {}, channel->lost_prints, channel->lost_checks};
+  for (const codegen::CudaRecord &record : codegen::records(*channel, source_.messages, rank_))
+    result.said.push_back(
+        {record.site, {record.instance.begin(), record.instance.end()}, {record.values.begin(), record.values.end()}});
+  return result;
+}
+
+}  // namespace samite::test

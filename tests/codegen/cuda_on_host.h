@@ -1,0 +1,66 @@
+// CUDA's kernels without a GPU: what `emit_cuda` writes, compiled for the host and run there, thread by thread.
+//
+// The prelude's intrinsics are replaced by the host's (tests/codegen/cuda_on_host.cpp); all else is the text that CUDA
+// gets. Blocks run one after another. The threads of a block run one after another too, or, where the kernel sums over
+// its blocks, as threads of the host.
+#pragma once
+
+#include "samite/codegen/cuda_channel.h"
+#include "samite/codegen/cuda_launch.h"
+#include "samite/codegen/cuda_launch_shape.h"
+#include "tests/codegen/compiled_kernel.h"
+
+namespace samite::test {
+
+inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_index = false, bool debug = false) {
+  codegen::EmitOptions options = test::options(unit_stride, wide_index, debug);
+  options.cuda.threads_per_block = 64;
+  return options;
+}
+
+inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options) {
+  ir::verify(structured, ir::Form::structured, "test");
+  return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
+}
+inline codegen::EmittedSource emit_for_cuda(std::string_view text,
+                                            const codegen::EmitOptions &options = cuda_options()) {
+  return emit_for_cuda(ir::parse_kernel(text), options);
+}
+
+// What a launch left behind beside its arrays.
+struct CudaResult {
+  codegen::CudaFailure failure;
+  struct Said {
+    std::uint32_t site;
+    std::vector<std::uint64_t> instance, values;
+  };
+  std::vector<Said> said;
+  std::uint32_t lost_prints, lost_checks;
+};
+
+class CudaOnHost {
+ public:
+  explicit CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options());
+  explicit CudaOnHost(std::string_view text, const codegen::EmitOptions &options = cuda_options())
+      : CudaOnHost(ir::parse_kernel(text), options) {}
+
+  const codegen::EmittedSource &source() const { return source_; }
+
+  // The grid-stride form has at most so many blocks, and each thread so many bytes of workspace.
+  std::int64_t most_blocks = 3, workspace_per_thread = 4096;
+  std::size_t channel_bytes = 4096;
+
+  CudaResult run_box(const std::vector<long long> &begin, const std::vector<long long> &end,
+                     const std::vector<Argument> &arguments) const;
+  CudaResult run(const std::vector<long long> &extents, const std::vector<Argument> &arguments) const {
+    return run_box(std::vector<long long>(extents.size(), 0), extents, arguments);
+  }
+
+ private:
+  codegen::CudaForm form_;
+  int rank_;
+  codegen::EmittedSource source_;
+  std::shared_ptr<const HostImage> image_;
+};
+
+}  // namespace samite::test
