@@ -120,6 +120,8 @@ const SamiteClangPlugin &clang_plugin() {
 
 bool clang_plugin_is_open() { return is_open(); }
 
+std::string clang_plugin_file() { return plugin_path().string(); }
+
 std::string clang_plugin_identity() {
   std::string identity = "plug-in " + build_identifier(plugin_path());
   for (const Package &row : packages) {

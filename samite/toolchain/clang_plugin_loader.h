@@ -17,6 +17,9 @@ const SamiteClangPlugin &clang_plugin();
 
 bool clang_plugin_is_open();
 
+// Where the file is, open or not; empty where there is none.
+std::string clang_plugin_file();
+
 // Names the compiler in cache keys without opening it: the build identifiers of the plug-in and of the LLVM libraries
 // in the usual places, so that a new compiler does not run an old one's code. An LLVM elsewhere goes unseen; its
 // update leaves code in the cache that is old, but was right when it was made.

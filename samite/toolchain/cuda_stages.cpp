@@ -120,19 +120,6 @@ class Link {
   NvJitLinkHandle link_ = nullptr;
 };
 
-void require_known(std::string_view architecture) {
-  require_architecture(architecture);
-  const Nvrtc &compiler = nvrtc();
-  const std::vector<int> &known = compiler.architectures;
-  if (std::find(known.begin(), known.end(), *architecture_number(architecture)) != known.end()) return;
-  std::string list;
-  for (const int number : known) list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
-  throw DeviceError("compiling for " + std::string(architecture),
-                    "NVRTC " + compiler.version.text() + " of " + compiler.path + " compiles for " + list +
-                        ". Newer devices need a newer toolkit, and toolkits drop the oldest devices: set "
-                        "SAMITE_CUDA_PATH to one that has this architecture.");
-}
-
 [[noreturn]] void fail(const CudaText &text, NvrtcResult result, const std::vector<std::string> &options,
                        const std::string &words) {
   const std::string name(text.name);
@@ -161,7 +148,7 @@ std::vector<std::string> nvrtc_options(const CudaText &text, CudaOutput output) 
 }
 
 CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
-  require_known(text.architecture);
+  require_nvrtc_knows(text.architecture);
   std::vector<std::string> options = nvrtc_options(text, output);
   options.push_back("-arch=" + std::string(text.architecture));
   Program program(text);
@@ -187,6 +174,19 @@ void require_architecture(std::string_view architecture) {
   if (!architecture_number(architecture))
     throw UserError("\"" + std::string(architecture) +
                     "\" is no CUDA architecture; expected one such as sm_80, sm_90a or sm_120.");
+}
+
+void require_nvrtc_knows(std::string_view architecture) {
+  require_architecture(architecture);
+  const Nvrtc &compiler = nvrtc();
+  const std::vector<int> &known = compiler.architectures;
+  if (std::find(known.begin(), known.end(), *architecture_number(architecture)) != known.end()) return;
+  std::string list;
+  for (const int number : known) list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
+  throw DeviceError("compiling for " + std::string(architecture),
+                    "NVRTC " + compiler.version.text() + " of " + compiler.path + " compiles for " + list +
+                        ". Newer devices need a newer toolkit, and toolkits drop the oldest devices: set "
+                        "SAMITE_CUDA_PATH to one that has this architecture.");
 }
 
 }  // namespace samite

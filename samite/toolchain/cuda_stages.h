@@ -38,4 +38,7 @@ CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
 // UserError unless the text is an architecture as NVRTC spells it: "sm_80", "sm_90a", "sm_100f".
 void require_architecture(std::string_view architecture);
 
+// DeviceError unless the NVRTC that is found here compiles for it.
+void require_nvrtc_knows(std::string_view architecture);
+
 }  // namespace samite

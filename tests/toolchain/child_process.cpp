@@ -38,7 +38,7 @@ ChildProcess::ChildProcess(const std::string &program, std::vector<std::string> 
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe for a child process");
   output_end_ = ends[0];
-  const std::string path = std::string(SAMITE_TEST_PROGRAMS) + "/" + program;
+  const std::string path = program.starts_with('/') ? program : std::string(SAMITE_TEST_PROGRAMS) + "/" + program;
   arguments.insert(arguments.begin(), path);
   std::vector<std::string> variables = changed_environment(environment);
   posix_spawn_file_actions_t actions;

@@ -112,9 +112,8 @@ TEST_F(CudaLibraries, ADriverOfTheSameOrANewerMajorVersionWillDo) {
 
 TEST_F(CudaLibraries, AnArchitectureThatNvrtcDoesNotKnowIsRefusedWithThoseItDoes) {
   have_nvrtc();
-  EXPECT_THAT(run({"1.", "sm_100a"}, {}, 1),
-              AllOf(HasSubstr("compiling for sm_100a failed: NVRTC 12.4 of"), HasSubstr("compiles for sm_80, sm_90."),
-                    HasSubstr("SAMITE_CUDA_PATH")));
+  EXPECT_THAT(run({"1.", "sm_100a"}, {}, 1), AllOf(HasSubstr("compiling for sm_100a failed: NVRTC 12.4 of"),
+                                                   HasSubstr("compiles for sm_80."), HasSubstr("SAMITE_CUDA_PATH")));
 }
 
 TEST_F(CudaLibraries, AMissingSecondFileOfNvrtcIsExplained) {

@@ -1,5 +1,6 @@
 // A library that calls itself NVRTC, of the version in SAMITE_FAKE_NVRTC ("12.1"), and compiles nothing: for tests of
-// what Samite says of libraries that it finds. Compiling ends with the result in SAMITE_FAKE_NVRTC_RESULT.
+// what Samite says of libraries that it finds. Compiling ends with the
+// result in SAMITE_FAKE_NVRTC_RESULT; the one architecture is that in SAMITE_FAKE_NVRTC_ARCHITECTURE, else 80.
 #include "samite/toolchain/cuda_abi.h"
 
 #include <cstdio>
@@ -26,10 +27,10 @@ NvrtcResult nvrtcVersion(int *major, int *minor) {
   if (text == nullptr || std::sscanf(text, "%d.%d", major, minor) != 2) *major = 12, *minor = 4;
   return NvrtcResult::success;
 }
-NvrtcResult nvrtcGetNumSupportedArchs(int *count) { return *count = 2, NvrtcResult::success; }
+NvrtcResult nvrtcGetNumSupportedArchs(int *count) { return *count = 1, NvrtcResult::success; }
 NvrtcResult nvrtcGetSupportedArchs(int *architectures) {
-  architectures[0] = 80;
-  architectures[1] = 90;
+  const int chosen = number("SAMITE_FAKE_NVRTC_ARCHITECTURE");
+  *architectures = chosen != 0 ? chosen : 80;
   return NvrtcResult::success;
 }
 NvrtcResult nvrtcCreateProgram(NvrtcProgram *program, const char *, const char *, int, const char *const *,
