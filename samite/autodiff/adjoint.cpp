@@ -43,12 +43,13 @@ std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
 }
 
 // Of what was planned, what something reads: by the local arrays that are left when dead code is removed.
-std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &promoted) {
+std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &alive) {
+  std::vector<Deriver::Planned> needed;
+  if (deriver.planned().empty()) return needed;
   std::set<LocalArrayId> left;
-  for_each_statement(passes::remove_dead_code(promoted).body, [&](const Stmt &stmt) {
+  for_each_statement(alive.body, [&](const Stmt &stmt) {
     if (auto *allocate = stmt.as<Allocate>()) left.insert(allocate->array);
   });
-  std::vector<Deriver::Planned> needed;
   for (const Deriver::Planned &planned : deriver.planned())
     if (left.contains(planned.array)) needed.push_back(planned);
   return needed;
@@ -152,21 +153,23 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);
-    const Kernel promoted = passes::promote(deriver.run());
-    adjoint.kernel = passes::simplify(promoted);
-    adjoint.gradient_of = deriver.gradient_of();
+    // What is missing shows when dead code is gone; to simplify what is then derived once more would be in vain.
+    const Kernel alive = passes::remove_dead_code(passes::promote(deriver.run()));
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
-    const std::vector<std::int32_t> missing = missing_values(adjoint.kernel);
+    std::vector<std::int32_t> missing = missing_values(alive);
+    auto is_old = [&](std::int32_t name) { return is_old_value(primal, static_cast<LocalId>(name)); };
+    if (std::ranges::any_of(missing, is_old)) missing = missing_values(passes::simplify(alive));
     for (std::int32_t name : missing) {
-      refuse_old_value(primal, static_cast<LocalId>(name));
+      if (is_old(name)) refuse_old_value(primal, static_cast<LocalId>(name));
       internal_check(!keep.add(name), "a value is kept and still missing");
     }
     if (!missing.empty()) continue;
-    if (deriver.planned().empty()) break;
-    const std::vector<Deriver::Planned> planned = needed(deriver, promoted);
+    const std::vector<Deriver::Planned> planned = needed(deriver, alive);
     if (add_checkpoints(keep, planned, memory_limit)) continue;
     adjoint.kept.clear();
     for (const Deriver::Planned &known : planned) adjoint.kept.push_back(known.value);
+    adjoint.kernel = passes::simplify(alive);
+    adjoint.gradient_of = deriver.gradient_of();
     break;
   }
   adjoint.loops = count_runs(primal, adjoint.kernel, keep);

@@ -220,17 +220,32 @@ void refuse_values_changed_by_atomics(const Kernel &primal, const Kernel &adjoin
   });
 }
 
-void refuse_old_value(const Kernel &primal, LocalId local) {
+namespace {
+
+// The atomic operation that defines the local, or nothing.
+std::optional<Stmt> atomic_defining(const Kernel &primal, LocalId local) {
+  std::optional<Stmt> found;
   for_each_statement(primal.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    if (!let || let->local != local || info(let->value.op).typing != Typing::Atomic) return;
-    throw UserError(stmt.where(), opening(primal) + "needs the value that " + std::string(info(let->value.op).name) +
-                                      " on array '" + primal.parameters[let->value.array].name +
-                                      "' returns here. It depends on the order in which the instances come, and "
-                                      "cannot be had again. Mend it by storing the value in an array, in a kernel "
-                                      "of its own, and reading it back in this one; or here, by a custom_adjoint "
-                                      "with a replay that reads it back");
+    if (let && let->local == local && info(let->value.op).typing == Typing::Atomic) found = stmt;
   });
+  return found;
+}
+
+}  // namespace
+
+bool is_old_value(const Kernel &primal, LocalId local) { return atomic_defining(primal, local).has_value(); }
+
+void refuse_old_value(const Kernel &primal, LocalId local) {
+  const std::optional<Stmt> stmt = atomic_defining(primal, local);
+  internal_check(stmt.has_value(), "an old value that no atomic operation gives");
+  const Operation &operation = stmt->as<Let>()->value;
+  throw UserError(stmt->where(), opening(primal) + "needs the value that " + std::string(info(operation.op).name) +
+                                     " on array '" + primal.parameters[operation.array].name +
+                                     "' returns here. It depends on the order in which the instances come, and "
+                                     "cannot be had again. Mend it by storing the value in an array, in a kernel "
+                                     "of its own, and reading it back in this one; or here, by a custom_adjoint "
+                                     "with a replay that reads it back");
 }
 
 void refuse_stores_in_conditions(const Kernel &primal) {

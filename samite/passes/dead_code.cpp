@@ -2,7 +2,7 @@
 
 #include "samite/ir/visit.h"
 
-#include <unordered_map>
+#include <algorithm>
 #include <utility>
 
 namespace samite::passes {
@@ -10,12 +10,13 @@ namespace {
 
 using namespace ir;
 
+// What is needed, by place: statements are numbered in the order in which a walk meets them, outer before inner.
 class Liveness {
  public:
   explicit Liveness(const Kernel &kernel)
       : definition_(kernel.local_count), live_(kernel.local_count), arrays_(kernel.local_array_count) {
-    index(kernel.body, nullptr);
-    need_effects(kernel.body);
+    index(kernel.body, none, none);
+    need_effects(none, 0, places_.size());
     while (!pending_.empty()) {
       LocalId local = pending_.back();
       pending_.pop_back();
@@ -24,48 +25,68 @@ class Liveness {
   }
 
   bool live(LocalId local) const { return live_[local]; }
-  bool live(const Stmt &stmt) const { return places_.at(&stmt).needed; }
+  bool live_at(std::size_t place) const { return places_[place].needed; }
+  std::size_t after(std::size_t place) const { return places_[place].end; }
+
+  bool everything() const {
+    return std::ranges::all_of(places_, [&](const Place &place) {
+      bool stays = place.needed;
+      if (const Let *let = place.stmt->as<Let>()) return stays && (let->value.op != Op::AtomicAdd || live_[let->local]);
+      for_each_definition(*place.stmt,
+                          [&](LocalId local, ScalarType) { stays = stays && may_stay(*place.stmt, local); });
+      return stays;
+    });
+  }
 
  private:
+  static constexpr std::size_t none = ~std::size_t{0};
+
   struct Place {
-    std::vector<const Stmt *> parents;  // more than one where a node is shared between places
+    const Stmt *stmt;
+    std::size_t parent;
+    std::size_t later;  // the custom adjoint in whose replay or adjoint this is, if any: it is run then
+    std::size_t end = 0;
     bool needed = false;
   };
   struct LocalArray {
-    std::vector<const Stmt *> makers;  // its allocation and the stores to it
+    std::vector<std::size_t> makers;  // its allocation and the stores to it
     bool needed = false;
   };
 
-  void index(const Block &block, const Stmt *parent) {
+  // Results and carried values may be dead where their statement is not.
+  bool may_stay(const Stmt &stmt, LocalId local) const {
+    const For *loop = stmt.as<For>();
+    return live_[local] || stmt.as<CustomAdjoint>() || (loop && loop->index == local);
+  }
+
+  void index(const Block &block, std::size_t parent, std::size_t later) {
     for (const Stmt &stmt : block) {
-      if (Place &place = places_[&stmt]; parent) place.parents.push_back(parent);
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { definition_[local] = &stmt; });
-      if (auto *allocate = stmt.as<Allocate>()) arrays_[allocate->array].makers.push_back(&stmt);
-      if (auto *store = stmt.as<LocalStore>()) arrays_[store->array].makers.push_back(&stmt);
+      const std::size_t place = places_.size();
+      places_.push_back({&stmt, parent, later});
+      if (const Let *let = stmt.as<Let>()) {
+        definition_[let->local] = place;
+        places_[place].end = place + 1;
+        continue;
+      }
+      for_each_definition(stmt, [&](LocalId local, ScalarType) { definition_[local] = place; });
+      if (auto *allocate = stmt.as<Allocate>()) arrays_[allocate->array].makers.push_back(place);
+      if (auto *store = stmt.as<LocalStore>()) arrays_[store->array].makers.push_back(place);
       if (auto *branch = stmt.as<If>())
-        index(branch->then_block, &stmt), index(branch->else_block, &stmt);
+        index(branch->then_block, place, later), index(branch->else_block, place, later);
       else if (auto *loop = stmt.as<For>())
-        index(loop->body, &stmt);
+        index(loop->body, place, later);
       else if (auto *loop = stmt.as<While>())
-        index(loop->condition_block, &stmt), index(loop->body, &stmt);
+        index(loop->condition_block, place, later), index(loop->body, place, later);
       else if (auto *custom = stmt.as<CustomAdjoint>())
-        index(custom->primal, &stmt), index(custom->replay, &stmt), index(custom->adjoint, &stmt);
+        index(custom->primal, place, later), index(custom->replay, place, place), index(custom->adjoint, place, place);
+      places_[place].end = places_.size();
     }
   }
 
-  // What the block writes to arrays. What a computation's replay and adjoint write is needed where it is.
-  void need_effects(const Block &block) {
-    for (const Stmt &stmt : block) {
-      if (has_effect(stmt)) need_statement(&stmt);
-      if (auto *branch = stmt.as<If>())
-        need_effects(branch->then_block), need_effects(branch->else_block);
-      else if (auto *loop = stmt.as<For>())
-        need_effects(loop->body);
-      else if (auto *loop = stmt.as<While>())
-        need_effects(loop->condition_block), need_effects(loop->body);
-      else if (auto *custom = stmt.as<CustomAdjoint>())
-        need_effects(custom->primal);
-    }
+  // What is written to arrays. What a computation's replay and adjoint write is needed where it is.
+  void need_effects(std::size_t later, std::size_t begin, std::size_t end) {
+    for (std::size_t place = begin; place < end; ++place)
+      if (places_[place].later == later && has_effect(*places_[place].stmt)) need_statement(place);
   }
 
   void need(const Value &value) {
@@ -75,28 +96,34 @@ class Liveness {
   }
 
   // The statement must run: so must those around it, with the values that steer them.
-  void need_statement(const Stmt *stmt) {
-    Place &place = places_.at(stmt);
-    if (place.needed) return;
-    place.needed = true;
-    visit(
-        *stmt, [&](const If &branch) { need(branch.condition); },
-        [&](const For &loop) { need(loop.begin), need(loop.end), need(loop.step); },
-        [&](const While &loop) { need(loop.condition); },
-        [&](const auto &) { for_each_operand(*stmt, [&](const Value &value) { need(value); }); });
-    if (auto *let = stmt->as<Let>(); let && let->value.op == Op::LocalLoad) need_array(let->value.array);
-    if (auto *custom = stmt->as<CustomAdjoint>()) need_effects(custom->replay), need_effects(custom->adjoint);
-    for (const Stmt *parent : place.parents) need_statement(parent);
+  void need_statement(std::size_t number) {
+    for (; number != none && !places_[number].needed; number = places_[number].parent) {
+      places_[number].needed = true;
+      const Stmt &stmt = *places_[number].stmt;
+      if (const Let *let = stmt.as<Let>()) {
+        for (const Value &operand : let->value.operands) need(operand);
+        if (let->value.op == Op::LocalLoad) need_array(let->value.array);
+      } else if (const If *branch = stmt.as<If>()) {
+        need(branch->condition);
+      } else if (const For *loop = stmt.as<For>()) {
+        need(loop->begin), need(loop->end), need(loop->step);
+      } else if (const While *loop = stmt.as<While>()) {
+        need(loop->condition);
+      } else {
+        for_each_operand(stmt, [&](const Value &value) { need(value); });
+      }
+      if (stmt.as<CustomAdjoint>()) need_effects(number, number + 1, places_[number].end);
+    }
   }
 
   void need_array(LocalArrayId array) {
     if (std::exchange(arrays_[array].needed, true)) return;
-    for (const Stmt *maker : arrays_[array].makers) need_statement(maker);
+    for (std::size_t maker : arrays_[array].makers) need_statement(maker);
   }
 
   void need_definition(LocalId local) {
-    const Stmt *stmt = definition_[local];
-    need_statement(stmt);
+    const Stmt &stmt = *places_[definition_[local]].stmt;
+    need_statement(definition_[local]);
     auto carried = [&](const std::vector<Carried> &values) {
       for (const Carried &value : values) {
         if (value.inner != local && value.result != local) continue;
@@ -104,21 +131,21 @@ class Liveness {
         need(value.initial), need(value.next);
       }
     };
-    visit(
-        *stmt,
-        [&](const If &branch) {
-          for (const BranchResult &result : branch.results)
-            if (result.local == local) need(result.then_value), need(result.else_value);
-        },
-        [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
-        [](const auto &) {});
+    if (const If *branch = stmt.as<If>()) {
+      for (const BranchResult &result : branch->results)
+        if (result.local == local) need(result.then_value), need(result.else_value);
+    } else if (const For *loop = stmt.as<For>()) {
+      carried(loop->carried);
+    } else if (const While *loop = stmt.as<While>()) {
+      carried(loop->carried);
+    }
   }
 
-  std::vector<const Stmt *> definition_;
+  std::vector<Place> places_;
+  std::vector<std::size_t> definition_;  // by local: where it is defined
   std::vector<bool> live_;
   std::vector<LocalArray> arrays_;
   std::vector<LocalId> pending_;
-  std::unordered_map<const Stmt *, Place> places_;
 };
 
 std::vector<Carried> live_carried(const std::vector<Carried> &values, const Liveness &liveness) {
@@ -134,31 +161,38 @@ Stmt addition(const Let &let, SourceLocation where) {
   return {Accumulate{let.value.array, {indices.begin(), indices.end()}, element_values(let.value)[0], true}, where};
 }
 
-Block sweep(const Block &block, const Liveness &liveness) {
+// `place` is that of the block's first statement, and then what follows the block.
+Block sweep(const Block &block, const Liveness &liveness, std::size_t &place) {
   Block kept;
+  kept.reserve(block.size());
   for (const Stmt &stmt : block) {
-    if (!liveness.live(stmt)) continue;
+    const std::size_t here = place++;
+    if (!liveness.live_at(here)) {
+      place = liveness.after(here);
+      continue;
+    }
+    auto inside = [&](const Block &nested) { return sweep(nested, liveness, place); };
     visit(
         stmt,
         [&](const If &branch) {
-          If swept{branch.condition, sweep(branch.then_block, liveness), sweep(branch.else_block, liveness), {}};
+          If swept{branch.condition, inside(branch.then_block), inside(branch.else_block), {}};
           for (const BranchResult &result : branch.results)
             if (liveness.live(result.local)) swept.results.push_back(result);
           kept.push_back({std::move(swept), stmt.where()});
         },
         [&](const For &loop) {
-          kept.push_back({For{loop.index, loop.type, loop.begin, loop.end, loop.step, sweep(loop.body, liveness),
+          kept.push_back({For{loop.index, loop.type, loop.begin, loop.end, loop.step, inside(loop.body),
                               live_carried(loop.carried, liveness), loop.kind},
                           stmt.where()});
         },
         [&](const While &loop) {
-          kept.push_back({While{sweep(loop.condition_block, liveness), loop.condition, sweep(loop.body, liveness),
+          kept.push_back({While{inside(loop.condition_block), loop.condition, inside(loop.body),
                                 live_carried(loop.carried, liveness)},
                           stmt.where()});
         },
         [&](const CustomAdjoint &custom) {
-          kept.push_back({CustomAdjoint{custom.results, sweep(custom.primal, liveness), sweep(custom.replay, liveness),
-                                        sweep(custom.adjoint, liveness), custom.replays, custom.operands},
+          kept.push_back({CustomAdjoint{custom.results, inside(custom.primal), inside(custom.replay),
+                                        inside(custom.adjoint), custom.replays, custom.operands},
                           stmt.where()});
         },
         [&](const Let &let) {
@@ -172,10 +206,16 @@ Block sweep(const Block &block, const Liveness &liveness) {
 
 }  // namespace
 
-Kernel remove_dead_code(const Kernel &structured) {
+std::optional<Block> without_dead_code(const Kernel &structured) {
   Liveness liveness(structured);
+  if (liveness.everything()) return std::nullopt;
+  std::size_t place = 0;
+  return sweep(structured.body, liveness, place);
+}
+
+Kernel remove_dead_code(const Kernel &structured) {
   Kernel kept = structured;
-  kept.body = sweep(structured.body, liveness);
+  if (auto body = without_dead_code(structured)) kept.body = std::move(*body);
   return kept;
 }
 

@@ -10,8 +10,13 @@
 
 #include "samite/ir/kernel.h"
 
+#include <optional>
+
 namespace samite::passes {
 
 ir::Kernel remove_dead_code(const ir::Kernel &structured);
+
+// The body that remains, where that is another one.
+std::optional<ir::Block> without_dead_code(const ir::Kernel &structured);
 
 }  // namespace samite::passes

@@ -1,57 +1,18 @@
 #include "samite/passes/simplify.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/computed.h"
 #include "samite/passes/dead_code.h"
 #include "samite/passes/fold.h"
 
 #include <initializer_list>
-#include <unordered_map>
+#include <optional>
 #include <utility>
 
 namespace samite::passes {
 namespace {
 
 using namespace ir;
-
-struct Key {
-  Operation operation;
-  std::uint32_t epoch;  // of the memory that is read, for loads
-  friend bool operator==(const Key &, const Key &) = default;
-};
-
-struct KeyHash {
-  std::size_t operator()(const Key &key) const {
-    std::size_t hash = static_cast<std::size_t>(key.operation.op) * 131 + key.epoch;
-    auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29; };
-    mix(static_cast<std::uint64_t>(key.operation.type) << 40 ^ std::uint64_t{key.operation.array} << 8 ^
-        static_cast<std::uint64_t>(key.operation.attribute));
-    for (const Value &operand : key.operation.operands)
-      mix(operand.bits() ^ static_cast<std::uint64_t>(operand.kind()) << 62);
-    return hash;
-  }
-};
-
-// Exactly, in floating arithmetic too. Not min and max, which choose between 0 and -0 by the order.
-bool commutes(Op op) {
-  switch (op) {
-    case Op::Add:
-    case Op::Mul:
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-    case Op::Equal:
-    case Op::NotEqual: return true;
-    default: return false;
-  }
-}
-
-// `a * b` and `b * a` are one value; the first of them is written as it was.
-Operation in_one_order(Operation operation) {
-  const auto rank = [](const Value &v) { return std::pair(v.kind(), v.bits()); };
-  if (commutes(operation.op) && rank(operation.operands[1]) < rank(operation.operands[0]))
-    std::swap(operation.operands[0], operation.operands[1]);
-  return operation;
-}
 
 // Which memory is written: no array parameter shares it with a local array.
 struct Writes {
@@ -82,21 +43,19 @@ class Simplifier {
 
   LocalId local_count() const { return next_; }
   LocalArrayId local_array_count() const { return next_array_; }
+  // Whether another walk may find more to do.
+  bool left_work() const { return left_work_; }
 
  private:
   void block(const Block &in, Block &out) {
-    std::size_t scope = seen_.size();
+    std::size_t scope = computed_.size();
+    out.reserve(in.size());
     statements(in, out);
-    forget(scope);
+    computed_.shrink(scope);
   }
 
   void statements(const Block &in, Block &out) {
     for (const Stmt &stmt : in) statement(stmt, out);
-  }
-
-  // Leaves a scope: values that it computed are not there afterwards.
-  void forget(std::size_t scope) {
-    for (; seen_.size() > scope; seen_.pop_back()) available_.erase(seen_.back());
   }
 
   Value value(const Value &old) const { return old.is_local() ? *value_of_[old.id()] : old; }
@@ -139,34 +98,35 @@ class Simplifier {
   }
 
   void simplify_let(const Let &let, SourceLocation where, Block &out) {
-    Operation operation = let.value;
+    // One place for all operations that turn out to be known: most of them do not allocate.
+    Operation &operation = operation_;
+    operation = let.value;
     for (Value &operand : operation.operands) operand = value(operand);
     if (auto folded = fold(operation)) {
       value_of_[let.local] = *folded;
       return;
     }
-    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) {
+    const bool acts = operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic;
+    if (operation.op == Op::LocalLoad) operation.array = array_of_[operation.array];
+    const std::uint32_t epoch = operation.op == Op::Load ? epoch_ : operation.op == Op::LocalLoad ? local_epoch_ : 0;
+    if (acts) {
       ++epoch_;
-    } else {
-      if (operation.op == Op::LocalLoad) operation.array = array_of_[operation.array];
-      Key key{in_one_order(operation), operation.op == Op::Load        ? epoch_
-                                       : operation.op == Op::LocalLoad ? local_epoch_
-                                                                       : 0};
-      auto [entry, is_new] = available_.try_emplace(key, next_);
-      if (!is_new) {
-        value_of_[let.local] = Value::local(operation.type, entry->second);
-        return;
-      }
-      seen_.push_back(std::move(key));
+    } else if (auto known = computed_.find(operation, epoch)) {
+      value_of_[let.local] = Value::local(operation.type, *known);
+      return;
     }
-    ScalarType type = operation.type;
-    out.push_back({Let{define(let.local, type), std::move(operation)}, where});
+    const LocalId local = define(let.local, operation.type);
+    out.push_back({Let{local, operation}, where});
+    if (!acts) computed_.add(out.back().as<Let>()->value, epoch, local);
   }
 
   void simplify_branch(const If &branch, SourceLocation where, Block &out) {
     Value condition = value(branch.condition);
     if (condition.is_constant()) {
       bool taken = condition.bits() != 0;
+      // What the other side writes was taken into account around it.
+      const Writes dropped = writes({taken ? &branch.else_block : &branch.then_block});
+      left_work_ = left_work_ || dropped.arrays || dropped.local_arrays;
       statements(taken ? branch.then_block : branch.else_block, out);
       for (const BranchResult &result : branch.results)
         value_of_[result.local] = value(taken ? result.then_value : result.else_value);
@@ -250,6 +210,7 @@ class Simplifier {
   void leave(std::vector<Carried> &carried) {
     for (Carried &value_ : carried) {
       value_.next = value(value_.next);
+      left_work_ = left_work_ || value_.next == Value::local(value_.type, value_.inner);
       value_.result = define(value_.result, value_.type);
     }
   }
@@ -270,53 +231,41 @@ class Simplifier {
     const Writes written = writes({&loop.condition_block, &loop.body});
     note(written);
     While simplified{{}, loop.condition, {}, enter(loop.carried)};
-    std::size_t scope = seen_.size();
+    std::size_t scope = computed_.size();
     statements(loop.condition_block, simplified.condition_block);
     simplified.condition = value(loop.condition);
     statements(loop.body, simplified.body);
-    forget(scope);
+    computed_.shrink(scope);
     leave(simplified.carried);
     note(written);
     out.push_back({std::move(simplified), where});
   }
 
   std::vector<std::optional<Value>> value_of_;
-  std::unordered_map<Key, LocalId, KeyHash> available_;
-  std::vector<Key> seen_;
+  Computed computed_;
+  Operation operation_{Op::Copy, ScalarType::Bool, {}};
   std::vector<LocalArrayId> array_of_;
   std::uint32_t epoch_ = 0, local_epoch_ = 0;
   LocalId next_ = 0;
   LocalArrayId next_array_ = 0;
+  bool left_work_ = false;
 };
-
-Kernel rebuild(const Kernel &kernel) {
-  Simplifier simplifier(kernel);
-  Kernel simplified = kernel;
-  simplified.body = simplifier.block(kernel.body);
-  simplified.local_count = simplifier.local_count();
-  simplified.local_array_count = simplifier.local_array_count();
-  return simplified;
-}
-
-// Of the statements and the locals they define: whatever a walk takes away, this becomes less.
-std::size_t size(const Kernel &kernel) {
-  std::size_t size = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    ++size;
-    for_each_definition(stmt, [&](LocalId, ScalarType) { ++size; });
-  });
-  return size;
-}
 
 }  // namespace
 
 Kernel simplify(const Kernel &structured) {
   // Dead code first, so that nothing is folded in vain and the numbering that comes out is dense. A walk may make work
   // for the next: a value turns out to be carried unchanged, say, once what it becomes is folded.
-  Kernel simplified = rebuild(remove_dead_code(structured));
-  for (std::size_t before = size(simplified) + 1; size(simplified) < before;) {
-    before = size(simplified);
-    simplified = rebuild(remove_dead_code(simplified));
+  Kernel simplified = structured;
+  std::optional<Block> alive = without_dead_code(simplified);
+  for (bool again = true; again;) {
+    if (alive) simplified.body = std::move(*alive);
+    Simplifier simplifier(simplified);
+    simplified.body = simplifier.block(simplified.body);
+    simplified.local_count = simplifier.local_count();
+    simplified.local_array_count = simplifier.local_array_count();
+    alive = without_dead_code(simplified);
+    again = alive || simplifier.left_work();
   }
   return simplified;
 }

@@ -217,6 +217,20 @@ TEST(DeadCode, AStatementThatStandsInTwoPlacesStaysInBoth) {
   EXPECT_EQ(structural_difference(remove_dead_code(kernel), kernel), "");
 }
 
+TEST(DeadCode, WhereEverythingIsNeededThereIsNoOtherBody) {
+  EXPECT_FALSE(without_dead_code(test::kernel_of(R"(
+      %0: f32 = atomic_add @a[0], 1.0
+      for %1: i32 in 0 .. @n step 1 carry (%2 -> %3: f32 = %0 then %4) { %4: f32 = mul %2, @x }
+      store @a[1] = %3)")));
+  const char *unused_results[] = {"%0: f32 = atomic_add @a[0], 1.0",
+                                  "if @p -> (%0: f32 = 1.0 | 2.0) { store @a[0] = 1.0 }",
+                                  R"(for %0: i32 in 0 .. @n step 1 carry (%1 -> %2: f32 = 0.0 then %3) {
+                                       %3: f32 = mul %1, @x
+                                       store @a[0] = 1.0
+                                     })"};
+  for (const char *text : unused_results) EXPECT_TRUE(without_dead_code(test::kernel_of(text))) << text;
+}
+
 TEST(DeadCode, ALocalArrayThatNobodyReadsGoesWithItsStores) {
   EXPECT_EQ(difference(R"(
       local $0: f32[4]
