@@ -11,21 +11,22 @@ namespace {
 using Axes = std::array<std::int64_t, 3>;
 
 constexpr Axes largest_grid{(std::int64_t{1} << 31) - 1, 65535, 65535};
-constexpr std::int64_t most_threads_on_axis = (std::int64_t{1} << 31) - 1, deepest_block = 64, warp = 32;
+constexpr std::int64_t most_on_axis = (std::int64_t{1} << 31) - 1, deepest_block = 64, warp = 32;
 
-// Instances along x, y and z; saturated where that is more than can be counted.
-Axes axes(std::span<const std::int64_t> extents) {
+// Threads along x, y and z that have an instance; saturated where that is more than can be counted.
+Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
   Axes axes{1, 1, 1};
   for (std::size_t d = 0; d < extents.size(); ++d) {
     std::int64_t &axis = axes[std::min<std::size_t>(extents.size() - 1 - d, 2)];
     if (__builtin_mul_overflow(axis, extents[d], &axis)) axis = std::int64_t{1} << 62;
   }
+  axes[0] = (axes[0] - 1) / form.instances_per_thread + 1;
   return axes;
 }
 
 std::int64_t power_of_two_from(std::int64_t value) {
-  return value > most_threads_on_axis ? most_threads_on_axis + 1
-                                      : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
+  return value > most_on_axis ? most_on_axis + 1
+                              : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
 }
 
 Axes block_of(const Axes &instances, int threads) {
@@ -57,10 +58,11 @@ std::int64_t CudaLaunchShape::threads() const {
 }
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
-  const Axes instances = axes(extents);
+  const Axes instances = axes(extents, form);
   const Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
   for (std::size_t a = 0; a < 3; ++a)
-    if (blocks[a] > largest_grid[a] || blocks[a] * block[a] > most_threads_on_axis) return false;
+    if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? form.instances_per_thread : 1) > most_on_axis)
+      return false;
   return true;
 }
 
@@ -68,7 +70,7 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form,
                                   std::int64_t most_blocks) {
-  const Axes instances = axes(extents);
+  const Axes instances = axes(extents, form);
   const Axes block = block_of(instances, form.threads_per_block);
   Axes blocks = blocks_for(instances, block);
   if (form.grid_stride) {

@@ -92,6 +92,11 @@ void CudaTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const st
 void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number);
   const std::string instances = fmt::format("u32({} - {})", loop.end, loop.begin);
+  if (loop.instances > 1) {
+    out.line("const u32 {} = ({}) * {};", at, thread_on_axis(loop, "u32"), loop.instances);
+    several(out, loop, instances, body);
+    return;
+  }
   out.line("const u32 {} = {};", at, thread_on_axis(loop, "u32"));
   if (over_two(loop)) {
     const std::string inner = fmt::format("u32({})", next_extent(loop));
@@ -108,13 +113,39 @@ void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std
 // In 64 bits: the last step may go beyond what the index itself counts.
 void CudaTarget::grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number);
-  const std::string step = fmt::format("i64(gridDim.{0}) * blockDim.{0}", axis(loop));
   const std::string inner = over_two(loop) ? next_extent(loop) : "";
-  out.open("for (i64 {0} = {1}; {0} < (i64({2}) - {3}){4}; {0} += {5}) {{", at, thread_on_axis(loop, "i64"), loop.end,
-           loop.begin, inner.empty() ? "" : " * " + inner, step);
-  out.line("const {0} {1} = {2} + {0}({3}{4});", loop.type, loop.index, loop.begin, at,
-           inner.empty() ? "" : " / " + inner);
+  const std::string instances =
+      fmt::format("(i64({}) - {}){}", loop.end, loop.begin, inner.empty() ? "" : " * " + inner);
+  const std::string each = loop.instances > 1 ? fmt::format(" * {}", loop.instances) : "";
+  const std::string first = thread_on_axis(loop, "i64");
+  out.open("for (i64 {0} = {1}{2}; {0} < {3}; {0} += i64(gridDim.{4}) * blockDim.{4}{2}) {{", at,
+           each.empty() ? first : "(" + first + ")", each, instances, axis(loop));
+  if (loop.instances > 1) {
+    several(out, loop, instances, body);
+  } else {
+    out.line("const {0} {1} = {2} + {0}({3}{4});", loop.type, loop.index, loop.begin, at,
+             inner.empty() ? "" : " / " + inner);
+    body();
+  }
+  out.close();
+}
+
+// A thread's share is whole, or the last one, which it runs one by one.
+void CudaTarget::several(SourceWriter &out, const ThreadLoop &loop, const std::string &instances,
+                         const std::function<void()> &body) const {
+  const std::string at = fmt::format("at{}", loop.number), part = fmt::format("part{}", loop.number);
+  const std::string index = fmt::format("const {0} {1} = {2} + {0}", loop.type, loop.index, loop.begin);
+  // Not at + instances <= ..., which may wrap round.
+  out.open("if ({0} < {1} && {1} - {0} >= {2}) {{", at, instances, loop.instances);
+  out.line("{}({});", index, at);
+  loop.several();
+  out.close();
+  out.open("else {{");
+  out.line("#pragma unroll 1");
+  out.open("for (auto {0} = {1}; {0} < {2}; ++{0}) {{", part, at, instances);
+  out.line("{}({});", index, part);
   body();
+  out.close();
   out.close();
 }
 

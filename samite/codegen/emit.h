@@ -39,6 +39,8 @@ struct ArrayFacts {
   bool worker_private = false;
   // CUDA: shares no memory with another array that the kernel writes, so that what it only reads may be cached.
   bool unaliased = false;
+  // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
+  bool aligned_rows = false;
 
   friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
 };
@@ -49,6 +51,10 @@ struct CudaForm {
   // runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
   bool grid_stride = false;
   int threads_per_block = 256;  // at most so many are launched
+  // A thread runs so many neighbours in the last dimension at a time, and where an array's rows are aligned and have
+  // unit stride it loads and stores what they need at once. A power of two up to 8; the box then begins at a multiple
+  // of it in the last dimension. Not for kernels that use a workspace. `codegen/side_by_side.h` says how many are best.
+  int instances_per_thread = 1;
 
   friend bool operator==(const CudaForm &, const CudaForm &) = default;
 };

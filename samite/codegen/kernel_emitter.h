@@ -12,6 +12,7 @@
 #include "samite/codegen/tiles.h"
 #include "samite/passes/uniformity.h"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -59,6 +60,26 @@ class KernelEmitter {
   void add_sums_of_blocks();
   bool uses_workspace() const;
 
+  // side_by_side.cpp: several instances of one thread at once, each with a copy of what differs between them.
+  void several(const ir::Block &block);
+  void several(const ir::Stmt &stmt);
+  void several(const ir::If &branch);
+  void each_copy(const ir::Stmt &stmt);
+  void copy_definitions(const ir::Stmt &stmt);
+  bool same_for_copies(const ir::Let &let) const;
+  struct Row {
+    std::string offset;    // of the row's element at the first instance's index
+    std::int64_t from_it;  // how far from there the first instance's element is
+    std::string key(std::uint32_t array, std::int64_t element) const;
+  };
+  std::optional<Row> row(std::uint32_t array, std::span<const ir::Value> indices) const;
+  bool aligned(const Row &row) const { return row.from_it % copies_ == 0; }
+  bool load_pack(const ir::Let &let);
+  bool take_pack(const ir::Let &let);
+  std::string pack(std::uint32_t array, const Row &row, std::int64_t element);
+  bool store_pack(const ir::Stmt &stmt);
+  bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
+
   // messages.cpp
   void print(const ir::Print &print, SourceLocation where);
   void check(const ir::Check &check, SourceLocation where);
@@ -96,7 +117,9 @@ class KernelEmitter {
   void local_store(const ir::LocalStore &store, SourceLocation where);
   std::string local_mask(const ir::Value &index, const LocalArray &array, SourceLocation where);
   const LocalArray &local_array(ir::LocalArrayId array) const;
-  static std::string array_name(ir::LocalArrayId array) { return fmt::format("a{}", array); }
+  std::string array_name(ir::LocalArrayId array) const {
+    return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
+  }
 
   // A sum over a whole thread loop, or over the vectors of a tile, that is added to its element when that is over.
   struct Sum {
@@ -177,7 +200,12 @@ class KernelEmitter {
   std::vector<Sum> sums_;
   std::vector<Rows> rows_;  // of the loops that are open
   std::optional<Tile> tile_;
-  std::string mask_;  // empty outside of lanes
+  std::string mask_;            // empty outside of lanes
+  int copies_ = 1, copy_ = -1;  // of instances of one thread: how many, and which one is written
+  std::vector<bool> copied_;    // by LocalId: whether each of them has its own
+  ir::LocalId first_index_ = 0;
+  std::map<std::string, std::string> packs_;  // by key: what has been loaded of constant arrays
+  std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
 

@@ -1,4 +1,5 @@
 // The loops over a launch where every instance is a thread's own, and the sums that all instances add to.
+#include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
@@ -28,6 +29,19 @@ void KernelEmitter::launch_loop(const For &loop) {
       sums_.push_back(std::move(sum));
     }
     sums_over_launch_ = !sums_.empty();
+  }
+  if (innermost && options_.cuda.instances_per_thread > 1) {
+    internal_check(!uses_workspace(), "a workspace of instances that run side by side");
+    copies_ = options_.cuda.instances_per_thread;
+    text.instances = copies_;
+    text.several = [&] {
+      first_index_ = loop.index;
+      copied_.assign(kernel_.local_count, false);
+      copied_[loop.index] = true;
+      for (int copy = 0; copy < copies_; ++copy)
+        out_.line("const {0} {1}_{2} = {1} + {2};", text.type, text.index, copy);
+      several(loop.body);
+    };
   }
   target_.thread_loop(out_, text, [&] {
     // Where an instance may end early, it must end alone.

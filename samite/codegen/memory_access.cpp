@@ -126,8 +126,7 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
   const Access from = access(operation.array, operation.operands, where);
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
-  const bool constant = !target_.explicit_lanes() && !written_[operation.array] && facts(operation.array).unaliased;
-  if (constant)
+  if (!target_.explicit_lanes() && constant(operation.array))
     return from.in_bounds.empty() ? fmt::format("load_constant(&{})", from.element)
                                   : fmt::format("{} ? load_constant(&{}) : {}(0)", from.in_bounds, from.element,
                                                 scalar_name(operation.type));

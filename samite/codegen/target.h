@@ -21,6 +21,10 @@ struct ThreadLoop {
   int number = 0;              // distinguishes the kernel's thread loops
   std::size_t statements = 0;  // in the body
   int dimension = 0, launch_rank = 1;  // without explicit lanes: which dimension of the launch, of how many
+  // Where a thread takes several neighbours at a time: how many, and what writes their body, of which `index` is the
+  // first.
+  int instances = 1;
+  std::function<void()> several = {};
 };
 
 class Target {

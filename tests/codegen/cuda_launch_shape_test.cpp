@@ -57,6 +57,14 @@ TEST(CudaLaunchShape, TheGridStrideFormsGridIsLimited) {
   EXPECT_EQ(strided({std::int64_t{1} << 40}, 7).grid, (std::array<unsigned, 3>{7, 1, 1}));
 }
 
+TEST(CudaLaunchShape, AThreadMayTakeSeveralNeighbours) {
+  const CudaForm four{.instances_per_thread = 4};
+  EXPECT_EQ(cuda_launch_shape(Extents{1025}, four, many), (CudaLaunchShape{{2, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(cuda_launch_shape(Extents{7, 128}, four, many), (CudaLaunchShape{{1, 1, 1}, {32, 8, 1}}));
+  EXPECT_TRUE(fits_exact_launch(Extents{(std::int64_t{1} << 31) - 1024}, four));
+  EXPECT_FALSE(fits_exact_launch(Extents{std::int64_t{1} << 31}, four));
+}
+
 TEST(CudaLaunchShape, LimitsOfTheExactForm) {
   const auto fits = [](const Extents &extents) { return fits_exact_launch(extents, {}); };
   EXPECT_TRUE(fits({(std::int64_t{1} << 31) - 256}));

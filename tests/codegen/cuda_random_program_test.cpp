@@ -11,7 +11,8 @@ namespace {
 
 using namespace random_integers;
 
-// In both forms; with and without blocks that are not full; with and without a workspace's being used.
+// In both forms; one and several instances of a thread side by side; with and without blocks that are not full; with
+// and without a workspace's being used.
 void expect_as_interpreted(unsigned seed) {
   const Kernel kernel = Generator(seed).make();
   const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 331 : seed % 4 == 3 ? 110 : 64;
@@ -27,6 +28,7 @@ void expect_as_interpreted(unsigned seed) {
   chosen.arrays[1].unaliased = seed % 2 == 0;
   chosen.cuda.grid_stride = seed % 2 == 0;
   chosen.cuda.threads_per_block = seed % 3 == 0 ? 32 : 64;
+  if (seed % 4 != 3 && !emit_for_cuda(kernel, chosen).uses_workspace) chosen.cuda.instances_per_thread = 1 << seed % 4;
   const CudaOnHost compiled(kernel, chosen);
   const CudaResult result = compiled.run({n}, {array(out, {n, slots}), array(table), scalar(n), array(shared)});
   EXPECT_TRUE(result.failure.state == 0 || result.failure.kind == codegen::FailureKind::integer_division_by_zero);

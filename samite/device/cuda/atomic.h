@@ -10,8 +10,6 @@
 namespace samite {
 
 template <class T>
-inline constexpr bool is_float = same_type<T, f32> || same_type<T, f64>;
-template <class T>
 inline constexpr bool is_whole = !is_float<T> && sizeof(T) >= 4;  // an integer that the machine can step
 
 // The bits of an element as an integer that compare and exchange knows, and back.
@@ -87,14 +85,6 @@ SAMITE_INLINE T atomic_update(T *p, Combine combine) {
     if (to_bits(before) == to_bits(old)) return old;
     old = before;
   }
-}
-
-template <class T>
-SAMITE_INLINE T sum_of(T a, T b) {
-  if constexpr (is_float<T>)
-    return a + b;
-  else
-    return wrapping_add(a, b);
 }
 
 struct AtomicAdd {

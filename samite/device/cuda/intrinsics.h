@@ -34,6 +34,8 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
   return __ldg(p);
 }
 
+using Bits128 = uint4;
+
 // Atomic steps on one element. Relaxed: the end of a launch orders everything after it.
 template <class T>
 SAMITE_INLINE T fetch_add(T *p, T value) {

@@ -1,7 +1,7 @@
 // Operations that C++ does not spell with an operator. The precise functions of CUDA's own library.
 #pragma once
 
-#include "samite/device/cuda/intrinsics.h"
+#include "samite/device/cuda/half.h"
 
 namespace samite {
 
@@ -36,6 +36,16 @@ SAMITE_INLINE T wrapping_mul(T a, T b) {
 template <class T>
 SAMITE_INLINE T wrapping_neg(T a) {
   return T(Unsigned<T>(0) - Unsigned<T>(a));
+}
+
+template <class T>
+inline constexpr bool is_float = same_type<T, f32> || same_type<T, f64>;
+template <class T>
+SAMITE_INLINE T sum_of(T a, T b) {
+  if constexpr (is_float<T>)
+    return a + b;
+  else
+    return wrapping_add(a, b);
 }
 
 SAMITE_INLINE f32 nan_f32() { return f32_of_bits(0x7fc00000u); }

@@ -1,7 +1,8 @@
-// Loads of what nothing writes while the kernel runs: they may be kept, moved, and go through the read-only cache.
+// Loads of what nothing writes while the kernel runs, which may be kept, moved, and go through the read-only cache; and
+// loads and stores of several elements at once.
 #pragma once
 
-#include "samite/device/cuda/half.h"
+#include "samite/device/cuda/math.h"
 
 namespace samite {
 
@@ -16,6 +17,50 @@ SAMITE_INLINE Register<T> load_constant(const T *p) {
   } else {
     return load_constant_bits(p);
   }
+}
+
+// Elements that lie next to each other, at a multiple of their size or of 16 bytes: one load or store of the machine
+// for each 16 bytes.
+template <class T, int n>
+struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Pack {
+  T at[n];
+};
+
+template <int n, class T>
+SAMITE_INLINE Pack<T, n> load_pack(const T *p) {
+  return *reinterpret_cast<const Pack<T, n> *>(p);
+}
+template <int n, class T>
+SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
+  if constexpr (n * sizeof(T) < 16) {
+    Pack<T, n> pack;
+    for (int k = 0; k < n; ++k) pack.at[k] = T(load_constant(p + k));
+    return pack;
+  } else {
+    struct Pieces {
+      Bits128 at[n * sizeof(T) / 16];
+    } pieces;
+    for (u32 k = 0; k < n * sizeof(T) / 16; ++k)
+      pieces.at[k] = load_constant_bits(reinterpret_cast<const Bits128 *>(p) + k);
+    return __builtin_bit_cast(Pack<T, n>, pieces);
+  }
+}
+template <class T, int n>
+SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
+  *reinterpret_cast<Pack<T, n> *>(p) = pack;
+}
+template <class T, int n>
+SAMITE_INLINE void add_pack(T *p, const Pack<T, n> &more) {
+  Pack<T, n> pack = load_pack<n>(p);
+  for (int k = 0; k < n; ++k) pack.at[k] = T(sum_of(Register<T>(pack.at[k]), Register<T>(more.at[k])));
+  store_pack(p, pack);
+}
+// Leaves zeros.
+template <int n, class T>
+SAMITE_INLINE Pack<T, n> take_pack(T *p) {
+  const Pack<T, n> pack = load_pack<n>(p);
+  store_pack(p, Pack<T, n>{});
+  return pack;
 }
 
 }  // namespace samite

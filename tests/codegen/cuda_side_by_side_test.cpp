@@ -1,0 +1,184 @@
+// Several neighbours on one thread: what is written, what it computes, and which kernels gain.
+#include "samite/codegen/side_by_side.h"
+
+#include "tests/codegen/cuda_on_host.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+codegen::EmitOptions side_by_side(int instances, bool aligned = true, bool unaliased = true) {
+  codegen::EmitOptions options = cuda_options();
+  options.cuda.instances_per_thread = instances;
+  options.cuda.threads_per_block = 32;
+  for (codegen::ArrayFacts &facts : options.arrays) facts.aligned_rows = aligned, facts.unaliased = unaliased;
+  return options;
+}
+
+constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
+  %0: i32 = thread_index 0
+  %1: f32 = load @x[%0]
+  %2: f32 = mul %1, @a
+  %3: f32 = load @y[%0]
+  %4: f32 = add %2, %3
+  store @y[%0] = %4
+})";
+
+TEST(CudaSideBySide, NeighboursAreLoadedAndStoredAtOnce) {
+  const std::string text = emit_for_cuda(axpy, side_by_side(4)).text;
+  EXPECT_THAT(text, AllOf(HasSubstr("load_constant_pack<4>(&p1.data[v7 + 0]);"),
+                          HasSubstr("load_pack<4>(&p0.data[v7 + 0]);"), HasSubstr("v4_3 = v2_3 + v3_3;"),
+                          HasSubstr("store_pack(&p0.data[v7 + 0], Pack<f32, 4>{{f32(v4_0), ")));
+  EXPECT_THAT(emit_for_cuda(axpy, side_by_side(4, false)).text, Not(HasSubstr("pack")));
+}
+
+// Neighbours of neighbours come out of the row that is loaded anyway.
+TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
+  const std::string text = emit_for_cuda(R"(kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    %1: i32 = add %0, 1
+    %2: f32 = load @x[%1]
+    %3: f32 = load @x[%0]
+    %4: f32 = add %2, %3
+    store @y[%0] = %4
+  })",
+                                         side_by_side(4))
+                               .text;
+  EXPECT_THAT(text, AllOf(HasSubstr("const f32 v2_2 = g1.at[3];"),
+                          HasSubstr("const f32 v2_3 = load_constant(&p1.data[v7 + 4]);"),
+                          HasSubstr("const f32 v3_0 = g1.at[0];")));
+}
+
+// A stencil with all that matters: a condition on which neighbours differ, shifted and aligned loads, stores, plain and
+// atomic additions, an exchange, and values that all neighbours share.
+constexpr const char *stencil = R"(kernel @stencil(@y: array<f32, 2>, @x: array<const f32, 2>, @g: array<f32, 2>,
+                                                   @sum: array<f32, 1>, @b: f32) threads 2 {
+  %0: i32 = thread_index 0
+  %1: i32 = thread_index 1
+  %2: i32 = extent @x, 1
+  %3: i32 = sub %2, 2
+  %4: bool = gt %1, 0
+  %5: bool = lt %1, %3
+  %6: bool = and %4, %5
+  %7: f32 = load @x[%0, 0]
+  if %6 -> (%20: f32 = %19 | %7) {
+    %8: i32 = sub %1, 1
+    %9: i32 = add %1, 1
+    %10: i32 = add %1, 2
+    %11: f32 = load @x[%0, %8]
+    %12: f32 = load @x[%0, %1]
+    %13: f32 = load @x[%0, %9]
+    %14: f32 = load @x[%0, %10]
+    %15: f32 = sub %11, %12
+    %16: f32 = mul %13, %14
+    %17: f32 = mul %16, @b
+    %18: f32 = add %15, %17
+    %19: f32 = add %18, %7
+    accumulate atomic @sum[%9] += %12
+    accumulate @g[%0, %1] += %13
+  }
+  %21: f32 = exchange @g[%0, %1]
+  %22: f32 = add %20, %21
+  store @y[%0, %1] = %22
+  %23: bool = gt %0, 1
+  if %23 {
+    accumulate @g[%0, %1] += %22
+  } else {
+    store @g[%0, %1] = 7.0
+  }
+  accumulate atomic @sum[0] += 1.0
+})";
+
+// As the CPU has it.
+TEST(CudaSideBySide, AStencilIsWhatItIsOneByOne) {
+  for (const int width : {1, 3, 4, 16, 37, 200})
+    for (const int instances : {1, 2, 4, 8})
+      for (const bool grid_stride : {false, true})
+        for (const bool aligned : {false, true}) {
+          const int stride = (width + 7) / 8 * 8;
+          const auto count = static_cast<std::size_t>(3 * stride);
+          std::vector<float> x(count), g(count), y(count), sum(static_cast<std::size_t>(width + 2));
+          for (std::size_t i = 0; i < count; ++i)
+            x[i] = static_cast<float>(i % 7), g[i] = static_cast<float>(i % 5), y[i] = 100;
+          std::vector<float> expected_g = g, expected_y = y, expected_sum = sum;
+          auto rows = [&](std::vector<float> &data) { return strided(data.data(), {3, width}, {stride, 1}); };
+          CompiledKernel(stencil).run({3, width},
+                                      {rows(expected_y), rows(x), rows(expected_g), array(expected_sum), scalar(0.5f)});
+
+          codegen::EmitOptions options = side_by_side(instances, aligned);
+          options.cuda.grid_stride = grid_stride;
+          CudaOnHost(stencil, options).run({3, width}, {rows(y), rows(x), rows(g), array(sum), scalar(0.5f)});
+          EXPECT_EQ(y, expected_y) << width << ' ' << instances;
+          EXPECT_EQ(g, expected_g) << width << ' ' << instances;
+          EXPECT_EQ(sum, expected_sum) << width << ' ' << instances;
+        }
+}
+
+TEST(CudaSideBySide, ElementsOfOtherSizes) {
+  for (const char *type : {"f16", "bf16", "f64", "i8", "u64", "bool"}) {
+    std::string text = R"(kernel @k(@y: array<T, 1>, @x: array<const T, 1>, @z: array<T, 1>) threads 1 {
+      %0: i32 = thread_index 0
+      %1: T = load @x[%0]
+      %2: T = load @z[%0]
+      store @y[%0] = %1
+      store @z[%0] = %1
+      store @y[%0] = %2
+    })";
+    for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
+    const std::size_t size = size_of(*scalar_type_from_name(type));
+    for (const int instances : {2, 4, 8}) {
+      const CudaOnHost kernel(text, side_by_side(instances));
+      alignas(16) unsigned char x[400], y[400], z[400];
+      for (int i = 0; i < 400; ++i)
+        x[i] = static_cast<unsigned char>(i % 2), z[i] = static_cast<unsigned char>(i % 3 == 0), y[i] = 9;
+      const long long n = 47;
+      kernel.run({n}, {strided(y, {n}, {1}), strided(x, {n}, {1}), strided(z, {n}, {1})});
+      for (std::size_t i = 0; i < 400; ++i) {
+        const bool inside = i < static_cast<std::size_t>(n) * size;
+        ASSERT_EQ(y[i], inside ? i % 3 == 0 : 9) << type << ' ' << i;
+        ASSERT_EQ(z[i], inside ? i % 2 : i % 3 == 0) << type << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(CudaSideBySide, WhichKernelsGain) {
+  const auto worth = [](std::string_view text) {
+    return codegen::worthwhile_instances_per_thread(passes::lower_threads(ir::parse_kernel(text)));
+  };
+  EXPECT_EQ(worth(axpy), 4);
+  EXPECT_EQ(worth(stencil), 4);
+  EXPECT_EQ(worth(R"(kernel @k(@y: array<f64, 1>, @x: array<const f32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    %1: f32 = load @x[%0]
+    %2: f64 = cast %1
+    store @y[%0] = %2
+  })"),
+            2);
+  EXPECT_EQ(worth(R"(kernel @k(@y: array<f16, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    store @y[%0] = 0.0:f16
+  })"),
+            8);
+  EXPECT_EQ(worth(R"(kernel @transposed(@y: array<f32, 2>) threads 2 {
+    %0: i32 = thread_index 0
+    %1: i32 = thread_index 1
+    store @y[%1, %0] = 0.0
+  })"),
+            1);
+  EXPECT_EQ(worth(R"(kernel @loop(@y: array<f32, 1>, @n: i32) threads 1 {
+    %0: i32 = thread_index 0
+    for %1: i32 in 0..@n step 1 {
+      accumulate @y[%0] += 1.0
+    }
+  })"),
+            1);
+}
+
+}  // namespace
+}  // namespace samite::test
