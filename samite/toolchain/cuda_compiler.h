@@ -8,7 +8,8 @@
 // compiled to LTO-IR like each of them, all at the same time, and nvJitLink makes one image, with the objects'
 // functions inlined. An object is kept by its own content, so that it is compiled once for all kernels that link it.
 //
-// Thread-safe. Different texts compile at the same time; threads that ask for one get one compile.
+// Thread-safe. Different texts compile at the same time, as far as NVRTC lets them: it reads one text after the other,
+// and makes machine code of several at once. Threads that ask for one text get one compile.
 #pragma once
 
 #include "samite/toolchain/cuda_image.h"

@@ -109,6 +109,9 @@ struct Kept {
   std::optional<Library> library;
   std::atomic<bool> open = false;
 
+  std::mutex identity_mutex;
+  std::string identity, identity_places;
+
   template <class Open>
   const Library &get(Open open_library) {
     const std::lock_guard lock(mutex);
@@ -129,13 +132,19 @@ Kept<NvJitLink> &kept_nvjitlink() {
   return kept;
 }
 
-// Every file that may be chosen goes in, as the choice itself is made only when one is opened.
+// Every file that may be chosen goes in, as the choice itself is made only when one is opened. Found once: a look at
+// that many folders takes as long as reading an image from the cache.
 template <class Library>
-std::string identity(const char *file_stem, const Library &(*opened)()) {
+std::string identity(Kept<Library> &kept, const char *file_stem, const Library &(*opened)()) {
+  const std::lock_guard lock(kept.identity_mutex);
+  const std::string places = cuda_library_places();
+  if (!kept.identity.empty() && kept.identity_places == places) return kept.identity;
   std::string text;
   for (const std::string &candidate : cuda_library_files(file_stem))
     if (is_file(candidate)) text += build_identifier(candidate) + "\n";
-  return text.empty() ? build_identifier(opened().path) : text;
+  kept.identity = text.empty() ? build_identifier(opened().path) : text;
+  kept.identity_places = places;
+  return kept.identity;
 }
 
 template <class Library>
@@ -164,9 +173,9 @@ const NvJitLink &nvjitlink() {
 
 bool nvrtc_is_open() { return kept_nvrtc().open; }
 
-std::string nvrtc_identity() { return identity<Nvrtc>("nvrtc", nvrtc); }
+std::string nvrtc_identity() { return identity<Nvrtc>(kept_nvrtc(), "nvrtc", nvrtc); }
 
-std::string nvjitlink_identity() { return identity<NvJitLink>("nvJitLink", nvjitlink); }
+std::string nvjitlink_identity() { return identity<NvJitLink>(kept_nvjitlink(), "nvJitLink", nvjitlink); }
 
 void require_driver_for_nvrtc(int driver_version) {
   const Nvrtc &compiler = nvrtc();

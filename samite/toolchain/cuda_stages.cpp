@@ -13,6 +13,10 @@ namespace {
 
 constexpr const char *prelude_name = "samite_prelude.h";
 // Spills are told of in the log alone, everything else is in the image. The report that -v asks for would hide errors.
+// From 12.9 on both libraries keep what they make in a cache of their own, through the driver: they would start it,
+// which takes longer than a compile, and be silent of spills where they find something there.
+constexpr CudaVersion first_with_cache{12, 9};
+
 constexpr const char *spill_report = "-Xptxas=-warn-spills";
 
 // The number in "sm_90a". Nothing where it is no architecture.
@@ -139,7 +143,8 @@ class Link {
 
 std::vector<std::string> nvrtc_options(const CudaText &text, CudaOutput output) {
   // -default-device: what is not marked is for the device. -minimal: without the parts of NVRTC's own declarations that
-  // emitted code does not use, whose parsing takes longer than that of a kernel.
+  // emitted code does not use, whose parsing takes longer than that of a kernel. The prelude is not precompiled: NVRTC
+  // can do so for one process alone, where it would save a tenth of a later compile and make the first one slower.
   std::vector<std::string> options = {"-std=c++20", "-default-device", "-minimal", "-no-source-include",
                                       std::string("--pre-include=") + prelude_name};
   if (text.debug_info) options.emplace_back("-lineinfo");
@@ -151,6 +156,7 @@ CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
   require_nvrtc_knows(text.architecture);
   std::vector<std::string> options = nvrtc_options(text, output);
   options.push_back("-arch=" + std::string(text.architecture));
+  if (nvrtc().version >= first_with_cache) options.emplace_back("-no-cache");
   Program program(text);
   const NvrtcResult result = program.compile(options);
   if (result == NvrtcResult::success) return {program.output(output), program.log()};
@@ -161,6 +167,7 @@ CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
                           const std::vector<std::string_view> &objects, bool debug_info) {
   std::vector<std::string> options = {"-arch=" + std::string(architecture), "-lto", spill_report};
   if (debug_info) options.emplace_back("-lineinfo");
+  if (nvjitlink().version >= first_with_cache) options.emplace_back("-no-cache");
   Link link(options);
   bool linked = true;
   for (std::size_t i = 0; linked && i < objects.size(); ++i)

@@ -20,30 +20,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Too many values at once for the registers of 1024 threads, a shared array, one indexed at run time.
-const CudaSource demanding{.name = "demanding", .text = R"(
-__constant__ float table[50];
-__noinline__ float recursive(float x, int n) { return n <= 0 ? x : recursive(x * x + table[n], n - 1) + n; }
-extern "C" __global__ void __launch_bounds__(1024, 1) demanding(float *x, int n) {
-  __shared__ float s[100];
-  float a[64];
-#pragma unroll
-  for (int i = 0; i < 64; ++i) a[i] = x[i * 1024 + threadIdx.x];
-  s[threadIdx.x % 100] = a[n % 64];
-  __syncthreads();
-  const float t = s[(threadIdx.x + 1) % 100];
-#pragma unroll
-  for (int j = 0; j < 8; ++j)
-#pragma unroll
-    for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + j) % 64] + t;
-#pragma unroll
-  for (int i = 0; i < 64; ++i) x[i * 1024 + threadIdx.x] = a[i] + table[i % 50];
-}
-struct Block { float v[40]; };
-extern "C" __global__ void calling(float *x, Block b, int n) { x[threadIdx.x] = b.v[n] + recursive(b.v[0], n); }
-extern "C" __global__ void modest(double *x) { x[threadIdx.x] += 1e300; }
-)"};
-
 struct Assembled {
   std::size_t registers = 0, shared = 0, stack = 0, constant = 0, spill_stores = 0, spill_loads = 0;
 };
@@ -61,8 +37,9 @@ std::map<std::string, Assembled> assembler_report(const CudaSource &source, cons
   NvrtcProgram program = nullptr;
   call.CreateProgram(&program, source.text.c_str(), "by_hand.cu", 0, nullptr, nullptr);
   const std::string arch = "-arch=" + architecture;
-  const char *options[] = {"-std=c++20", "-default-device", "-minimal", "-w", "-Xptxas=-v", arch.c_str()};
-  EXPECT_EQ(call.CompileProgram(program, 6, options), NvrtcResult::success);
+  std::vector<const char *> options = {"-std=c++20", "-default-device", "-minimal", "-w", "-Xptxas=-v", arch.c_str()};
+  if (nvrtc().version >= CudaVersion{12, 9}) options.push_back("-no-cache");
+  EXPECT_EQ(call.CompileProgram(program, static_cast<int>(options.size()), options.data()), NvrtcResult::success);
   std::size_t bytes = 0;
   call.GetProgramLogSize(program, &bytes);
   std::string log(bytes, '\0');
@@ -94,9 +71,9 @@ class CudaImages : public test::CudaCompilerTest {};
 
 TEST_F(CudaImages, SayWhatTheAssemblerSays) {
   for (const std::string &architecture : test::cuda_architectures()) {
-    const CudaImageReport report = compile_cuda(demanding, "", architecture).image->report();
+    const CudaImageReport report = compile_cuda(test::cuda_demanding(), "", architecture).image->report();
     EXPECT_EQ("sm_" + std::to_string(report.architecture), architecture.substr(0, architecture.find('a')));
-    const std::map<std::string, Assembled> expected = assembler_report(demanding, architecture);
+    const std::map<std::string, Assembled> expected = assembler_report(test::cuda_demanding(), architecture);
     ASSERT_EQ(expected.size(), 3u);
     EXPECT_EQ(report.kernels.size(), 3u);
     for (const CudaKernelResources &kernel : report.kernels) {
@@ -119,7 +96,7 @@ TEST_F(CudaImages, SayWhatTheAssemblerSays) {
 }
 
 TEST_F(CudaImages, OfLinkedObjectsAreReadToo) {
-  CudaSource caller = demanding;
+  CudaSource caller = test::cuda_demanding();
   caller.text +=
       "extern \"C\" float halve(float);\n"
       "extern \"C\" __global__ void linked(float *x) { *x = halve(*x); }\n";

@@ -46,6 +46,32 @@ inline CudaSource cuda_halve() {
   return {.name = "halve", .text = "extern \"C\" __device__ float halve(float x) { return x * 0.5f; }\n"};
 }
 
+// Too many values at once for the registers of 1024 threads, a shared array, one indexed at run time.
+inline CudaSource cuda_demanding() {
+  return {.name = "demanding", .text = R"(
+__constant__ float table[50];
+__noinline__ float recursive(float x, int n) { return n <= 0 ? x : recursive(x * x + table[n], n - 1) + n; }
+extern "C" __global__ void __launch_bounds__(1024, 1) demanding(float *x, int n) {
+  __shared__ float s[100];
+  float a[64];
+#pragma unroll
+  for (int i = 0; i < 64; ++i) a[i] = x[i * 1024 + threadIdx.x];
+  s[threadIdx.x % 100] = a[n % 64];
+  __syncthreads();
+  const float t = s[(threadIdx.x + 1) % 100];
+#pragma unroll
+  for (int j = 0; j < 8; ++j)
+#pragma unroll
+    for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + j) % 64] + t;
+#pragma unroll
+  for (int i = 0; i < 64; ++i) x[i * 1024 + threadIdx.x] = a[i] + table[i % 50];
+}
+struct Block { float v[40]; };
+extern "C" __global__ void calling(float *x, Block b, int n) { x[threadIdx.x] = b.v[n] + recursive(b.v[0], n); }
+extern "C" __global__ void modest(double *x) { x[threadIdx.x] += 1e300; }
+)"};
+}
+
 // Of the architectures that Samite is tested for, those that the NVRTC here knows: the newest need CUDA 12.8.
 inline std::vector<std::string> cuda_architectures() {
   std::vector<std::string> known;
