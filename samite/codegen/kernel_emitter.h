@@ -161,11 +161,17 @@ class KernelEmitter {
   struct Rows {
     const ir::Accumulate *statement;
     std::string name, count, step;  // C++ names: the rows, the iteration within a piece; elements from row to row
+    std::size_t number = 0;         // of a warp's, which share a name
   };
   std::vector<Rows> rows_of(const ir::For &loop);
   const Rows *rows_for(const ir::Accumulate &accumulate) const;
   void loop_in_pieces(const ir::For &loop, std::vector<Rows> rows);
   std::vector<bool> arrays_only_added_to() const;
+
+  // warp_rows.cpp: the same where the lanes are the threads of a warp.
+  bool warps_may_add() const;
+  void loop_of_warp(const ir::For &loop, std::vector<Rows> rows);
+  void add_row(const Rows &rows, const std::string &element, const std::string &value);
 
   // control_flow.cpp
   void branch(const ir::If &branch);
@@ -192,6 +198,7 @@ class KernelEmitter {
   // whether it is only used to index. By parameter: whether the kernel writes to it.
   std::vector<const ir::Operation *> sum_of_;
   std::vector<bool> only_index_, written_;
+  passes::Uniformity of_warp_;                           // where a warp lies along the last dimension
   std::vector<bool> on_stack_;                           // by LocalArrayId
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
   std::vector<std::string> files_;

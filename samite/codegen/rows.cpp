@@ -46,18 +46,20 @@ class Slopes {
 
 std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   std::vector<Rows> rows;
+  const passes::Uniformity &lanes = target_.explicit_lanes() ? uniformity_ : of_warp_;
+  const bool in_step = in_lanes() || (warps_may_add() && !lanes.divergent(loop));
   // Checks of indices belong to each access, not to a piece.
-  if (!in_lanes() || options_.debug || !loop.step.is_constant()) return rows;
+  if (!in_step || options_.debug || !loop.step.is_constant()) return rows;
   const std::vector<bool> only_added_to = arrays_only_added_to();
   const Slopes slope(loop);
   for (const Stmt &stmt : loop.body) {
     const Accumulate *candidate = stmt.as<Accumulate>();
     if (!candidate || !only_added_to[candidate->array] || sum_for(*candidate)) continue;
-    if (shape(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
+    if (lanes.of(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
     std::string step;
     for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
       auto moves = slope(candidate->indices[d]);
-      if (shape(candidate->indices[d]) != Shape::Uniform || !moves) {
+      if (lanes.of(candidate->indices[d]) != Shape::Uniform || !moves) {
         step.clear();
         break;
       }
@@ -80,6 +82,7 @@ const KernelEmitter::Rows *KernelEmitter::rows_for(const Accumulate &accumulate)
 }
 
 void KernelEmitter::loop_in_pieces(const For &loop, std::vector<Rows> rows) {
+  if (!in_lanes()) return loop_of_warp(loop, std::move(rows));
   declare_carried(loop.carried, false);
   for (const Rows &row : rows) {
     const auto element = scalar_name(row.statement->value.type());

@@ -29,6 +29,7 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
   });
   place_local_arrays();
   if (target_.explicit_lanes()) return;
+  of_warp_ = passes::uniformity(kernel);
   written_.assign(kernel.parameters.size(), false);
   sum_of_.assign(kernel.local_count, nullptr);
   // Checks of indices are of the numbers that the program has.
@@ -114,7 +115,9 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
               to.arguments(), vector(value));
     return;
   }
-  if (const Rows *rows = rows_for(accumulate)) {
+  const Rows *rows = rows_for(accumulate);
+  if (rows && !in_lanes()) return add_row(*rows, to.element, scalar(value));
+  if (rows) {
     out_.line("{}.values[{}] = {} ? {} : {}(0);", rows->name, rows->count, mask_, vector(value),
               vector_name(value.type()));
     out_.line("{}_last = &{};", rows->name, to.element);

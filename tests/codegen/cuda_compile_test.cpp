@@ -87,6 +87,27 @@ TEST_F(CudaCompile, EveryOperationOnEveryType) {
   }
 }
 
+// Sums over blocks and warps, of every type that has them.
+TEST_F(CudaCompile, Sums) {
+  for (const char *type : {"i8", "u16", "i32", "u64", "i64", "f16", "f32", "f64"}) {
+    std::string text = R"(kernel @sums(@x: array<const T, 2>, @rows: array<T, 2>, @total: array<T, 1>) threads 2 {
+      %0: i32 = thread_index 0
+      %1: i64 = thread_index 1
+      %2: T = load @x[%0, %1]
+      for %3: i64 in 0:i64..11:i64 step 1:i64 {
+        accumulate atomic @rows[%0, %3] += %2
+      }
+      accumulate atomic @total[2] += %2
+    })";
+    for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
+    const codegen::EmittedSource emitted = emit_for_cuda(text);
+    EXPECT_TRUE(emitted.sums_over_launch);
+    const CudaKernelResources resources = compile(emitted, "sm_80");
+    EXPECT_GT(resources.shared_bytes, 0u);
+    EXPECT_EQ(resources.local_bytes, 0u) << type;
+  }
+}
+
 // What a thread streams is moved 16 bytes at a time.
 TEST_F(CudaCompile, NothingSpillsInAStream) {
   constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {

@@ -19,6 +19,7 @@ struct Machine {
   const Place *(*place)();
   void (*wait)();  // for all threads of the block
   unsigned char (*slots)[8];
+  bool whole_warps;
 };
 
 constexpr std::string_view intrinsics = R"(
@@ -59,6 +60,7 @@ struct Machine {
   const Place *(*place)();
   void (*wait)();
   u8 (*slots)[8];
+  bool whole_warps;
 };
 Machine machine;
 #define threadIdx machine.place()->thread
@@ -121,7 +123,7 @@ SAMITE_INLINE i64 thread_of_grid() {
 template <class T, class Read> SAMITE_INLINE T exchange_in_block(T value, Read read) {
   __builtin_memcpy(machine.slots[thread_of_block()], &value, sizeof value);
   machine.wait();
-  const T result = read([](u32 thread) {
+  const T result = read([](u32 thread) -> T {
     T other;
     __builtin_memcpy(&other, machine.slots[thread], sizeof other);
     return other;
@@ -132,6 +134,19 @@ template <class T, class Read> SAMITE_INLINE T exchange_in_block(T value, Read r
 template <class T> SAMITE_INLINE T shuffle_down(u32, T value, u32 distance) {
   const u32 from = thread_of_block() + distance;
   return exchange_in_block(value, [&](auto of) { return from < threads_of_block() ? of(from) : value; });
+}
+// As the test says.
+SAMITE_INLINE bool whole_warp() { return machine.whole_warps; }
+template <class T> SAMITE_INLINE bool same_in_warp(T value) {
+  return exchange_in_block(value, [](auto of) {
+    const u32 first = thread_of_block() / 32 * 32;
+    bool same = true;
+    for (u32 lane = 0; lane < 32; ++lane) same = same && of(first + lane) == of(first);
+    return T(same);
+  });
+}
+template <class T> SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
+  return exchange_in_block(value, [&](auto of) { return of(thread_of_block() ^ distance); });
 }
 SAMITE_INLINE bool any_of_block(bool holds) {
   return exchange_in_block(holds, [](auto of) {
@@ -204,12 +219,13 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
   std::vector<std::uint64_t> stacks(
       source_.uses_workspace ? static_cast<std::size_t>(shape.threads() * workspace_per_thread / 8) : 0);
   const codegen::CudaWorkspace workspace{reinterpret_cast<std::byte *>(stacks.data()), workspace_per_thread};
-  const Machine machine{[]() -> const Place * { return &here; }, [] { block_barrier->arrive_and_wait(); }, slots};
+  const Machine machine{[]() -> const Place * { return &here; }, [] { block_barrier->arrive_and_wait(); }, slots,
+                        whole_warps};
 
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
   for_each_block(shape, [&] {
-    if (!source_.sums_over_launch) return for_each_thread(shape, run_here);
+    if (!source_.sums_over_launch && !whole_warps) return for_each_thread(shape, run_here);
     std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
     block_barrier = &barrier;
     std::vector<std::thread> threads;

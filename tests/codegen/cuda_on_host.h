@@ -49,6 +49,9 @@ class CudaOnHost {
   // The grid-stride form has at most so many blocks, and each thread so many bytes of workspace.
   std::int64_t most_blocks = 3, workspace_per_thread = 4096;
   std::size_t channel_bytes = 4096;
+  // Wherever the kernel asks, all threads of each warp are there: true of launches of whole warps without branches.
+  // Otherwise the kernel is told that they are not.
+  bool whole_warps = false;
 
   CudaResult run_box(const std::vector<long long> &begin, const std::vector<long long> &end,
                      const std::vector<Argument> &arguments) const;

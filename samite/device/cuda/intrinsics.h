@@ -88,6 +88,20 @@ SAMITE_INLINE T shuffle_down(u32 present, T value, u32 distance) {
     return __shfl_down_sync(present, value, distance);
 }
 
+// Of the threads of a warp: whether all of them are here; then, whether they have the same value; and the value of the
+// thread whose number in the warp differs in the bits of `distance`.
+SAMITE_INLINE bool whole_warp() { return __activemask() == ~0u; }
+template <class T>
+SAMITE_INLINE bool same_in_warp(T value) {
+  int same;
+  __match_all_sync(~0u, value, &same);
+  return same != 0;
+}
+template <class T>
+SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
+  return __shfl_xor_sync(~0u, value, distance);
+}
+
 // Everything that this thread has written is seen, by the host too, before what it writes next.
 SAMITE_INLINE void publish() { __threadfence_system(); }
 

@@ -1,4 +1,4 @@
-// Sums over the threads of a block, for what all of them add to one element: one atomic step for all.
+// Sums over the threads of a block or a warp, for what all of them add to one element: one atomic step for all.
 #pragma once
 
 #include "samite/device/cuda/atomic.h"
@@ -27,5 +27,61 @@ SAMITE_INLINE void add_sum_of_block(T *p, Register<T> value) {
     atomic_add(p, value);
   }
 }
+
+// What a warp adds to one element.
+template <class T>
+SAMITE_INLINE void add_of_warp(bool whole, T *p, T value) {
+  if (!whole) return atomic_add(p, value);
+  for (u32 distance = 16; distance > 0; distance /= 2) value = sum_of(value, shuffle_xor(value, distance));
+  if (thread_of_block() % 32 == 0) atomic_add(p, value);
+}
+
+// What a warp adds to `count` elements in each of `rows` rows. Each step of the sum halves how many sums a thread is
+// busy with, so that all of them take about one exchange each.
+template <class T, int rows, int count>
+struct WarpRows {
+  static constexpr int padded = rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : rows <= 8 ? 8 : 16;
+  static constexpr int sums = padded * count;
+  static_assert(sums <= 32, "a sum for each thread of a warp");
+  T values[sums] = {};
+  T *first[rows];
+
+  SAMITE_INLINE_MEMBER void put(int row, int at, T *element, T value) {
+    values[row * count + at] = value;
+    if (at == 0) first[row] = element;
+  }
+
+  // All threads of the warp together. `steps` are elements from one of a row to the next.
+  SAMITE_INLINE_MEMBER void add(const i64 (&steps)[rows]) {
+    const u32 lane = thread_of_block() % 32;
+    fold<sums, 16>(lane);
+    const u32 sum = lane / (32 / sums), row = sum / count;
+    T *p = first[0];
+    i64 step = steps[0];
+#pragma unroll
+    for (u32 r = 1; r < rows; ++r) {
+      p = row == r ? first[r] : p;
+      step = row == r ? steps[r] : step;
+    }
+    if (row < rows && lane % (32 / sums) == 0) atomic_add(p + i64(sum % count) * step, values[0]);
+  }
+
+ private:
+  // With the threads at this distance, and at half of it. Unrolled by hand, so that the sums stay in registers.
+  template <int left, u32 distance>
+  SAMITE_INLINE_MEMBER void fold(u32 lane) {
+    if constexpr (left == 1) {
+      values[0] = sum_of(values[0], shuffle_xor(values[0], distance));
+    } else {
+      const bool upper = (lane & distance) != 0;
+#pragma unroll
+      for (int i = 0; i < left / 2; ++i) {
+        const T kept = upper ? values[i + left / 2] : values[i], given = upper ? values[i] : values[i + left / 2];
+        values[i] = sum_of(kept, shuffle_xor(given, distance));
+      }
+    }
+    if constexpr (distance > 1) fold<(left > 1 ? left / 2 : 1), distance / 2>(lane);
+  }
+};
 
 }  // namespace samite

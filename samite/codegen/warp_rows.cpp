@@ -1,0 +1,97 @@
+// Loops in which all threads of a warp add to one element, another one in each iteration, as in rows.cpp. Many threads
+// that add to one element wait for each other; so the warp sums what its threads have of some iterations, all of them
+// at once, and adds each sum with one thread.
+//
+// That takes a warp whose threads are all there and go through the loop alike, which is asked where the loop begins.
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t warp = 32, most_iterations = 8, most_statements = 640;
+
+}  // namespace
+
+// Not where a thread may end within a loop and leave the others waiting for it.
+bool KernelEmitter::warps_may_add() const {
+  return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace();
+}
+
+void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
+  const ScalarType type = rows[0].statement->value.type();
+  std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
+  if (rows.size() > warp / 2) rows.resize(warp / 2);
+  std::size_t statements = 0;
+  bool nested = false;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    ++statements;
+    nested = nested || stmt.as<For>() || stmt.as<While>();
+  });
+  std::size_t iterations = std::min(most_iterations, warp / std::bit_ceil(rows.size()));
+  while (iterations > 1 && iterations * statements > most_statements) iterations /= 2;
+  const bool in_pieces = iterations > 1 && !nested;
+
+  declare_carried(loop.carried, false);
+  const std::string index = name(loop.index), whole = fresh("warp"), sums = fresh("rows"), row = fresh("row");
+  const auto index_type = scalar_name(loop.type);
+  std::string together = "whole_warp()";
+  // Along other dimensions than the last, threads of a warp may differ in what is the same along that.
+  if (kernel_.launch_rank > 1) {
+    together += fmt::format(" && same_in_warp({}) && same_in_warp({})", scalar(loop.begin), scalar(loop.end));
+    std::set<LocalId> inside{loop.index};
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+    });
+    for (const Rows &each : rows)
+      for (const Value &value : each.statement->indices)
+        if (value.is_local() && !inside.contains(value.id()))
+          together += fmt::format(" && same_in_warp({})", scalar(value));
+  }
+  out_.line("const bool {} = {};", whole, together);
+  out_.line("{} {} = {};", index_type, index, scalar(loop.begin));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = sums, rows[i].number = i;
+  const std::size_t outer = rows_.size();
+  auto iterate = [&](const std::string &count) {
+    for (Rows &each : rows) each.count = count, each.name = count.empty() ? whole : sums;
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    block(loop.body);
+    rows_.resize(outer);
+    advance_carried(loop.carried, false);
+  };
+  if (in_pieces) {
+    const std::int64_t step = loop.step.as_int(), last = step * (static_cast<std::int64_t>(iterations) - 1);
+    out_.open("while ({} && i64({}) - i64({}) {} {}) {{", whole, scalar(loop.end), index, step > 0 ? ">" : "<", last);
+    out_.line("WarpRows<{}, {}, {}> {};", scalar_name(type), rows.size(), iterations, sums);
+    out_.line("#pragma unroll");
+    out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}, {2} += {3}) {{", row, iterations, index, scalar(loop.step));
+    iterate(row);
+    out_.close();
+    std::string steps;
+    for (const Rows &each : rows) steps += fmt::format("{}{}", steps.empty() ? "" : ", ", each.step);
+    out_.line("const i64 steps[] = {{{}}};", steps);
+    out_.line("{}.add(steps);", sums);
+    out_.close();
+  }
+  out_.open("for (; {}; {} += {}) {{", continues(loop, Shape::Uniform), index, scalar(loop.step));
+  iterate("");
+  out_.close();
+  name_results(loop.carried, false);
+}
+
+void KernelEmitter::add_row(const Rows &rows, const std::string &element, const std::string &value) {
+  if (rows.count.empty()) {
+    out_.line("add_of_warp({}, &{}, {});", rows.name, element, value);
+    return;
+  }
+  out_.line("{}.put({}, {}, &{}, {});", rows.name, rows.number, rows.count, element, value);
+}
+
+}  // namespace samite::codegen
