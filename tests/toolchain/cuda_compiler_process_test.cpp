@@ -1,5 +1,6 @@
 // The CUDA compiler as seen from one process after another.
 #include "samite/base/atomic_file.h"
+#include "samite/toolchain/object_cache.h"
 #include "tests/toolchain/child_process.h"
 #include "tests/toolchain/cuda_sample.h"
 
@@ -44,6 +45,21 @@ TEST_F(CudaCompilerProcess, ADamagedImageIsCompiledAgain) {
   EXPECT_THAT(output, HasSubstr("from_cache 0\nlibrary_open 1\ncompiles 1\n"));
   EXPECT_THAT(output, HasSubstr("damaged"));
   EXPECT_THAT(run({"1."}), HasSubstr("from_cache 1\n"));
+}
+
+// As an older Samite may have written it: whole, but of another form.
+TEST_F(CudaCompilerProcess, AnEntryThatIsNoImageIsReplaced) {
+  run({"1."});
+  ObjectCache cache(folder_.path() / "cache", 1 << 20);
+  for (const char *content : {"", "no number", "12", "99\nshort", "18446744073709551615\nlog"}) {
+    for (const auto &entry : fs::directory_iterator(folder_.path() / "cache" / "objects")) {
+      const Hash128 key = hash_from_hex(entry.path().filename().string()).value();
+      cache.remove(key);
+      cache.publish(key, content);
+    }
+    EXPECT_THAT(run({"1."}), HasSubstr("from_cache 0\nlibrary_open 1\ncompiles 1\n")) << content;
+    EXPECT_THAT(run({"1."}), HasSubstr("from_cache 1\n")) << content;
+  }
 }
 
 TEST_F(CudaCompilerProcess, SeveralAtOnceShareOneCache) {
