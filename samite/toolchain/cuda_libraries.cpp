@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,19 @@ void find(const DynamicLibrary &library, Function *&function, const std::string 
   function = library.function<Function>(symbol.c_str());
 }
 
+// NVRTC opens a second library when it first compiles, by name. That finds the one beside it where the loader honours
+// NVRTC's own search path, which not all packages have and sanitizers hide; a library that is open already is found.
+void open_builtins(const Nvrtc &opened) {
+  const std::filesystem::path beside =
+      std::filesystem::path(opened.path).parent_path() / ("libnvrtc-builtins.so." + opened.version.text());
+  try {
+    const DynamicLibrary kept(beside.string(), Unloading::never);
+  } catch (const DeviceError &) {
+    // NVRTC may find it elsewhere, and says so where it does not.
+    return;
+  }
+}
+
 Nvrtc open_nvrtc(const std::string &candidate) {
   const DynamicLibrary library(candidate, Unloading::never);
   Nvrtc result;
@@ -54,6 +68,7 @@ Nvrtc open_nvrtc(const std::string &candidate) {
   result.functions.GetNumSupportedArchs(&count);
   result.architectures.resize(static_cast<std::size_t>(count));
   result.functions.GetSupportedArchs(result.architectures.data());
+  open_builtins(result);
   return result;
 }
 
