@@ -72,6 +72,19 @@ TEST_F(CudaLibraries, NvjitlinkOfAnOldToolkitIsNamed) {
               HasSubstr(file("libnvJitLink.so.12") + " is nvJitLink 12.3, and Samite needs 12.4 or newer"));
 }
 
+// It has no function that tells its version, as the fake of NVRTC has none by that name.
+TEST_F(CudaLibraries, NvjitlinkFromBeforeItToldItsVersionIsNamed) {
+  have_nvrtc();
+  fs::copy_file(SAMITE_FAKE_NVRTC, file("libnvJitLink.so.12"));
+  EXPECT_THAT(run({"libraries"}), HasSubstr(file("libnvJitLink.so.12") + " is nvJitLink of before 12.3, and Samite "
+                                                                         "needs 12.4 or newer"));
+}
+
+TEST_F(CudaLibraries, NvrtcWithoutItsFunctionsIsNamed) {
+  fs::copy_file(SAMITE_FAKE_NVJITLINK, file("libnvrtc.so.12"));
+  EXPECT_THAT(run({"libraries"}), HasSubstr("dlsym(\"" + file("libnvrtc.so.12") + "\", \"nvrtcVersion\") failed"));
+}
+
 TEST_F(CudaLibraries, NvjitlinkOfAnotherMajorVersionIsNamed) {
   have_nvrtc();
   have_nvjitlink("libnvJitLink.so.13");
