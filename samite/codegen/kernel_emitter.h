@@ -64,9 +64,16 @@ class KernelEmitter {
   void several(const ir::Block &block);
   void several(const ir::Stmt &stmt);
   void several(const ir::If &branch);
+  void several(const ir::For &loop);
+  template <class Write>
+  void for_each_copy(Write write) {
+    if (!side_by_side_) return write();
+    for (copy_ = 0; copy_ < copies_; ++copy_) write();
+    copy_ = -1;
+  }
   void each_copy(const ir::Stmt &stmt);
   void copy_definitions(const ir::Stmt &stmt);
-  bool same_for_copies(const ir::Let &let) const;
+  bool same_for_copies(const std::vector<ir::Value> &values) const;
   struct Row {
     std::string offset;    // of the row's element at the first instance's index
     std::int64_t from_it;  // how far from there the first instance's element is
@@ -171,7 +178,7 @@ class KernelEmitter {
   // warp_rows.cpp: the same where the lanes are the threads of a warp.
   bool warps_may_add() const;
   void loop_of_warp(const ir::For &loop, std::vector<Rows> rows);
-  void add_row(const Rows &rows, const std::string &element, const std::string &value);
+  void add_row(const Rows &rows, const ir::Accumulate &accumulate, SourceLocation where);
 
   // control_flow.cpp
   void branch(const ir::If &branch);
@@ -208,7 +215,8 @@ class KernelEmitter {
   std::vector<Rows> rows_;  // of the loops that are open
   std::optional<Tile> tile_;
   std::string mask_;            // empty outside of lanes
-  int copies_ = 1, copy_ = -1;  // of instances of one thread: how many, and which one is written
+  bool side_by_side_ = false;   // where the emitter stands, instances of one thread run side by side
+  int copies_ = 1, copy_ = -1;  // how many, and which one is written; -1: none of them, or all
   std::vector<bool> copied_;    // by LocalId: whether each of them has its own
   ir::LocalId first_index_ = 0;
   std::map<std::string, std::string> packs_;  // by key: what has been loaded of constant arrays

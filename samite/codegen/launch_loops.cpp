@@ -40,7 +40,9 @@ void KernelEmitter::launch_loop(const For &loop) {
       copied_[loop.index] = true;
       for (int copy = 0; copy < copies_; ++copy)
         out_.line("const {0} {1}_{2} = {1} + {2};", text.type, text.index, copy);
+      side_by_side_ = true;
       several(loop.body);
+      side_by_side_ = false;
     };
   }
   target_.thread_loop(out_, text, [&] {

@@ -15,7 +15,10 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t largest_body = 160;
+constexpr std::size_t largest_body = 160, most = 8, most_in_loops = 4;
+
+// With fewer, a multiprocessor has not enough to do while it waits.
+constexpr int threads_for_multiprocessor = 192, warp_size = 32;
 
 std::int64_t floor_to(std::int64_t value, std::int64_t multiple) {
   return value - ((value % multiple) + multiple) % multiple;
@@ -31,14 +34,11 @@ void KernelEmitter::copy_definitions(const Stmt &stmt) {
 
 void KernelEmitter::each_copy(const Stmt &stmt) {
   copy_definitions(stmt);
-  for (copy_ = 0; copy_ < copies_; ++copy_) statement(stmt);
-  copy_ = -1;
+  for_each_copy([&] { statement(stmt); });
 }
 
-bool KernelEmitter::same_for_copies(const Let &let) const {
-  if (!info(let.value.op).pure && let.value.op != Op::Load) return false;
-  return std::ranges::none_of(let.value.operands,
-                              [&](const Value &value) { return value.is_local() && copied_[value.id()]; });
+bool KernelEmitter::same_for_copies(const std::vector<Value> &values) const {
+  return std::ranges::none_of(values, [&](const Value &value) { return value.is_local() && copied_[value.id()]; });
 }
 
 void KernelEmitter::several(const Block &block) {
@@ -58,11 +58,19 @@ void KernelEmitter::several(const Block &block) {
 void KernelEmitter::several(const Stmt &stmt) {
   out_.location(stmt.where());
   if (const Let *let = stmt.as<Let>()) {
-    if (same_for_copies(*let)) return statement(stmt);
+    const bool repeatable = info(let->value.op).pure || let->value.op == Op::Load;
+    if (repeatable && same_for_copies(let->value.operands)) {
+      copied_[let->local] = false;
+      return statement(stmt);
+    }
     if (let->value.op == Op::Load && load_pack(*let)) return;
     if (let->value.op == Op::Exchange && take_pack(*let)) return;
   } else if (const If *branch = stmt.as<If>()) {
     return several(*branch);
+  } else if (const For *loop = stmt.as<For>(); loop && same_for_copies({loop->begin, loop->end, loop->step})) {
+    return several(*loop);
+  } else if (const Accumulate *add = stmt.as<Accumulate>(); add && rows_for(*add)) {
+    return add_row(*rows_for(*add), *add, stmt.where());
   } else if (store_pack(stmt)) {
     return;
   }
@@ -71,12 +79,8 @@ void KernelEmitter::several(const Stmt &stmt) {
 
 // Where all instances go the same way, they stay together.
 void KernelEmitter::several(const If &branch) {
-  const bool together = !branch.condition.is_local() || !copied_[branch.condition.id()];
+  const bool together = same_for_copies({branch.condition});
   for (const BranchResult &result : branch.results) copied_[result.local] = true;
-  auto for_each_copy = [&](auto write) {
-    for (copy_ = 0; copy_ < copies_; ++copy_) write();
-    copy_ = -1;
-  };
   for_each_copy([&] {
     for (const BranchResult &result : branch.results)
       if (used(result.local)) out_.line("{} {};", scalar_name(result.type), name(result.local));
@@ -117,6 +121,20 @@ void KernelEmitter::several(const If &branch) {
     });
   }
   out_.close();
+}
+
+// All of them go round together, so that what is loaded for one iteration serves them all.
+void KernelEmitter::several(const For &loop) {
+  for (const Carried &carried : loop.carried) copied_[carried.inner] = copied_[carried.result] = true;
+  if (auto rows = rows_of(loop); !rows.empty()) return loop_of_warp(loop, std::move(rows));
+  for_each_copy([&] { declare_carried(loop.carried, false); });
+  const std::string index = name(loop.index);
+  out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
+            continues(loop, Shape::Uniform), index, scalar(loop.step));
+  several(loop.body);
+  for_each_copy([&] { advance_carried(loop.carried, false); });
+  out_.close();
+  for_each_copy([&] { name_results(loop.carried, false); });
 }
 
 std::string KernelEmitter::Row::key(std::uint32_t array, std::int64_t element) const {
@@ -165,9 +183,8 @@ bool KernelEmitter::load_pack(const Let &let) {
     const std::string loaded = fresh("g");
     out_.line("const auto {} = load_pack<{}>(&p{}.data[{} + {}]);", loaded, copies_, array, at->offset, at->from_it);
     copied_[let.local] = true;
-    for (copy_ = 0; copy_ < copies_; ++copy_)
-      out_.line("const {} {} = {}.at[{}];", scalar_name(let.value.type), name(let.local), loaded, copy_);
-    copy_ = -1;
+    for_each_copy(
+        [&] { out_.line("const {} {} = {}.at[{}];", scalar_name(let.value.type), name(let.local), loaded, copy_); });
     return true;
   }
   copied_[let.local] = true;
@@ -192,9 +209,8 @@ bool KernelEmitter::take_pack(const Let &let) {
   out_.line("const auto {} = take_pack<{}>(&p{}.data[{} + {}]);", loaded, copies_, let.value.array, at->offset,
             at->from_it);
   copied_[let.local] = true;
-  for (copy_ = 0; copy_ < copies_; ++copy_)
-    out_.line("const {} {} = {}.at[{}];", scalar_name(let.value.type), name(let.local), loaded, copy_);
-  copy_ = -1;
+  for_each_copy(
+      [&] { out_.line("const {} {} = {}.at[{}];", scalar_name(let.value.type), name(let.local), loaded, copy_); });
   return true;
 }
 
@@ -208,42 +224,72 @@ bool KernelEmitter::store_pack(const Stmt &stmt) {
   const Value &value = store ? store->value : add->value;
   const std::string_view element = memory_name(value.type());
   std::string values;
-  for (copy_ = 0; copy_ < copies_; ++copy_)
-    values += fmt::format("{}{}({})", values.empty() ? "" : ", ", element, scalar(value));
-  copy_ = -1;
+  for_each_copy([&] { values += fmt::format("{}{}({})", values.empty() ? "" : ", ", element, scalar(value)); });
   out_.line("{}(&p{}.data[{} + {}], Pack<{}, {}>{{{{{}}}}});", store ? "store_pack" : "add_pack", array, at->offset,
             at->from_it, element, copies_, values);
   return true;
 }
 
+namespace {
+
+// Whether neighbours share what some loop loads or adds, and all go through each loop alike.
+bool shares_in_loops(const Kernel &lowered) {
+  const passes::Uniformity uniformity = passes::uniformity(lowered);
+  bool shares = false, alike = true;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (!loop || loop->kind != LoopKind::Serial) return;
+    alike = alike && !uniformity.divergent(*loop);
+    for_each_statement(loop->body, [&](const Stmt &inner) {
+      const Let *let = inner.as<Let>();
+      if (!let || let->value.op != Op::Load) return;
+      shares = shares || std::ranges::all_of(let->value.operands, [&](const Value &index) {
+                 return uniformity.of(index) == passes::Shape::Uniform;
+               });
+    });
+  });
+  return shares && alike;
+}
+
+}  // namespace
+
 int worthwhile_instances_per_thread(const Kernel &lowered) {
   std::size_t statements = 0, widest = 0;
-  bool fits = true;
+  bool fits = true, loops = false;
   LocalId index = 0;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {
     ++statements;
     if (const For *loop = stmt.as<For>()) {
-      if (loop->kind == LoopKind::Serial) fits = false;
+      if (loop->kind == LoopKind::Serial) loops = true;
       if (loop->kind == LoopKind::Thread) index = loop->index;
     }
     fits = fits && !stmt.as<While>() && !stmt.as<Allocate>() && !stmt.as<Print>() && !stmt.as<Check>();
   });
-  if (!fits || statements > largest_body) return 1;
-  auto streams = [&](const std::vector<Value> &indices, std::size_t count, ScalarType type) {
-    const Value &last = indices[count - 1];
-    if (last.is_local() && last.id() == index) widest = std::max(widest, size_of(type));
+  if (!fits || statements > largest_body || (loops && !shares_in_loops(lowered))) return 1;
+  auto streams = [&](std::span<const Value> indices, ScalarType type) {
+    if (indices.back().is_local() && indices.back().id() == index) widest = std::max(widest, size_of(type));
   };
   for_each_statement(lowered.body, [&](const Stmt &stmt) {
     if (const Let *let = stmt.as<Let>()) {
-      if (let->value.op == Op::Load || let->value.op == Op::Exchange)
-        streams(let->value.operands, let->value.operands.size(), let->value.type);
+      if (let->value.op == Op::Load || let->value.op == Op::Exchange) streams(let->value.operands, let->value.type);
     } else if (const Store *store = stmt.as<Store>()) {
-      streams(store->indices, store->indices.size(), store->value.type());
+      streams(store->indices, store->value.type());
     } else if (const Accumulate *add = stmt.as<Accumulate>()) {
-      streams(add->indices, add->indices.size(), add->value.type());
+      streams(add->indices, add->value.type());
     }
   });
-  return widest == 0 ? 1 : static_cast<int>(std::min<std::size_t>(16 / widest, 8));
+  if (widest == 0) return 1;
+  return static_cast<int>(std::min<std::size_t>(16 / widest, loops ? most_in_loops : most));
+}
+
+int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors) {
+  double threads = 1;
+  for (const std::int64_t extent : extents) threads *= static_cast<double>(extent);
+  int instances = worthwhile;
+  while (instances > 1 && (threads / instances < double{threads_for_multiprocessor} * multiprocessors ||
+                           extents.back() < std::int64_t{instances} * warp_size))
+    instances /= 2;
+  return instances;
 }
 
 }  // namespace samite::codegen

@@ -105,6 +105,8 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
     out_.line("{}_used = true;", sum->name);
     return;
   }
+  const Rows *rows = rows_for(accumulate);
+  if (rows && !in_lanes()) return add_row(*rows, accumulate, where);
   const bool shared = !target_.explicit_lanes() || !facts(accumulate.array).worker_private;
   const Access to = access(accumulate.array, accumulate.indices, where);
   if (to.shape != Shape::Uniform) {
@@ -115,8 +117,6 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
               to.arguments(), vector(value));
     return;
   }
-  const Rows *rows = rows_for(accumulate);
-  if (rows && !in_lanes()) return add_row(*rows, to.element, scalar(value));
   if (rows) {
     out_.line("{}.values[{}] = {} ? {} : {}(0);", rows->name, rows->count, mask_, vector(value),
               vector_name(value.type()));

@@ -39,7 +39,7 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
   while (iterations > 1 && iterations * statements > most_statements) iterations /= 2;
   const bool in_pieces = iterations > 1 && !nested;
 
-  declare_carried(loop.carried, false);
+  for_each_copy([&] { declare_carried(loop.carried, false); });
   const std::string index = name(loop.index), whole = fresh("warp"), sums = fresh("rows"), row = fresh("row");
   const auto index_type = scalar_name(loop.type);
   std::string together = "whole_warp()";
@@ -62,9 +62,12 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
   auto iterate = [&](const std::string &count) {
     for (Rows &each : rows) each.count = count, each.name = count.empty() ? whole : sums;
     rows_.insert(rows_.end(), rows.begin(), rows.end());
-    block(loop.body);
+    if (side_by_side_)
+      several(loop.body);
+    else
+      block(loop.body);
     rows_.resize(outer);
-    advance_carried(loop.carried, false);
+    for_each_copy([&] { advance_carried(loop.carried, false); });
   };
   if (in_pieces) {
     const std::int64_t step = loop.step.as_int(), last = step * (static_cast<std::int64_t>(iterations) - 1);
@@ -83,15 +86,24 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
   out_.open("for (; {}; {} += {}) {{", continues(loop, Shape::Uniform), index, scalar(loop.step));
   iterate("");
   out_.close();
-  name_results(loop.carried, false);
+  for_each_copy([&] { name_results(loop.carried, false); });
 }
 
-void KernelEmitter::add_row(const Rows &rows, const std::string &element, const std::string &value) {
-  if (rows.count.empty()) {
-    out_.line("add_of_warp({}, &{}, {});", rows.name, element, value);
-    return;
-  }
-  out_.line("{}.put({}, {}, &{}, {});", rows.name, rows.number, rows.count, element, value);
+// Of instances side by side, what all of them add.
+void KernelEmitter::add_row(const Rows &rows, const Accumulate &accumulate, SourceLocation where) {
+  // The same element for all, whichever of them names it.
+  copy_ = side_by_side_ ? 0 : -1;
+  const Access to = access(accumulate.array, accumulate.indices, where);
+  copy_ = -1;
+  std::string value;
+  for_each_copy([&] {
+    const std::string one = scalar(accumulate.value);
+    value = value.empty() ? one : fmt::format("sum_of({}, {})", value, one);
+  });
+  if (rows.count.empty())
+    out_.line("add_of_warp({}, &{}, {});", rows.name, to.element, value);
+  else
+    out_.line("{}.put({}, {}, &{}, {});", rows.name, rows.number, rows.count, to.element, value);
 }
 
 }  // namespace samite::codegen

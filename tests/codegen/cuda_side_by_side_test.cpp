@@ -3,6 +3,7 @@
 
 #include "tests/codegen/cuda_on_host.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace samite::test {
@@ -171,13 +172,74 @@ TEST(CudaSideBySide, WhichKernelsGain) {
     store @y[%1, %0] = 0.0
   })"),
             1);
-  EXPECT_EQ(worth(R"(kernel @loop(@y: array<f32, 1>, @n: i32) threads 1 {
+  const auto loop = [](const char *element, const char *end) {
+    return fmt::format(R"(kernel @loop(@y: array<f32, 1>, @x: array<const f32, 1>, @n: i32) threads 1 {{
+      %0: i32 = thread_index 0
+      for %1: i32 in 0..{} step 1 {{
+        %2: f32 = load @x[{}]
+        accumulate @y[%0] += %2
+      }}
+    }})",
+                       end, element);
+  };
+  EXPECT_EQ(worth(loop("%1", "@n")), 4);
+  EXPECT_EQ(worth(loop("%0", "@n")), 1);  // nothing to share
+  EXPECT_EQ(worth(loop("%1", "%0")), 1);  // not alike
+}
+
+TEST(CudaSideBySide, ALaunchMustFillTheDevice) {
+  const auto instances = [](std::vector<std::int64_t> extents) {
+    return codegen::instances_per_thread(4, extents, 100);
+  };
+  EXPECT_EQ(instances({1 << 20}), 4);
+  EXPECT_EQ(instances({192 * 100 * 4 - 1}), 2);
+  EXPECT_EQ(instances({192 * 100 * 2 - 1}), 1);
+  EXPECT_EQ(instances({1 << 20, 64}), 2);  // a row would not fill a warp
+  EXPECT_EQ(instances({1 << 20, 3}), 1);
+  EXPECT_EQ(codegen::instances_per_thread(1, std::vector<std::int64_t>{1 << 30}, 100), 1);
+}
+
+// All neighbours go round together, and leave a loop or a branch with what each of them carries.
+TEST(CudaSideBySide, LoopsAreWhatTheyAreOneByOne) {
+  constexpr const char *text = R"(kernel @pairs(@y: array<f32, 1>, @x: array<const f32, 1>, @g: array<f32, 1>,
+                                                @n: i32) threads 1 {
     %0: i32 = thread_index 0
-    for %1: i32 in 0..@n step 1 {
-      accumulate @y[%0] += 1.0
+    %1: f32 = load @x[%0]
+    for %2: i32 in 0..@n step 1 carry (%3 -> %4: f32 = 1.0 then %9, %30 -> %31: i32 = 0 then %32) {
+      %5: f32 = load @x[%2]
+      %6: f32 = sub %5, %1
+      accumulate atomic @g[%2] += %6
+      %7: bool = lt %6, 2.0
+      if %7 -> (%8: f32 = %10 | %3) {
+        %11: f32 = load @x[%30]
+        %10: f32 = add %3, %11
+      }
+      %32: i32 = add %30, 1
+      %12: bool = lt %2, 3
+      if %12 -> (%13: f32 = %14 | %8) {
+        for %20: i32 in 0..%2 step 1 {
+          accumulate atomic @g[%20] += %6
+        }
+        %15: f32 = load @x[%32]
+        %14: f32 = add %15, %8
+      }
+      %9: f32 = add %13, 1.0
     }
-  })"),
-            1);
+    store @y[%0] = %4
+  })";
+  for (const bool whole : {false, true})
+    for (const int instances : {1, 2, 4}) {
+      constexpr int count = 256;
+      std::vector<float> y(count), x(count), g(count, 1);
+      for (int i = 0; i < count; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 5);
+      std::vector<float> expected_y = y, expected_g = g;
+      CompiledKernel(text).run({count}, {array(expected_y), array(x), array(expected_g), scalar(21)});
+      CudaOnHost kernel(text, side_by_side(instances));
+      kernel.whole_warps = whole;
+      kernel.run({count}, {array(y), array(x), array(g), scalar(21)});
+      EXPECT_EQ(y, expected_y) << instances;
+      EXPECT_EQ(g, expected_g) << instances;
+    }
 }
 
 }  // namespace

@@ -32,8 +32,10 @@ std::string all_pairs(int rows, const char *type, const char *range) {
 
 template <class T>
 void expect_sums(int rows, const char *type, const char *range, const std::vector<int> &iterations) {
-  for (const bool whole : {false, true}) {
-    CudaOnHost kernel(all_pairs(rows, type, range));
+  for (const auto &[whole, side_by_side] : {std::pair{false, 1}, {true, 1}, {true, 2}}) {
+    codegen::EmitOptions options = cuda_options();
+    options.cuda.instances_per_thread = side_by_side;
+    CudaOnHost kernel(all_pairs(rows, type, range), options);
     kernel.whole_warps = whole;
     constexpr int instances = 128, elements = 64;
     std::vector<std::vector<T>> g(static_cast<std::size_t>(rows), std::vector<T>(elements, T(1)));
