@@ -2,11 +2,17 @@
 
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/linearity.h"
 #include "samite/autodiff/refusal.h"
 #include "samite/autodiff/rules.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/inline_primals.h"
+#include "samite/passes/rename.h"
 #include "samite/passes/simplify.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace samite::autodiff {
 namespace {
@@ -144,15 +150,78 @@ class Deriver {
   }
 
   void custom(const CustomAdjoint &custom, SourceLocation where) {
-    for (const CustomResult &result : custom.results)
-      if (activity_.local[result.local])
-        throw UserError(where, "the tangent of kernel '" + primal_.name +
-                                   "' cannot be derived: this function has an adjoint of its own, which says nothing "
-                                   "of its tangent. Mend it by calling the function without that adjoint, or by "
-                                   "stop_gradient on its arguments");
     for (const CustomOperand &each : custom.operands) primal_value_[each.inner] = value(each.operand);
     block(custom.primal);
     for (const CustomResult &result : custom.results) primal_value_[result.local] = value(result.value);
+    const auto is_active = [&](const CustomResult &result) { return bool{activity_.local[result.local]}; };
+    if (std::ranges::none_of(custom.results, is_active)) return;
+    const CustomAdjoint flat = passes::inline_nested_primals(custom);
+    refuse_what_has_no_tangent(flat, where);
+    for (const CustomResult &result : flat.results)
+      if (is_active(result)) tangent_[result.local] = transposed(flat, result);
+  }
+
+  // The adjoint takes the result's cotangent to the gradients of the operands by the row of a matrix that belongs to
+  // the result. With a cotangent of one that is the row itself, and its product with the operands' tangents is the
+  // result's.
+  Value transposed(const CustomAdjoint &custom, const CustomResult &result) {
+    for (const CustomResult &other : custom.results)
+      primal_value_[other.cotangent] = Value::constant(other.type, other.local == result.local ? 1 : 0);
+    // Elements of arrays have gradients, too, wherever in the adjoint's blocks it adds to them.
+    const Value one = Value::constant(ScalarType::Int32, 1), first = Value::zero(ScalarType::Int32);
+    const LocalArrayId sum = build_.allocate(result.type, one);
+    build_.local_store(sum, first, Value::zero(result.type));
+    auto add_product = [&](Value gradient, Value tangent) {
+      Value product = build_.cast(result.type, build_(Op::Mul, {gradient, tangent}));
+      build_.local_store(sum, first, build_(Op::Add, {build_.local_load(result.type, sum, first), product}));
+    };
+    std::unordered_map<LocalArrayId, LocalArrayId> arrays;
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, ScalarType type) { define(primal_value_, local, type); });
+      if (auto *allocate = stmt.as<Allocate>()) arrays[allocate->array] = build_.new_local_array();
+    });
+    auto statement = [&](const Stmt &, Stmt renamed) -> Block {
+      auto *accumulate = renamed.as<Accumulate>();
+      if (!accumulate) return has_effect(renamed) ? Block{} : Block{std::move(renamed)};
+      if (!active_array_[accumulate->array]) return {};
+      Block outer = build_.open();
+      const Operation load{Op::Load, accumulate->value.type(), accumulate->indices,
+                           tangent_parameter_[accumulate->array]};
+      add_product(accumulate->value, build_.operation(load));
+      return build_.close(std::move(outer));
+    };
+    for (Stmt &stmt :
+         passes::renamed(custom.adjoint, {[&](const Value &v) { return value(v); },
+                                          [&](LocalId local) { return primal_value_[local]->id(); },
+                                          [&](LocalArrayId array) { return arrays.at(array); }, statement}))
+      build_.append(std::move(stmt));
+    for (const CustomOperand &each : custom.operands)
+      if (active(each.operand)) add_product(value(each.gradient), tangent(each.operand));
+    return build_.local_load(result.type, sum, first);
+  }
+
+  void refuse_what_has_no_tangent(const CustomAdjoint &custom, SourceLocation where) const {
+    auto refuse = [&](SourceLocation place, const std::string &why) {
+      throw UserError(place, "the tangent of kernel '" + primal_.name +
+                                 "' cannot be derived: this function has an adjoint of its own, which " + why +
+                                 ". Mend it by calling the function without that adjoint, or by stop_gradient on its "
+                                 "arguments");
+    };
+    if (auto place = nonlinear_in_cotangents(custom, where))
+      refuse(*place, "is not linear in the cotangent here, so that no tangent belongs to it");
+    std::vector<bool> written(primal_.parameters.size());
+    for_each_primal_statement(primal_.body, [&](const Stmt &stmt) {
+      if (auto array = array_written(stmt)) written[*array] = true;
+    });
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
+      auto *accumulate = stmt.as<Accumulate>();
+      const auto wrote = accumulate && accumulate->of_gradient ? std::nullopt : array_written(stmt);
+      if (wrote) refuse(stmt.where(), "writes to array '" + primal_.parameters[*wrote].name + "'");
+      const auto read = array_read(stmt);
+      if (read && written[*read])
+        refuse(stmt.where(), "reads array '" + primal_.parameters[*read].name +
+                                 "' as the kernel leaves it; a tangent is computed before that");
+    });
   }
 
   void branch(const If &branch, SourceLocation where) {

@@ -4,8 +4,9 @@
 // Derivatives, 2nd ed. 2008, ch. 3), by the same table of rules as the adjoint (autodiff/rules.h). Its parameters are
 // those of the kernel, followed by one array of tangents for each active array parameter.
 //
-// Values are at hand when their tangents are computed, so nothing is kept and nothing is refused but a gradient through
-// an array that is not active.
+// Values are at hand when their tangents are computed, so nothing is kept and little is refused: a gradient through an
+// array that is not active, and a custom adjoint that no tangent belongs to. Where one is linear in its cotangents, it
+// is transposed: it runs for each result, with a cotangent of one.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -17,7 +17,9 @@
 // Parameters and result are traced scalars, vectors, matrices or std::arrays of them, or std::tuples of such; the
 // result is floating. The functions may use arrays and values of the kernel around them; a value that carries a
 // gradient has to be a parameter. They assign no locals from outside, leave no loop or function around them, and use no
-// local array from outside: UserError. A tangent through such a function is refused with its line.
+// local array from outside: UserError. A tangent through such a function is the adjoint's transpose; an adjoint that is
+// not linear in the cotangent, writes to arrays, or reads what the kernel writes, has none, and is refused with its
+// line.
 //
 // `adjoint_of(f)(arguments…, cotangent)` calls the derivative that Samite derives of `f`, inside of a kernel: it
 // returns the gradients of the floating parameters, like an adjoint above, for one run of `f` that leaves nothing

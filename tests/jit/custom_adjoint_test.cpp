@@ -232,6 +232,58 @@ TEST(CustomAdjoint, ThatIsWrongIsFoundByTheGradientCheck) {
   EXPECT_NEAR(report.analytic / report.numeric, 2.0 / 3, 1e-6);
 }
 
+// The tangents of y for the tangents of x, of a kernel of (y, x).
+template <class K>
+std::vector<double> tangents_of(const K &kernel, Buffer<double> &y, Buffer<double> &x,
+                                std::initializer_list<double> tangents) {
+  x.gradient().copy_from(tangents);
+  kernel.launch({1}, {.direction = Direction::tangent}, y, x);
+  return y.gradient().to_vector();
+}
+
+// With gradients that no function has, so that nothing but the given adjoint can be where they come from.
+TEST(CustomAdjoint, IsTransposedForATangent) {
+  Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
+                  auto mix = custom_adjoint(
+                      [](Double a, Double b) { return std::tuple{a + b, a * b}; },
+                      [](Double a, Double, std::tuple<Double, Double> results, std::tuple<Double, Double> cotangents) {
+                        auto [sum, product] = results;
+                        auto [c, d] = cotangents;
+                        return std::tuple{10 * c + a * d, select(a > 0, sum * c, 0) - d / 4};
+                      });
+                  auto [sum, product] = mix(2 * x(0), x(1));
+                  y(0) = sum;
+                  y(1) = product;
+                  y(2) = sum * product;
+                }};
+  auto x = tracked({1, 3}), y = tracked({0, 0, 0});
+  auto tangents = tangents_of(kernel, y, x, {1, 100});  // of mix's operands: 2 and 100
+  EXPECT_THAT(y.to_vector(), ElementsAre(5, 6, 30));
+  const double sum = 10 * 2 + 5 * 100, product = 2 * 2 - 100.0 / 4;
+  EXPECT_THAT(tangents, ElementsAre(sum, product, 6 * sum + 5 * product));
+}
+
+TEST(CustomAdjoint, WithGradientsOfArraysIsTransposedForATangent) {
+  Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
+                  auto dot = custom_adjoint(
+                      [&](Double scale) {
+                        Double sum = 0;
+                        for (Int k : range(3)) sum += x(k);
+                        return scale * sum;
+                      },
+                      [&](Double scale, Double, Double c) {
+                        LocalArray<double, 3> parts;
+                        for (Int k : range(3)) parts(k) = c * cast<Double>(k + 1);
+                        for (Int k : range(3)) if_(k != 1, [&] { add_to_gradient(x(k), scale * parts(k)); });
+                        return parts(2);
+                      });
+                  y(0) = dot(x(3)) * 2;
+                }};
+  auto x = tracked({1, 2, 3, 4}), y = tracked({0});
+  EXPECT_THAT(tangents_of(kernel, y, x, {1, 10, 100, 1000}), ElementsAre(2 * (4 * 1 * 1 + 4 * 3 * 100 + 3 * 1000)));
+  EXPECT_EQ(y.at(0), 48);
+}
+
 TEST(Replay, ReadsBackWhatHappenedOnce) {
   // Each instance takes a slot from a counter; its weight is the slot's.
   Kernel kernel{"kernel",
@@ -441,15 +493,53 @@ TEST(CustomAdjointRefuses, WritesToTrackedArrays) {
   EXPECT_THAT(refusal(kernel), AllOf(HasSubstr("writes to array 'y'"), HasSubstr("returning the value")));
 }
 
-TEST(CustomAdjointRefuses, TangentsByLine) {
-  Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
+// Where no tangent belongs to the adjoint.
+template <class A>
+std::string tangent_refusal(const A &adjoint) {
+  Kernel kernel{"kernel", [&](Array<double, 1> y, Array<const double, 1> x, Array<double, 1> other) {
                   Int i = thread_index();
-                  auto f = custom_adjoint([](Double a) { return a; }, [](Double, Double, Double c) { return c; });
+                  auto f = custom_adjoint([](Double a) { return a; },
+                                          [&](Double a, Double r, Double c) { return adjoint(a, r, c, other); });
                   y(i) = f(x(i));
+                  other(i) = 0;
                 }};
-  EXPECT_THAT(refusal(kernel, Direction::tangent),
-              AllOf(HasSubstr("tangent of kernel 'kernel'"), HasSubstr("adjoint of its own"),
-                    HasSubstr("custom_adjoint_test.cpp:")));
+  auto x = tracked({1}), y = tracked({0});
+  Buffer<double> other(device, {1});
+  return message_of<UserError>([&] { kernel.launch({1}, {.direction = Direction::tangent}, y, x, other); });
+}
+
+using Other = Array<double, 1>;
+
+TEST(CustomAdjointRefuses, TangentsOfWhatIsNotLinearByLine) {
+  auto is_refused = AllOf(HasSubstr("tangent of kernel 'kernel'"), HasSubstr("adjoint of its own"),
+                          HasSubstr("not linear in the cotangent"), HasSubstr("stop_gradient"),
+                          HasSubstr("custom_adjoint_test.cpp:"));
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other) { return clamp(c, -1, 1); }), is_refused);
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other) { return c * c; }), is_refused);
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other) { return c + 1; }), is_refused);
+  EXPECT_THAT(tangent_refusal([](Double a, Double, Double, Other) { return a; }), is_refused);
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other) {
+                Double result = 0;
+                if_(c > 0, [&] { result = c; });
+                return result;
+              }),
+              is_refused);
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other) {
+                Double power = c;
+                for (Int k : range(3)) power *= 0.5 * power;
+                return power;
+              }),
+              is_refused);
+}
+
+TEST(CustomAdjointRefuses, TangentsOfWhatActsOnArraysByLine) {
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other other) {
+                other(0) = 1;
+                return c;
+              }),
+              AllOf(HasSubstr("writes to array 'p2'"), HasSubstr("custom_adjoint_test.cpp:")));
+  EXPECT_THAT(tangent_refusal([](Double, Double, Double c, Other other) { return c * other(0); }),
+              AllOf(HasSubstr("reads array 'p2'"), HasSubstr("custom_adjoint_test.cpp:")));
 }
 
 template <class F>
