@@ -168,7 +168,7 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
     if (add_checkpoints(keep, planned, memory_limit)) continue;
     adjoint.kept.clear();
     for (const Deriver::Planned &known : planned) adjoint.kept.push_back(known.value);
-    adjoint.kernel = passes::simplify(alive);
+    adjoint.kernel = passes::simplify_adjoint(alive);
     adjoint.gradient_of = deriver.gradient_of();
     break;
   }

@@ -29,6 +29,8 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
       held_(primal.local_array_count),
       unlogged_(primal.local_array_count),
       first_reader_(first_readers(primal)) {
+  products_.resize(primal.local_count), uses_.resize(primal.local_count), reversed_.resize(primal.local_count);
+  find_factors(primal.body);
   written_.resize(primal.parameters.size());
   for_each_primal_statement(primal.body, [&](const Stmt &stmt) {
     if (auto array = array_written(stmt)) written_[*array] = true;

@@ -196,6 +196,16 @@ class Deriver {
   void reverse_branch(const ir::If &branch, SourceLocation where);
   Value gradient_operation(ir::Op op, std::uint32_t array, const std::vector<Value> &indices);
 
+  // products.cpp
+  struct Product {
+    const ir::Operation *operation = nullptr;
+    const Block *block = nullptr;
+  };
+  void find_factors(const Block &block);
+  void take_apart(const Product &product, std::vector<Value> &factors, std::vector<LocalId> &inside) const;
+  Value power(const Value &x, std::ptrdiff_t exponent);
+  bool reverse_power(const ir::Let &let);
+
   // loops.cpp
   ir::For reversed_range(const ir::For &loop);
   void reverse_loop(const ir::For &loop, SourceLocation where);
@@ -216,7 +226,10 @@ class Deriver {
   std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
   Activity activity_;
   std::vector<ScalarType> types_;
-  std::vector<bool> written_;  // by parameter: an array that the kernel writes
+  std::vector<Product> products_;  // by primal local: the floating product that defines it
+  std::vector<int> uses_;          // by primal local
+  std::vector<bool> reversed_;     // by primal local: with a product of which it is a factor
+  std::vector<bool> written_;      // by parameter: an array that the kernel writes
   std::vector<ir::Parameter> parameters_;
   std::vector<std::uint32_t> gradient_;  // primal parameter -> its gradient parameter, where active
   std::vector<std::uint32_t> gradient_of_;

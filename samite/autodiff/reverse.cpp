@@ -44,7 +44,7 @@ void Deriver::reverse_let(const Let &let) {
   // A load, and a store of zero, which ends the life of the value that was there.
   if (let.value.op == Op::Exchange && active_array_[let.value.array])
     gradient_operation(Op::Exchange, let.value.array, let.value.operands);
-  if (!active(let.local)) return;
+  if (!active(let.local) || reversed_[let.local]) return;
   Value seed = adjoint(let.local);
   if (info(let.value.op).typing == Typing::Load) {
     build_.append({Accumulate{gradient_[let.value.array], values(let.value.operands), seed, true}, build_.where()});
@@ -63,10 +63,12 @@ void Deriver::reverse_let(const Let &let) {
   noted_ = {seed};
   for (const Value &operand : operation.operands)
     if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
-  auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
-  for (std::size_t i = 0; i < partials.size(); ++i) {
-    const Value &operand = let.value.operands[i];
-    if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
+  if (!reverse_power(let)) {
+    auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
+    for (std::size_t i = 0; i < partials.size(); ++i) {
+      const Value &operand = let.value.operands[i];
+      if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
+    }
   }
   noted_operation_ = "the statement", noted_.clear();
 }

@@ -33,6 +33,7 @@ Partial one() { return {Partial::Kind::One}; }
 Partial minus_one() { return {Partial::Kind::MinusOne}; }
 Partial zero() { return {}; }
 Partial scale(Value value) { return {Partial::Kind::Scale, value}; }
+Partial scale(Value value, double coefficient) { return {Partial::Kind::Scale, value, coefficient}; }
 Partial twice(Value value) { return {Partial::Kind::Twice, value}; }
 Partial gate(Value condition) { return {Partial::Kind::Gate, condition}; }
 
@@ -86,7 +87,7 @@ const Row rows[] = {
     {Op::Max, [](const Context &c) -> Partials { return pick(c, Op::GreaterEqual); }},
     {Op::Abs, [](const Context &c) -> Partials { return {scale(sign(c, c.x))}; }},
     {Op::Sqrt, [](const Context &c) -> Partials { return {scale(c.div(c.number(0.5), c.r))}; }},
-    {Op::Rsqrt, [](const Context &c) -> Partials { return {scale(c.mul(c.number(-0.5), c.mul(c.r, c.square(c.r))))}; }},
+    {Op::Rsqrt, [](const Context &c) -> Partials { return {scale(c.mul(c.r, c.square(c.r)), -0.5)}; }},
     {Op::Cbrt, [](const Context &c) -> Partials { return {scale(c.inverse(c.mul(c.number(3), c.square(c.r))))}; }},
     {Op::Exp, [](const Context &c) -> Partials { return {scale(c.r)}; }},
     {Op::Exp2, [](const Context &c) -> Partials { return {scale(c.mul(c.r, c.number(std::numbers::ln2)))}; }},
@@ -166,7 +167,10 @@ Value apply(passes::Builder &builder, const Partial &partial, Value x, ScalarTyp
     case Partial::Kind::Zero: return Value::zero(type);
     case Partial::Kind::One: return builder.cast(type, x);
     case Partial::Kind::MinusOne: return builder(Op::Neg, {builder.cast(type, x)});
-    case Partial::Kind::Scale: return builder.cast(type, builder(Op::Mul, {x, partial.value}));
+    case Partial::Kind::Scale: {
+      Value scaled = builder(Op::Mul, {x, partial.value});
+      return builder.cast(type, builder(Op::Mul, {scaled, Value::constant(x.type(), partial.coefficient)}));
+    }
     case Partial::Kind::Twice: {
       Value doubled = builder(Op::Mul, {x, Value::constant(x.type(), 2)});
       return builder.cast(type, builder(Op::Mul, {doubled, partial.value}));

@@ -21,12 +21,13 @@ struct Partial {
     Zero,  // does not depend on it
     One,   // passes it on (a cast where the types differ)
     MinusOne,
-    Scale,  // times `value`
+    Scale,  // times `value`, then times `coefficient`, which can be merged with the next constant
     Twice,  // times 2, then times `value`: what several squares have in common is then computed once
     Gate,   // passes it on where the bool `value` holds; nothing, not 0 * x, elsewhere
   };
   Kind kind = Kind::Zero;
   ir::Value value = ir::Value::boolean(false);
+  double coefficient = 1;
 };
 
 // The partials of `operation` with respect to each of its operands, in order. `result` is its value; the builder writes

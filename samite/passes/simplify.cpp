@@ -4,6 +4,7 @@
 #include "samite/passes/computed.h"
 #include "samite/passes/dead_code.h"
 #include "samite/passes/fold.h"
+#include "samite/passes/scales.h"
 
 #include <initializer_list>
 #include <optional>
@@ -33,7 +34,8 @@ Writes writes(std::initializer_list<const Block *> blocks) {
 
 class Simplifier {
  public:
-  explicit Simplifier(const Kernel &kernel) : value_of_(kernel.local_count), array_of_(kernel.local_array_count) {}
+  Simplifier(const Kernel &kernel, bool merge_scales)
+      : merge_scales_(merge_scales), value_of_(kernel.local_count), array_of_(kernel.local_array_count) {}
 
   Block block(const Block &in) {
     Block out;
@@ -102,6 +104,7 @@ class Simplifier {
     Operation &operation = operation_;
     operation = let.value;
     for (Value &operand : operation.operands) operand = value(operand);
+    if (merge_scales_) operation = scales_.merged(operation);
     if (auto folded = fold(operation)) {
       value_of_[let.local] = *folded;
       return;
@@ -117,6 +120,7 @@ class Simplifier {
     }
     const LocalId local = define(let.local, operation.type);
     out.push_back({Let{local, operation}, where});
+    if (merge_scales_) scales_.define(local, operation);
     if (!acts) computed_.add(out.back().as<Let>()->value, epoch, local);
   }
 
@@ -241,7 +245,9 @@ class Simplifier {
     out.push_back({std::move(simplified), where});
   }
 
+  bool merge_scales_;
   std::vector<std::optional<Value>> value_of_;
+  Scales scales_;
   Computed computed_;
   Operation operation_{Op::Copy, ScalarType::Bool, {}};
   std::vector<LocalArrayId> array_of_;
@@ -251,16 +257,14 @@ class Simplifier {
   bool left_work_ = false;
 };
 
-}  // namespace
-
-Kernel simplify(const Kernel &structured) {
+Kernel simplify(const Kernel &structured, bool merge_scales) {
   // Dead code first, so that nothing is folded in vain and the numbering that comes out is dense. A walk may make work
   // for the next: a value turns out to be carried unchanged, say, once what it becomes is folded.
   Kernel simplified = structured;
   std::optional<Block> alive = without_dead_code(simplified);
   for (bool again = true; again;) {
     if (alive) simplified.body = std::move(*alive);
-    Simplifier simplifier(simplified);
+    Simplifier simplifier(simplified, merge_scales);
     simplified.body = simplifier.block(simplified.body);
     simplified.local_count = simplifier.local_count();
     simplified.local_array_count = simplifier.local_array_count();
@@ -269,5 +273,10 @@ Kernel simplify(const Kernel &structured) {
   }
   return simplified;
 }
+
+}  // namespace
+
+Kernel simplify(const Kernel &structured) { return simplify(structured, false); }
+Kernel simplify_adjoint(const Kernel &structured) { return simplify(structured, true); }
 
 }  // namespace samite::passes

@@ -1,0 +1,81 @@
+// Products that repeat a factor, such as m * r * r * r: their factors get their gradients from the product as a whole.
+//
+// Factor by factor, r would get three equal terms, each by another way. With c = t r², where t is the gradient of the
+// product, the gradients are 3 m c and r c, and r² is there already where r has a rule that needs it, too.
+#include "samite/autodiff/deriver.h"
+
+#include <algorithm>
+
+namespace samite::autodiff {
+
+using namespace ir;
+
+void Deriver::find_factors(const Block &block) {
+  for (const Stmt &stmt : block) {
+    for_each_operand(stmt, [&](const Value &operand) {
+      if (operand.is_local()) ++uses_[operand.id()];
+    });
+    if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Mul && is_floating(let->value.type))
+      products_[let->local] = {&let->value, &block};
+    if (auto *branch = stmt.as<If>()) find_factors(branch->then_block), find_factors(branch->else_block);
+    if (auto *loop = stmt.as<For>()) find_factors(loop->body);
+    if (auto *loop = stmt.as<While>()) find_factors(loop->condition_block), find_factors(loop->body);
+    if (auto *custom = stmt.as<CustomAdjoint>())
+      for (const Block *inside : {&custom->primal, &custom->replay, &custom->adjoint}) find_factors(*inside);
+  }
+}
+
+// Appends the factors of a product. A factor that is a product itself is taken apart where nothing else uses it, so
+// that its own reverse may be left out: `inside` gets these.
+void Deriver::take_apart(const Product &product, std::vector<Value> &factors, std::vector<LocalId> &inside) const {
+  for (const Value &operand : product.operation->operands) {
+    const bool apart = active(operand) && uses_[operand.id()] == 1 && products_[operand.id()].operation &&
+                       products_[operand.id()].block == product.block;
+    if (!apart) {
+      factors.push_back(operand);
+      continue;
+    }
+    inside.push_back(operand.id());
+    take_apart(products_[operand.id()], factors, inside);
+  }
+}
+
+Value Deriver::power(const Value &x, std::ptrdiff_t exponent) {
+  if (exponent == 1) return x;
+  if (exponent % 2 == 1) return build_(Op::Mul, {x, power(x, exponent - 1)});
+  const Value root = power(x, exponent / 2);
+  return build_(Op::Mul, {root, root});
+}
+
+// Whether the product is one that repeats just one factor, and is now reversed, with the products inside of it.
+bool Deriver::reverse_power(const Let &let) {
+  const Product &product = products_[let.local];
+  if (!product.operation) return false;
+  std::vector<Value> factors;
+  std::vector<LocalId> inside;
+  take_apart(product, factors, inside);
+  if (inside.empty()) return false;
+  auto times = [&](const Value &factor) { return std::ranges::count(factors, factor); };
+  const Value repeated = *std::ranges::max_element(factors, {}, times);
+  std::vector<Value> others;
+  std::ranges::copy_if(factors, std::back_inserter(others), [&](const Value &factor) { return factor != repeated; });
+  const std::ptrdiff_t exponent = times(repeated);
+  const bool plain = std::ranges::all_of(others, [&](const Value &factor) { return times(factor) == 1; });
+  if (exponent < 2 || !plain) return false;
+
+  auto scaled = [&](Value x, const Value *left_out) {
+    for (const Value &other : others)
+      if (&other != left_out) x = build_(Op::Mul, {x, value(other)});
+    return x;
+  };
+  const Value base = value(repeated);
+  const Value common = build_(Op::Mul, {adjoint(let.local), power(base, exponent - 1)});
+  const Value rest = scaled(Value::constant(let.value.type, static_cast<double>(exponent)), nullptr);
+  add(repeated, build_(Op::Mul, {common, rest}));
+  for (const Value &other : others)
+    if (active(other)) add(other, scaled(build_(Op::Mul, {common, base}), &other));
+  for (LocalId local : inside) reversed_[local] = true;
+  return true;
+}
+
+}  // namespace samite::autodiff
