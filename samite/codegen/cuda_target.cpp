@@ -4,10 +4,13 @@
 #include "samite/codegen/argument_layout.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
+
+#include <algorithm>
 
 namespace samite::codegen {
 namespace {
+
+constexpr int threads_with_128_registers = 512;  // of a multiprocessor
 
 constexpr std::size_t parameter_space = 4096, other_parameters = sizeof(CudaBox) + 8 + sizeof(CudaWorkspace);
 
@@ -56,7 +59,13 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   }
   out.close("};");
   out.line("");
-  out.line("extern \"C\" __global__ void __launch_bounds__({})", form_.threads_per_block);
+  // Left alone, the compiler spills registers to have more threads at a time. Instances side by side are there so that
+  // fewer will do: 128 registers for each thread.
+  const std::string blocks =
+      form_.instances_per_thread > 1
+          ? fmt::format(", {}", std::max(threads_with_128_registers / form_.threads_per_block, 1))
+          : "";
+  out.line("extern \"C\" __global__ void __launch_bounds__({}{})", form_.threads_per_block, blocks);
   out.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,", entry);
   out.open("    const __grid_constant__ Workspace memory) {{");
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {

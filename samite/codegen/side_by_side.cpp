@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t largest_body = 160, most = 8, most_in_loops = 4;
+constexpr std::size_t largest_body = 128, most = 8, most_in_loops = 4;
 
 // With fewer, a multiprocessor has not enough to do while it waits.
 constexpr int threads_for_multiprocessor = 192, warp_size = 32;

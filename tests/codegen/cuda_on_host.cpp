@@ -28,7 +28,7 @@ constexpr std::string_view intrinsics = R"(
 #define __noinline__ __attribute__((noinline))
 #define __global__
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 #define __syncthreads() machine.wait()
 

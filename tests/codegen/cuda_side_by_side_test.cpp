@@ -38,6 +38,14 @@ TEST(CudaSideBySide, NeighboursAreLoadedAndStoredAtOnce) {
   EXPECT_THAT(emit_for_cuda(axpy, side_by_side(4, false)).text, Not(HasSubstr("pack")));
 }
 
+TEST(CudaSideBySide, ThreadsHaveThe128RegistersThatTheyMayNeed) {
+  codegen::EmitOptions options = side_by_side(4);
+  options.cuda.threads_per_block = 256;
+  EXPECT_THAT(emit_for_cuda(axpy, options).text, HasSubstr("__launch_bounds__(256, 2)"));
+  options.cuda.threads_per_block = 1024;
+  EXPECT_THAT(emit_for_cuda(axpy, options).text, HasSubstr("__launch_bounds__(1024, 1)"));
+}
+
 // Neighbours of neighbours come out of the row that is loaded anyway.
 TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
   const std::string text = emit_for_cuda(R"(kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>) threads 1 {
