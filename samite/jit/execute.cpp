@@ -28,11 +28,16 @@ std::string opening(const Variant &variant, const std::string &kernel) {
   if (failure.file < variant.source_files.size())
     where = {intern_file(variant.source_files[failure.file]), failure.line};
   std::string opening = jit::opening(variant, kernel);
-  if (failure.kind == codegen::FailureKind::out_of_memory)
-    throw DeviceError(opening + "allocating " + std::to_string(failure.index) +
-                          " bytes on cpu for the local array at " + variant.sites[failure.array].to_string() + " of " +
-                          std::to_string(variant.lanes) + " instances",
-                      "out of memory");
+  if (failure.kind == codegen::FailureKind::out_of_memory) {
+    const bool adjoint = variant.key.direction == Direction::adjoint;
+    const std::string mend =
+        "; LaunchOptions::memory_limit has loops keep fewer values, and run once more for the rest";
+    throw DeviceError(opening + "allocating " + std::to_string(failure.index) + " bytes on cpu for the local array" +
+                          (adjoint ? ", or what the adjoint keeps of the loop, at " : " at ") +
+                          variant.sites[failure.array].to_string() + " of " + std::to_string(variant.lanes) +
+                          " instances",
+                      adjoint && !variant.key.memory_limit ? "out of memory" + mend : "out of memory");
+  }
   if (failure.kind == codegen::FailureKind::integer_division_by_zero)
     throw UserError(where, opening + "integer division by zero");
   if (failure.kind == codegen::FailureKind::local_index_out_of_bounds)

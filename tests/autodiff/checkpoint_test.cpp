@@ -106,6 +106,43 @@ TEST(Checkpoints, KeepTheSquareRootOfWhatTheLoopRuns) {
   EXPECT_EQ(unlimited.bytes(), 80000) << unlimited;
 }
 
+// Before it runs: with a value of two billion iterations for each instance there is no memory.
+TEST(Checkpoints, AreWhatTheLaunchOfALoopThatKeepsTooMuchIsToldOf) {
+  std::uint32_t line = 0;
+  Kernel kernel{"endless", {"out", "in", "n"}, [&](Out out, In in, Int n) {
+                  Int i = thread_index();
+                  Double x = in(i);
+                  line = __LINE__ + 1;
+                  for (Int k : range(n)) x = sin(x);
+                  out(i) = x;
+                }};
+  Device device = Device::cpu();
+  Buffer<double> in(device, {2}, Gradient::tracked), out(device, {2}, Gradient::tracked);
+  const std::string message =
+      message_of<DeviceError>([&] { kernel.launch({2}, {.direction = Direction::adjoint}, out, in, 2'000'000'000); });
+  EXPECT_THAT(message, HasSubstr("kernel 'endless' (adjoint): allocating "));
+  EXPECT_THAT(message, HasSubstr("bytes on cpu for the local array, or what the adjoint"));
+  EXPECT_THAT(message, HasSubstr("keeps of the loop, at"));
+  EXPECT_THAT(message, HasSubstr("checkpoint_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("out of memory; LaunchOptions::memory_limit"));
+}
+
+// Its length shows when it has run.
+TEST(Checkpoints, HoldForALoopWithoutABound) {
+  Kernel kernel{"collatz", {"out", "in"}, [](Out out, In in) {
+                  Int i = thread_index(), n = i + 27;
+                  Double x = in(i);
+                  while_([&] { return n != 1; },
+                         [&] {
+                           x = sin(x) + x * 0.5;
+                           n = select(n % 2 == 0, n / 2, 3 * n + 1);
+                         });
+                  out(i) = x;
+                }};
+  EXPECT_THAT(kernel.adjoint_report().to_string(), testing::Not(HasSubstr("checkpoints")));
+  EXPECT_THAT(kernel.adjoint_report(64).to_string(), HasSubstr("8 B x checkpoints of the loop"));
+}
+
 TEST(AdjointReport, NamesWhatIsKeptAndHowOftenLoopsRun) {
   std::uint32_t line = 0;
   Kernel kernel{"decay", {"out", "in"}, [&](Out out, In in) {
