@@ -22,13 +22,13 @@ std::vector<CudaRecord> records(const CudaChannel &channel, std::span<const Mess
   std::vector<CudaRecord> records;
   while (!words.empty()) {
     const auto site = static_cast<std::uint32_t>(words[0] & 0xffffffff);
-    const std::size_t count = words[0] >> 32 & 0xffff;
     if (words[0] == 0) break;
-    internal_check(site < messages.size() && count < words.size(), "a kernel's message is not whole");
+    const std::size_t size = words[0] >> 32, count = size - 1;
+    internal_check(site < messages.size() && size > 0 && size <= words.size(), "a kernel's message is not whole");
     const std::size_t indices = messages[site].is_check ? static_cast<std::size_t>(launch_rank) : 0;
     internal_check(count == indices + messages[site].types.size(), "a kernel's message has other values");
     records.push_back({site, words.subspan(1, indices), words.subspan(1 + indices, count - indices)});
-    words = words.subspan(1 + count);
+    words = words.subspan(size);
   }
   return records;
 }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
+#include <unordered_map>
 
 namespace samite::codegen {
 
@@ -17,6 +19,25 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t warp = 32, most_iterations = 8, most_statements = 640;
+
+std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
+  std::unordered_map<LocalId, const Operation *> lets;
+  for (const Stmt &stmt : block)
+    if (const Let *let = stmt.as<Let>()) lets[let->local] = &let->value;
+  return lets;
+}
+
+// The locals from before the loop that an index is made of.
+void add_sources(const Value &value, LocalId loop_index, const std::unordered_map<LocalId, const Operation *> &inside,
+                 std::set<LocalId> &sources) {
+  if (!value.is_local() || value.id() == loop_index) return;
+  auto found = inside.find(value.id());
+  if (found == inside.end()) {
+    sources.insert(value.id());
+    return;
+  }
+  for (const Value &operand : found->second->operands) add_sources(operand, loop_index, inside, sources);
+}
 
 }  // namespace
 
@@ -42,19 +63,18 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
   for_each_copy([&] { declare_carried(loop.carried, false); });
   const std::string index = name(loop.index), whole = fresh("warp"), sums = fresh("rows"), row = fresh("row");
   const auto index_type = scalar_name(loop.type);
+  // What is the same along the launch's last dimension may differ in a warp that is not all along it; and lanes that
+  // disagree about the loop would wait for each other.
+  std::set<LocalId> shared;
+  for (const Value &bound : {loop.begin, loop.end})
+    if (bound.is_local()) shared.insert(bound.id());
+  const std::unordered_map<LocalId, const Operation *> inside = lets_of(loop.body);
+  for (const Rows &each : rows)
+    for (const Value &value : each.statement->indices) add_sources(value, loop.index, inside, shared);
   std::string together = "whole_warp()";
-  // Along other dimensions than the last, threads of a warp may differ in what is the same along that.
-  if (kernel_.launch_rank > 1) {
-    together += fmt::format(" && same_in_warp({}) && same_in_warp({})", scalar(loop.begin), scalar(loop.end));
-    std::set<LocalId> inside{loop.index};
-    for_each_statement(loop.body, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
-    });
-    for (const Rows &each : rows)
-      for (const Value &value : each.statement->indices)
-        if (value.is_local() && !inside.contains(value.id()))
-          together += fmt::format(" && same_in_warp({})", scalar(value));
-  }
+  copy_ = side_by_side_ ? 0 : -1;
+  for (const LocalId local : shared) together += fmt::format(" && same_in_warp({})", name(local));
+  copy_ = -1;
   out_.line("const bool {} = {};", whole, together);
   out_.line("{} {} = {};", index_type, index, scalar(loop.begin));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = sums, rows[i].number = i;

@@ -233,6 +233,18 @@ TEST(CudaKernel, SaysWhatItsInstancesSay) {
   EXPECT_EQ(result.lost_prints + result.lost_checks, 0u);
 }
 
+TEST(CudaKernel, SaysWhatHasNoValues) {
+  const CudaOnHost kernel(R"(kernel @hello(@x: array<const f32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    print "hello"
+    print "again"
+  })");
+  std::vector<float> x{1};
+  const CudaResult result = kernel.run({3}, {array(x)});
+  ASSERT_EQ(result.said.size(), 6u);
+  EXPECT_EQ(result.said[0].site + result.said[1].site, 1u);
+}
+
 TEST(CudaKernel, MessagesThatHaveNoRoomAreCounted) {
   CudaOnHost kernel(talk);
   kernel.channel_bytes = sizeof(codegen::CudaChannel) + 8 * 10;

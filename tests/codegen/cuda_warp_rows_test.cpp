@@ -80,31 +80,38 @@ TEST(CudaWarpRows, OfOtherTypes) {
   expect_sums<std::uint64_t>(2, "u64", "0..@n step 1", counted(0, 21, 1));
 }
 
-// Column sums: the threads of a warp share a row only where the launch's last dimension is wide.
+// The threads of a warp share an element only where the launch's last dimension is wide.
 TEST(CudaWarpRows, OfTwoDimensionsAskWhetherTheWarpSharesTheElement) {
-  constexpr const char *text = R"(kernel @k(@g: array<f32, 2>, @x: array<const f32, 2>) threads 2 {
+  constexpr const char *text = R"(kernel @k(@g: array<f32, 2>, @h: array<f32, 1>, @x: array<const f32, 2>) threads 2 {
     %0: i32 = thread_index 0
     %1: i32 = thread_index 1
     %2: f32 = load @x[%0, %1]
     for %3: i32 in 0..11 step 1 {
       accumulate atomic @g[%0, %3] += %2
+      %4: i32 = sub %3, 1
+      %5: i32 = add %4, %0
+      %6: i32 = add %5, 1
+      accumulate atomic @h[%6] += %2
     }
   })";
-  EXPECT_THAT(emit_for_cuda(text).text, HasSubstr("whole_warp() && same_in_warp(0) && same_in_warp(11) && "
-                                                  "same_in_warp(v"));
+  EXPECT_THAT(emit_for_cuda(text).text, HasSubstr("whole_warp() && same_in_warp(v"));
   for (const bool whole : {false, true})
     for (const int width : {8, 32, 64}) {
       CudaOnHost kernel(text);
       kernel.whole_warps = whole;
       constexpr int height = 16;
-      std::vector<float> g(height * 11), x(static_cast<std::size_t>(height * width)), expected(height * 11);
+      std::vector<float> g(height * 11), h(height + 11), x(static_cast<std::size_t>(height * width));
+      std::vector<float> expected_g = g, expected_h = h;
       for (int i = 0; i < height * width; ++i) {
-        x[static_cast<std::size_t>(i)] = static_cast<float>(i % 7);
-        for (int j = 0; j < 11; ++j)
-          expected[static_cast<std::size_t>(i / width * 11 + j)] += static_cast<float>(i % 7);
+        const float value = x[static_cast<std::size_t>(i)] = static_cast<float>(i % 7);
+        for (int j = 0; j < 11; ++j) {
+          expected_g[static_cast<std::size_t>(i / width * 11 + j)] += value;
+          expected_h[static_cast<std::size_t>(i / width + j)] += value;
+        }
       }
-      kernel.run({height, width}, {array(g, {height, 11}), array(x, {height, width})});
-      EXPECT_EQ(g, expected) << width;
+      kernel.run({height, width}, {array(g, {height, 11}), array(h), array(x, {height, width})});
+      EXPECT_EQ(g, expected_g) << width;
+      EXPECT_EQ(h, expected_h) << width;
     }
 }
 

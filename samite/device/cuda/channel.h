@@ -66,17 +66,17 @@ SAMITE_INLINE u64 message_value(T value) {
   return sizeof(T) == 8 ? u64(value) : u64(value) & ((u64(1) << (8 * sizeof(T) & 63)) - 1);
 }
 
-// A record is a word with the site below and the number of words that follow above, then those: of a check the index
-// of its instance, and the values.
+// A record is a word with the site below and the number of its words above, itself included, so that it is not zero;
+// then of a check the index of its instance, and the values.
 static __device__ __noinline__ void send(Channel *channel, u32 site, bool is_check, u32 count, const u64 *words) {
-  const u64 at = fetch_add(&channel->used, u64(count) + 1);
-  if (at + count + 1 > channel->capacity) {
+  const u64 size = u64(count) + 1, at = fetch_add(&channel->used, size);
+  if (at + size > channel->capacity) {
     fetch_add(is_check ? &channel->lost_checks : &channel->lost_prints, 1u);
     return;
   }
   u64 *record = channel->words() + at;
   for (u32 i = 0; i < count; ++i) record[i + 1] = words[i];
-  record[0] = u64(count) << 32 | site;
+  record[0] = size << 32 | site;
 }
 
 }  // namespace samite
