@@ -217,7 +217,9 @@ bool KernelEmitter::take_pack(const Let &let) {
 bool KernelEmitter::store_pack(const Stmt &stmt) {
   const Store *store = stmt.as<Store>();
   const Accumulate *add = stmt.as<Accumulate>();
-  if (!store && (!add || add->atomic)) return false;
+  if (!store && !add) return false;
+  // The machine adds to several f32 at once.
+  if (add && add->atomic && (add->value.type() != ScalarType::Float32 || sum_for(*add))) return false;
   const std::uint32_t array = store ? store->array : add->array;
   const auto at = row(array, store ? store->indices : add->indices);
   if (!at || !aligned(*at)) return false;
@@ -225,8 +227,11 @@ bool KernelEmitter::store_pack(const Stmt &stmt) {
   const std::string_view element = memory_name(value.type());
   std::string values;
   for_each_copy([&] { values += fmt::format("{}{}({})", values.empty() ? "" : ", ", element, scalar(value)); });
-  out_.line("{}(&p{}.data[{} + {}], Pack<{}, {}>{{{{{}}}}});", store ? "store_pack" : "add_pack", array, at->offset,
-            at->from_it, element, copies_, values);
+  out_.line("{}(&p{}.data[{} + {}], Pack<{}, {}>{{{{{}}}}});",
+            store         ? "store_pack"
+            : add->atomic ? "atomic_add_pack"
+                          : "add_pack",
+            array, at->offset, at->from_it, element, copies_, values);
   return true;
 }
 

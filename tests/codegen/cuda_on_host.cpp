@@ -99,6 +99,9 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 template <class T> SAMITE_INLINE T load_constant_bits(const T *p) { return *p; }
 struct alignas(16) Bits128 { u64 at[2]; };
 template <class T> SAMITE_INLINE T fetch_add(T *p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
+template <int n> SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[n]) {
+  for (int k = 0; k < n; ++k) fetch_add(p + k, values[k]);
+}
 template <class T> SAMITE_INLINE T fetch_and(T *p, T value) { return __atomic_fetch_and(p, value, __ATOMIC_RELAXED); }
 template <class T> SAMITE_INLINE T fetch_or(T *p, T value) { return __atomic_fetch_or(p, value, __ATOMIC_RELAXED); }
 template <class T> SAMITE_INLINE T fetch_xor(T *p, T value) { return __atomic_fetch_xor(p, value, __ATOMIC_RELAXED); }

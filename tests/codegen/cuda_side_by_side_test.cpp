@@ -63,6 +63,21 @@ TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
                           HasSubstr("const f32 v3_0 = g1.at[0];")));
 }
 
+TEST(CudaSideBySide, NeighboursAreAddedToAtOnce) {
+  constexpr const char *text = R"(kernel @k(@y: array<T, 1>, @x: array<const T, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    %1: T = load @x[%0]
+    accumulate atomic @y[%0] += %1
+  })";
+  const auto of = [&](const char *type) {
+    std::string kernel = text;
+    for (std::size_t at; (at = kernel.find('T')) != std::string::npos;) kernel.replace(at, 1, type);
+    return emit_for_cuda(kernel, side_by_side(4)).text;
+  };
+  EXPECT_THAT(of("f32"), HasSubstr("atomic_add_pack(&p0.data[v4 + 0], Pack<f32, 4>{{f32(v1_0), "));
+  EXPECT_THAT(of("f64"), HasSubstr("atomic_add<f64>(&p0.data[v4_3], v1_3);"));
+}
+
 // A stencil with all that matters: a condition on which neighbours differ, shifted and aligned loads, stores, plain and
 // atomic additions, an exchange, and values that all neighbours share.
 constexpr const char *stencil = R"(kernel @stencil(@y: array<f32, 2>, @x: array<const f32, 2>, @g: array<f32, 2>,
@@ -89,6 +104,7 @@ constexpr const char *stencil = R"(kernel @stencil(@y: array<f32, 2>, @x: array<
     %18: f32 = add %15, %17
     %19: f32 = add %18, %7
     accumulate atomic @sum[%9] += %12
+    accumulate atomic @sum[%1] += %14
     accumulate @g[%0, %1] += %13
   }
   %21: f32 = exchange @g[%0, %1]

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "samite/device/cuda/half.h"
-#include "samite/device/cuda/math.h"
+#include "samite/device/cuda/memory.h"
 
 namespace samite {
 
@@ -168,6 +168,17 @@ struct AtomicCompareExchange {
 template <class T>
 SAMITE_INLINE void atomic_add(T *p, Register<T> value) {
   AtomicAdd::add(p, value);
+}
+
+// To each of some neighbours, an atomic step of its own.
+template <int n>
+SAMITE_INLINE void atomic_add_pack(f32 *p, const Pack<f32, n> &pack) {
+  if constexpr (n == 8) {
+    for (int k = 0; k < 2; ++k)
+      add_to_neighbours(p + 4 * k, {pack.at[4 * k], pack.at[4 * k + 1], pack.at[4 * k + 2], pack.at[4 * k + 3]});
+  } else {
+    add_to_neighbours(p, pack.at);
+  }
 }
 
 // Reads an element and leaves zero there.

@@ -42,6 +42,22 @@ SAMITE_INLINE T fetch_add(T *p, T value) {
   return ::atomicAdd(p, value);
 }
 SAMITE_INLINE i64 fetch_add(i64 *p, i64 value) { return i64(::atomicAdd(reinterpret_cast<u64 *>(p), u64(value))); }
+// To neighbours, each of them in an atomic step of its own; at a multiple of their size.
+SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[4]) {
+#if __CUDA_ARCH__ >= 900
+  ::atomicAdd(reinterpret_cast<float4 *>(p), make_float4(values[0], values[1], values[2], values[3]));
+#else
+  for (int k = 0; k < 4; ++k) ::atomicAdd(p + k, values[k]);
+#endif
+}
+SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[2]) {
+#if __CUDA_ARCH__ >= 900
+  ::atomicAdd(reinterpret_cast<float2 *>(p), make_float2(values[0], values[1]));
+#else
+  for (int k = 0; k < 2; ++k) ::atomicAdd(p + k, values[k]);
+#endif
+}
+
 template <class T>
 SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
   return ::atomicCAS(p, expected, value);
