@@ -86,7 +86,7 @@ const Row rows[] = {
     {Op::Min, [](const Context &c) -> Partials { return pick(c, Op::LessEqual); }},
     {Op::Max, [](const Context &c) -> Partials { return pick(c, Op::GreaterEqual); }},
     {Op::Abs, [](const Context &c) -> Partials { return {scale(sign(c, c.x))}; }},
-    {Op::Sqrt, [](const Context &c) -> Partials { return {scale(c.div(c.number(0.5), c.r))}; }},
+    {Op::Sqrt, [](const Context &c) -> Partials { return {scale(c.inverse(c.r), 0.5)}; }},
     {Op::Rsqrt, [](const Context &c) -> Partials { return {scale(c.mul(c.r, c.square(c.r)), -0.5)}; }},
     {Op::Cbrt, [](const Context &c) -> Partials { return {scale(c.inverse(c.mul(c.number(3), c.square(c.r))))}; }},
     {Op::Exp, [](const Context &c) -> Partials { return {scale(c.r)}; }},
