@@ -13,6 +13,8 @@ using Axes = std::array<std::int64_t, 3>;
 constexpr Axes largest_grid{(std::int64_t{1} << 31) - 1, 65535, 65535};
 constexpr std::int64_t most_on_axis = (std::int64_t{1} << 31) - 1, deepest_block = 64, warp = 32;
 
+constexpr int smallest_block = 64, blocks_for_each = 4;  // multiprocessor
+
 // Threads along x, y and z that have an instance; saturated where that is more than can be counted.
 Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
   Axes axes{1, 1, 1};
@@ -49,6 +51,11 @@ std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
+// Whether there are fewer blocks than so many.
+bool fewer_than(const Axes &blocks, std::int64_t many) {
+  return blocks[0] < many && blocks[1] < many && blocks[2] < many && blocks[0] * blocks[1] * blocks[2] < many;
+}
+
 }  // namespace
 
 std::int64_t CudaLaunchShape::threads() const {
@@ -68,11 +75,15 @@ bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &fo
 
 bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspace || source.sums_over_launch; }
 
-CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form,
-                                  std::int64_t most_blocks) {
+CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
+                                  int multiprocessors) {
   const Axes instances = axes(extents, form);
-  const Axes block = block_of(instances, form.threads_per_block);
-  Axes blocks = blocks_for(instances, block);
+  Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
+  for (int threads = form.threads_per_block / 2;
+       threads >= smallest_block && fewer_than(blocks, blocks_for_each * multiprocessors); threads /= 2) {
+    block = block_of(instances, threads);
+    blocks = blocks_for(instances, block);
+  }
   if (form.grid_stride) {
     std::int64_t left = std::max<std::int64_t>(most_blocks, 1);
     for (std::size_t a = 0; a < 3; ++a) {

@@ -31,8 +31,10 @@ bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &fo
 bool wants_grid_stride(const EmittedSource &source);
 
 // `most_blocks` limits the grid-stride form's grid, e.g. to what the device can run at a time: several for each
-// multiprocessor. Throws InternalError where the exact form is asked for a launch that it does not fit.
-CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form,
-                                  std::int64_t most_blocks);
+// multiprocessor. A launch that would give a device's `multiprocessors` only a few blocks each gets smaller ones, of at
+// least 64 threads, so that all have as much to do; 0 leaves them as they are. Throws InternalError where the exact
+// form is asked for a launch that it does not fit.
+CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
+                                  int multiprocessors = 0);
 
 }  // namespace samite::codegen

@@ -65,6 +65,18 @@ TEST(CudaLaunchShape, AThreadMayTakeSeveralNeighbours) {
   EXPECT_FALSE(fits_exact_launch(Extents{std::int64_t{1} << 31}, four));
 }
 
+TEST(CudaLaunchShape, FewBlocksAreMadeSmaller) {
+  const auto shape = [](const Extents &extents, int multiprocessors) {
+    return cuda_launch_shape(extents, {}, many, multiprocessors);
+  };
+  EXPECT_EQ(shape({25600}, 100), (CudaLaunchShape{{400, 1, 1}, {64, 1, 1}}));
+  EXPECT_EQ(shape({51200}, 100), (CudaLaunchShape{{400, 1, 1}, {128, 1, 1}}));
+  EXPECT_EQ(shape({102400}, 100), (CudaLaunchShape{{400, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(shape({1000}, 100), (CudaLaunchShape{{16, 1, 1}, {64, 1, 1}}));
+  EXPECT_EQ(shape({64, 64}, 100).block, (std::array<unsigned, 3>{32, 2, 1}));
+  EXPECT_EQ(shape({25600}, 0), exact({25600}));
+}
+
 TEST(CudaLaunchShape, LimitsOfTheExactForm) {
   const auto fits = [](const Extents &extents) { return fits_exact_launch(extents, {}); };
   EXPECT_TRUE(fits({(std::int64_t{1} << 31) - 256}));

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace samite::test {
 namespace {
 
@@ -63,13 +65,17 @@ void expect_as_on_the_cpu(const ir::Kernel &kernel, unsigned seed) {
     }
 }
 
-constexpr unsigned programs = 3;
+// How many in each part.
+unsigned programs() {
+  const char *more = std::getenv("SAMITE_TEST_RANDOM_PROGRAMS");
+  return more ? static_cast<unsigned>(std::atoi(more)) : 3;
+}
 
 // In parts, so that they run side by side.
 class CudaRandomGradients : public testing::TestWithParam<unsigned> {};
 
 TEST_P(CudaRandomGradients, AreThoseOfTheCpu) {
-  for (unsigned seed = GetParam() * programs; seed < (GetParam() + 1) * programs; ++seed) {
+  for (unsigned seed = GetParam() * programs(); seed < (GetParam() + 1) * programs(); ++seed) {
     const Kernel kernel{"random", RandomProgram(seed)};
     expect_as_on_the_cpu(kernel.definition()->forward(), seed);
     expect_as_on_the_cpu(kernel.definition()->tangent(all_arrays).kernel, seed);
