@@ -80,7 +80,7 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
   const Axes instances = axes(extents, form);
   Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
   for (int threads = form.threads_per_block / 2;
-       threads >= smallest_block && fewer_than(blocks, blocks_for_each * multiprocessors); threads /= 2) {
+       threads >= smallest_block && fewer_than(blocks, std::int64_t{blocks_for_each} * multiprocessors); threads /= 2) {
     block = block_of(instances, threads);
     blocks = blocks_for(instances, block);
   }
