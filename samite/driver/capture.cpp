@@ -77,4 +77,16 @@ void capture_into(Graph &graph, const Stream &stream, const std::function<void()
   running.finish_into(graph);
 }
 
+std::optional<GraphNode> last_captured(const Stream &stream) {
+  CaptureStatus status = CaptureStatus::none;
+  std::uint64_t id = 0;
+  GraphNode last;
+  const CUgraphNode *nodes = nullptr;
+  std::size_t count = 0;
+  stream.context().call<Entry::StreamGetCaptureInfo>(stream.raw(), &status, &id, &last.graph, &nodes, &count);
+  if (status != CaptureStatus::active || count != 1) return std::nullopt;
+  last.raw = nodes[0];
+  return last;
+}
+
 }  // namespace samite::driver

@@ -4,6 +4,7 @@
 #include "samite/driver/graph.h"
 
 #include <functional>
+#include <optional>
 
 namespace samite::driver {
 
@@ -20,5 +21,9 @@ Graph capture(const Stream &stream, const std::function<void()> &work);
 // The same, added to `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3.
 void capture_into(Graph &graph, const Stream &stream, const std::function<void()> &work,
                   std::span<const GraphNode> after = {});
+
+// The work that `stream` has captured last, a kernel or any other, as long as the capture's graph lives. None where the
+// stream captures nothing, or its next work would wait for none or for several.
+std::optional<GraphNode> last_captured(const Stream &stream);
 
 }  // namespace samite::driver

@@ -26,6 +26,7 @@ struct LaunchLimits {
   unsigned threads_per_block;
   unsigned shared_bytes;         // of a block, without asking
   unsigned shared_bytes_opt_in;  // of a block whose kernel asks for more
+  unsigned shared_bytes_of_multiprocessor;
   bool clusters;
   int compute_capability;  // 90 for 9.0
 };

@@ -48,6 +48,7 @@ namespace samite::driver {
   \
   X(LibraryLoadData, 12000, required, (CUlibrary *library, const void *image, JitOption *jit_options, void **jit_values, unsigned jit_count, LibraryOption *library_options, void **library_values, unsigned library_count)) \
   X(LibraryUnload, 12000, required, (CUlibrary library)) \
+  X(LibraryGetModule, 12000, required, (CUmodule *module, CUlibrary library)) \
   X(LibraryGetKernel, 12000, required, (CUkernel *kernel, CUlibrary library, const char *name)) \
   X(LibraryGetGlobal, 12000, required, (CUdeviceptr *address, std::size_t *bytes, CUlibrary library, const char *name)) \
   X(KernelGetFunction, 12000, required, (CUfunction *function, CUkernel kernel)) \

@@ -20,10 +20,16 @@ Library Library::load(const Context &context, std::span<const std::byte> image) 
   std::array<void *, 2> values{log.data(), std::bit_cast<void *>(log.size() - 1)};
 
   CUlibrary raw = nullptr;
-  const Result code = context.try_call<Entry::LibraryLoadData>(
+  Result code = context.try_call<Entry::LibraryLoadData>(
       &raw, static_cast<const void *>(image.data()), options.data(), values.data(), unsigned{options.size()},
       static_cast<LibraryOption *>(nullptr), static_cast<void **>(nullptr), 0u);
-  if (code == Result::success) return {context, own<Entry::LibraryUnload>(context, raw)};
+  if (code == Result::success) {
+    Library library(context, own<Entry::LibraryUnload>(context, raw));
+    // The driver reads an image when a context first needs it: now, while there is room for what it has to say.
+    CUmodule module = nullptr;
+    code = context.try_call<Entry::LibraryGetModule>(&module, raw);
+    if (code == Result::success) return library;
+  }
 
   if (kind_of(code) != ResultKind::call) context.fail(Entry::LibraryLoadData, code, {nullptr, image.data()});
   const std::string_view words(log.data()), remedy = remedy_of(code);

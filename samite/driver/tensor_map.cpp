@@ -18,14 +18,16 @@ void require_rules(const std::string &broken, SourceLocation where) {
 }
 
 void require_support(const Context &context, const TensorLayout &layout, int capability) {
+  if (is_of_blackwell(layout)) capability = 100;
   const int found = context.limits().compute_capability;
   if (found < capability)
     throw DeviceError("making a tensor map",
-                      fmt::format("this needs a GPU of compute capability {}.{} or newer, and {} "
+                      fmt::format("{} needs a GPU of compute capability {}.{} or newer, and {} "
                                   "has {}.{}",
-                                  capability / 10, capability % 10, context.to_string(), found / 10, found % 10));
+                                  is_of_blackwell(layout) ? "its element type or swizzle" : "this", capability / 10,
+                                  capability % 10, context.to_string(), found / 10, found % 10));
   const int version = context.driver().version();
-  if (needs_newer_driver(layout) && version < first_version_with_packed_types)
+  if (is_of_blackwell(layout) && version < first_version_with_packed_types)
     throw DeviceError(
         "making a tensor map",
         fmt::format("the element type {} and its swizzle need a driver for CUDA {} or newer, and the one "
@@ -51,7 +53,7 @@ void *pointer(CUdeviceptr address) { return std::bit_cast<void *>(address); }
 
 TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::shared_ptr<const void> memory,
                             SourceLocation where) {
-  require_rules(broken_rule(t), where);
+  require_rules(broken_rule(t, context.limits().shared_bytes_of_multiprocessor), where);
   require_support(context, t, 90);
   TensorMap map(context, std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeTiled>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),
@@ -62,7 +64,7 @@ TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::s
 
 TensorMap TensorMap::encode(const Context &context, const Im2colTensor &t, std::shared_ptr<const void> memory,
                             SourceLocation where) {
-  require_rules(broken_rule(t), where);
+  require_rules(broken_rule(t, context.limits().shared_bytes_of_multiprocessor), where);
   require_support(context, t, 90);
   TensorMap map(context, std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeIm2col>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),

@@ -131,8 +131,9 @@ bool strides_rule(Report report, const TensorLayout &t) {
 
 template <class Report>
 bool element_strides_rule(Report report, const TensorLayout &t) {
-  // The copy engine has no stride along dimension 0, unless the layout is interleaved, and ignores what is given.
-  for (unsigned d = t.interleave == Interleave::none ? 1 : 0; d < t.rank; ++d)
+  // The copy engine has no stride along dimension 0, unless the layout is interleaved; the driver looks at it all the
+  // same.
+  for (unsigned d = 0; d < t.rank; ++d)
     if (t.element_strides[d] == 0 || t.element_strides[d] > 8)
       return report(
           [&] { return fmt::format("element_strides[{}] is {}: it must be 1 to 8", d, t.element_strides[d]); });
@@ -145,6 +146,12 @@ bool interleave_rule(Report report, const TensorLayout &t) {
     return report([&] {
       return fmt::format("interleave is {}: for the element type u6x16_align16 it must be none", name_of(t.interleave));
     });
+  return false;
+}
+
+// As documented; the driver lets any swizzle pass.
+template <class Report>
+bool interleaved_swizzle_rule(Report report, const TensorLayout &t) {
   if (t.interleave == Interleave::bytes_32 && t.swizzle != Swizzle::bytes_32)
     return report(
         [&] { return fmt::format("swizzle is {}: with interleave bytes_32 it must be bytes_32", name_of(t.swizzle)); });
@@ -203,6 +210,17 @@ bool fill_rule(Report report, const TensorLayout &t) {
   });
 }
 
+// Side by side in shared memory, where copies work on 16 bytes at a time.
+template <class Report>
+bool inner_bytes_rule(Report report, const TensorLayout &t, const char *argument, std::uint64_t inner) {
+  const std::uint64_t bits = inner * static_cast<std::uint64_t>(row_of(t.type).bits);
+  if (bits % 128 == 0) return false;
+  return report([&] {
+    return fmt::format("{} is {}, {} bits of {}: it must be a multiple of 16 bytes", argument, inner, bits,
+                       row_of(t.type).name);
+  });
+}
+
 template <class Report>
 bool box_rule(Report report, const TiledTensor &t) {
   for (unsigned d = 0; d < t.rank; ++d)
@@ -212,13 +230,26 @@ bool box_rule(Report report, const TiledTensor &t) {
     return report([&] {
       return fmt::format("box[0] is {}: for the element type {} it must be 128", t.box[0], row_of(t.type).name);
     });
-  const std::uint64_t bits = std::uint64_t{t.box[0]} * static_cast<std::uint64_t>(row_of(t.type).bits);
-  if (t.interleave == Interleave::none && bits % 128 != 0)
-    return report([&] {
-      return fmt::format("box[0] is {}, {} bits of {}: without interleave it must be a multiple of 16 bytes", t.box[0],
-                         bits, row_of(t.type).name);
-    });
+  if (inner_bytes_rule(report, t, "box[0]", t.box[0])) return true;
   return false;
+}
+
+// `elements` is what one copy brings.
+template <class Report>
+bool shared_bytes_rule(Report report, const TensorLayout &t, std::uint64_t elements, std::uint64_t shared_bytes) {
+  const std::uint64_t bits = elements * static_cast<std::uint64_t>(row_of(t.type).bits);
+  if (bits <= shared_bytes * 8) return false;
+  return report([&] {
+    return fmt::format("a copy brings {} bytes: it must fit the {} bytes of shared memory that a multiprocessor has",
+                       (bits + 7) / 8, shared_bytes);
+  });
+}
+
+// Of the indices inside of the box every element_strides-th, as the driver counts them.
+std::uint64_t elements_of_box(const TiledTensor &t) {
+  std::uint64_t elements = 1;
+  for (unsigned d = 0; d < t.rank; ++d) elements *= t.box[d] / t.element_strides[d];
+  return elements;
 }
 
 template <class Report>
@@ -241,6 +272,7 @@ bool corners_rule(Report report, const Im2colTensor &t) {
   return false;
 }
 
+// As the corners are documented; the driver lets some empty ones pass.
 template <class Report>
 bool bounding_box_rule(Report report, unsigned dimension, std::uint64_t extent, int lower, int upper) {
   if (static_cast<std::int64_t>(extent) + upper - lower > 0) return false;
@@ -273,7 +305,7 @@ bool channels_rule(Report report, const TensorLayout &t, std::uint32_t channels)
     return report([&] {
       return fmt::format("channels is {}: for the element type {} it must be 128", channels, row_of(t.type).name);
     });
-  return false;
+  return inner_bytes_rule(report, t, "channels", channels);
 }
 
 template <class Report>
@@ -283,19 +315,22 @@ bool pixels_rule(Report report, std::uint32_t pixels) {
 }
 
 template <class Report>
-bool any_broken(Report report, const TiledTensor &t) {
+bool any_broken(Report report, const TiledTensor &t, std::uint64_t shared_bytes) {
   return rank_rule(report, t, 1) || interleaved_rank_rule(report, t) || address_rule(report, t) ||
          extents_rule(report, t) || strides_rule(report, t) || box_rule(report, t) || element_strides_rule(report, t) ||
-         interleave_rule(report, t) || packed_swizzle_rule(report, t) ||
-         swizzle_span_rule(report, t, "box[0]", t.box[0]) || fill_rule(report, t);
+         interleave_rule(report, t) || interleaved_swizzle_rule(report, t) || packed_swizzle_rule(report, t) ||
+         swizzle_span_rule(report, t, "box[0]", t.box[0]) || fill_rule(report, t) ||
+         shared_bytes_rule(report, t, elements_of_box(t), shared_bytes);
 }
 
 template <class Report>
-bool any_broken(Report report, const Im2colTensor &t) {
+bool any_broken(Report report, const Im2colTensor &t, std::uint64_t shared_bytes) {
   return rank_rule(report, t, 3) || address_rule(report, t) || extents_rule(report, t) || strides_rule(report, t) ||
          corners_rule(report, t) || bounding_boxes_rule(report, t) || channels_rule(report, t, t.channels) ||
          pixels_rule(report, t.pixels) || element_strides_rule(report, t) || interleave_rule(report, t) ||
-         packed_swizzle_rule(report, t) || swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
+         interleaved_swizzle_rule(report, t) || packed_swizzle_rule(report, t) ||
+         swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t) ||
+         shared_bytes_rule(report, t, std::uint64_t{t.channels} * t.pixels, shared_bytes);
 }
 
 template <class Report>
@@ -309,10 +344,10 @@ bool any_broken(Report report, const Im2colWideTensor &t) {
          swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
 }
 
-template <class Tensor>
-std::string text_of_broken(const Tensor &tensor) {
+template <class Tensor, class... Limits>
+std::string text_of_broken(const Tensor &tensor, Limits... limits) {
   std::string message;
-  if (any_broken(Silent(), tensor)) any_broken(Spoken{message}, tensor);
+  if (any_broken(Silent(), tensor, limits...)) any_broken(Spoken{message}, tensor, limits...);
   return message;
 }
 
@@ -325,12 +360,16 @@ std::uint64_t address_alignment(const TensorLayout &layout) noexcept {
   return layout.interleave == Interleave::bytes_32 || has_gaps(layout.type) ? 32 : 16;
 }
 
-bool needs_newer_driver(const TensorLayout &layout) noexcept {
+bool is_of_blackwell(const TensorLayout &layout) noexcept {
   return row_of(layout.type).kind == TypeClass::Packed || layout.swizzle > Swizzle::bytes_128;
 }
 
-std::string broken_rule(const TiledTensor &tensor) { return text_of_broken(tensor); }
-std::string broken_rule(const Im2colTensor &tensor) { return text_of_broken(tensor); }
+std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes) {
+  return text_of_broken(tensor, shared_bytes);
+}
+std::string broken_rule(const Im2colTensor &tensor, std::uint64_t shared_bytes) {
+  return text_of_broken(tensor, shared_bytes);
+}
 std::string broken_rule(const Im2colWideTensor &tensor) { return text_of_broken(tensor); }
 
 }  // namespace samite::driver

@@ -11,16 +11,20 @@
 
 namespace samite::driver {
 
-// What is wrong with a description: "box[0] is 300: …". Empty where it follows every rule.
-std::string broken_rule(const TiledTensor &tensor);
-std::string broken_rule(const Im2colTensor &tensor);
+inline constexpr std::uint64_t shared_bytes_of_hopper = std::uint64_t{228} << 10;
+
+// What is wrong with a description: "box[0] is 300: …". Empty where it follows every rule. What a copy brings must fit
+// the shared memory of a multiprocessor; the documentation does not say so, the driver holds to it.
+std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);
+std::string broken_rule(const Im2colTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);
 std::string broken_rule(const Im2colWideTensor &tensor);
 
 // Bytes that the tensor's address is a multiple of: 16 or 32.
 std::uint64_t address_alignment(const TensorLayout &layout) noexcept;
 
-// Whether the element type or the swizzle came with CUDA 12.8, so that an older driver does not know it.
-bool needs_newer_driver(const TensorLayout &layout) noexcept;
+// Whether the element type or the swizzle came with CUDA 12.8 and compute capability 10.0, so that what is older does
+// not know it.
+bool is_of_blackwell(const TensorLayout &layout) noexcept;
 
 int element_bits(TensorType type) noexcept;
 std::string_view name_of(TensorType type) noexcept;  // "bf16"

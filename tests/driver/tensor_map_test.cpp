@@ -64,7 +64,7 @@ TEST(TensorMap, KeepsItsMemoryAliveUntilItIsReplaced) {
 }
 
 TEST(TensorMap, ReplacedAddressIsAlignedAsTheFirst) {
-  FakeDriver fake;
+  FakeDriver fake({.compute_capability = 100});
   TiledTensor t = matrix();
   t.type = TensorType::u4x16_align16;
   t.extents[0] = t.box[0] = 128;
@@ -80,9 +80,14 @@ TEST(TensorMap, OfAnOlderDeviceOrDriver) {
     EXPECT_THAT(message_of<DeviceError>([&] { TensorMap::encode(Context::primary(fake.driver(), 0), matrix()); }),
                 AllOf(HasSubstr("compute capability 9.0"), HasSubstr("cuda:0 has 8.0")));
   }
-  FakeDriver fake({.version = 12040});
   TiledTensor t = matrix();
   t.swizzle = Swizzle::bytes_128_atom_32;
+  {
+    FakeDriver fake;
+    EXPECT_THAT(message_of<DeviceError>([&] { TensorMap::encode(Context::primary(fake.driver(), 0), t); }),
+                AllOf(HasSubstr("element type or swizzle needs a GPU of compute capability 10.0"), HasSubstr("9.0")));
+  }
+  FakeDriver fake({.version = 12040, .compute_capability = 100});
   EXPECT_THAT(message_of<DeviceError>([&] { TensorMap::encode(Context::primary(fake.driver(), 0), t); }),
               AllOf(HasSubstr("CUDA 12.8"), HasSubstr("12.4")));
 }

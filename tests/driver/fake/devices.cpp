@@ -71,6 +71,7 @@ Result DeviceGetAttribute(int *value, DeviceAttribute attribute, CUdevice device
     case DeviceAttribute::max_grid_z: *value = 65535; break;
     case DeviceAttribute::max_shared_memory_per_block: *value = 48 * 1024; break;
     case DeviceAttribute::max_shared_memory_per_block_optin: *value = 227 * 1024; break;
+    case DeviceAttribute::max_shared_memory_per_multiprocessor: *value = 228 * 1024; break;
     case DeviceAttribute::warp_size: *value = 32; break;
     case DeviceAttribute::multiprocessor_count: *value = 4; break;
     case DeviceAttribute::compute_capability_major: *value = capability / 10; break;

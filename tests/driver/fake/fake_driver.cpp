@@ -132,6 +132,12 @@ std::vector<std::byte> FakeDriver::image(std::vector<KernelCode> kernels) {
   return bytes;
 }
 
+void FakeDriver::understand(const KernelCode &kernel) {
+  std::lock_guard lock(state_->mutex);
+  state_->understood[kernel.name] = state_->images.size();
+  state_->images.push_back({kernel});
+}
+
 void FakeDriver::fail(Entry entry, Result code, int after) {
   std::lock_guard lock(state_->mutex);
   state_->failures.push_back({entry, code, after});

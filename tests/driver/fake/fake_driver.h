@@ -52,6 +52,9 @@ class FakeDriver {
   // An image for cuLibraryLoadData.
   std::vector<std::byte> image(std::vector<KernelCode> kernels);
 
+  // From now on PTX and machine code that have an entry of this name load as this kernel: the fake runs neither.
+  void understand(const KernelCode &kernel);
+
   // The next call of `entry`, after `after` more of them, does nothing and returns `code`.
   void fail(Entry entry, Result code, int after = 0);
   // For a kernel's function: its context meets a fault, which the calls after the launch see.

@@ -1,9 +1,12 @@
 // The fake's libraries, kernels and launches.
 #include "tests/driver/fake/state.h"
 
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string>
+#include <string_view>
 
 namespace samite::driver::fake {
 namespace {
@@ -29,6 +32,23 @@ Result check(const LaunchConfig &config, const Kernel &kernel) {
   return Result::success;
 }
 
+// The fake's own image that stands for PTX or machine code of which the fake was told; else nothing.
+std::string understood(const char *image) {
+  std::string_view content;
+  std::string before = ".entry ", after = "(";
+  if (std::strncmp(image, ".version", 8) == 0) {
+    content = image;
+  } else if (std::strncmp(image, "\177ELF", 4) == 0) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    content = {image, header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize};
+    before = ".text.", after = std::string(1, '\0');
+  }
+  for (const auto &[entry, number] : state().understood)
+    if (content.find(before + entry + after) != content.npos) return fmt::format("fake image {}", number);
+  return "";
+}
+
 // The kernel of a handle that stands in a function's place.
 Kernel *kernel_of(CUfunction function) { return use(reinterpret_cast<CUkernel>(function)); }
 
@@ -37,6 +57,8 @@ Kernel *kernel_of(CUfunction function) { return use(reinterpret_cast<CUkernel>(f
 Result LibraryLoadData(CUlibrary *handle, const void *image, JitOption *options, void **values, unsigned count,
                        LibraryOption *, void **, unsigned) {
   const char *text = static_cast<const char *>(image);
+  const std::string known = understood(text);
+  if (!known.empty()) text = known.c_str();
   if (std::strncmp(text, ".version", 8) == 0) {  // PTX, which the fake cannot compile
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == JitOption::error_log_buffer)
@@ -62,6 +84,12 @@ Result LibraryUnload(CUlibrary handle) {
   Library *library = use(handle);
   if (library == nullptr) return Result::invalid_handle;
   library->destroyed = true;
+  return Result::success;
+}
+
+Result LibraryGetModule(CUmodule *module, CUlibrary handle) {
+  if (use(handle) == nullptr) return Result::invalid_handle;
+  *module = reinterpret_cast<CUmodule>(handle);
   return Result::success;
 }
 

@@ -176,6 +176,7 @@ struct State {
   std::map<void *, std::unique_ptr<std::byte[]>> pinned;
   std::set<void *> freed_pinned;
   std::vector<std::vector<KernelCode>> images;
+  std::map<std::string, std::size_t> understood;  // by the name of an entry, the image that stands for it
   std::map<CUgraphConditionalHandle, Condition> conditions;
   std::size_t kept_by_others = 0;
   std::uint64_t captures = 0;

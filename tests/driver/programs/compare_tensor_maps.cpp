@@ -133,7 +133,7 @@ Result ask(const Context &context, const Im2colTensor &t) {
 }
 
 struct Counts {
-  int accepted = 0, refused = 0, disagreed = 0;
+  int accepted = 0, refused = 0, stricter = 0, disagreed = 0;
 };
 
 template <class Tensor>
@@ -142,6 +142,11 @@ void compare(const Context &context, const Tensor &tensor, Counts &counts) {
   const Result theirs = ask(context, tensor);
   ++(ours.empty() ? counts.accepted : counts.refused);
   if (ours.empty() == (theirs == Result::success)) return;
+  // What is documented and not held to by the driver.
+  if (ours.find("with interleave bytes_32 it must be") != ours.npos || ours.starts_with("the bounding box is empty")) {
+    ++counts.stricter;
+    return;
+  }
   // The first hundred tell enough of a rule that is wrong.
   if (++counts.disagreed > 100) return;
   fmt::print("Samite: {}\n  driver: {}\n  {}\n", ours.empty() ? "good" : ours,
@@ -150,8 +155,8 @@ void compare(const Context &context, const Tensor &tensor, Counts &counts) {
 
 int run(int count, unsigned seed) {
   const Context context = Context::primary(Driver::system(), 0);
-  // What an older driver does not know, it would refuse for that alone.
-  const bool newer = context.driver().version() >= 12080;
+  // What an older driver or device does not know is refused for that alone.
+  const bool newer = context.driver().version() >= 12080 && context.limits().compute_capability >= 100;
   const int types = newer ? 16 : 13, swizzles = newer ? 7 : 4;
   Random random(seed);
   Counts tiled, im2col;
@@ -159,9 +164,11 @@ int run(int count, unsigned seed) {
     compare(context, random_tiled(random, types, swizzles), tiled);
     compare(context, random_im2col(random, types, swizzles), im2col);
   }
-  fmt::print("driver {}, tiled: {} accepted, {} refused, {} disagreements; im2col: {}, {}, {}\n",
-             version_text(context.driver().version()), tiled.accepted, tiled.refused, tiled.disagreed, im2col.accepted,
-             im2col.refused, im2col.disagreed);
+  fmt::print(
+      "driver {}, tiled: {} accepted, {} refused, {} by rules that the driver lets pass, {} disagreements; "
+      "im2col: {}, {}, {}, {}\n",
+      version_text(context.driver().version()), tiled.accepted, tiled.refused, tiled.stricter, tiled.disagreed,
+      im2col.accepted, im2col.refused, im2col.stricter, im2col.disagreed);
   return tiled.disagreed + im2col.disagreed == 0 ? 0 : 1;
 }
 
