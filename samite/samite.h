@@ -7,6 +7,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/jit/gradient_check.h"
+#include "samite/jit/graph.h"
 #include "samite/jit/hessian.h"
 #include "samite/jit/jacobian.h"
 #include "samite/jit/kernel.h"

@@ -26,6 +26,7 @@ LaunchLimits read_limits(const Driver &driver, CUdevice device) {
           .shared_bytes = read(max_shared_memory_per_block),
           .shared_bytes_opt_in = read(max_shared_memory_per_block_optin),
           .shared_bytes_of_multiprocessor = read(max_shared_memory_per_multiprocessor),
+          .multiprocessors = static_cast<int>(read(multiprocessor_count)),
           .clusters = read(cluster_launch) != 0,
           .compute_capability = static_cast<int>(10 * read(compute_capability_major) + read(compute_capability_minor))};
 }

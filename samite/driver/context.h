@@ -27,6 +27,7 @@ struct LaunchLimits {
   unsigned shared_bytes;         // of a block, without asking
   unsigned shared_bytes_opt_in;  // of a block whose kernel asks for more
   unsigned shared_bytes_of_multiprocessor;
+  int multiprocessors;
   bool clusters;
   int compute_capability;  // 90 for 9.0
 };

@@ -2,6 +2,9 @@
 
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
+#include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/side_by_side.h"
+#include "samite/runtime/cuda_device.h"
 #include "samite/runtime/task_pool.h"
 
 #include <cstring>
@@ -173,6 +176,41 @@ bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span
          });
 }
 
+// A gradient's memory is aligned as its primal's is.
+bool has_aligned_rows(const AnyBuffer &buffer) {
+  constexpr std::size_t alignment = 16;
+  if (reinterpret_cast<std::uintptr_t>(buffer.data()) % alignment != 0) return false;
+  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
+  for (std::int64_t stride : buffer.strides().first(static_cast<std::size_t>(buffer.rank() - 1)))
+    if (stride * bytes % static_cast<std::int64_t>(alignment) != 0) return false;
+  return true;
+}
+
+void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                  std::span<const Argument> arguments, Device device, VariantKey &key) {
+  constexpr int most_neighbours = 8;
+  const driver::LaunchLimits &limits = CudaDevice::of(device.index())->context().limits();
+  key.cuda = limits.compute_capability;
+  key.workspace_bytes = options.workspace_bytes;
+  if (extents.count() != 0) {
+    const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
+    key.grid_stride = !codegen::fits_exact_launch(counts, {});
+    key.neighbours = codegen::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
+  }
+  key.summed = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].buffer) continue;
+    bool alone = true;
+    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
+      if (j == i || !arguments[j].buffer) continue;
+      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
+      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
+    }
+    if (alone && !key.may_alias) key.unaliased |= bit(i);
+    if (has_aligned_rows(*arguments[i].buffer) && has_aligned_rows(arguments[i].elements())) key.aligned |= bit(i);
+  }
+}
+
 VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                        std::span<const Argument> arguments) {
   VariantKey key;
@@ -200,7 +238,10 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   else if (adjoint && key.active && !key.may_alias)
     key.summed = key.gather ? definition.gathered_summed(key.active, key.deterministic)
                             : definition.adjoint_summed(key.active, false, key.memory_limit);
-  if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
+  if (const Device device = device_of(arguments, options); device.kind() == DeviceKind::cuda)
+    set_for_cuda(definition, extents, options, arguments, device, key);
+  else if (key.summed)
+    key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
   return key;
 }
 

@@ -1,6 +1,7 @@
 #include "samite/jit/execute.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/failure_report.h"
 #include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
 #include "samite/jit/workspaces.h"
@@ -18,36 +19,6 @@ constexpr double worthwhile_operations = 200'000;
 
 // Memory is streamed in boxes of at least this many instances, so that hardware prefetch gets going.
 constexpr std::int64_t minimum_row = 256;
-
-std::string opening(const Variant &variant, const std::string &kernel) {
-  return "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
-}
-
-[[noreturn]] void report(const Variant &variant, const std::string &kernel, const codegen::Failure &failure) {
-  SourceLocation where;
-  if (failure.file < variant.source_files.size())
-    where = {intern_file(variant.source_files[failure.file]), failure.line};
-  std::string opening = jit::opening(variant, kernel);
-  if (failure.kind == codegen::FailureKind::out_of_memory) {
-    const bool adjoint = variant.key.direction == Direction::adjoint;
-    const std::string mend =
-        "; LaunchOptions::memory_limit has loops keep fewer values, and run once more for the rest";
-    throw DeviceError(opening + "allocating " + std::to_string(failure.index) + " bytes on cpu for the local array" +
-                          (adjoint ? ", or what the adjoint keeps of the loop, at " : " at ") +
-                          variant.sites[failure.array].to_string() + " of " + std::to_string(variant.lanes) +
-                          " instances",
-                      adjoint && !variant.key.memory_limit ? "out of memory" + mend : "out of memory");
-  }
-  if (failure.kind == codegen::FailureKind::integer_division_by_zero)
-    throw UserError(where, opening + "integer division by zero");
-  if (failure.kind == codegen::FailureKind::local_index_out_of_bounds)
-    throw UserError(where, opening + "index " + std::to_string(failure.index) +
-                               " is outside of the local array, whose size is " + std::to_string(failure.extent));
-  const ir::Parameter &array = variant.parameters[failure.array];
-  throw UserError(where, opening + "index " + std::to_string(failure.index) + " is outside of dimension " +
-                             std::to_string(failure.dimension) + " of array '" + array.name + "', whose extent is " +
-                             std::to_string(failure.extent));
-}
 
 struct Box {
   const Variant &variant;
@@ -104,7 +75,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
     parallel_for_blocks(extents[partition.dimension], run_box, &box, partition.minimum);
     if (sums) sums->merge();
   }
-  if (box.failure.state != 0) report(variant, kernel, box.failure);
+  if (box.failure.state != 0) throw_failure(variant, kernel, "cpu", box.failure);
   box.failure.throw_first(opening(variant, kernel));
   if (const Variant *next = variant.afterwards.get())
     execute(*next, kernel, arguments, extents, jit::partition(*next, extents));

@@ -1,9 +1,12 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/cuda_launch.h"
+#include "samite/jit/graph.h"
 #include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
+#include "samite/runtime/cuda_memory.h"
 
 #include <cstring>
 #include <ostream>
@@ -44,6 +47,16 @@ void for_each_written(const KernelDefinition &definition, const Variant &variant
   for (std::uint32_t array : variant.written) visit(arguments[array].buffer->storage().get());
   if (variant.key.direction != Direction::forward) {
     for (std::uint32_t primal : variant.gradient_of) visit(arguments[primal].buffer->gradient_storage().get());
+  }
+}
+
+// The arguments' memory is about to be used in `stream`, of a CUDA device.
+void use_in(const Stream &stream, std::span<const Argument> arguments) {
+  for (const Argument &argument : arguments) {
+    if (!argument.buffer) continue;
+    for (const auto &storage :
+         {argument.buffer->storage(), argument.elements().storage(), argument.buffer->gradient_storage()})
+      if (storage) storage->cuda()->used_by(stream.cuda_handle());
   }
 }
 
@@ -90,6 +103,12 @@ std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index,
 
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments) {
+  if (GraphCapture *capture = GraphCapture::current()) {
+    std::vector<OwnedArgument> owned;
+    for (const Argument &argument : arguments)
+      owned.push_back(argument.buffer ? OwnedArgument{*argument.buffer, 0} : OwnedArgument{{}, argument.scalar});
+    return capture->add(Launch(definition, extents, options, std::move(owned)));
+  }
   if (TangentLaunches *tangents = TangentLaunches::current(); tangents && options.direction == Direction::forward)
     return tangents->launch(definition, extents, options, arguments);
   if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward) {
@@ -109,7 +128,14 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
   fill_arguments(*variant, arguments, block);
   // What was written is written, also where the launch ends with an error of debug mode.
   for_each_written(definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
-  auto run = [&] { execute(*variant, definition.name(), block, extents, partition(*variant, extents)); };
+  const Device device = device_of(arguments, options);
+  auto run = [&] {
+    if (device.kind() == DeviceKind::cpu)
+      return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
+    const Stream stream = options.stream ? *options.stream : Stream::standard(device);
+    use_in(stream, arguments);
+    CudaLaunch(definition, variant, extents, stream).run(block);
+  };
   if (options.check_finite && options.direction == Direction::adjoint)
     run_checking_finite(definition, variant->key, extents, arguments, run);
   else
@@ -141,18 +167,35 @@ void Launch::prepare() {
   stream_ = options_.stream ? *options_.stream : Stream::standard(jit::device_of(arguments, options_));
   block_.resize(variant_->layout.bytes);
   jit::fill_arguments(*variant_, arguments, block_.data());
-  partition_ = jit::partition(*variant_, extents_);
+  if (stream_.cuda()) {
+    jit::use_in(stream_, arguments);
+    cuda_ = std::make_shared<const jit::CudaLaunch>(*definition_, variant_, extents_, stream_);
+  } else {
+    partition_ = jit::partition(*variant_, extents_);
+  }
   written_.clear();
   jit::for_each_written(*definition_, *variant_, arguments, [&](Storage *storage) { written_.push_back(storage); });
 }
 
-void Launch::launch() {
+void Launch::launch() { launch_with(cuda_.get()); }
+
+void Launch::mark_written() const {
+  for (Storage *storage : written_) storage->mark_written();
+}
+
+void Launch::launch_with(const jit::CudaLaunch *cuda) {
+  if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
     return tangents->launch(definition_, extents_, options_, views());
   if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
     tape->append(definition_, extents_, options_, views());
-  for (Storage *storage : written_) storage->mark_written();
-  auto run = [&] { jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_); };
+  mark_written();
+  auto run = [&] {
+    if (cuda)
+      cuda->run(block_.data());
+    else
+      jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
+  };
   if (options_.check_finite && options_.direction == Direction::adjoint)
     jit::run_checking_finite(*definition_, variant_->key, extents_, views(), run);
   else
@@ -161,7 +204,10 @@ void Launch::launch() {
 
 void Launch::launch(const Stream &stream) {
   jit::check_stream(*definition_, stream, device());
-  launch();
+  if (!cuda_ || stream == stream_) return launch();
+  jit::use_in(stream, views());
+  const jit::CudaLaunch there(*definition_, variant_, extents_, stream);
+  launch_with(&there);
 }
 
 std::size_t Launch::index_of(std::string_view name) const {

@@ -8,8 +8,8 @@
 // alive. Editing a scalar or exchanging a buffer for one alike touches a few bytes; a buffer of another layout (stride,
 // tracking of gradients) may ask for another variant of the kernel, which is then compiled.
 //
-// On the CPU a launch has completed when it returns. One Launch may be used by one thread at a time; copies are
-// independent.
+// On the CPU a launch has completed when it returns; on CUDA it is then in its stream. One Launch may be used by one
+// thread at a time; copies are independent.
 #pragma once
 
 #include "samite/jit/arguments.h"
@@ -24,6 +24,8 @@
 namespace samite {
 
 namespace jit {
+
+class CudaLaunch;
 
 // An argument that a launch or a tape keeps.
 struct OwnedArgument {
@@ -94,6 +96,11 @@ class Launch {
   // Of an adjoint launch: what it keeps and what it runs again.
   autodiff::AdjointReport adjoint_report() const;
 
+  // For the library: the argument block, the driver's side of it (null on the CPU), and that it is about to be run.
+  const std::byte *arguments() const { return block_.data(); }
+  const jit::CudaLaunch *cuda() const { return cuda_.get(); }
+  void mark_written() const;
+
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 
  private:
@@ -102,6 +109,7 @@ class Launch {
   std::vector<jit::Argument> views() const;
   // Takes the variant for the arguments and lays them out.
   void prepare();
+  void launch_with(const jit::CudaLaunch *cuda);
 
   std::shared_ptr<jit::KernelDefinition> definition_;
   Extents extents_;
@@ -110,8 +118,9 @@ class Launch {
   std::vector<jit::OwnedArgument> arguments_;
   std::shared_ptr<const jit::Variant> variant_;
   std::vector<std::byte> block_;
-  jit::Partition partition_;
-  std::vector<Storage *> written_;  // of buffers that arguments_ keeps alive, or of their gradients
+  jit::Partition partition_;                     // of the CPU
+  std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
+  std::vector<Storage *> written_;               // of buffers that arguments_ keeps alive, or of their gradients
 };
 
 std::ostream &operator<<(std::ostream &stream, const Launch &launch);

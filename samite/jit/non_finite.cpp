@@ -3,17 +3,25 @@
 #include "samite/base/error.h"
 #include "samite/jit/launch.h"
 #include "samite/runtime/buffer.h"
+#include "samite/runtime/transfer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 
 namespace samite::jit {
 namespace {
+
+std::shared_ptr<Storage> copy(const Storage &storage) {
+  auto copy = std::make_shared<Storage>(storage.device(), storage.bytes());
+  const Extents bytes{static_cast<std::int64_t>(storage.bytes())};
+  copy_array(bytes, 1, {copy->data(), row_major_strides(bytes), copy.get()},
+             {storage.data(), row_major_strides(bytes), &storage});
+  return copy;
+}
 
 // The gradients of a launch: copies of their memory, to begin anew from.
 class Gradients {
@@ -24,9 +32,7 @@ class Gradients {
     for (const View &view : views_) {
       const Storage &storage = *view.gradient.storage();
       if (copy_of(storage)) continue;
-      auto copy = std::make_shared<Storage>(storage.device(), storage.bytes());
-      std::memcpy(copy->data(), storage.data(), storage.bytes());
-      copies_.push_back({&storage, std::move(copy)});
+      copies_.push_back({&storage, copy(storage)});
     }
   }
 
@@ -40,9 +46,7 @@ class Gradients {
   std::vector<AnyBuffer> fresh() const {
     std::vector<Copy> again;
     for (const Copy &copy : copies_) {
-      auto memory = std::make_shared<Storage>(copy.memory->device(), copy.memory->bytes());
-      std::memcpy(memory->data(), copy.memory->data(), copy.memory->bytes());
-      again.push_back({copy.of, std::move(memory)});
+      again.push_back({copy.of, jit::copy(*copy.memory)});
     }
     std::vector<AnyBuffer> buffers;
     for (const View &view : views_)

@@ -31,6 +31,9 @@ struct LaunchOptions {
   // n iterations is then that for 2 √n, and the loop runs once more. Where this is not set, the limit is 64 KiB, and
   // holds for loops whose number of iterations is a constant; what any other loop keeps grows with its iterations.
   std::optional<std::int64_t> memory_limit = {};
+  // CUDA: the memory that each thread has for local arrays that do not fit its own, such as what an adjoint keeps of a
+  // loop. An instance that needs more ends there, which is reported.
+  std::int64_t workspace_bytes = std::int64_t{64} << 10;
 };
 
 // Whether kernels are launched in debug mode where their options do not say. At first the environment variable

@@ -1,8 +1,10 @@
 #include "samite/jit/pipeline.h"
 
 #include "samite/autodiff/adjoint_call.h"
+#include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
 #include "samite/codegen/prelude.h"
+#include "samite/codegen/side_by_side.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/estimate.h"
@@ -14,6 +16,7 @@
 #include "samite/passes/structure_jumps.h"
 #include "samite/toolchain/host_target.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace samite::jit {
@@ -42,7 +45,6 @@ const std::string &prelude(int vector_bytes) {
 
 codegen::EmitOptions emit_options(const Variant &variant) {
   codegen::EmitOptions options;
-  options.vector_bytes = host_target().vector_bytes;
   options.debug = variant.key.debug;
   // Without line numbers in it, the text, and so the cached object, stays the same when lines move.
   options.comments = false;
@@ -50,7 +52,11 @@ codegen::EmitOptions emit_options(const Variant &variant) {
     const ir::Parameter &parameter = variant.parameters[i];
     // A gradient lies in memory as its primal does.
     std::uint64_t bit = std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : i);
-    options.arrays.push_back({(variant.key.unit_stride & bit) != 0, (variant.key.wide_index & bit) != 0, false});
+    options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
+                              .wide_index = (variant.key.wide_index & bit) != 0,
+                              .worker_private = false,
+                              .unaliased = (variant.key.unaliased & bit) != 0,
+                              .aligned_rows = (variant.key.aligned & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
   return options;
@@ -65,6 +71,69 @@ bool order_shows(const ir::Kernel &kernel) {
     if (const auto *let = stmt.as<ir::Let>()) shows = shows || ir::info(let->value.op).typing == ir::Typing::Atomic;
   });
   return shows;
+}
+
+void keep(const codegen::EmittedSource &emitted, Variant &variant) {
+  variant.source = emitted.text;
+  variant.source_files = emitted.files;
+  variant.sites = emitted.sites;
+  variant.messages = emitted.messages;
+  variant.uses_workspace = emitted.uses_workspace;
+  variant.uses_channel = emitted.uses_channel;
+  variant.lanes = emitted.lanes;
+}
+
+void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
+  Clock::time_point start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  options.vector_bytes = host_target().vector_bytes;
+  codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
+  keep(emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  HostSource source;
+  source.name = lowered.name;
+  source.text = emitted.text;
+  source.debug_info = variant.key.debug;
+  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
+  variant.image = std::move(compiled.image);
+  variant.compile = compiled.report;
+  variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
+  variant.times.compile = milliseconds_since(start);
+}
+
+// Code for one device alone, with what that has and its successors may not: sm_90a.
+std::string cuda_architecture(int compute_capability) {
+  const bool has_own_features = compute_capability == 90 || (compute_capability >= 100 && compute_capability < 110);
+  return "sm_" + std::to_string(compute_capability) + (has_own_features ? "a" : "");
+}
+
+void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
+  Clock::time_point start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
+  if (!variant.key.debug)
+    options.cuda.instances_per_thread =
+        std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));
+  codegen::EmittedSource emitted = codegen::emit_cuda(lowered, options);
+  // What the text needs shows when it is written.
+  if (!options.cuda.grid_stride && codegen::wants_grid_stride(emitted)) {
+    options.cuda.grid_stride = true;
+    if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
+    emitted = codegen::emit_cuda(lowered, options);
+  }
+  variant.form = options.cuda;
+  keep(emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  static const std::string prelude = codegen::cuda_prelude();
+  const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
+  CompiledCuda compiled = compile_cuda(source, prelude, cuda_architecture(variant.key.cuda));
+  variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
+  variant.cuda_compile = compiled.report;
+  variant.times.compile = milliseconds_since(start);
 }
 
 // From the kernel to code that can be called, into a variant that knows its key.
@@ -85,27 +154,10 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel lowered = checked(passes::lower_threads(kernel), ir::Form::structured, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 
-  start = Clock::now();
-  codegen::EmitOptions options = emit_options(variant);
-  codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
-  variant.source = emitted.text;
-  variant.source_files = emitted.files;
-  variant.sites = emitted.sites;
-  variant.messages = emitted.messages;
-  variant.uses_workspace = emitted.uses_workspace;
-  variant.lanes = emitted.lanes;
-  variant.times.emit = milliseconds_since(start);
-
-  start = Clock::now();
-  HostSource source;
-  source.name = kernel.name;
-  source.text = emitted.text;
-  source.debug_info = variant.key.debug;
-  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
-  variant.image = std::move(compiled.image);
-  variant.compile = compiled.report;
-  variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
-  variant.times.compile = milliseconds_since(start);
+  if (variant.key.cuda != 0)
+    compile_for_cuda(lowered, variant);
+  else
+    compile_for_cpu(lowered, variant);
 }
 
 void add(StepTimes &times, const StepTimes &more) {

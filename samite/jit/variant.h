@@ -9,7 +9,9 @@
 #include "samite/codegen/failure.h"
 #include "samite/codegen/workspace.h"
 #include "samite/ir/kernel.h"
+#include "samite/jit/cuda_code.h"
 #include "samite/jit/options.h"
+#include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/host_compiler.h"
 
 #include <memory>
@@ -28,9 +30,15 @@ struct VariantKey {
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
   std::uint64_t unit_stride = 0;                  // arrays whose last dimension lies without gaps
   std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
-  std::uint64_t summed = 0;    // arrays that each worker may sum apart; in an adjoint, those whose gradients
-  bool gather = false;         // adjoint: passes/gather.h
-  bool deterministic = false;  // the same bits on every run
+  std::uint64_t summed = 0;          // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  int cuda = 0;                      // the device's compute capability, 90 for 9.0; 0: the CPU
+  bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
+  int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
+  std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
+  std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
+  std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
+  bool gather = false;               // adjoint: passes/gather.h
+  bool deterministic = false;        // the same bits on every run
 
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };
@@ -53,7 +61,7 @@ struct Variant {
   std::vector<std::uint32_t> written;       // adjoint: those that it writes, by adjoints that the user gives
   std::vector<std::uint32_t> summed;        // parameters that each worker sums apart (jit/private_sums.h)
   codegen::ArgumentLayout layout;
-  std::shared_ptr<const HostImage> image;  // null where there is nothing to run
+  std::shared_ptr<const HostImage> image;  // CPU: null where there is nothing to run
   Entry *entry = nullptr;
   std::string source;                          // the emitted C++
   std::vector<std::string> source_files;       // what a failure's file number counts
@@ -61,6 +69,11 @@ struct Variant {
   std::vector<codegen::MessageSite> messages;  // what its prints and checks say
   bool uses_workspace = false;
   int lanes = 1;
+  // CUDA: null where there is nothing to run.
+  std::shared_ptr<const CudaCode> cuda;
+  codegen::CudaForm form;
+  bool uses_channel = false;
+  CudaCompileReport cuda_compile;
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.
   bool one_thread = false;

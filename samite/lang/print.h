@@ -14,6 +14,8 @@
 // the first such instance and the text. It does so in release mode as well; what the launch has written stays written,
 // and further launches are as good as ever.
 //
+// On CUDA both are heard when the stream is waited for: by Stream::synchronize(), or by reading a buffer.
+//
 // An adjoint repeats neither: they belong to the forward run. A tangent launch is a forward run, and has both.
 #pragma once
 

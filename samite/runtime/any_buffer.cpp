@@ -1,6 +1,7 @@
 #include "samite/runtime/any_buffer.h"
 
 #include "samite/base/error.h"
+#include "samite/runtime/transfer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -92,6 +93,8 @@ AnyBuffer AnyBuffer::gradient(SourceLocation where) const {
   return over(storage_->gradient());
 }
 
+Place AnyBuffer::place() const { return {data_, strides_, storage_.get()}; }
+
 AnyBuffer AnyBuffer::over(std::shared_ptr<Storage> storage) const {
   internal_check(valid() && storage->bytes() == storage_->bytes(), "a view is laid over memory of another size");
   AnyBuffer view = *this;
@@ -110,7 +113,7 @@ void AnyBuffer::zero_gradient(SourceLocation where) {
   }
   Extents visited(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
   const double zero = 0;  // all bits zero, as in every scalar type
-  fill_strided(visited, size_of(type_), view.data_, view.strides_, &zero);
+  fill_array(visited, size_of(type_), view.place(), &zero);
   view.mark_written();
 }
 
@@ -137,31 +140,40 @@ void AnyBuffer::copy_from(const AnyBuffer &source, SourceLocation where) {
     throw UserError(where, fmt::format("cannot copy a buffer of other extents: expected {}, {} given; broadcast() or "
                                        "reshape() the source",
                                        extents_.to_string(), source.extents_.to_string()));
-  copy_strided(extents_, size_of(type_), data_, strides_, source.data_, source.strides_);
+  copy_array(extents_, size_of(type_), place(), source.place());
   mark_written();
 }
 
+AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) const {
+  require_valid(where);
+  AnyBuffer copy(device, type_, extents_, gradient, where);
+  copy.copy_from(*this, where);
+  if (!name().empty()) copy.set_name(name());
+  return copy;
+}
+
 void AnyBuffer::read_all(void *values) const {
-  copy_strided(extents_, size_of(type_), static_cast<std::byte *>(values), row_major_strides(extents_), data_,
-               strides_);
+  copy_array(extents_, size_of(type_), {static_cast<std::byte *>(values), row_major_strides(extents_), nullptr},
+             place());
 }
 
 void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation where) {
   require_writable(where);
   if (count != static_cast<std::size_t>(this->count()))
     throw UserError(where, fmt::format("expected {} values for {}, {} given", this->count(), to_string(), count));
-  copy_strided(extents_, size_of(type_), data_, strides_, static_cast<const std::byte *>(values),
-               row_major_strides(extents_));
+  // The source is only read.
+  auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(values));
+  copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr});
   mark_written();
 }
 
 void AnyBuffer::fill_with(const void *value, SourceLocation where) {
   require_writable(where);
-  fill_strided(extents_, size_of(type_), data_, strides_, value);
+  fill_array(extents_, size_of(type_), place(), value);
   mark_written();
 }
 
-void *AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
+Place AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
   require_valid(where);
   if (index.size() != static_cast<std::size_t>(rank()))
     throw UserError(where, fmt::format("{} takes {} {}, {} given: ({})", to_string(), rank(),
@@ -174,17 +186,25 @@ void *AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation whe
                                          fmt::join(index, ", "), to_string(), index[axis], d, extents_[d]));
     offset += index[axis] * strides_[axis];
   }
-  return data_ + offset * static_cast<std::int64_t>(size_of(type_));
+  return {data_ + offset * static_cast<std::int64_t>(size_of(type_)), Strides{}, storage_.get()};
 }
 
-void *AnyBuffer::element(const Index &index, SourceLocation where) const {
+void AnyBuffer::read(const Index &index, void *value, SourceLocation where) const {
   std::array<std::int64_t, maximum_rank> given{};
   std::size_t count = 0;
   while (count < index.size() && index[count]) {
     given[count] = *index[count];
     ++count;
   }
-  return element(std::span(given).first(count), where);
+  const Place from = element(std::span(given).first(count), where);
+  copy_array({1}, size_of(type_), {static_cast<std::byte *>(value), Strides{}, nullptr}, from);
+}
+
+void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, SourceLocation where) {
+  require_writable(where);
+  auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(value));  // only read
+  copy_array({1}, size_of(type_), element(index, where), {source, Strides{}, nullptr});
+  mark_written();
 }
 
 const std::string &AnyBuffer::name(SourceLocation where) const {

@@ -32,6 +32,8 @@ namespace samite {
 
 enum class Gradient { untracked, tracked };
 
+struct Place;
+
 class AnyBuffer {
  public:
   AnyBuffer() = default;
@@ -59,7 +61,7 @@ class AnyBuffer {
   bool overlaps(const AnyBuffer &other) const noexcept;
 
   const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
-  // The element at index (0, …, 0). Whoever writes through it calls mark_written() afterwards.
+  // The element at index (0, …, 0), an address on device(). Whoever writes through it calls mark_written() afterwards.
   void *data() const noexcept { return data_; }
   std::uint64_t version() const noexcept { return storage_ ? storage_->version() : 0; }
   void mark_written() const noexcept { storage_->mark_written(); }
@@ -92,7 +94,10 @@ class AnyBuffer {
   // New contiguous memory with the same elements. The gradient is not copied.
   AnyBuffer clone(Gradient gradient = Gradient::untracked,
                   SourceLocation where = std::source_location::current()) const;
-  // Same type and extents; any strides; overlap is allowed. UserError where this is a broadcast view.
+  // The same on another device, or on this one; it has this buffer's name.
+  AnyBuffer to(Device device, Gradient gradient = Gradient::untracked,
+               SourceLocation where = std::source_location::current()) const;
+  // Same type and extents; any strides; any devices; overlap is allowed. UserError where this is a broadcast view.
   void copy_from(const AnyBuffer &source, SourceLocation where = std::source_location::current());
 
   // The name that messages call this buffer by; shared by all handles of the storage.
@@ -104,8 +109,8 @@ class AnyBuffer {
   // An index of up to four dimensions; the first missing one ends it.
   using Index = std::array<std::optional<std::int64_t>, maximum_rank>;
 
-  void *element(std::span<const std::int64_t> index, SourceLocation where) const;
-  void *element(const Index &index, SourceLocation where) const;
+  void read(const Index &index, void *value, SourceLocation where) const;
+  void write(std::span<const std::int64_t> index, const void *value, SourceLocation where);
   void require_valid(SourceLocation where) const;
   void require_writable(SourceLocation where) const;
   void read_all(void *values) const;  // count() elements, row-major
@@ -113,6 +118,9 @@ class AnyBuffer {
   void fill_with(const void *value, SourceLocation where);
 
  private:
+  Place place() const;
+  Place element(std::span<const std::int64_t> index, SourceLocation where) const;
+
   std::shared_ptr<Storage> storage_;
   std::byte *data_ = nullptr;
   Extents extents_;

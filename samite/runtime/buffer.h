@@ -6,8 +6,8 @@
 //   Buffer<float> row = a.slice(0, 7, 8);                      // a view: writing to it writes to a
 //
 // A buffer is a shared handle, as AnyBuffer says: `Buffer<float> other = a` is the same array, a.clone() is another.
-// Functions of this class read and write on the host and have completed when they return. Those that can fail take the
-// caller's line as a last argument that is never written out; the errors are UserErrors that name it.
+// Functions of this class that read or write host memory have completed when they return; see transfer.h. Those that
+// can fail take the caller's line as a last argument that is never written out; the errors are UserErrors that name it.
 #pragma once
 
 #include "samite/base/error.h"
@@ -91,12 +91,12 @@ class Buffer : public AnyBuffer {
   // One element: as many indices as the rank.
   T at(std::int64_t i, std::optional<std::int64_t> j = {}, std::optional<std::int64_t> k = {},
        std::optional<std::int64_t> l = {}, SourceLocation where = Here::current()) const {
-    return *static_cast<const T *>(element(Index{i, j, k, l}, where));
+    T value;
+    read(Index{i, j, k, l}, &value, where);
+    return value;
   }
   void set(std::initializer_list<std::int64_t> index, T value, SourceLocation where = Here::current()) {
-    require_writable(where);
-    *static_cast<T *>(element(std::span(index.begin(), index.size()), where)) = value;
-    mark_written();
+    write(std::span(index.begin(), index.size()), &value, where);
   }
 
   Buffer gradient(SourceLocation where = Here::current()) const
@@ -118,6 +118,15 @@ class Buffer : public AnyBuffer {
   }
   Buffer reshape(const Extents &extents, SourceLocation where = Here::current()) const {
     return Buffer(AnyBuffer::reshape(extents, where));
+  }
+
+  Buffer to(Device device, SourceLocation where = Here::current()) const {
+    return Buffer(AnyBuffer::to(device, Gradient::untracked, where));
+  }
+  Buffer to(Device device, Gradient gradient, SourceLocation where = Here::current()) const
+    requires Differentiable<T>
+  {
+    return Buffer(AnyBuffer::to(device, gradient, where));
   }
 
   Buffer clone(SourceLocation where = Here::current()) const {

@@ -91,9 +91,10 @@ std::string AnyBuffer::to_string() const {
 std::ostream &operator<<(std::ostream &stream, const AnyBuffer &buffer) {
   stream << buffer.to_string();
   if (!buffer.valid() || buffer.count() == 0) return stream;
-  Printer printer{buffer};
-  printer.measure(static_cast<const std::byte *>(buffer.data()), 0);
-  return stream << '\n' << printer.text(static_cast<const std::byte *>(buffer.data()), 0);
+  const AnyBuffer here = buffer.device().kind() == DeviceKind::cpu ? buffer : buffer.to(Device::cpu());
+  Printer printer{here};
+  printer.measure(static_cast<const std::byte *>(here.data()), 0);
+  return stream << '\n' << printer.text(static_cast<const std::byte *>(here.data()), 0);
 }
 
 }  // namespace samite

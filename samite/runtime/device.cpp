@@ -1,6 +1,7 @@
 #include "samite/runtime/device.h"
 
-#include "samite/base/error.h"
+#include "samite/driver/device_info.h"
+#include "samite/runtime/cuda_device.h"
 #include "samite/runtime/task_pool.h"
 
 #include <fmt/format.h>
@@ -23,20 +24,38 @@ std::string read_processor_model() {
 
 }  // namespace
 
-Device Device::preferred() { return list().front(); }
+Device Device::preferred() { return CudaDevice::count() > 0 ? Device::cuda(0) : Device::cpu(); }
 
-std::vector<Device> Device::list() { return {Device::cpu()}; }
+std::vector<Device> Device::list() {
+  std::vector<Device> devices;
+  for (int i = 0; i < CudaDevice::count(); ++i) devices.push_back(Device::cuda(i));
+  devices.push_back(Device::cpu());
+  return devices;
+}
 
 std::string Device::name() const {
-  require_cpu("naming " + to_string());
+  if (kind_ == DeviceKind::cuda) return driver::device_info(CudaDevice::of(index_)->context().driver(), index_).name;
   static const std::string model = read_processor_model();
   int threads = worker_count();
   return fmt::format("{}, {} thread{}", model, threads, threads == 1 ? "" : "s");
 }
 
-void Device::require_cpu(const std::string &call) const {
-  if (kind_ != DeviceKind::cpu)
-    throw DeviceError(call, "this version of Samite runs on the CPU alone; use Device::cpu() or Device::preferred()");
+void Device::synchronize() const {
+  if (kind_ == DeviceKind::cpu) return;
+  auto device = CudaDevice::of(index_);
+  device->context().synchronize();
+  device->standard_stream()->synchronize();  // for what its instances report
+}
+
+void Device::enable_peer_access(const Device &peer) const {
+  if (kind_ == DeviceKind::cpu || peer.kind_ == DeviceKind::cpu || *this == peer) return;
+  auto here = CudaDevice::of(index_), there = CudaDevice::of(peer.index_);
+  here->context().enable_peer_access(there->context());
+  there->pool().allow_access_from(here->context());
+}
+
+void Device::release_unused_memory() const {
+  if (kind_ == DeviceKind::cuda) CudaDevice::of(index_)->pool().trim();
 }
 
 std::string Device::to_string() const {

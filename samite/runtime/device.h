@@ -24,11 +24,16 @@ class Device {
   DeviceKind kind() const noexcept { return kind_; }
   int index() const noexcept { return index_; }  // among the devices of its kind
 
-  std::string name() const;       // "Intel(R) Xeon(R) Processor, 2 threads"
+  std::string name() const;       // "Intel(R) Xeon(R) Processor, 2 threads"; DeviceError where it is not there
   std::string to_string() const;  // "cpu", "cuda:1"
 
-  // For what runs on the CPU alone: DeviceError that says so where this is another device. `call` is what was asked.
-  void require_cpu(const std::string &call) const;
+  // Returns when all work on the device has completed.
+  void synchronize() const;
+  // Lets kernels on this device reach the memory of buffers on `peer`; nothing on the CPU. DeviceError where the
+  // hardware cannot.
+  void enable_peer_access(const Device &peer) const;
+  // Gives memory that nobody uses back to the system.
+  void release_unused_memory() const;
 
   friend bool operator==(const Device &, const Device &) = default;
 

@@ -1,7 +1,8 @@
 // A mark in a stream: reached when all that was put into the stream before it has completed.
 //
-// Two marks of one device measure the time between them. On the CPU a mark is reached at once and carries the time of a
-// steady clock. A mark may be recorded again, which replaces it. One Event belongs to one thread at a time.
+// Two marks of one device measure the time between them, on that device's own clock. On the CPU a mark is reached at
+// once and carries the time of a steady clock. A mark may be recorded again, which replaces it. One Event belongs to
+// one thread at a time.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -9,10 +10,15 @@
 
 #include <chrono>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace samite {
+
+namespace driver {
+class Event;
+}
 
 class Event {
  public:
@@ -23,6 +29,8 @@ class Event {
 
   // Returns when the mark has been reached. UserError where the event was never recorded.
   void synchronize(SourceLocation where = std::source_location::current()) const;
+  // Whether it has been reached. UserError likewise.
+  bool reached(SourceLocation where = std::source_location::current()) const;
 
   // From `earlier` to this mark, after waiting for both; negative where they were recorded the other way round.
   // UserError where either was never recorded or they are marks of different devices.
@@ -31,9 +39,13 @@ class Event {
   std::string to_string() const;  // "event on cpu", "event, not recorded"
 
  private:
+  friend class Stream;
+  void make_wait(const Stream &stream) const;
+
   struct Mark {
     Device device;
     std::chrono::steady_clock::time_point time;
+    std::shared_ptr<const driver::Event> cuda;  // null on the CPU
   };
   std::optional<Mark> mark_;
 };

@@ -1,6 +1,7 @@
 #include "samite/runtime/storage.h"
 
 #include "samite/base/error.h"
+#include "samite/runtime/cuda_memory.h"
 
 #include <fmt/format.h>
 
@@ -63,9 +64,17 @@ Storage::Memory Storage::allocate(std::size_t bytes) {
   return Memory(memory, Release{kept});
 }
 
-Storage::Storage(Device device, std::size_t bytes) : device_(device), bytes_(bytes), memory_(allocate(bytes)) {
-  device.require_cpu("allocating " + std::to_string(bytes) + " bytes on " + device.to_string());
+Storage::Storage(Device device, std::size_t bytes) : device_(device), bytes_(bytes) {
+  if (device.kind() == DeviceKind::cpu) {
+    memory_ = allocate(bytes);
+    data_ = memory_.get();
+  } else {
+    cuda_ = std::make_unique<CudaMemory>(CudaDevice::of(device.index()), bytes);
+    data_ = cuda_->data();
+  }
 }
+
+Storage::~Storage() = default;
 
 // Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.
 void Storage::mark_written() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }

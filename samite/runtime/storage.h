@@ -2,7 +2,7 @@
 //
 // Memory starts as zeros. On the CPU, memory under 64 KiB is aligned to a cache line; larger memory comes straight from
 // the system in whole pages, from 2 MiB on aligned for huge pages, and is touched by nobody until it is used, so that a
-// page lands near the thread that first writes it.
+// page lands near the thread that first writes it. On CUDA, memory comes from the device's pool; see cuda_memory.h.
 //
 // A storage also carries what its views must agree on: the version, which counts writes, so that a tape sees when a
 // value it needs was overwritten; the gradient, another storage of the same size, made when it is first asked for; and
@@ -22,16 +22,22 @@
 
 namespace samite {
 
+class CudaMemory;
+
 class Storage {
  public:
   // DeviceError that says how many bytes were asked where the device has not enough.
   Storage(Device device, std::size_t bytes);
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
+  ~Storage();
 
   Device device() const noexcept { return device_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  std::byte *data() const noexcept { return memory_.get(); }  // never null, but not to be read where bytes() is 0
+  // An address on device(). Never null, but not to be read where bytes() is 0.
+  std::byte *data() const noexcept { return data_; }
+  // Null on the CPU.
+  CudaMemory *cuda() const noexcept { return cuda_.get(); }
 
   // Grows with each write. Whoever writes through data() calls mark_written() afterwards.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
@@ -56,7 +62,9 @@ class Storage {
 
   Device device_;
   std::size_t bytes_;
-  Memory memory_;
+  Memory memory_;                     // of the CPU
+  std::unique_ptr<CudaMemory> cuda_;  // of a CUDA device
+  std::byte *data_;
   std::atomic<std::uint64_t> version_{0};
   std::mutex gradient_mutex_;
   std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_ says that it is there

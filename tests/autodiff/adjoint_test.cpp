@@ -1,5 +1,6 @@
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -142,7 +143,7 @@ TEST(Adjoint, OfAnAtomicSum) {
 }
 
 TEST(Adjoint, OfALinearUpdateInPlace) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"decay", [](Array<double, 1> x) {
                   Int i = thread_index();
                   x(i) *= 0.5;
@@ -155,7 +156,7 @@ TEST(Adjoint, OfALinearUpdateInPlace) {
 }
 
 TEST(Adjoint, EndsTheGradientOfWhatIsOverwritten) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"overwrite", [](Array<double, 1> y, Array<const double, 1> x) {
                   Int i = thread_index();
                   y(i) = 3 * x(i);
@@ -193,7 +194,7 @@ TEST(AdjointKeeps, TheFactorsOfAProductInALoop) {
                   for (Int j : range(in.extent(0))) product *= in(j);
                   out(0) = product;
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> x(device, {3}, {2, 3, 5}, Gradient::tracked), y(device, {1}, Gradient::tracked);
   y.gradient().fill(1);
   kernel.launch({1}, {.direction = Direction::adjoint}, y, x);
@@ -301,7 +302,7 @@ TEST(AdjointRefuses, ToReadWhatTheForwardLaunchHasOverwrittenWithoutACopy) {
                   Int i = thread_index();
                   x(i) = x(i) * x(i);
                 }};
-  Buffer<float> x(Device::cpu(), {2}, Gradient::tracked);
+  Buffer<float> x(test::device(), {2}, Gradient::tracked);
   EXPECT_THAT(message_of<UserError>([&] { square.launch({2}, {.direction = Direction::adjoint}, x); }),
               HasSubstr("before the forward launch, which overwrites them; launch the kernel while a Tape records"));
 }

@@ -1,6 +1,7 @@
 // Atomic operations and gradients: additions are differentiated, all else is refused where it matters.
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -39,9 +40,9 @@ TEST(AdjointOfAtomics, WhoseResultsNoGradientNeeds) {
                   count(1 + i) = number;
                   out(i) = in(i)*in(i);
                 }};
-  Buffer<double> in(Device::cpu(), {3}, {1, 2, 3}, Gradient::tracked), out(Device::cpu(), {3}, Gradient::tracked);
-  Buffer<std::int32_t> count(Device::cpu(), {4});
-  Buffer<double> largest(Device::cpu(), {1});
+  Buffer<double> in(test::device(), {3}, {1, 2, 3}, Gradient::tracked), out(test::device(), {3}, Gradient::tracked);
+  Buffer<std::int32_t> count(test::device(), {4});
+  Buffer<double> largest(test::device(), {1});
   out.gradient().fill(1);
   kernel.launch({3}, {.direction = Direction::adjoint}, out, in, count, largest);
   EXPECT_EQ(in.gradient().to_vector(), (std::vector<double>{2, 4, 6}));
@@ -54,8 +55,8 @@ TEST(AdjointOfAtomics, TheTangentRunsThemOnce) {
                   Int i = thread_index();
                   out(atomic_add(count(0), 1)) = in(i)*in(i);
                 }};
-  Buffer<double> in(Device::cpu(), {1}, {3}, Gradient::tracked), out(Device::cpu(), {1}, Gradient::tracked);
-  Buffer<std::int32_t> count(Device::cpu(), {1});
+  Buffer<double> in(test::device(), {1}, {3}, Gradient::tracked), out(test::device(), {1}, Gradient::tracked);
+  Buffer<std::int32_t> count(test::device(), {1});
   in.gradient().fill(1);
   kernel.launch({1}, {.direction = Direction::tangent}, out, in, count);
   EXPECT_EQ(count.at(0), 1);

@@ -1,6 +1,7 @@
 // Loops whose memory is limited, and the report of what an adjoint keeps.
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ using In = Array<const double, 1>;
 // The gradients of the sum of `out` with respect to `in`, by an adjoint launch under a limit.
 template <class F>
 std::vector<double> gradients(const F &function, std::int64_t n, std::optional<std::int64_t> memory_limit) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"limited", {"out", "in"}, function};
   Buffer<double> in(device, {n}, random_values(static_cast<std::size_t>(n), -1, 1, 5), Gradient::tracked);
   Buffer<double> out(device, {n}, Gradient::tracked);
@@ -108,6 +109,7 @@ TEST(Checkpoints, KeepTheSquareRootOfWhatTheLoopRuns) {
 
 // Before it runs: with a value of two billion iterations for each instance there is no memory.
 TEST(Checkpoints, AreWhatTheLaunchOfALoopThatKeepsTooMuchIsToldOf) {
+  SAMITE_ON_THE_CPU();
   std::uint32_t line = 0;
   Kernel kernel{"endless", {"out", "in", "n"}, [&](Out out, In in, Int n) {
                   Int i = thread_index();
@@ -176,7 +178,7 @@ TEST(AdjointReport, IsThatOfALaunch) {
                   Int i = thread_index();
                   y(i) = x(i);
                 }};
-  Buffer<double> x(Device::cpu(), {2}, Gradient::tracked), y(Device::cpu(), {2}, Gradient::tracked);
+  Buffer<double> x(test::device(), {2}, Gradient::tracked), y(test::device(), {2}, Gradient::tracked);
   EXPECT_EQ(kernel.record({2}, {.direction = Direction::adjoint}, y, x).adjoint_report().bytes(), 0);
   EXPECT_THAT(message_of<UserError>([&] { kernel.record({2}, y, x).adjoint_report(); }),
               HasSubstr("record it with Direction::adjoint"));

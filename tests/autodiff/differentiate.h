@@ -6,6 +6,7 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <cmath>
 #include <functional>
@@ -44,7 +45,7 @@ inline std::vector<double> random_values(std::size_t n, double low, double high,
 template <class K>
 double gradient_error(const K &kernel, std::int64_t instances, const std::vector<double> &input, std::size_t outputs,
                       double step = 1e-6) {
-  Device device = Device::cpu();
+  Device device = test::device();
   auto size = static_cast<std::int64_t>(input.size());
   Buffer<double> in(device, {size}, input, Gradient::tracked);
   Buffer<double> out(device, {static_cast<std::int64_t>(outputs)}, Gradient::tracked);

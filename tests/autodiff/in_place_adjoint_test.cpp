@@ -2,6 +2,7 @@
 #include "samite/jit/gradient_check.h"
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ using Matrix = Array<double, 2>;
 // The error of the gradient of a function of `state` in place and of `out`, checked through a tape.
 template <class F>
 double error_in_place(const F &function, const Extents &state_extents, std::int64_t instances) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"in_place", {"out", "state"}, function};
   std::vector<double> values = random_values(static_cast<std::size_t>(state_extents.count()), -1, 1, 3);
   Buffer<double> state(device, state_extents, values, Gradient::tracked);
@@ -120,7 +121,7 @@ TEST(InPlaceAdjoint, OfElementsThatOnlyOneSideOfABranchTouches) {
 
 // More instances than elements: an adjoint that loaded or stored beyond them would be seen in debug mode.
 TEST(InPlaceAdjoint, TouchesNoElementsOutside) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"guarded", {"x"}, [](Vector x) {
                   Int i = thread_index();
                   if_(i < x.extent(0), [&] { x(i) = x(i) * x(i); });
@@ -146,7 +147,7 @@ TEST(InPlaceAdjoint, OfASumAddedToAtomicallyAndReadByItsInstance) {
 
 // An array between that tracks nothing is no gap where it is the instance's own.
 TEST(InPlaceAdjoint, OfAnElementThatTracksNoGradient) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"between", {"y", "between", "x"}, [](Vector y, Vector between, Vector x) {
                   Int i = thread_index();
                   between(i) = 3 * x(i);

@@ -68,7 +68,7 @@ TEST(Products, OfNoGradientAreZeroWhereverTheirFactorsAre) {
                   Int i = thread_index();
                   out(i) = in(i + 1) * in(i)*in(i)*in(i);
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> in(device, {2}, {1e150, 1e-300}, Gradient::tracked), out(device, {1}, Gradient::tracked);
   kernel.launch({1}, {.direction = Direction::adjoint}, out, in);
   EXPECT_EQ(in.gradient().at(0), 0);

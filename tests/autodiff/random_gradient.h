@@ -7,6 +7,7 @@
 #pragma once
 
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <cmath>
 #include <cstdint>
@@ -291,7 +292,7 @@ struct GradientOutcome {
 };
 
 inline GradientOutcome check_random_gradient(unsigned seed) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"random", {"out", "in", "work", "total", "rows"}, RandomProgram(seed)};
   std::mt19937 random(seed + 1);
   auto fill = [&](std::int64_t n) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/autodiff/random_gradient.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 
@@ -13,7 +14,7 @@ struct SecondGradientOutcome {
 
 // uᵀ H v, where H is the Hessian of a random combination of everything that the kernel writes.
 inline SecondGradientOutcome check_random_second_gradient(unsigned seed) {
-  const Device device = Device::cpu();
+  const Device device = test::device();
   const Kernel kernel{"random", {"out", "in", "work", "total", "rows"}, RandomProgram(seed)};
   const Kernel weigh{"weigh", [](Array<double, 1> sum, Array<const double, 1> a, Array<const double, 1> w) {
                        Int i = thread_index();

@@ -1,6 +1,7 @@
 #include "samite/autodiff/rules.h"
 
 #include "tests/autodiff/differentiate.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -103,7 +104,7 @@ TEST(Rules, StopGradientIsAConstantToDerivatives) {
   Kernel kernel{"stopped", [](Array<double, 1> out, Array<const double, 1> in) {
                   out(0) = in(0) * stop_gradient(in(0)) + stop_gradient(sin(in(0)));
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> in(device, {1}, {3}, Gradient::tracked), out(device, {1}, Gradient::tracked);
   kernel.launch({1}, out, in);
   EXPECT_EQ(out.at(0), 9 + std::sin(3.0));
@@ -119,7 +120,7 @@ TEST(Rules, KinksHaveOneSidedDerivativesOrBetween) {
                   out(1) = max(x, 0);
                   out(2) = hypot(x, x);
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> in(device, {1}, Gradient::tracked), out(device, {3}, Gradient::tracked);
   auto gradient_of_output = [&](std::int64_t i) {
     in.zero_gradient();

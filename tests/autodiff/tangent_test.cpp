@@ -4,6 +4,7 @@
 
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -14,7 +15,7 @@ using testing::HasSubstr;
 template <class K>
 void expect_tangent_and_adjoint_agree(const K &kernel, std::int64_t instances, const std::vector<double> &input,
                                       std::size_t outputs) {
-  Device device = Device::cpu();
+  Device device = test::device();
   auto size = static_cast<std::int64_t>(input.size()), results = static_cast<std::int64_t>(outputs);
   Buffer<double> in(device, {size}, input, Gradient::tracked), out(device, {results}, Gradient::tracked);
   std::vector<double> v = random_values(input.size(), -1, 1, 7), w = random_values(outputs, -1, 1, 8);
@@ -40,7 +41,7 @@ TEST(Tangent, ComputesValuesAndTheirTangents) {
                   Int i = thread_index();
                   y(i) = x(i) * x(i);
                 }};
-  Buffer<double> x(Device::cpu(), {2}, {3, 4}, Gradient::tracked), y(Device::cpu(), {2}, Gradient::tracked);
+  Buffer<double> x(test::device(), {2}, {3, 4}, Gradient::tracked), y(test::device(), {2}, Gradient::tracked);
   x.gradient().copy_from({1, 10});
   square.launch({2}, {.direction = Direction::tangent}, y, x);
   EXPECT_THAT(y.to_vector(), testing::ElementsAre(9, 16));
@@ -76,7 +77,7 @@ TEST(Tangent, OfAStoreOfAConstantIsZero) {
                  y(i) = x(i) * 2;
                  if_(i == 0, [&] { y(i) = 5; });
                }};
-  Buffer<double> x(Device::cpu(), {2}, {1, 1}, Gradient::tracked), y(Device::cpu(), {2}, Gradient::tracked);
+  Buffer<double> x(test::device(), {2}, {1, 1}, Gradient::tracked), y(test::device(), {2}, Gradient::tracked);
   x.gradient().fill(1);
   y.gradient().fill(9);
   reset.launch({2}, {.direction = Direction::tangent}, y, x);
@@ -88,7 +89,7 @@ TEST(Tangent, InPlaceNeedsNothingKept) {
                   Int i = thread_index();
                   x(i) = x(i) * x(i);
                 }};
-  Buffer<double> x(Device::cpu(), {1}, {3}, Gradient::tracked);
+  Buffer<double> x(test::device(), {1}, {3}, Gradient::tracked);
   x.gradient().fill(1);
   square.launch({1}, {.direction = Direction::tangent}, x);
   square.launch({1}, {.direction = Direction::tangent}, x);
@@ -98,7 +99,7 @@ TEST(Tangent, InPlaceNeedsNothingKept) {
 
 TEST(TangentRefuses, BuffersThatTrackNothing) {
   Kernel copy{"copy", [](Array<double, 1> y, Array<const double, 1> x) { y(thread_index()) = x(thread_index()); }};
-  Buffer<double> x(Device::cpu(), {1}), y(Device::cpu(), {1});
+  Buffer<double> x(test::device(), {1}), y(test::device(), {1});
   EXPECT_THAT(message_of<UserError>([&] { copy.launch({1}, {.direction = Direction::tangent}, y, x); }),
               HasSubstr("Gradient::tracked"));
 }

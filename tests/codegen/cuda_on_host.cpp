@@ -228,7 +228,8 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
   for_each_block(shape, [&] {
-    if (!source_.sums_over_launch && !whole_warps) return for_each_thread(shape, run_here);
+    const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps;
+    if (!together) return for_each_thread(shape, run_here);
     std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
     block_barrier = &barrier;
     std::vector<std::thread> threads;

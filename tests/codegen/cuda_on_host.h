@@ -2,7 +2,7 @@
 //
 // The prelude's intrinsics are replaced by the host's (tests/codegen/cuda_on_host.cpp); all else is the text that CUDA
 // gets. Blocks run one after another. The threads of a block run one after another too, or, where the kernel sums over
-// its blocks, as threads of the host.
+// its blocks or uses a workspace, as threads of the host.
 #pragma once
 
 #include "samite/codegen/cuda_channel.h"

@@ -1,12 +1,13 @@
 // An adjoint for some of a kernel's inputs has nothing in it for the others.
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
 namespace samite::test {
 namespace {
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // Each input passes through one function that no other part of the kernel has: what is there of it shows.
 auto three_inputs() {
@@ -45,6 +46,7 @@ TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
 }
 
 TEST(AdjointOfSomeInputs, CompilesToLessCode) {
+  SAMITE_ON_THE_CPU();
   const auto bytes = [](const Launch &launch) { return launch.variant().compile.image_bytes; };
   const Launch all = adjoint_of(true, true, true), two = adjoint_of(true, true, false),
                one = adjoint_of(false, false, true);

@@ -1,4 +1,5 @@
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 #include "tests/toolchain/environment.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 namespace samite::test {
 namespace {
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // Compiles that really ran while `work` did: the disk cache is off, so that nothing hides one.
 template <class Work>
@@ -27,10 +28,12 @@ auto square_kernel(float factor) {
 }
 
 TEST(CompileCount, ConstructingAKernelCompilesNothing) {
+  SAMITE_ON_THE_CPU();
   EXPECT_EQ(compiles([] { square_kernel(1); }), 0);
 }
 
 TEST(CompileCount, AForwardLaunchCompilesTheForwardCodeAlone) {
+  SAMITE_ON_THE_CPU();
   auto kernel = square_kernel(2);
   Buffer<float> y(device, {8}, Gradient::tracked), x(device, {8}, Gradient::tracked);
   EXPECT_EQ(compiles([&] {
@@ -43,6 +46,7 @@ TEST(CompileCount, AForwardLaunchCompilesTheForwardCodeAlone) {
 }
 
 TEST(CompileCount, TheFirstAdjointLaunchCompilesTheAdjoint) {
+  SAMITE_ON_THE_CPU();
   auto kernel = square_kernel(3);
   Buffer<float> y(device, {8}, Gradient::tracked), x(device, {8}, Gradient::tracked);
   Launch forward = kernel.record({8}, y, x);
@@ -51,6 +55,7 @@ TEST(CompileCount, TheFirstAdjointLaunchCompilesTheAdjoint) {
 }
 
 TEST(CompileCount, ATapeCompilesAdjointsWhenItGoesBackwards) {
+  SAMITE_ON_THE_CPU();
   auto kernel = square_kernel(4);
   Buffer<float> y(device, {1}, Gradient::tracked), x(device, {1}, {3}, Gradient::tracked);
   Tape tape;
@@ -60,6 +65,7 @@ TEST(CompileCount, ATapeCompilesAdjointsWhenItGoesBackwards) {
 }
 
 TEST(CompileCount, AChangedScalarCompilesNothing) {
+  SAMITE_ON_THE_CPU();
   Kernel scale{"scale", {"y", "a"}, [](Array<float, 1> y, Float a) { y(thread_index()) *= a; }};
   Buffer<float> y(device, {1}, {1});
   Launch launch = scale.record({1}, y, 2.0f);
@@ -73,6 +79,7 @@ TEST(CompileCount, AChangedScalarCompilesNothing) {
 }
 
 TEST(CompileCount, OtherInputsThatTrackGradientsAreAnotherAdjoint) {
+  SAMITE_ON_THE_CPU();
   auto kernel = Kernel{"product", [](Array<float, 1> z, Array<const float, 1> x, Array<const float, 1> y) {
                          Int i = thread_index();
                          z(i) = x(i) * y(i);
@@ -85,6 +92,7 @@ TEST(CompileCount, OtherInputsThatTrackGradientsAreAnotherAdjoint) {
 }
 
 TEST(CompileCount, ThreadsThatAskForOneVariantGetOneCompile) {
+  SAMITE_ON_THE_CPU();
   auto kernel = square_kernel(5);
   EXPECT_EQ(compiles([&] {
               std::vector<std::thread> threads;

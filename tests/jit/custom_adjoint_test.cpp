@@ -4,6 +4,7 @@
 #include "samite/lang/algebra.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -12,7 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 Buffer<double> tracked(std::initializer_list<double> values) {
   return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);

@@ -1,5 +1,6 @@
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 std::string debug_test(int line) { return "debug_test.cpp:" + std::to_string(line) + ": "; }
 

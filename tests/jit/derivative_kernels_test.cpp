@@ -1,6 +1,7 @@
 // Kernels that are the derivatives of others: launched, differentiated again, and refused where they cannot be.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <random>
 
@@ -10,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 const Kernel cubes{"cubes", {"y", "x", "a"}, [](Array<double, 1> y, Array<const double, 1> x, Double a) {
                      Int i = thread_index();

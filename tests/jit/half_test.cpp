@@ -1,5 +1,6 @@
 // Kernels of the 16-bit floating types: loads, arithmetic, atomics and gradients, against float rounded by the host.
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 template <class T>
 std::vector<T> random_values(std::size_t n, unsigned seed) {
@@ -199,6 +200,7 @@ TYPED_TEST(SmallFloats, PrintedAndSetAndOnATape) {
   launch.set("factor", 1.5);
   Tape tape;
   tape.record([&] { launch.launch(); });
+  device.synchronize();
   set_print_sink(before);
   EXPECT_THAT(lines, ElementsAre("1.5", "1.5", "1.5"));
   EXPECT_EQ(out.at(0), 9.f);

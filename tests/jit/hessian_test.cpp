@@ -2,6 +2,7 @@
 
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // The energy of a chain of springs, and something with carried values that is not quadratic.
 const Kernel energy{"energy", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {

@@ -2,6 +2,7 @@
 
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // y[i] = sum of x[j]^2 over j <= i
 const Kernel partial_sums{"partial_sums", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {

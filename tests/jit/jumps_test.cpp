@@ -3,6 +3,7 @@
 
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int count = 203;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // A fixed sequence of small numbers.
 std::vector<std::int32_t> numbers(int size, std::uint32_t seed = 1) {

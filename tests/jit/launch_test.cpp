@@ -1,5 +1,6 @@
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 auto axpy_kernel() {
   return Kernel{"axpy", {"y", "x", "a"}, [](Array<float, 1> y, Array<const float, 1> x, Float a) {
@@ -174,7 +175,7 @@ TEST(Launch, IsReadable) {
   Buffer<float> y(device, {2}), x(device, {2});
   std::ostringstream text;
   text << axpy_kernel().record({2}, y, x, 1.0f);
-  EXPECT_EQ(text.str(), "Launch of 'axpy' (forward) over (2) on cpu");
+  EXPECT_EQ(text.str(), "Launch of 'axpy' (forward) over (2) on " + device.to_string());
 }
 
 // Bad input: each says what is wrong and leaves everything as it was.
@@ -195,7 +196,8 @@ TEST(LaunchRefuses, ALaunchOfAnotherRank) {
 TEST(LaunchRefuses, ABufferOfAnotherRank) {
   Buffer<float> y(device, {2}), x(device, {2, 2});
   EXPECT_THAT(error([&] { axpy_kernel().launch({2}, y, x, 1.0f); }),
-              HasSubstr("argument 1 ('x') expects a buffer of f32 with rank 1; Buffer<f32>(2, 2) on cpu is given"));
+              HasSubstr("argument 1 ('x') expects a buffer of f32 with rank 1; Buffer<f32>(2, 2) on " +
+                        device.to_string() + " is given"));
 }
 
 TEST(LaunchRefuses, AnEmptyBuffer) {
@@ -214,18 +216,6 @@ TEST(LaunchRefuses, AnExtentBeyondItsIndexType) {
   Buffer<float> y(device, {1});
   EXPECT_THAT(error([&] { nothing.launch({std::int64_t{1} << 31}, y); }),
               HasSubstr("extent 2147483648 of launch dimension 0 is beyond 2147483647"));
-}
-
-TEST(LaunchRefuses, AStreamOfAnotherDevice) {
-  Buffer<float> y(device, {1}), x(device, {1});
-  EXPECT_THAT(error([&] { axpy_kernel().launch({1}, {.stream = Stream(Device::cuda(0))}, y, x, 1.0f); }),
-              HasSubstr("the stream is on cuda:0, the buffers are on cpu; use a stream of the buffers' device"));
-}
-
-TEST(LaunchRefuses, ABufferOnADeviceThatIsNotThere) {
-  std::string message = message_of<DeviceError>([] { Buffer<float>(Device::cuda(1), {3}); });
-  EXPECT_THAT(message, HasSubstr("allocating 12 bytes on cuda:1 failed"));
-  EXPECT_THAT(message, HasSubstr("Device::cpu()"));
 }
 
 TEST(LaunchRefuses, ANegativeExtent) {
@@ -300,7 +290,7 @@ TEST(Launch, SumsIntoElementsThatManyInstancesShare) {
   Buffer<std::int32_t> bins(device, {37}), shifted(device, {n + 1}), x(device, {n}, values);
   Buffer<double> total(device, {1}, {0.5});
   Launch launch = histogram.record({n}, bins, shifted, total, x);
-  EXPECT_EQ(launch.variant().summed.size(), 3u);
+  EXPECT_EQ(launch.variant().summed.size(), device == Device::cpu() ? 3u : 0u);
   launch.launch();
   launch.launch();
   std::vector<std::int32_t> expected(37);

@@ -1,6 +1,7 @@
 // Local arrays from the language to the launch.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // Sorts rows by insertion: dynamic indices, loops whose ends differ from instance to instance, stores in branches.
 TEST(LocalArray, SortsRows) {
@@ -82,6 +83,7 @@ TEST(LocalArray, DebugModeReportsAnIndexOutside) {
 }
 
 TEST(LocalArray, WithoutMemoryForItTheLaunchSaysHowMuchItAskedFor) {
+  SAMITE_ON_THE_CPU();
   int line = __LINE__ + 2;
   Kernel huge{"huge", [](Array<std::int8_t, 1> y) {
                 LocalArray<std::int8_t, 2'000'000'000> a;

@@ -2,6 +2,7 @@
 
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -10,7 +11,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 constexpr int line_of_the_root = __LINE__ + 3;  // below
 const Kernel roots{"roots", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {

@@ -3,6 +3,7 @@
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -16,14 +17,14 @@ using In = Array<const double, 1>;
 using Doubles = std::vector<double>;
 
 Buffer<double> tracked(const Doubles &values) {
-  return {Device::cpu(), {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked};
+  return {test::device(), {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked};
 }
 
 // d(sum of y) / dx of a kernel (y, x).
 template <class F>
 Doubles gradient_of(const F &function, const Doubles &x, std::int64_t instances) {
   Kernel kernel{"kernel", {"y", "x"}, function};
-  Buffer<double> in = tracked(x), out(Device::cpu(), {instances}, Gradient::tracked);
+  Buffer<double> in = tracked(x), out(test::device(), {instances}, Gradient::tracked);
   kernel.launch({instances}, out, in);
   out.gradient().fill(1);
   kernel.launch({instances}, {.direction = Direction::adjoint}, out, in);
@@ -35,7 +36,7 @@ GradientReport checked(const F &function, std::int64_t n = 5) {
   Kernel kernel{"kernel", {"y", "x"}, function};
   Doubles values;
   for (std::int64_t i = 0; i < n; ++i) values.push_back(0.3 + 0.17 * static_cast<double>(i));
-  Buffer<double> in = tracked(values), out(Device::cpu(), {n}, Gradient::tracked);
+  Buffer<double> in = tracked(values), out(test::device(), {n}, Gradient::tracked);
   return gradcheck([&] { kernel.launch({n}, out, in); }, {in}, {out});
 }
 
@@ -137,7 +138,7 @@ TEST(PeerMistakes, AWhileLoopWhoseEndDependsOnTheData) {
 }
 
 TEST(PeerMistakes, AnInPlaceProduct) {
-  Device device = Device::cpu();
+  Device device = test::device();
   Kernel kernel{"power", {"x"}, [](Out x) {
                   Int i = thread_index();
                   for (Int k : range(2)) x(i) *= x(i);
@@ -159,7 +160,7 @@ TEST(PeerMistakes, AnOverwrittenElementReadEarlier) {
   Buffer<double> x = tracked({2, 3}), y = tracked({0, 0});
   Tape tape;
   tape.record([&] { kernel.launch({2}, y, x); });
-  tape.backward({{y, Buffer<double>(Device::cpu(), {2}, {1, 1})}});
+  tape.backward({{y, Buffer<double>(test::device(), {2}, {1, 1})}});
   EXPECT_EQ(x.gradient().to_vector(), (Doubles{12, 27})) << "3 x^2";
 }
 
@@ -183,7 +184,7 @@ TEST(PeerMistakes, OneBufferForAnInputAndTheOutput) {
   Buffer<double> x = tracked({2, 3});
   Tape tape;
   tape.record([&] { kernel.launch({2}, x, x); });
-  tape.backward({{x, Buffer<double>(Device::cpu(), {2}, {1, 1})}});
+  tape.backward({{x, Buffer<double>(test::device(), {2}, {1, 1})}});
   EXPECT_EQ(x.gradient().to_vector(), (Doubles{4, 6}));
 }
 
@@ -201,7 +202,7 @@ TEST(PeerMistakes, OneBufferWrittenAndThenReadByAnotherNameIsRefused) {
   Tape tape;
   tape.record([&] { kernel.launch({2}, y, x, x); });
   std::string message =
-      message_of<UserError>([&] { tape.backward({{y, Buffer<double>(Device::cpu(), {2}, {1, 1})}}); });
+      message_of<UserError>([&] { tape.backward({{y, Buffer<double>(test::device(), {2}, {1, 1})}}); });
   EXPECT_THAT(message, HasSubstr("peer_mistakes_test.cpp:" + std::to_string(line)));
   EXPECT_THAT(message, HasSubstr("argument 2 ('b')"));
   EXPECT_THAT(message, HasSubstr("share memory with argument 1 ('a')"));
@@ -220,7 +221,7 @@ TEST(PeerMistakes, ACopyInBetween) {
     copy.launch({2}, between, x);
     square.launch({2}, y, between);
   });
-  tape.backward({{y, Buffer<double>(Device::cpu(), {2}, {1, 1})}});
+  tape.backward({{y, Buffer<double>(test::device(), {2}, {1, 1})}});
   EXPECT_EQ(x.gradient().to_vector(), (Doubles{4, 6}));
 }
 

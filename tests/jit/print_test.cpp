@@ -1,6 +1,7 @@
 // Prints and checks of launches: what is printed, and what a launch throws.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 // Collects what is printed while it lives.
 class Printed {
@@ -24,7 +25,11 @@ class Printed {
   Printed(const Printed &) = delete;
   Printed &operator=(const Printed &) = delete;
 
-  const std::vector<std::string> &lines() const { return lines_; }
+  // On CUDA, lines come when the device has been waited for.
+  const std::vector<std::string> &lines() const {
+    device.synchronize();
+    return lines_;
+  }
 
  private:
   std::vector<std::string> lines_;
@@ -49,7 +54,8 @@ TEST(Print, ValuesOfEveryType) {
                   print(b, " ", i8, " ", u8, " ", i16, " ", u16, " ", i, " ", u, " ", l, " ", ul, " ", f, " ", d);
                 }};
   Printed printed;
-  kernel.launch({1}, true, -65, 65, -300, 60000, -70000, 4000000000u, -5000000000, 10000000000000000000u, 0.1f, 0.1);
+  kernel.launch({1}, {.stream = Stream::standard(device)}, true, -65, 65, -300, 60000, -70000, 4000000000u, -5000000000,
+                10000000000000000000u, 0.1f, 0.1);
   EXPECT_THAT(printed.lines(),
               ElementsAre("true -65 65 -300 60000 -70000 4000000000 -5000000000 10000000000000000000 0.1 0.1"));
 }
@@ -88,7 +94,8 @@ TEST(Print, LinesOfManyThreadsAreWhole) {
 TEST(Print, GoesToStandardOutputWhereNoSinkIsSet) {
   Kernel kernel{"hello", [] { print("hello from ", Int(thread_index())); }};
   testing::internal::CaptureStdout();
-  kernel.launch({2});
+  kernel.launch({2}, {.stream = Stream::standard(device)});
+  device.synchronize();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "hello from 0\nhello from 1\n");
 }
 
@@ -100,7 +107,7 @@ TEST(Print, WhatTheSinkThrowsTheLaunchThrows) {
                 }};
   PrintSink before = set_print_sink([](std::string_view) { throw std::runtime_error("no paper"); });
   Buffer<float> out(device, {2});
-  EXPECT_THROW(kernel.launch({2}, out), std::runtime_error);
+  EXPECT_THROW((kernel.launch({2}, out), device.synchronize()), std::runtime_error);
   set_print_sink(before);
   EXPECT_THAT(out.to_vector(), ElementsAre(1, 1));
 }
@@ -135,7 +142,10 @@ TEST(Check, AFailureThrowsWithTheLineTheInstanceAndTheMessage) {
                   out(i, j) = sqrt(abs(in(i, j)));
                 }};
   Buffer<float> in(device, {2, 3}, {1, 4, 9, 16, -25, -36}), out(device, {2, 3});
-  std::string message = message_of<UserError>([&] { kernel.launch({2, 3}, out, in); });
+  std::string message = message_of<UserError>([&] {
+    kernel.launch({2, 3}, out, in);
+    device.synchronize();
+  });
   EXPECT_THAT(message, HasSubstr("print_test.cpp:" + std::to_string(line) +
                                  ": kernel 'roots' (forward): a check failed in instance (1, 1): no root of -25 in "
                                  "row 1"));
@@ -156,7 +166,10 @@ TEST(Check, TheFirstInstanceIsNamedHoweverTheLaunchIsCut) {
                 }};
   Buffer<float> out(device, {100000});
   for (int repeat = 0; repeat < 5; ++repeat)
-    EXPECT_THAT(message_of<UserError>([&] { kernel.launch({100000}, out); }),
+    EXPECT_THAT(message_of<UserError>([&] {
+                  kernel.launch({100000}, out);
+                  device.synchronize();
+                }),
                 HasSubstr("a check failed in instance (54321): i is 54321"));
 }
 
@@ -168,14 +181,21 @@ TEST(Check, OnlyOfTheInstancesThatComeThere) {
   Buffer<float> x(device, {3}, {1, -1, 1});
   EXPECT_NO_THROW(kernel.launch({3}, x));
   x.copy_from({1, -1, -1});
-  EXPECT_THAT(message_of<UserError>([&] { kernel.launch({3}, x); }),
+  EXPECT_THAT(message_of<UserError>([&] {
+                kernel.launch({3}, x);
+                device.synchronize();
+              }),
               testing::EndsWith("a check failed in instance (2)"));
 }
 
 TEST(Check, OfARecordedLaunchToo) {
   Kernel kernel{"check", {"limit"}, [](Int limit) { check(limit < 3, "limit is ", limit); }};
-  Launch launch = kernel.record({4}, 5);
-  EXPECT_THAT(message_of<UserError>([&] { launch.launch(); }), HasSubstr("in instance (0): limit is 5"));
+  Launch launch = kernel.record({4}, {.stream = Stream::standard(device)}, 5);
+  EXPECT_THAT(message_of<UserError>([&] {
+                launch.launch();
+                device.synchronize();
+              }),
+              HasSubstr("in instance (0): limit is 5"));
   launch.set("limit", 1);
   EXPECT_NO_THROW(launch.launch());
 }

@@ -2,6 +2,7 @@
 
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 const Kernel scale{"scale", {"y", "x", "a"}, [](Array<float, 1> y, Array<const float, 1> x, Float a) {
                      Int i = thread_index();

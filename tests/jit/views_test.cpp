@@ -1,6 +1,7 @@
 // Kernels on views of buffers, forward and adjoint: strided, reversed, transposed, broadcast, indexed.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = Device::cpu();
+Device device = test::device();
 
 auto squares() {
   return Kernel{"squares", {"out", "in"}, [](Array<double, 2> out, Array<const double, 2> in) {

@@ -6,6 +6,7 @@
 #include "samite/jit/gradient_check.h"
 #include "samite/lang/algebra.h"
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -142,7 +143,7 @@ std::size_t check_function(const F &function, const R &reference, const Check &o
                   int next = 0;
                   each_scalar(result, [&](const Double &number) { out(i, next++) = number; });
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> in{device, {options.instances, width}, input, Gradient::tracked};
   Buffer<double> out{device, {options.instances, results}, Gradient::tracked};
   kernel.launch({options.instances}, out, in);

@@ -3,6 +3,7 @@
 
 #include "samite/jit/hessian.h"
 #include "tests/lang/algebra_check.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite {
 namespace {
@@ -138,8 +139,8 @@ TEST(SymmetricEigen, SumsOfEqualValuesHaveAGradient) {
                   Mat3d m = Mat3d::generate([&](int i, int j) { return Double(in(i, j)); });
                   out(0) = sum(symmetric_eigen(m).values);
                 }};
-  Buffer<double> in{Device::cpu(), {3, 3}, {2, 0, 0, 0, 2, 0, 0, 0, 2}, Gradient::tracked};
-  Buffer<double> out{Device::cpu(), {1}, Gradient::tracked};
+  Buffer<double> in{test::device(), {3, 3}, {2, 0, 0, 0, 2, 0, 0, 0, 2}, Gradient::tracked};
+  Buffer<double> out{test::device(), {1}, Gradient::tracked};
   GradientReport report = gradcheck([&] { kernel.launch({1}, out, in); }, {in}, {out});
   EXPECT_TRUE(report.passed) << report;
 }
@@ -312,8 +313,8 @@ TEST(Polar, HasAGradientAtARotationAndAtAReflection) {
                 }};
   Mat<3, 3> turned = to_matrix(normalize(Quat(0.1, -0.7, 0.3, 0.4)));
   for (const Mat<3, 3> &f : {Mat<3, 3>::identity(), turned, -2 * turned}) {
-    Buffer<double> in{Device::cpu(), {3, 3}, numbers_of(f), Gradient::tracked};
-    Buffer<double> out{Device::cpu(), {2, 9}, Gradient::tracked};
+    Buffer<double> in{test::device(), {3, 3}, numbers_of(f), Gradient::tracked};
+    Buffer<double> out{test::device(), {2, 9}, Gradient::tracked};
     GradientReport report = gradcheck([&] { kernel.launch({1}, out, in); }, {in}, {out});
     EXPECT_TRUE(report.passed) << report;
   }
@@ -331,8 +332,8 @@ void check_second_derivatives(const F &function) {
                   });
                   out(0) = sum;
                 }};
-  Buffer<double> in{Device::cpu(), {3, 3}, {1.1, 0.3, -0.4, 0.2, -2, 0.5, 0.7, -0.1, 3}, Gradient::tracked};
-  Buffer<double> out{Device::cpu(), {1}, Gradient::tracked};
+  Buffer<double> in{test::device(), {3, 3}, {1.1, 0.3, -0.4, 0.2, -2, 0.5, 0.7, -0.1, 3}, Gradient::tracked};
+  Buffer<double> out{test::device(), {1}, Gradient::tracked};
   GradientReport report = hessian_check([&] { kernel.launch({1}, out, in); }, {in}, out, {.tolerance = 1e-5});
   EXPECT_TRUE(report.passed) << report;
 }

@@ -1,5 +1,6 @@
 #include "tests/lang/algebra_check.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <numeric>
 
@@ -189,8 +190,8 @@ TEST(Matrix, ASingularMatrixHasAGradientOfItsDeterminant) {
   Kernel kernel{"singular", [](Array<double, 1> out, Array<const double, 2> in) {
                   out(0) = determinant(Mat3d::generate([&](int i, int j) { return Double(in(i, j)); }));
                 }};
-  Buffer<double> in{Device::cpu(), {3, 3}, {1, 2, 3, 2, 4, 6, 1, 0, 5}, Gradient::tracked};
-  Buffer<double> out{Device::cpu(), {1}, Gradient::tracked};
+  Buffer<double> in{test::device(), {3, 3}, {1, 2, 3, 2, 4, 6, 1, 0, 5}, Gradient::tracked};
+  Buffer<double> out{test::device(), {1}, Gradient::tracked};
   GradientReport report = gradcheck([&] { kernel.launch({1}, out, in); }, {in}, {out});
   EXPECT_TRUE(report.passed) << report;
 }
@@ -205,7 +206,7 @@ TEST(Matrix, FloatInverseIsAccurate) {
   std::uniform_real_distribution<float> distribution(-1, 1);
   std::vector<float> values(36);
   for (float &value : values) value = distribution(generator);
-  Buffer<float> in{Device::cpu(), {6, 6}, values}, out{Device::cpu(), {6, 6}};
+  Buffer<float> in{test::device(), {6, 6}, values}, out{test::device(), {6, 6}};
   kernel.launch({1}, out, in);
   for (float value : out.to_vector()) EXPECT_NEAR(value, 0, 2e-5);
 }

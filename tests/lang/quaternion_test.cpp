@@ -1,4 +1,5 @@
 #include "tests/lang/algebra_check.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite {
 namespace {
@@ -130,7 +131,7 @@ TEST(Quaternion, TheIdentityHasARotationVectorAndAGradient) {
                   Vec3d v = rotation_vector(Quatd::from_rotation_vector(Vec3d{in(0), in(1), in(2)}));
                   for (int i = 0; i < 3; ++i) out(i) = v[i];
                 }};
-  Buffer<double> in{Device::cpu(), {3}, {0, 0, 0}, Gradient::tracked}, out{Device::cpu(), {3}, Gradient::tracked};
+  Buffer<double> in{test::device(), {3}, {0, 0, 0}, Gradient::tracked}, out{test::device(), {3}, Gradient::tracked};
   out.gradient().copy_from({1, 2, 3});
   kernel.launch({1}, out, in);
   kernel.launch({1}, {.direction = Direction::adjoint}, out, in);

@@ -2,13 +2,14 @@
 
 #include "samite/samite.h"
 #include "tests/lang/algebra_check.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-const Device device = Device::cpu();
+const Device device = test::device();
 
 // The answers that were published with the reference implementation (Random123, tests/kat_vectors, philox4x32 10).
 TEST(Philox, GivesTheKnownAnswers) {

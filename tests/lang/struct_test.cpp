@@ -4,6 +4,7 @@
 #include "samite/samite.h"
 #include "tests/lang/captured.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -39,7 +40,7 @@ struct HostSettings {
   bool on;
 };
 
-const Device device = Device::cpu();
+const Device device = test::device();
 
 TEST(Fields, AreCountedAndTakenApart) {
   EXPECT_EQ(lang::field_count<Particle>(), 2u);

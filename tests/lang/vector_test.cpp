@@ -1,5 +1,6 @@
 #include "tests/lang/algebra_check.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 namespace samite {
 namespace {
@@ -164,7 +165,7 @@ TEST(Vector, ZeroHasANormAndADirection) {
                   Vec3d direction = normalize(v);
                   out(0) = norm(v) + direction[0] + 2 * direction[1] + distance(v, v);
                 }};
-  Device device = Device::cpu();
+  Device device = test::device();
   Buffer<double> in{device, {3}, {0, 0, 0}, Gradient::tracked}, out{device, {1}, Gradient::tracked};
   kernel.launch({1}, out, in);
   EXPECT_EQ(out.at(0), 0);
@@ -182,8 +183,8 @@ TEST(Vector, IntegersAndConversions) {
                   Vec3d wide(whole);
                   for (int i = 0; i < 3; ++i) out(i) = cast<Int>(wide[i]);
                 }};
-  Buffer<float> in{Device::cpu(), {2}, {5.5f, -1.5f}};
-  Buffer<std::int32_t> out{Device::cpu(), {3}};
+  Buffer<float> in{test::device(), {2}, {5.5f, -1.5f}};
+  Buffer<std::int32_t> out{test::device(), {3}};
   kernel.launch({1}, out, in);
   EXPECT_EQ(out.to_vector(), (std::vector<std::int32_t>{10, -1, 6}));
 }
@@ -228,7 +229,7 @@ TEST(Vector, ACopyIsACopy) {
                   out(2) = b[0];
                   out(3) = b[1];
                 }};
-  Buffer<float> out{Device::cpu(), {4}};
+  Buffer<float> out{test::device(), {4}};
   kernel.launch({1}, out);
   EXPECT_EQ(out.to_vector(), (std::vector<float>{2, 1, 5, 2}));
 }

@@ -1,11 +1,13 @@
 // Local arrays that are not in a thread's own memory. The host's side of the same layout is
 // samite/codegen/cuda_workspace.h.
 //
-// Each thread of the grid has a stack of its own. The stacks lie interleaved, element by element, so that threads that
-// are at the same element of their arrays are at neighbours in memory: with `threads` threads in the grid, an array
-// that begins `offset` bytes up each stack has element k of thread t at
+// Each thread of the grid has a stack of its own. The stacks lie interleaved, word by word of 8 bytes, so that threads
+// that are at the same element of their arrays are at neighbours in memory: with `threads` threads in the grid, byte b
+// of the stack of thread t is at
 //
-//   base + offset * threads + (k * threads + t) * sizeof(element)
+//   base + (b / 8 * threads + t) * 8 + b % 8
+//
+// The words are of one size for all arrays: threads whose stacks are not equally deep still never meet.
 #pragma once
 
 #include "samite/device/cuda/channel.h"
@@ -39,10 +41,13 @@ struct WorkspaceScope {
 
 template <class T>
 struct InterleavedArray {
-  T *first;  // null where there is no memory
-  i64 threads;
+  u8 *first;  // the word of element 0; null where there is no memory
+  i64 word_step;
 
-  SAMITE_INLINE_MEMBER T &operator[](i64 k) const { return first[k * threads]; }
+  SAMITE_INLINE_MEMBER T &operator[](i64 k) const {
+    constexpr u64 in_word = 8 / sizeof(T);
+    return *reinterpret_cast<T *>(first + i64(u64(k) / in_word) * word_step + u64(k) % in_word * sizeof(T));
+  }
 };
 
 // `count` elements. Without memory for them, that is reported with what was asked for.
@@ -53,9 +58,9 @@ SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure,
   if (__builtin_expect(elements <= most, 1)) {
     const i64 bytes = (elements * i64(sizeof(T)) + 7) & -i64(8);
     if (__builtin_expect(bytes <= stack.memory.bytes_per_thread - stack.next, 1)) {
-      T *const region = reinterpret_cast<T *>(stack.memory.base + stack.next * stack.threads);
+      u8 *const first = stack.memory.base + stack.next * stack.threads + stack.thread * 8;
       stack.next += bytes;
-      return {region + stack.thread, stack.threads};
+      return {first, stack.threads * 8};
     }
     report(failure, failure_memory, site, 0, bytes, stack.memory.bytes_per_thread, 0, 0);
   } else {

@@ -1,0 +1,33 @@
+// The code of a variant for CUDA: compiled once, and loaded on each device where it runs.
+//
+// Thread-safe.
+#pragma once
+
+#include "samite/driver/library.h"
+#include "samite/toolchain/cuda_image.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace samite::jit {
+
+class CudaCode {
+ public:
+  CudaCode(std::shared_ptr<const CudaImage> image, std::string entry)
+      : image_(std::move(image)), entry_(std::move(entry)) {}
+
+  const CudaImage &image() const noexcept { return *image_; }
+
+  // Loads on the first call for a context. DriverError where the image is for another architecture.
+  driver::Kernel on(const driver::Context &context) const;
+
+ private:
+  std::shared_ptr<const CudaImage> image_;
+  std::string entry_;
+  mutable std::mutex mutex_;  // of `loaded_`
+  mutable std::vector<driver::Kernel> loaded_;
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,101 @@
+#include "samite/jit/cuda_launch.h"
+
+#include "samite/base/error.h"
+#include "samite/codegen/cuda_launch_shape.h"
+#include "samite/driver/capture.h"
+#include "samite/runtime/cuda_device.h"
+
+#include <span>
+
+namespace samite::jit {
+namespace {
+
+// Blocks for each multiprocessor of a launch whose threads have many instances each: enough to hide memory's latency.
+constexpr int blocks_of_multiprocessor = 8;
+// Of a launch whose threads need memory each, few.
+constexpr int blocks_with_workspace = 2;
+
+std::int64_t most_blocks(const Variant &variant, const driver::Context &context) {
+  const int each = variant.uses_workspace ? blocks_with_workspace : blocks_of_multiprocessor;
+  return std::int64_t{each} * context.limits().multiprocessors;
+}
+
+driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents, const driver::Context &context) {
+  driver::LaunchShape shape;
+  if (variant.one_thread) return shape;
+  const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
+  const codegen::CudaLaunchShape chosen =
+      codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
+  shape.grid = chosen.grid;
+  shape.block = chosen.block;
+  return shape;
+}
+
+}  // namespace
+
+CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
+                       const Extents &extents, const Stream &stream)
+    : variant_(std::move(variant)), stream_(stream) {
+  if (variant_->cuda && extents.count() != 0) {
+    const driver::Stream &queue = stream.cuda()->stream();
+    const driver::Context &context = queue.context();
+    for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
+    const driver::LaunchShape shape = launch_shape(*variant_, extents, context);
+    if (variant_->uses_workspace) {
+      const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
+                                   shape.block[1] * shape.block[2];
+      workspace_.bytes_per_thread = variant_->key.workspace_bytes;
+      auto device = CudaDevice::of(context.device());
+      workspace_memory_ = driver::DeviceMemory::allocate(
+          queue, device->pool(), static_cast<std::size_t>(threads * workspace_.bytes_per_thread),
+          {definition.name().c_str(), definition.where()});
+      workspace_.base = reinterpret_cast<std::byte *>(workspace_memory_->address());
+    }
+    if (variant_->uses_channel)
+      messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents.rank(), context);
+    prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
+  }
+  if (variant_->afterwards)
+    afterwards_ = std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, stream);
+}
+
+CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
+  channel = messages_ ? messages_->channel() : nullptr;
+  // The driver only reads them.
+  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box_), &channel,
+          const_cast<codegen::CudaWorkspace *>(&workspace_)};
+}
+
+void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
+  if (prepared_) {
+    const codegen::CudaChannel *channel;
+    Parameters addresses = parameters(arguments, channel);
+    prepared_->run(addresses.data());
+    if (nodes)
+      if (auto node = driver::last_captured(stream_.cuda()->stream())) nodes->push_back(*node);
+    if (messages_) {
+      stream_.cuda()->add(messages_);
+      if (debug() && !stream_.cuda()->capturing()) stream_.synchronize();
+    }
+  }
+  if (afterwards_) afterwards_->run_into(arguments, nodes);
+}
+
+void CudaLaunch::put_in(driver::GraphExecutable &graph, std::span<const driver::GraphNode> nodes,
+                        const std::byte *arguments) const {
+  internal_check(nodes.size() == static_cast<std::size_t>(kernel_count()), "a launch has another number of kernels");
+  if (prepared_) {
+    const codegen::CudaChannel *channel;
+    Parameters addresses = parameters(arguments, channel);
+    graph.set(nodes[0], *prepared_, addresses.data());
+    nodes = nodes.subspan(1);
+  }
+  if (afterwards_) afterwards_->put_in(graph, nodes, arguments);
+}
+
+void CudaLaunch::hear_in(CudaStream &stream) const {
+  if (messages_) stream.add(messages_);
+  if (afterwards_) afterwards_->hear_in(stream);
+}
+
+}  // namespace samite::jit

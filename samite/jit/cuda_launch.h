@@ -1,0 +1,61 @@
+// A variant for CUDA, made ready for launches over one box of instances on one stream.
+//
+// A value; it holds everything that a launch needs but the arguments, so that a launch is the driver's call and little
+// else. One thread uses it at a time.
+#pragma once
+
+#include "samite/codegen/cuda_launch.h"
+#include "samite/driver/device_memory.h"
+#include "samite/driver/graph_executable.h"
+#include "samite/driver/launch.h"
+#include "samite/jit/cuda_messages.h"
+#include "samite/jit/definition.h"
+#include "samite/runtime/extents.h"
+#include "samite/runtime/stream.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace samite::jit {
+
+class CudaLaunch {
+ public:
+  // UserError where the device cannot launch that many instances; DeviceError where there is no memory for the
+  // instances' local arrays.
+  CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant, const Extents &extents,
+             const Stream &stream);
+
+  // `arguments` is a block as the variant's layout says; it is read before this returns. In debug mode waits for the
+  // stream, unless it is being captured, and throws what instances have reported.
+  void run(const std::byte *arguments) const { run_into(arguments, nullptr); }
+  // The same into a capture: appends what each kernel has become in its graph.
+  void run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const;
+
+  // From the next time on `graph` runs this in the place of `nodes`, which are of a launch with as many kernels.
+  void put_in(driver::GraphExecutable &graph, std::span<const driver::GraphNode> nodes,
+              const std::byte *arguments) const;
+  int kernel_count() const { return (prepared_ ? 1 : 0) + (afterwards_ ? afterwards_->kernel_count() : 0); }
+
+  // What instances report is heard when `stream` is waited for.
+  void hear_in(CudaStream &stream) const;
+  bool debug() const { return variant_->key.debug; }
+
+ private:
+  using Parameters = std::array<void *, 4>;
+  // `channel` is where the third of them is read from.
+  Parameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
+
+  std::shared_ptr<const Variant> variant_;
+  Stream stream_;
+  std::optional<driver::PreparedLaunch> prepared_;  // none where there is nothing to run
+  codegen::CudaBox box_;
+  codegen::CudaWorkspace workspace_;
+  std::optional<driver::DeviceMemory> workspace_memory_;
+  std::shared_ptr<CudaMessages> messages_;        // null where nothing is ever said
+  std::shared_ptr<const CudaLaunch> afterwards_;  // null where nothing follows
+};
+
+}  // namespace samite::jit

@@ -1,0 +1,45 @@
+#include "samite/jit/failure_report.h"
+
+#include "samite/base/error.h"
+
+namespace samite::jit {
+
+std::string opening(const Variant &variant, const std::string &kernel) {
+  return "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
+}
+
+void throw_failure(const Variant &variant, const std::string &kernel, const std::string &device,
+                   const codegen::Failure &failure) {
+  SourceLocation where;
+  if (failure.file < variant.source_files.size())
+    where = {intern_file(variant.source_files[failure.file]), failure.line};
+  const std::string opening = jit::opening(variant, kernel);
+  if (failure.kind == codegen::FailureKind::out_of_memory) {
+    const bool adjoint = variant.key.direction == Direction::adjoint;
+    const std::string array =
+        (adjoint ? "the local array, or what the adjoint keeps of the loop, at " : "the local array at ") +
+        variant.sites[failure.array].to_string();
+    const std::string mend = adjoint && !variant.key.memory_limit
+                                 ? "; LaunchOptions::memory_limit has loops keep fewer values, and run once more for "
+                                   "the rest"
+                                 : "";
+    if (variant.key.cuda != 0)
+      throw DeviceError(opening + "allocating " + array + " on a thread of " + device,
+                        "it takes more than the " + std::to_string(failure.extent) +
+                            " bytes that a thread has: raise LaunchOptions::workspace_bytes" + mend);
+    throw DeviceError(opening + "allocating " + std::to_string(failure.index) + " bytes on " + device + " for " +
+                          array + " of " + std::to_string(variant.lanes) + " instances",
+                      "out of memory" + mend);
+  }
+  if (failure.kind == codegen::FailureKind::integer_division_by_zero)
+    throw UserError(where, opening + "integer division by zero");
+  if (failure.kind == codegen::FailureKind::local_index_out_of_bounds)
+    throw UserError(where, opening + "index " + std::to_string(failure.index) +
+                               " is outside of the local array, whose size is " + std::to_string(failure.extent));
+  const ir::Parameter &array = variant.parameters[failure.array];
+  throw UserError(where, opening + "index " + std::to_string(failure.index) + " is outside of dimension " +
+                             std::to_string(failure.dimension) + " of array '" + array.name + "', whose extent is " +
+                             std::to_string(failure.extent));
+}
+
+}  // namespace samite::jit

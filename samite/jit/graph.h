@@ -1,0 +1,89 @@
+// Work that is put down once and replayed by one call.
+//
+//   Graph step = capture(stream, [&] {
+//     forward.launch();
+//     adjoint.launch();
+//     update.launch();
+//   });
+//   for (int i = 0; i < 1000; ++i) step.launch();
+//   step.set(2, update_with_another_rate);        // edits one launch, in place
+//
+// On CUDA a graph holds whatever is put into the stream while it is captured: launches, copies between buffers of the
+// device, work of other libraries. On the CPU it is the list of launches, which are run one after another. What waits
+// for the stream, or allocates or reads buffers, cannot be captured.
+//
+// A graph keeps the buffers of its launches alive. It cannot be put on a tape, which keeps values between launches;
+// recorded adjoint launches may well be in it. One thread uses a graph at a time.
+#pragma once
+
+#include "samite/jit/launch.h"
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace samite {
+
+namespace jit {
+class GraphCapture;
+}
+
+class Graph {
+ public:
+  // How many launches it has, which are numbered from 0 in the order in which they were captured.
+  std::size_t size() const;
+  Device device() const { return stream_.device(); }
+
+  // Runs all of it, on the stream it was captured from or on another of the same device.
+  void launch();
+  void launch(const Stream &stream);
+
+  // From the next time on, `launch` takes the place of launch `number`: the same kernel and direction on the same
+  // device, with other arguments or extents. UserError where it is none of that; the graph is then unchanged.
+  void set(std::size_t number, const Launch &launch);
+  // Whether launch `number` is run.
+  void enable(std::size_t number, bool enabled);
+
+  std::string to_string() const;  // "Graph of 3 launches on cuda:0", and a line for each
+
+  // For the library.
+  struct Contents;
+  Graph(const Stream &stream, std::shared_ptr<Contents> contents) : stream_(stream), contents_(std::move(contents)) {}
+
+ private:
+  const Launch &at(std::size_t number) const;
+
+  Stream stream_;
+  std::shared_ptr<Contents> contents_;  // copies of a graph are one graph
+};
+
+std::ostream &operator<<(std::ostream &stream, const Graph &graph);
+
+// Runs `work`, whose launches on `stream` are put down and not run. What `work` throws goes on, and nothing is left.
+// UserError where this thread captures already, or where a launch is on another stream; DeviceError for what cannot be
+// captured, with the driver's words.
+Graph capture(const Stream &stream, const std::function<void()> &work);
+
+namespace jit {
+
+// The capture that runs in this thread.
+class GraphCapture {
+ public:
+  explicit GraphCapture(const Stream &stream);
+  GraphCapture(const GraphCapture &) = delete;
+  GraphCapture &operator=(const GraphCapture &) = delete;
+  ~GraphCapture();
+
+  static GraphCapture *current();
+  void add(const Launch &launch);
+  const std::shared_ptr<Graph::Contents> &contents() const { return contents_; }
+
+ private:
+  Stream stream_;
+  std::shared_ptr<Graph::Contents> contents_;
+};
+
+}  // namespace jit
+}  // namespace samite

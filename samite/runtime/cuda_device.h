@@ -1,0 +1,56 @@
+// What the library holds of one CUDA device: its primary context, a pool of memory, and the standard stream.
+//
+// One object for each device, made when it is first used and shared by everything on that device. Every function may be
+// called from any thread.
+#pragma once
+
+#include "samite/driver/library.h"
+#include "samite/driver/memory_pool.h"
+#include "samite/runtime/cuda_stream.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace samite {
+
+class CudaDevice {
+ public:
+  // The device number `index` of the process's driver (driver::Driver::system()). DeviceError where there is no driver
+  // or no such device, or where the device has no memory pools.
+  static std::shared_ptr<const CudaDevice> of(int index);
+
+  // How many there are: 0 where there is no driver, for whatever reason.
+  static int count() noexcept;
+
+  // Forgets all devices; what is in use lives on until it is let go. For programs that exchange the driver.
+  static void forget_all() noexcept;
+
+  explicit CudaDevice(const driver::Context &context);
+
+  int index() const noexcept { return context_.device(); }
+  const driver::Context &context() const noexcept { return context_; }
+  // Keeps what is freed for the next allocation, until trim() is called.
+  const driver::MemoryPool &pool() const noexcept { return pool_; }
+  const std::shared_ptr<CudaStream> &standard_stream() const noexcept { return standard_stream_; }
+
+  // Copies `count` elements of 1, 2, 4 or 8 bytes within the device, in the order of `stream`: the strides are in
+  // elements, the extents' product is `count`, and from and to do not overlap.
+  struct StridedCopy {
+    std::uint64_t to, from;
+    std::int64_t extent[4], to_stride[4], from_stride[4];
+    std::uint64_t count;
+    std::uint64_t element_bytes;
+  };
+  void copy_strided(const driver::Stream &stream, const StridedCopy &copy) const;
+
+ private:
+  driver::Context context_;
+  driver::MemoryPool pool_;
+  std::shared_ptr<CudaStream> standard_stream_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::optional<driver::Kernel> strided_copy_;
+};
+
+}  // namespace samite

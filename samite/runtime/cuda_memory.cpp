@@ -1,0 +1,58 @@
+#include "samite/runtime/cuda_memory.h"
+
+#include "samite/driver/copy.h"
+#include "samite/driver/event.h"
+
+#include <algorithm>
+
+namespace samite {
+namespace {
+
+// What is put into `later` from now on waits for what is in `earlier` now.
+void order(const driver::Stream &earlier, const driver::Stream &later) {
+  const driver::Event event = driver::Event::create(earlier.context());
+  event.record(earlier);
+  later.wait(event);
+}
+
+}  // namespace
+
+CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes)
+    : device_(std::move(device)),
+      memory_(driver::DeviceMemory::allocate(device_->standard_stream()->stream(), device_->pool(),
+                                             std::max<std::size_t>(bytes, 1))) {
+  driver::fill_bytes(device_->standard_stream()->stream(), memory_.address(), 0, bytes);
+}
+
+CudaMemory::~CudaMemory() {
+  try {
+    begin_host_work();
+  } catch (const std::exception &) {
+    // The context is lost, of which an error has told already; the memory goes with it.
+  }
+}
+
+void CudaMemory::used_by(const std::shared_ptr<CudaStream> &stream) {
+  if (stream->stream() == device_->standard_stream()->stream()) return;
+  std::lock_guard lock(mutex_);
+  auto same = [&](const auto &other) { return other->stream() == stream->stream(); };
+  if (std::any_of(others_.begin(), others_.end(), same)) return;
+  // A stream that is being captured must not wait for work outside of the capture.
+  if (stream->capturing())
+    device_->standard_stream()->stream().synchronize();
+  else
+    order(device_->standard_stream()->stream(), stream->stream());
+  others_.push_back(stream);
+}
+
+void CudaMemory::begin_host_work() const {
+  std::lock_guard lock(mutex_);
+  for (const auto &other : others_) order(other->stream(), device_->standard_stream()->stream());
+}
+
+void CudaMemory::end_host_work() const {
+  std::lock_guard lock(mutex_);
+  for (const auto &other : others_) order(device_->standard_stream()->stream(), other->stream());
+}
+
+}  // namespace samite

@@ -1,0 +1,46 @@
+// Memory of a CUDA device, and the streams that use it.
+//
+// It is allocated and freed in the order of the device's standard stream. A stream that uses it for the first time
+// waits for what the standard stream holds by then; after that, whoever uses two streams keeps order himself. What the
+// host does with the memory (copies, fills) comes after all work in all of them that was put in before, and before all
+// that is put in later.
+//
+// Every function may be called from any thread.
+#pragma once
+
+#include "samite/driver/device_memory.h"
+#include "samite/runtime/cuda_device.h"
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace samite {
+
+class CudaMemory {
+ public:
+  // Zeros. DriverError with the code out_of_memory.
+  CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes);
+  CudaMemory(const CudaMemory &) = delete;
+  CudaMemory &operator=(const CudaMemory &) = delete;
+  ~CudaMemory();
+
+  const CudaDevice &device() const noexcept { return *device_; }
+  std::byte *data() const noexcept { return reinterpret_cast<std::byte *>(memory_.address()); }
+
+  // `stream` is about to use the memory.
+  void used_by(const std::shared_ptr<CudaStream> &stream);
+
+  // Around work of the host's on the standard stream.
+  void begin_host_work() const;
+  void end_host_work() const;
+
+ private:
+  std::shared_ptr<const CudaDevice> device_;
+  driver::DeviceMemory memory_;
+  mutable std::mutex mutex_;  // of `others_`
+  std::vector<std::shared_ptr<CudaStream>> others_;
+};
+
+}  // namespace samite
