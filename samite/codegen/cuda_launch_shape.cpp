@@ -31,9 +31,15 @@ std::int64_t power_of_two_from(std::int64_t value) {
                               : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
 }
 
-Axes block_of(const Axes &instances, int threads) {
-  Axes block{std::min({warp, power_of_two_from(instances[0]), std::int64_t{threads}}), 1, 1};
-  block[1] = std::min(threads / block[0], power_of_two_from(instances[1]));
+// Of three dimensions a block is as deep as it is high, so that neighbours along every one of them are read once for
+// many of its instances; half a warp's row is then long enough where each thread has several neighbours.
+Axes block_of(const Axes &instances, int threads, int instances_per_thread) {
+  const bool deep = instances[1] > 1 && instances[2] > 1;
+  const std::int64_t row = deep && instances_per_thread >= 4 ? warp / 2 : warp;
+  Axes block{std::min({row, power_of_two_from(instances[0]), std::int64_t{threads}}), 1, 1};
+  std::int64_t high = threads / block[0];
+  if (deep) high = std::int64_t{1} << ((std::bit_width(static_cast<std::uint64_t>(high)) - 1 + 1) / 2);
+  block[1] = std::min(high, power_of_two_from(instances[1]));
   block[2] = std::min({threads / (block[0] * block[1]), power_of_two_from(instances[2]), deepest_block});
   // What the rows do not fill goes into longer ones.
   block[0] *= std::min(threads / (block[0] * block[1] * block[2]),
@@ -66,7 +72,8 @@ std::int64_t CudaLaunchShape::threads() const {
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
   const Axes instances = axes(extents, form);
-  const Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
+  const Axes block = block_of(instances, form.threads_per_block, form.instances_per_thread),
+             blocks = blocks_for(instances, block);
   for (std::size_t a = 0; a < 3; ++a)
     if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? form.instances_per_thread : 1) > most_on_axis)
       return false;
@@ -78,10 +85,11 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
   const Axes instances = axes(extents, form);
-  Axes block = block_of(instances, form.threads_per_block), blocks = blocks_for(instances, block);
+  Axes block = block_of(instances, form.threads_per_block, form.instances_per_thread),
+       blocks = blocks_for(instances, block);
   for (int threads = form.threads_per_block / 2;
        threads >= smallest_block && fewer_than(blocks, std::int64_t{blocks_for_each} * multiprocessors); threads /= 2) {
-    block = block_of(instances, threads);
+    block = block_of(instances, threads, form.instances_per_thread);
     blocks = blocks_for(instances, block);
   }
   if (form.grid_stride) {

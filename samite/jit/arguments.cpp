@@ -42,8 +42,11 @@ void fill_array(const AnyBuffer &buffer, const void *data, std::byte *place) {
   using Layout = codegen::ArgumentLayout;
   int rank = buffer.rank();
   std::memcpy(place + Layout::data_offset(), static_cast<const void *>(&data), sizeof data);
-  std::memcpy(place + Layout::extent_offset(0), buffer.extents().begin(), sizeof(std::int64_t) * rank);
-  std::memcpy(place + Layout::stride_offset(rank, 0), buffer.strides().data(), sizeof(std::int64_t) * rank);
+  // By hand, since a copy of a few words of a number unknown to the compiler is a call.
+  for (int d = 0; d < rank; ++d) {
+    std::memcpy(place + Layout::extent_offset(d), buffer.extents().begin() + d, sizeof(std::int64_t));
+    std::memcpy(place + Layout::stride_offset(rank, d), buffer.strides().data() + d, sizeof(std::int64_t));
+  }
 }
 
 // Those of `candidates` for which a copy for each worker is possible and pays: without gaps or aliases, and with fewer
@@ -53,11 +56,12 @@ std::uint64_t worth_summing_apart(const KernelDefinition &definition, const Exte
   constexpr double byte_limit = double{1 << 30};
   double work = static_cast<double>(extents.count()) * definition.cost();
   std::uint64_t worth = 0;
+  const int workers = worker_count();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!(candidates & bit(i))) continue;
     const AnyBuffer &array = *arguments[i].buffer;
     auto elements = static_cast<double>(array.count());
-    bool fits = elements * static_cast<double>(size_of(array.type())) * worker_count() <= byte_limit;
+    bool fits = elements * static_cast<double>(size_of(array.type())) * workers <= byte_limit;
     bool alone = array.is_contiguous();
     for (std::size_t j = 0; j < arguments.size(); ++j)
       if (!adjoint && j != i && arguments[j].buffer && arguments[j].buffer->overlaps(array)) alone = false;
@@ -170,7 +174,7 @@ bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span
                  const VariantKey &key) {
   // Debug mode names the access as it was written.
   if (key.active == 0 || key.may_alias || key.debug) return false;
-  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active, key.deterministic);
+  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
   return gathered && std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
            return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
          });
@@ -197,7 +201,6 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.grid_stride = !codegen::fits_exact_launch(counts, {});
     key.neighbours = codegen::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
-  key.summed = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].buffer) continue;
     bool alone = true;
@@ -232,34 +235,48 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
     key.active |= bit(i);
   }
   key.deterministic = options.deterministic;
+  const Device device = device_of(arguments, options);
+  if (device.kind() == DeviceKind::cuda) set_for_cuda(definition, extents, options, arguments, device, key);
   key.gather = adjoint && !key.memory_limit && is_gathered(definition, extents, arguments, key);
-  if (forward)
+  if (key.cuda != 0)
+    key.summed = 0;
+  else if (forward)
     key.summed = definition.summed();
   else if (adjoint && key.active && !key.may_alias)
-    key.summed = key.gather ? definition.gathered_summed(key.active, key.deterministic)
+    key.summed = key.gather ? definition.gathered_summed(key.active, key.gathers_even_if_slower())
                             : definition.adjoint_summed(key.active, false, key.memory_limit);
-  if (const Device device = device_of(arguments, options); device.kind() == DeviceKind::cuda)
-    set_for_cuda(definition, extents, options, arguments, device, key);
-  else if (key.summed)
-    key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
+  if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
   return key;
 }
 
-void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block) {
+namespace {
+
+void fill_own(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block) {
   std::byte *place = block + variant.layout.offsets[index];
-  if (!argument.buffer) {
+  if (argument.buffer)
+    fill_array(argument.elements(), argument.elements().data(), place);
+  else
     std::memcpy(place, &argument.scalar, sizeof argument.scalar);
-    return;
-  }
-  fill_array(argument.elements(), argument.elements().data(), place);
-  std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+}
+
+// The gradient parameters come after the kernel's own.
+void fill_gradient(const Variant &variant, std::size_t gradient, const Argument &argument, std::byte *block) {
+  const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+  fill_array(*argument.buffer, argument.buffer->gradient_data(), block + variant.layout.offsets[own + gradient]);
+}
+
+}  // namespace
+
+void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block) {
+  fill_own(variant, index, argument, block);
   for (std::size_t g = 0; g < variant.gradient_of.size(); ++g)
-    if (variant.gradient_of[g] == index)
-      fill_array(*argument.buffer, argument.buffer->gradient_data(), block + variant.layout.offsets[own + g]);
+    if (variant.gradient_of[g] == index) fill_gradient(variant, g, argument, block);
 }
 
 void fill_arguments(const Variant &variant, std::span<const Argument> arguments, std::byte *block) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) fill_argument(variant, i, arguments[i], block);
+  for (std::size_t i = 0; i < arguments.size(); ++i) fill_own(variant, i, arguments[i], block);
+  for (std::size_t g = 0; g < variant.gradient_of.size(); ++g)
+    fill_gradient(variant, g, arguments[variant.gradient_of[g]], block);
 }
 
 Device device_of(std::span<const Argument> arguments, const LaunchOptions &options) {

@@ -1,5 +1,7 @@
 #include "samite/jit/cuda_code.h"
 
+#include "samite/toolchain/cuda_libraries.h"
+
 #include <span>
 
 namespace samite::jit {
@@ -8,6 +10,7 @@ driver::Kernel CudaCode::on(const driver::Context &context) const {
   std::lock_guard lock(mutex_);
   for (const driver::Kernel &kernel : loaded_)
     if (kernel.context() == context) return kernel;
+  if (nvrtc_is_open()) require_driver_for_nvrtc(context.driver().version());
   const std::string &cubin = image_->cubin();
   loaded_.push_back(driver::Library::load(context, std::as_bytes(std::span(cubin))).kernel(entry_));
   return loaded_.back();

@@ -44,9 +44,11 @@ void run_box(void *context, std::int64_t begin, std::int64_t end) {
 Partition partition(const Variant &variant, const Extents &extents) {
   double instances = static_cast<double>(extents.count());
   double operations = instances * variant.cost / variant.lanes;
-  if (operations < worthwhile_operations || worker_count() == 1 || variant.one_thread) return {0, 0, true};
+  if (operations < worthwhile_operations || variant.one_thread) return {0, 0, true};
+  const int workers = worker_count();
+  if (workers == 1) return {0, 0, true};
   // The outermost dimension that gives every thread several boxes, else the longest one.
-  const std::int64_t several_each = std::int64_t{4} * worker_count();
+  const std::int64_t several_each = std::int64_t{4} * workers;
   int last = extents.rank() - 1, dimension = 0;
   while (dimension < last && extents[dimension] < several_each) ++dimension;
   if (extents[dimension] < several_each)

@@ -46,7 +46,7 @@ void for_each_written(const KernelDefinition &definition, const Variant &variant
   }
   for (std::uint32_t array : variant.written) visit(arguments[array].buffer->storage().get());
   if (variant.key.direction != Direction::forward) {
-    for (std::uint32_t primal : variant.gradient_of) visit(arguments[primal].buffer->gradient_storage().get());
+    for (std::uint32_t primal : variant.gradient_of) visit(arguments[primal].buffer->storage()->gradient_pointer());
   }
 }
 

@@ -230,9 +230,9 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = definition.adjoint_milliseconds(key.active, key.may_alias, key.memory_limit);
     // It is tried for every adjoint that may be gathered, whether or not it is then used.
     if (!key.may_alias && !key.debug && !key.memory_limit)
-      variant->times.derive += definition.gather_milliseconds(key.active, key.deterministic);
+      variant->times.derive += definition.gather_milliseconds(key.active, key.gathers_even_if_slower());
     if (key.gather) {
-      const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.deterministic);
+      const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
       kernel = &gathered.gather;
       variant->afterwards = clearing_variant(gathered.clear, *variant);
     }

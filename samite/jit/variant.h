@@ -40,6 +40,9 @@ struct VariantKey {
   bool gather = false;               // adjoint: passes/gather.h
   bool deterministic = false;        // the same bits on every run
 
+  // A GPU pays more for an atomic addition than for reading what a neighbour reads.
+  bool gathers_even_if_slower() const { return deterministic || cuda != 0; }
+
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };
 

@@ -15,12 +15,18 @@ void order(const driver::Stream &earlier, const driver::Stream &later) {
   later.wait(event);
 }
 
+// Atomic steps on single bytes work on the word around them, and vectors are loaded whole.
+std::size_t whole_vectors(std::size_t bytes) {
+  constexpr std::size_t vector_bytes = 16;
+  return std::max((bytes + vector_bytes - 1) / vector_bytes, std::size_t{1}) * vector_bytes;
+}
+
 }  // namespace
 
 CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes)
     : device_(std::move(device)),
-      memory_(driver::DeviceMemory::allocate(device_->standard_stream()->stream(), device_->pool(),
-                                             std::max<std::size_t>(bytes, 1))) {
+      memory_(
+          driver::DeviceMemory::allocate(device_->standard_stream()->stream(), device_->pool(), whole_vectors(bytes))) {
   driver::fill_bytes(device_->standard_stream()->stream(), memory_.address(), 0, bytes);
 }
 

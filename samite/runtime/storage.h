@@ -45,6 +45,8 @@ class Storage {
 
   // Null until track_gradient() was called; from then on the same storage for good.
   std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_ : nullptr; }
+  // The same without a share in it.
+  Storage *gradient_pointer() const noexcept { return gradient_data() ? gradient_.get() : nullptr; }
   std::byte *gradient_data() const noexcept { return gradient_data_.load(std::memory_order_acquire); }
   void track_gradient();
 

@@ -53,6 +53,7 @@ class CudaTest : public testing::TestWithParam<Where> {
     }
     driver::fake::Options options;
     options.device_bytes = std::size_t{1} << 28;
+    options.version = 99000;  // newer than any compiler that is found
     fake_.emplace(options);
     fake_->understand(strided_copy_code());
     driver::Driver::provide(fake_->driver());

@@ -1,7 +1,7 @@
 // Atomic steps on one element, of every type. Relaxed: the end of a launch orders everything after it.
 //
-// What the machine has no instruction for is done by compare and exchange, of the 32-bit word around elements that are
-// smaller.
+// What the machine has no instruction for is done by compare and exchange, of the 32-bit word around elements of one
+// byte; the allocations of the runtime are whole words.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -49,6 +49,8 @@ SAMITE_INLINE T compare_exchange_element(T *p, T expected, T value) {
     return from_bits<T>(compare_exchange(reinterpret_cast<u64 *>(p), u64(to_bits(expected)), u64(to_bits(value))));
   } else if constexpr (sizeof(T) == 4) {
     return from_bits<T>(compare_exchange(reinterpret_cast<u32 *>(p), u32(to_bits(expected)), u32(to_bits(value))));
+  } else if constexpr (sizeof(T) == 2) {
+    return from_bits<T>(compare_exchange(reinterpret_cast<u16 *>(p), u16(to_bits(expected)), u16(to_bits(value))));
   } else {
     // Other bytes of the word may change meanwhile: then it is tried again.
     using Bits = decltype(to_bits(value));

@@ -1,0 +1,188 @@
+// What a launch costs the host on CUDA. Peer: the driver's own call for the same kernel and the same parameters, in the
+// same process. Without a GPU there is nothing to measure.
+#include "samite/codegen/cuda_launch.h"
+#include "bench/support/alternate.h"
+#include "bench/support/report.h"
+#include "samite/driver/graph_executable.h"
+#include "samite/driver/tensor_map_cache.h"
+#include "samite/jit/cuda_code.h"
+#include "samite/runtime/cuda_device.h"
+#include "samite/samite.h"
+
+#include <fmt/core.h>
+
+#include <dlfcn.h>
+
+#include <array>
+
+using namespace samite;
+
+namespace {
+
+using Input = Array<const float, 1>;
+// cuLaunchKernel, which Samite itself does not use.
+using LaunchKernel = int (*)(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                             unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **parameters,
+                             void **extra);
+
+LaunchKernel launch_kernel() {
+  return reinterpret_cast<LaunchKernel>(dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel"));
+}
+
+// The queue must not fill up: then a launch would wait for the device.
+constexpr int calls_in_queue = 400;
+
+// The parameters of a recorded launch as the driver's call takes them.
+struct Raw {
+  explicit Raw(const Launch &launch)
+      : kernel(launch.variant().cuda->on(CudaDevice::of(0)->context())), arguments(launch.arguments()) {
+    for (int d = 0; d < launch.extents().rank(); ++d) box.end[d] = launch.extents()[d];
+    stream = launch.stream().native();
+  }
+  void **parameters() {
+    addresses = {const_cast<std::byte *>(arguments), &box, &channel, &workspace};
+    return addresses.data();
+  }
+
+  driver::Kernel kernel;
+  const std::byte *arguments;
+  codegen::CudaBox box;
+  void *channel = nullptr;
+  codegen::CudaWorkspace workspace;
+  void *stream;
+  std::array<void *, 4> addresses;
+};
+
+template <class K, class... B>
+void measure(bench::Report &report, const std::string &what, Direction direction, const K &kernel,
+             const B &...buffers) {
+  const LaunchOptions options{.direction = direction};
+  Launch recorded = kernel.record({1}, options, buffers...);
+  Raw raw(recorded);
+  const LaunchKernel call = launch_kernel();
+  auto peer = [&] {
+    if (call(raw.kernel.launchable(), 1, 1, 1, 1, 1, 1, 0, raw.stream, raw.parameters(), nullptr) != 0)
+      throw std::runtime_error("cuLaunchKernel failed");
+  };
+  const bench::Contest contest{
+      .rounds = 101, .calls = calls_in_queue, .prepare = [] { Device::cuda(0).synchronize(); }};
+  auto add = [&](const char *how, double reach, const auto &ours) {
+    const bench::Outcome outcome = bench::alternate(contest, ours, peer);
+    report.add({fmt::format("{} {}, {}", how, name(direction), what), "host time of a launch", outcome.ours * 1e6, "us",
+                "cuLaunchKernel", outcome.peer * 1e6},
+               {.ratio_at_least = reach});
+  };
+  add("recorded", 1 / 1.05, [&] { recorded.launch(); });
+  add("ordinary", 1 / 1.5, [&] { kernel.launch({1}, options, buffers...); });
+}
+
+// Peer: a graph of the same nodes, made and launched with the driver's calls.
+template <class K, class B>
+void measure_graph(bench::Report &report, const K &kernel, const B &y, const B &x) {
+  constexpr int launches = 1000;
+  const Stream stream{Device::cuda(0)};
+  Launch recorded = kernel.record({1}, {.stream = stream}, y, x);
+  Graph graph = capture(stream, [&] {
+    for (int i = 0; i < launches; ++i) recorded.launch();
+  });
+
+  Raw raw(recorded);
+  const driver::Context context = CudaDevice::of(0)->context();
+  const driver::EntryPoints &cuda = context.driver().table();
+  driver::CUgraph by_hand = nullptr;
+  driver::CUgraphExec executable = nullptr;
+  driver::KernelNodeParameters node_parameters{.function = nullptr,
+                                               .grid_x = 1,
+                                               .grid_y = 1,
+                                               .grid_z = 1,
+                                               .block_x = 1,
+                                               .block_y = 1,
+                                               .block_z = 1,
+                                               .shared_bytes = 0,
+                                               .parameters = raw.parameters(),
+                                               .extra = nullptr,
+                                               .kernel = raw.kernel.raw(),
+                                               .context = context.raw()};
+  context.call<driver::Entry::GraphCreate>(&by_hand, 0u);
+  driver::CUgraphNode last = nullptr;
+  for (int i = 0; i < launches; ++i) {
+    driver::CUgraphNode node = nullptr;
+    context.call<driver::Entry::GraphAddKernelNode>(
+        &node, by_hand, static_cast<const driver::CUgraphNode *>(&last), std::size_t{i > 0},
+        static_cast<const driver::KernelNodeParameters *>(&node_parameters));
+    last = node;
+  }
+  context.call<driver::Entry::GraphInstantiateWithFlags>(&executable, by_hand, 0ull);
+
+  auto ours = [&] {
+    graph.launch();
+    stream.synchronize();
+  };
+  auto peer = [&] {
+    cuda.GraphLaunch(executable, static_cast<driver::CUstream>(stream.native()));
+    cuda.StreamSynchronize(static_cast<driver::CUstream>(stream.native()));
+  };
+  const bench::Outcome outcome = bench::alternate({.rounds = 101}, ours, peer);
+  report.add({"graph of 1,000 launches", "time of one launch", outcome.ours * 1e6 / launches, "us",
+              "the same graph by hand", outcome.peer * 1e6 / launches},
+             {.ratio_at_least = 1 / 1.02});
+  cuda.GraphExecDestroy(executable);
+  cuda.GraphDestroy(by_hand);
+}
+
+void measure_tensor_map(bench::Report &report) {
+  const driver::Context context = CudaDevice::of(0)->context();
+  driver::TiledTensor tensor;
+  tensor.type = driver::TensorType::bf16;
+  tensor.rank = 2;
+  tensor.address = 0x7f0000000000;
+  tensor.extents = {4096, 4096};
+  tensor.strides = {8192};
+  tensor.box = {64, 128};
+  tensor.swizzle = driver::Swizzle::bytes_128;
+
+  const driver::EntryPoints &cuda = context.driver().table();
+  driver::TensorMapBits bits{};
+  auto raw = [&] {
+    cuda.TensorMapEncodeTiled(&bits, tensor.type, tensor.rank, reinterpret_cast<void *>(tensor.address),
+                              tensor.extents.data(), tensor.strides.data(), tensor.box.data(),
+                              tensor.element_strides.data(), tensor.interleave, tensor.swizzle, tensor.promotion,
+                              tensor.out_of_bounds);
+  };
+  const bench::Contest contest{.rounds = 101, .calls = 1000};
+  bench::Outcome outcome = bench::alternate(contest, [&] { driver::TensorMap::encode(context, tensor); }, raw);
+  report.add({"tensor map, checked", "time of an encoding", outcome.ours * 1e9, "ns", "cuTensorMapEncodeTiled",
+              outcome.peer * 1e9},
+             {.ratio_at_least = 1 / 1.1});
+  driver::TensorMapCache cache(context);
+  outcome = bench::alternate(contest, [&] { cache.encode(tensor); }, raw);
+  report.add({"tensor map, the second time", "time of an encoding", outcome.ours * 1e9, "ns", "cuTensorMapEncodeTiled",
+              outcome.peer * 1e9},
+             {.value_at_most = 50});
+}
+
+}  // namespace
+
+int main() {
+  return bench::run("cuda_launch", [](bench::Report &report) {
+    if (CudaDevice::count() == 0) return report.note("no GPU: nothing measured");
+    const Device device = Device::cuda(0);
+    std::array<Buffer<float>, 9> b;
+    for (auto &buffer : b) buffer = Buffer<float>(device, {1}, {1}, Gradient::tracked);
+
+    Kernel scale{"scale", [](Array<float, 1> y, Input x) {
+                   Int i = thread_index();
+                   y(i) = 2 * x(i);
+                 }};
+    measure(report, "2 arguments", Direction::forward, scale, b[0], b[1]);
+    measure(report, "2 arguments", Direction::adjoint, scale, b[0], b[1]);
+    Kernel sum{"sum", [](Array<float, 1> y, Input a, Input b, Input c, Input d, Input e, Input f, Input g, Input h) {
+                 Int i = thread_index();
+                 y(i) = a(i) + b(i) + c(i) + d(i) + e(i) + f(i) + g(i) + h(i);
+               }};
+    measure(report, "9 arguments", Direction::forward, sum, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
+    measure(report, "9 arguments", Direction::adjoint, sum, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
+    measure_graph(report, scale, b[0], b[1]);
+    measure_tensor_map(report);
+  });
+}
