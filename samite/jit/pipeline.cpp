@@ -12,6 +12,7 @@
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/promote.h"
+#include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/structure_jumps.h"
 #include "samite/toolchain/host_target.h"
@@ -151,7 +152,10 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   if (kernel.body.empty()) return;  // nothing to compile, nothing to run
 
   Clock::time_point start = Clock::now();
-  ir::Kernel lowered = checked(passes::lower_threads(kernel), ir::Form::structured, "lower_threads");
+  ir::Kernel last = kernel;
+  if (variant.key.direction == Direction::adjoint)
+    last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
+  ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::structured, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 
   if (variant.key.cuda != 0)
