@@ -19,6 +19,7 @@ int main(int count, char **arguments) {
     if (!outcome.right) {
       ++wrong;
       std::printf("WRONG %s\n", outcome.report.c_str());
+      std::fflush(stdout);  // before what may end the program
     }
     if (!outcome.refusal.empty()) {
       ++refused;
