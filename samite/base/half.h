@@ -99,6 +99,7 @@ static_assert(sizeof(half) == 2 && std::is_trivially_copyable_v<half>);
 }  // namespace samite
 
 template <int exponent_bits, int fraction_bits>
+// The standard wants it specialised for types such as these. NOLINTNEXTLINE(bugprone-std-namespace-modification)
 class std::numeric_limits<samite::SmallFloat<exponent_bits, fraction_bits>> {
   using T = samite::SmallFloat<exponent_bits, fraction_bits>;
   static constexpr int bias = (1 << (exponent_bits - 1)) - 1;

@@ -5,6 +5,7 @@
 #include "samite/driver/capture.h"
 #include "samite/runtime/cuda_device.h"
 
+#include <bit>
 #include <span>
 
 namespace samite::jit {
@@ -49,7 +50,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       workspace_memory_ = driver::DeviceMemory::allocate(
           queue, device->pool(), static_cast<std::size_t>(threads * workspace_.bytes_per_thread),
           {definition.name().c_str(), definition.where()});
-      workspace_.base = reinterpret_cast<std::byte *>(workspace_memory_->address());
+      workspace_.base = std::bit_cast<std::byte *>(workspace_memory_->address());
     }
     if (variant_->uses_channel)
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents.rank(), context);
@@ -62,7 +63,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
 CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
   channel = messages_ ? messages_->channel() : nullptr;
   // The driver only reads them.
-  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box_), &channel,
+  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box_), static_cast<void *>(&channel),
           const_cast<codegen::CudaWorkspace *>(&workspace_)};
 }
 

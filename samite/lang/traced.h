@@ -259,7 +259,7 @@ class Traced : public lang::Operators<T> {
 
   // Exchanges the values, where the instance comes here: in a branch or loop, too. (std::swap would exchange what the
   // names stand for, for good, and is refused.)
-  friend void swap(Traced &a, Traced &b) {
+  friend void swap(Traced &a, Traced &b) {  // NOLINT(performance-noexcept-swap): capturing allocates
     Traced kept = a;
     a = b;
     b = kept;

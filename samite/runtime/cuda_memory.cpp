@@ -33,7 +33,7 @@ CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t byt
 CudaMemory::~CudaMemory() {
   try {
     begin_host_work();
-  } catch (const std::exception &) {
+  } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
     // The context is lost, of which an error has told already; the memory goes with it.
   }
 }

@@ -11,6 +11,7 @@
 #include "samite/driver/device_memory.h"
 #include "samite/runtime/cuda_device.h"
 
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,7 @@ class CudaMemory {
   ~CudaMemory();
 
   const CudaDevice &device() const noexcept { return *device_; }
-  std::byte *data() const noexcept { return reinterpret_cast<std::byte *>(memory_.address()); }
+  std::byte *data() const noexcept { return std::bit_cast<std::byte *>(memory_.address()); }
 
   // `stream` is about to use the memory.
   void used_by(const std::shared_ptr<CudaStream> &stream);
