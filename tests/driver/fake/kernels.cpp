@@ -34,6 +34,7 @@ Result check(const LaunchConfig &config, const Kernel &kernel) {
 
 // The fake's own image that stands for PTX or machine code of which the fake was told; else nothing.
 std::string understood(const char *image) {
+  if (state().understood.empty()) return "";  // images of other tests need not be whole
   std::string_view content;
   std::string before = ".entry ", after = "(";
   if (std::strncmp(image, ".version", 8) == 0) {
