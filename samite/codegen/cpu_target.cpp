@@ -29,16 +29,7 @@ void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const s
   out.line("");
   // In a namespace without a name, lest two kernels that are linked into one image disagree about it.
   out.open("namespace {{");
-  out.open("struct Arguments {{");
-  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-    const ir::Parameter &parameter = kernel.parameters[i];
-    if (parameter.is_array())
-      out.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", memory_name(parameter.type),
-               parameter.rank, i, SourceWriter::remark(parameter.name));
-    else
-      out.line("Slot<{}> p{};  {}", memory_name(parameter.type), i, SourceWriter::remark(parameter.name));
-  }
-  out.close("};");
+  define_arguments(out, kernel);
   out.close("}  // namespace");
   out.line("");
   out.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);

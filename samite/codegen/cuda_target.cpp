@@ -48,16 +48,7 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   // In the prelude's namespace, where its `sin` hides the one that CUDA has outside.
   out.line("namespace samite {{");
   out.line("");
-  out.open("struct Arguments {{");
-  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-    const ir::Parameter &parameter = kernel.parameters[i];
-    if (parameter.is_array())
-      out.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", memory_name(parameter.type),
-               parameter.rank, i, SourceWriter::remark(parameter.name));
-    else
-      out.line("Slot<{}> p{};  {}", memory_name(parameter.type), i, SourceWriter::remark(parameter.name));
-  }
-  out.close("};");
+  define_arguments(out, kernel);
   out.line("");
   // Left alone, the compiler spills registers to have more threads at a time. Instances side by side are there so that
   // fewer will do: 128 registers for each thread.

@@ -44,4 +44,7 @@ class Target {
   virtual void thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const = 0;
 };
 
+// Defines the struct `Arguments`, which lies in memory as codegen/argument_layout.h says, on every target.
+void define_arguments(SourceWriter &out, const ir::Kernel &kernel);
+
 }  // namespace samite::codegen

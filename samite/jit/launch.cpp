@@ -133,7 +133,7 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
     if (device.kind() == DeviceKind::cpu)
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
     const Stream stream = options.stream ? *options.stream : Stream::standard(device);
-    use_in(stream, arguments);
+    if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
     CudaLaunch(definition, variant, extents, stream).run(block);
   };
   if (options.check_finite && options.direction == Direction::adjoint)

@@ -1,5 +1,5 @@
 // Local arrays that are not in a thread's own memory. The host's side of the same layout is
-// samite/codegen/cuda_workspace.h.
+// samite/codegen/cuda_launch.h.
 //
 // Each thread of the grid has a stack of its own. The stacks lie interleaved, word by word of 8 bytes, so that threads
 // that are at the same element of their arrays are at neighbours in memory: with `threads` threads in the grid, byte b
@@ -18,7 +18,7 @@ struct Workspace {
   u8 *base;
   i64 bytes_per_thread;
 };
-static_assert(sizeof(Workspace) == 16, "as codegen/cuda_workspace.h lays it out");
+static_assert(sizeof(Workspace) == 16, "as codegen/cuda_launch.h lays it out");
 
 struct ThreadStack {
   Workspace memory;
