@@ -25,4 +25,5 @@
 #include "samite/lang/random.h"
 #include "samite/runtime/device.h"
 #include "samite/runtime/event.h"
+#include "samite/runtime/pinned_array.h"
 #include "samite/runtime/stream.h"

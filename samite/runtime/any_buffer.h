@@ -30,6 +30,9 @@
 
 namespace samite {
 
+class AnyPinnedArray;
+class Stream;
+
 enum class Gradient { untracked, tracked };
 
 struct Place;
@@ -100,6 +103,14 @@ class AnyBuffer {
   // Same type and extents; any strides; any devices; overlap is allowed. UserError where this is a broadcast view.
   void copy_from(const AnyBuffer &source, SourceLocation where = std::source_location::current());
 
+  // The same from and to memory of the host, in the order of `stream`: the call returns when the copy is in the stream,
+  // and until it has completed, the array is the copy's. Both are kept alive as long as that takes. Contiguous buffers
+  // of the same type and extents, all three on one device; not while the stream is captured: UserError. DeviceError.
+  void copy_from(const AnyPinnedArray &source, const Stream &stream,
+                 SourceLocation where = std::source_location::current());
+  void copy_to(const AnyPinnedArray &target, const Stream &stream,
+               SourceLocation where = std::source_location::current()) const;
+
   // The name that messages call this buffer by; shared by all handles of the storage.
   const std::string &name(SourceLocation where = std::source_location::current()) const;
   void set_name(std::string name, SourceLocation where = std::source_location::current());
@@ -113,6 +124,7 @@ class AnyBuffer {
   void write(std::span<const std::int64_t> index, const void *value, SourceLocation where);
   void require_valid(SourceLocation where) const;
   void require_writable(SourceLocation where) const;
+  void require_copyable(const AnyPinnedArray &array, const Stream &stream, SourceLocation where) const;
   void read_all(void *values) const;  // count() elements, row-major
   void write_all(const void *values, std::size_t count, SourceLocation where);
   void fill_with(const void *value, SourceLocation where);

@@ -73,6 +73,10 @@ class Buffer : public AnyBuffer {
     write_all(values.begin(), values.size(), where);
   }
   void copy_from(const Buffer &source, SourceLocation where = Here::current()) { AnyBuffer::copy_from(source, where); }
+  // From pinned memory, in the order of a stream; see AnyBuffer, which has copy_to(), too.
+  void copy_from(const AnyPinnedArray &source, const Stream &stream, SourceLocation where = Here::current()) {
+    AnyBuffer::copy_from(source, stream, where);
+  }
 
   // All elements in row-major order.
   std::vector<T> to_vector(SourceLocation where = Here::current()) const {

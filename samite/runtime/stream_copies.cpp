@@ -1,0 +1,63 @@
+// Copies between buffers and pinned memory, which run in a stream while the host goes on.
+#include "samite/base/error.h"
+#include "samite/driver/copy.h"
+#include "samite/runtime/any_buffer.h"
+#include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/pinned_array.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+namespace samite {
+
+void AnyBuffer::require_copyable(const AnyPinnedArray &array, const Stream &stream, SourceLocation where) const {
+  require_valid(where);
+  if (array.type() != type_ || array.extents() != extents_)
+    throw UserError(where, fmt::format("a copy between {} and {}: both must have the same type and extents",
+                                       to_string(), array.to_string()));
+  if (array.device() != device() || stream.device() != device())
+    throw UserError(where, fmt::format("a copy between {} and {} on {}: all three must be of one device", to_string(),
+                                       array.to_string(), stream.to_string()));
+  if (!is_contiguous())
+    throw UserError(where, fmt::format("{} has gaps or another order between its elements, which a copy in a stream "
+                                       "cannot have: copy from or to a clone() of it",
+                                       to_string()));
+  if (stream.cuda() && stream.cuda()->stream().context().captures().any() && stream.cuda()->capturing())
+    throw UserError(where, fmt::format("a copy between {} and {} cannot be captured, for a graph would run it when the "
+                                       "array may be gone: copy before or after the graph is launched",
+                                       to_string(), array.to_string()));
+}
+
+void AnyBuffer::copy_from(const AnyPinnedArray &source, const Stream &stream, SourceLocation where) {
+  require_writable(where);
+  require_copyable(source, stream, where);
+  const std::size_t bytes = static_cast<std::size_t>(count()) * size_of(type_);
+  if (bytes == 0) return;
+  if (!stream.cuda()) {
+    std::memcpy(data_, source.bytes(), bytes);
+    return mark_written();
+  }
+  storage_->cuda()->used_by(stream.cuda_handle());
+  driver::copy_to_device(stream.cuda()->stream(), std::bit_cast<driver::CUdeviceptr>(data_), source.bytes(), bytes,
+                         {nullptr, where});
+  source.used_by(stream);
+  mark_written();
+}
+
+void AnyBuffer::copy_to(const AnyPinnedArray &target, const Stream &stream, SourceLocation where) const {
+  require_copyable(target, stream, where);
+  const std::size_t bytes = static_cast<std::size_t>(count()) * size_of(type_);
+  if (bytes == 0) return;
+  if (!stream.cuda()) {
+    std::memcpy(target.bytes(), data_, bytes);
+    return;
+  }
+  storage_->cuda()->used_by(stream.cuda_handle());
+  driver::copy_to_host(stream.cuda()->stream(), target.bytes(), std::bit_cast<driver::CUdeviceptr>(data_), bytes,
+                       {nullptr, where});
+  target.used_by(stream);
+}
+
+}  // namespace samite
