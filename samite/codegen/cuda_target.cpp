@@ -59,6 +59,7 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   out.line("extern \"C\" __global__ void __launch_bounds__({}{})", form_.threads_per_block, blocks);
   out.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,", entry);
   out.open("    const __grid_constant__ Workspace memory) {{");
+  if (form_.waits_for_earlier_launch) out.line("wait_for_earlier_launch();");
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ir::Parameter &parameter = kernel.parameters[i];
     out.line("[[maybe_unused]] const {1} p{0} = arguments.p{0}{2};", i,

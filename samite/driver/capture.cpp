@@ -3,90 +3,89 @@
 #include <utility>
 
 namespace samite::driver {
+namespace {
 
-// A capture that has begun and must be ended, whatever happens in between.
-class Capture {
- public:
-  explicit Capture(const Stream &stream) : stream_(stream), id_(stream.context().capture_of(stream.raw())) {
-    stream.context().captures().begin(id_);
-  }
-  Capture(const Capture &) = delete;
-  Capture &operator=(const Capture &) = delete;
-  ~Capture() {
-    if (ended_) return;
-    CUgraph graph = nullptr;
-    const Result code = end(graph);
-    // A capture that has failed gives no graph.
-    if (code == Result::success && !into_) stream_.context().release<Entry::GraphDestroy>(graph);
-  }
+std::vector<CUgraphNode> raw_nodes(std::span<const GraphNode> nodes) {
+  std::vector<CUgraphNode> raw;
+  for (const GraphNode &node : nodes) raw.push_back(node.raw);
+  return raw;
+}
 
-  // The end gives a graph that the caller has, and not a new one.
-  void goes_into_a_graph() { into_ = true; }
+// What the stream's next work would wait for; nothing where the stream captures nothing.
+std::vector<GraphNode> last_nodes(const Stream &stream) {
+  CaptureStatus status = CaptureStatus::none;
+  std::uint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode *nodes = nullptr;
+  std::size_t count = 0;
+  stream.context().call<Entry::StreamGetCaptureInfo>(stream.raw(), &status, &id, &graph, &nodes, &count);
+  std::vector<GraphNode> last;
+  if (status != CaptureStatus::active) return last;
+  for (std::size_t i = 0; i < count; ++i) last.push_back({nodes[i], graph});
+  return last;
+}
 
-  Graph finish() {
-    CUgraph raw = nullptr;
-    const Result code = end(raw);
-    if (code != Result::success) stream_.context().fail(Entry::StreamEndCapture, code, {stream_.raw(), nullptr});
-    Graph graph(std::make_shared<Graph::State>(stream_.context(), raw));
-    add_kept(graph);
-    return graph;
-  }
+}  // namespace
 
-  void finish_into(Graph &graph) {
-    CUgraph raw = nullptr;
-    const Result code = end(raw);
-    if (code != Result::success) stream_.context().fail(Entry::StreamEndCapture, code, {stream_.raw(), nullptr});
-    add_kept(graph);
-  }
+Capture::Capture(const Stream &stream) : stream_(stream) {
+  stream.context().call<Entry::StreamBeginCapture>(stream.raw(), CaptureMode::thread_local_);
+  id_ = stream.context().capture_of(stream.raw());
+  stream.context().captures().begin(id_);
+}
 
- private:
-  Result end(CUgraph &graph) {
-    ended_ = true;
-    kept_ = stream_.context().captures().end(id_);
-    return stream_.context().try_call<Entry::StreamEndCapture>(stream_.raw(), &graph);
-  }
+Capture::Capture(const Stream &stream, const Graph &graph, std::span<const GraphNode> after)
+    : stream_(stream), into_(graph) {
+  const std::vector<CUgraphNode> dependencies = raw_nodes(after);
+  stream.context().call<Entry::StreamBeginCaptureToGraph>(stream.raw(), graph.raw(), dependencies.data(),
+                                                          static_cast<const GraphEdgeData *>(nullptr),
+                                                          dependencies.size(), CaptureMode::thread_local_);
+  id_ = stream.context().capture_of(stream.raw());
+  stream.context().captures().begin(id_);
+}
 
-  void add_kept(Graph &graph) {
-    std::lock_guard lock(graph.state_->contents->mutex);
-    for (const auto &[kernel, owner] : kept_) graph.state_->contents->add_kernel(kernel, owner);
-  }
+Capture::~Capture() {
+  if (ended_) return;
+  CUgraph graph = nullptr;
+  const Result code = end_in_driver(graph);
+  // A capture that has failed gives no graph.
+  if (code == Result::success && !into_) stream_.context().release<Entry::GraphDestroy>(graph);
+}
 
-  Stream stream_;
-  std::uint64_t id_;
-  bool ended_ = false, into_ = false;
-  Captures::Kept kept_;
-};
+Result Capture::end_in_driver(CUgraph &raw) {
+  ended_ = true;
+  kept_ = stream_.context().captures().end(id_);
+  return stream_.context().try_call<Entry::StreamEndCapture>(stream_.raw(), &raw);
+}
+
+Capture::Captured Capture::end() {
+  std::vector<GraphNode> last = last_nodes(stream_);
+  CUgraph raw = nullptr;
+  const Result code = end_in_driver(raw);
+  if (code != Result::success) stream_.context().fail(Entry::StreamEndCapture, code, {stream_.raw(), nullptr});
+  const Graph graph = into_ ? *into_ : Graph(std::make_shared<Graph::State>(stream_.context(), raw));
+  for (GraphNode &node : last) node.graph = graph.raw();
+  std::lock_guard lock(graph.state_->contents->mutex);
+  for (const auto &[kernel, owner] : kept_) graph.state_->contents->add_kernel(kernel, owner);
+  return {graph, std::move(last)};
+}
 
 Graph capture(const Stream &stream, const std::function<void()> &work) {
-  stream.context().call<Entry::StreamBeginCapture>(stream.raw(), CaptureMode::thread_local_);
   Capture running(stream);
   work();
-  return running.finish();
+  return running.end().graph;
 }
 
 void capture_into(Graph &graph, const Stream &stream, const std::function<void()> &work,
                   std::span<const GraphNode> after) {
-  std::vector<CUgraphNode> dependencies;
-  for (const GraphNode &node : after) dependencies.push_back(node.raw);
-  stream.context().call<Entry::StreamBeginCaptureToGraph>(stream.raw(), graph.raw(), dependencies.data(),
-                                                          static_cast<const GraphEdgeData *>(nullptr),
-                                                          dependencies.size(), CaptureMode::thread_local_);
-  Capture running(stream);
-  running.goes_into_a_graph();
+  Capture running(stream, graph, after);
   work();
-  running.finish_into(graph);
+  running.end();
 }
 
 std::optional<GraphNode> last_captured(const Stream &stream) {
-  CaptureStatus status = CaptureStatus::none;
-  std::uint64_t id = 0;
-  GraphNode last;
-  const CUgraphNode *nodes = nullptr;
-  std::size_t count = 0;
-  stream.context().call<Entry::StreamGetCaptureInfo>(stream.raw(), &status, &id, &last.graph, &nodes, &count);
-  if (status != CaptureStatus::active || count != 1) return std::nullopt;
-  last.raw = nodes[0];
-  return last;
+  const std::vector<GraphNode> last = last_nodes(stream);
+  if (last.size() != 1) return std::nullopt;
+  return last[0];
 }
 
 }  // namespace samite::driver

@@ -5,8 +5,37 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace samite::driver {
+
+// A capture that has begun, until end(). One that is let go before is dropped, with what it has captured.
+class Capture {
+ public:
+  // Into a graph of its own. DriverError where the stream cannot be captured.
+  explicit Capture(const Stream &stream);
+  // Into `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3: DeviceError.
+  Capture(const Stream &stream, const Graph &graph, std::span<const GraphNode> after);
+  Capture(const Capture &) = delete;
+  Capture &operator=(const Capture &) = delete;
+  ~Capture();
+
+  struct Captured {
+    Graph graph;
+    std::vector<GraphNode> last;  // what the stream's next work would have waited for
+  };
+  // DriverError where something could not be captured, or a stream that joined was not waited for.
+  Captured end();
+
+ private:
+  Result end_in_driver(CUgraph &raw);
+
+  Stream stream_;
+  std::optional<Graph> into_;  // that the caller has
+  std::uint64_t id_ = 0;
+  bool ended_ = false;
+  Captures::Kept kept_;
+};
 
 // Runs `work`, and returns a graph of what it puts into `stream`, and into streams that wait for an event of it. None
 // of that work runs. The graph keeps alive the kernels that were launched through Samite; memory stays the caller's.
@@ -18,7 +47,7 @@ namespace samite::driver {
 // Calls of other threads are not touched: the capture is of this thread.
 Graph capture(const Stream &stream, const std::function<void()> &work);
 
-// The same, added to `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3.
+// The same, added to `graph` after `after`. Needs a driver for CUDA 12.3.
 void capture_into(Graph &graph, const Stream &stream, const std::function<void()> &work,
                   std::span<const GraphNode> after = {});
 

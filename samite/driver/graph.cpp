@@ -57,6 +57,14 @@ GraphNode Graph::add(const PreparedLaunch &launch, void **parameters, std::span<
   return {node, raw()};
 }
 
+void Graph::set(const GraphNode &node, const PreparedLaunch &launch, void **parameters) {
+  const KernelNodeParameters node_parameters = launch.node_parameters(parameters);
+  std::lock_guard lock(state_->contents->mutex);
+  state_->contents->keep(launch.kernel().owner());
+  context().call_for<Entry::GraphKernelNodeSetParams>({launch.kernel().name(), launch.where()}, node.raw,
+                                                      &node_parameters);
+}
+
 GraphNode Graph::add(const Graph &child, std::span<const GraphNode> after) {
   if (child.state_->contents == state_->contents) throw UserError("a graph was to be added to itself");
   const std::vector<CUgraphNode> dependencies = raw_nodes(after);

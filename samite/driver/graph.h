@@ -26,7 +26,8 @@ struct GraphNode {
   friend bool operator==(const GraphNode &, const GraphNode &) = default;
 };
 
-// A value on the device that decides whether a conditional node's body runs; kernels set it.
+// A value on the device that decides whether a conditional node's body runs. Kernels set it: they call
+// cudaGraphSetConditional(handle, value), which the driver defines when it loads their code.
 struct Condition {
   CUgraphConditionalHandle raw = 0;
 };
@@ -45,6 +46,10 @@ class Graph {
   GraphNode add(const Graph &child, std::span<const GraphNode> after = {});
   // Nothing; for what must wait for many nodes.
   GraphNode add_empty(std::span<const GraphNode> after = {});
+
+  // From now on `node`, a launch, launches this instead, in what is made of the graph later, and in executables that
+  // are updated to it.
+  void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
 
   // A condition whose value is `initial` whenever the graph starts. These three need a driver for CUDA 12.3:
   // DeviceError.

@@ -86,7 +86,7 @@ void GraphExecutable::update(const Graph &graph) {
                     difference_text(info.result)));
   if (code != Result::success) context().fail(Entry::GraphExecUpdate, code, {raw(), graph.raw(), nullptr});
   // As for set(): the graph before, and what it keeps, may still be running.
-  state_->kept.push_back(std::exchange(state_->graph, graph).state_);
+  if (state_->graph.state_ != graph.state_) state_->kept.push_back(std::exchange(state_->graph, graph).state_);
   state_->name = name_of(graph.state_->contents->kernels);
 }
 

@@ -27,6 +27,24 @@ unsigned write_attributes(const LaunchShape &shape, std::array<LaunchAttribute, 
   return count;
 }
 
+// Whether the device has room for a cluster at all, which depends on the kernel, too.
+void check_cluster_fits(const Context &context, const Kernel &kernel, const LaunchConfig &config,
+                        const LaunchShape &shape, const Origin &origin) {
+  int clusters = 0;
+  const Result code = context.try_call<Entry::OccupancyMaxActiveClusters>(&clusters, kernel.launchable(), &config);
+  if (code != Result::success && code != Result::invalid_cluster_size)
+    context.fail(Entry::OccupancyMaxActiveClusters, code, {&clusters, kernel.launchable(), &config}, origin);
+  if (code == Result::success && clusters > 0) return;
+  int most = 0;
+  context.call_for<Entry::OccupancyMaxPotentialClusterSize>(origin, &most, kernel.launchable(), &config);
+  const auto &[x, y, z] = *shape.cluster;
+  throw UserError(
+      fmt::format("{}a cluster of {}x{}x{} has {} blocks, and {} has room for {} of {} threads and {} bytes "
+                  "of shared memory at a time: use a smaller cluster or smaller blocks",
+                  origin.prefix(), x, y, z, x * y * z, context.to_string(), most,
+                  shape.block[0] * shape.block[1] * shape.block[2], shape.shared_bytes));
+}
+
 }  // namespace
 
 PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape,
@@ -58,6 +76,11 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
              .stream = stream.raw(),
              .attributes = nullptr,
              .attribute_count = write_attributes(shape, attributes_)};
+  if (shape.cluster) {
+    LaunchConfig config = config_;
+    config.attributes = attributes_.data();
+    check_cluster_fits(context, kernel, config, shape, origin);
+  }
 }
 
 KernelNodeParameters PreparedLaunch::node_parameters(void **parameters) const {

@@ -53,6 +53,10 @@ void check_launch(const LaunchShape &shape, const LaunchLimits &limits, const st
   if (shape.shared_bytes > limits.shared_bytes_opt_in)
     refuse(origin, fmt::format("{} bytes of shared memory for a block are too many: {} has {}", shape.shared_bytes,
                                device, limits.shared_bytes_opt_in));
+  if (shape.programmatic && limits.compute_capability < 90)
+    refuse(origin, fmt::format("programmatic dependent launch needs a GPU of compute capability 9.0 or newer, and {} "
+                               "has {}.{}",
+                               device, limits.compute_capability / 10, limits.compute_capability % 10));
   if (shape.cluster) check_cluster(shape, limits, device, origin);
 }
 

@@ -196,6 +196,8 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   const driver::LaunchLimits &limits = CudaDevice::of(device.index())->context().limits();
   key.cuda = limits.compute_capability;
   key.workspace_bytes = options.workspace_bytes;
+  // An older device refuses the launch; it must not be asked to compile for it first.
+  key.programmatic = options.programmatic && limits.compute_capability >= 90;
   if (extents.count() != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {});

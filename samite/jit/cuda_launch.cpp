@@ -21,27 +21,37 @@ std::int64_t most_blocks(const Variant &variant, const driver::Context &context)
   return std::int64_t{each} * context.limits().multiprocessors;
 }
 
-driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents, const driver::Context &context) {
+driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents, const LaunchOptions &options,
+                                 const driver::Context &context) {
   driver::LaunchShape shape;
+  shape.shared_bytes = variant.shared_bytes;
+  shape.programmatic = options.programmatic;
+  shape.priority = options.priority;
   if (variant.one_thread) return shape;
   const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
   const codegen::CudaLaunchShape chosen =
       codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
   shape.grid = chosen.grid;
   shape.block = chosen.block;
+  if (options.cluster) {
+    // Instances beyond the end are none, so that the grid may be rounded up.
+    const auto blocks = static_cast<unsigned>(*options.cluster);
+    shape.cluster = {blocks, 1, 1};
+    if (blocks >= 1 && blocks <= 16) shape.grid[0] = (shape.grid[0] + blocks - 1) / blocks * blocks;
+  }
   return shape;
 }
 
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
-                       const Extents &extents, const Stream &stream)
+                       const Extents &extents, const LaunchOptions &options, const Stream &stream)
     : variant_(std::move(variant)), stream_(stream) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
     for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
-    const driver::LaunchShape shape = launch_shape(*variant_, extents, context);
+    const driver::LaunchShape shape = launch_shape(*variant_, extents, options, context);
     if (variant_->uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
@@ -57,7 +67,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
   }
   if (variant_->afterwards)
-    afterwards_ = std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, stream);
+    afterwards_ = std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream);
 }
 
 CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
@@ -82,8 +92,8 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
   if (afterwards_) afterwards_->run_into(arguments, nodes);
 }
 
-void CudaLaunch::put_in(driver::GraphExecutable &graph, std::span<const driver::GraphNode> nodes,
-                        const std::byte *arguments) const {
+template <class Nodes>
+void CudaLaunch::put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const {
   internal_check(nodes.size() == static_cast<std::size_t>(kernel_count()), "a launch has another number of kernels");
   if (prepared_) {
     const codegen::CudaChannel *channel;
@@ -91,7 +101,30 @@ void CudaLaunch::put_in(driver::GraphExecutable &graph, std::span<const driver::
     graph.set(nodes[0], *prepared_, addresses.data());
     nodes = nodes.subspan(1);
   }
-  if (afterwards_) afterwards_->put_in(graph, nodes, arguments);
+  if (afterwards_) afterwards_->put_into(graph, nodes, arguments);
+}
+
+template void CudaLaunch::put_into(driver::Graph &, std::span<const driver::GraphNode>, const std::byte *) const;
+template void CudaLaunch::put_into(driver::GraphExecutable &, std::span<const driver::GraphNode>,
+                                   const std::byte *) const;
+
+void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const {
+  for (const CudaLaunch *launch = this; launch; launch = launch->afterwards_.get()) {
+    if (!launch->prepared_) continue;
+    // The node keeps its attributes, of which a cluster wants a grid that it divides.
+    driver::LaunchShape shape;
+    const driver::PreparedLaunch &before = *launch->prepared_;
+    for (unsigned i = 0; i < before.config().attribute_count; ++i)
+      if (before.attributes()[i].id == driver::LaunchAttributeId::cluster_dimension) {
+        const auto &cluster = before.attributes()[i].value.cluster_dimension;
+        shape.grid = {cluster.x, cluster.y, cluster.z};
+      }
+    const auto device = CudaDevice::of(stream_.device().index());
+    graph.set(nodes[0],
+              driver::PreparedLaunch(stream_.cuda()->stream(), device->nothing_kernel(), shape, before.where()),
+              nullptr);
+    nodes = nodes.subspan(1);
+  }
 }
 
 void CudaLaunch::hear_in(CudaStream &stream) const {

@@ -23,10 +23,10 @@ namespace samite::jit {
 
 class CudaLaunch {
  public:
-  // UserError where the device cannot launch that many instances; DeviceError where there is no memory for the
-  // instances' local arrays.
+  // UserError where the device cannot launch that many instances, or not as the options say; DeviceError where there is
+  // no memory for the instances' local arrays.
   CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant, const Extents &extents,
-             const Stream &stream);
+             const LaunchOptions &options, const Stream &stream);
 
   // `arguments` is a block as the variant's layout says; it is read before this returns. In debug mode waits for the
   // stream, unless it is being captured, and throws what instances have reported.
@@ -36,7 +36,15 @@ class CudaLaunch {
 
   // From the next time on `graph` runs this in the place of `nodes`, which are of a launch with as many kernels.
   void put_in(driver::GraphExecutable &graph, std::span<const driver::GraphNode> nodes,
-              const std::byte *arguments) const;
+              const std::byte *arguments) const {
+    put_into(graph, nodes, arguments);
+  }
+  // The same for what is made of `graph` later, or updated to it.
+  void put_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const {
+    put_into(graph, nodes, arguments);
+  }
+  // Kernels that do nothing, in the place of this.
+  void put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const;
   int kernel_count() const { return (prepared_ ? 1 : 0) + (afterwards_ ? afterwards_->kernel_count() : 0); }
 
   // What instances report is heard when `stream` is waited for.
@@ -44,6 +52,9 @@ class CudaLaunch {
   bool debug() const { return variant_->key.debug; }
 
  private:
+  template <class Nodes>
+  void put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const;
+
   using Parameters = std::array<void *, 4>;
   // `channel` is where the third of them is read from.
   Parameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;

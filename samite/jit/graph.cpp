@@ -1,63 +1,59 @@
 #include "samite/jit/graph.h"
 
 #include "samite/base/error.h"
-#include "samite/driver/capture.h"
-#include "samite/driver/graph_executable.h"
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/graph_contents.h"
 #include "samite/jit/tape.h"
 
 #include <algorithm>
 #include <ostream>
 
 namespace samite {
-
-struct Graph::Contents {
-  struct Step {
-    Launch launch;
-    std::vector<driver::GraphNode> nodes;  // on CUDA
-    bool enabled = true;                   // on the CPU
-  };
-  std::vector<Step> steps;
-  std::optional<driver::GraphExecutable> executable;  // none on the CPU
-};
-
-namespace jit {
 namespace {
 
-thread_local GraphCapture *current_capture = nullptr;
+// On the CPU.
+bool holds(const AnyBuffer &condition) {
+  const auto *bytes = static_cast<const std::byte *>(condition.data());
+  return std::any_of(bytes, bytes + size_of(condition.type()), [](std::byte byte) { return byte != std::byte{}; });
+}
+
+// On the CPU.
+void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
+  for (const Graph::Contents::Part &part : block) {
+    if (!part.condition) {
+      Graph::Contents::Step &step = contents.steps[part.launch];
+      if (step.enabled) step.launch.launch();
+      continue;
+    }
+    if (!holds(part.condition->value)) continue;
+    do run(contents, part.condition->body);
+    while (part.condition->repeats && holds(part.condition->value));
+  }
+}
+
+// The driver edits the nodes of a body through their graph alone, so that this has to be right in all of its launches.
+void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step &step) {
+  if (step.enabled)
+    step.launch.cuda()->put_in(*contents.graph, step.nodes, step.launch.arguments());
+  else
+    step.launch.cuda()->put_nothing_in(*contents.graph, step.nodes);
+  contents.executable->update(*contents.graph);
+}
+
+void describe(const Graph::Contents &contents, const Graph::Contents::Block &block, const std::string &indent,
+              std::string &text) {
+  for (const Graph::Contents::Part &part : block) {
+    if (!part.condition) {
+      const Graph::Contents::Step &step = contents.steps[part.launch];
+      text += "\n" + indent + step.launch.to_string() + (step.enabled ? "" : ", not enabled");
+      continue;
+    }
+    text += "\n" + indent + (part.condition->repeats ? "while " : "if ") + part.condition->value.to_string();
+    describe(contents, part.condition->body, indent + "  ", text);
+  }
+}
 
 }  // namespace
-
-GraphCapture::GraphCapture(const Stream &stream) : stream_(stream), contents_(std::make_shared<Graph::Contents>()) {
-  if (current_capture) throw UserError("this thread captures a graph already; end that capture before another begins");
-  current_capture = this;
-}
-
-GraphCapture::~GraphCapture() { current_capture = nullptr; }
-
-GraphCapture *GraphCapture::current() { return current_capture; }
-
-void GraphCapture::add(const Launch &launch) {
-  if (!(launch.stream() == stream_))
-    throw UserError(launch.to_string() + " cannot be captured: it is on " + launch.stream().to_string() +
-                    ", and the capture is of " + stream_.to_string() + "; record it with LaunchOptions::stream");
-  Graph::Contents::Step step{launch, {}};
-  if (launch.cuda()) launch.cuda()->run_into(launch.arguments(), &step.nodes);
-  contents_->steps.push_back(std::move(step));
-}
-
-}  // namespace jit
-
-Graph capture(const Stream &stream, const std::function<void()> &work) {
-  jit::GraphCapture capture(stream);
-  if (const CudaStream *cuda = stream.cuda()) {
-    const driver::Graph graph = driver::capture(cuda->stream(), work);
-    capture.contents()->executable = driver::GraphExecutable::instantiate(graph);
-  } else {
-    work();
-  }
-  return Graph(stream, capture.contents());
-}
 
 std::size_t Graph::size() const { return contents_->steps.size(); }
 
@@ -71,14 +67,9 @@ void Graph::launch(const Stream &stream) {
     throw UserError(
         "a graph cannot be put on a tape, which keeps values between launches; record the launches "
         "themselves, or capture their adjoints, too");
-  for (Contents::Step &step : contents_->steps) {
-    if (!step.enabled) continue;
-    if (contents_->executable)
-      step.launch.mark_written();
-    else
-      step.launch.launch();
-  }
-  if (!contents_->executable) return;
+  if (!contents_->executable) return run(*contents_, contents_->block);
+  for (const Contents::Step &step : contents_->steps)
+    if (step.enabled) step.launch.mark_written();
   contents_->executable->launch(stream.cuda()->stream());
   bool debug = false;
   for (const Contents::Step &step : contents_->steps) {
@@ -100,21 +91,30 @@ void Graph::set(std::size_t number, const Launch &launch) {
       !(before.device() == launch.device()))
     throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
                     "; it cannot become a " + launch.to_string());
+  if (before.options().cluster != launch.options().cluster ||
+      before.options().programmatic != launch.options().programmatic ||
+      before.options().priority != launch.options().priority)
+    throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
+                    ", and the one to take its place has another cluster, priority or programmatic start, which stay "
+                    "as they were captured; record it with the same LaunchOptions");
   Contents::Step &step = contents_->steps[number];
-  if (contents_->executable) {
-    if (static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
-      throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
-                      " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
-                      "; capture the graph anew");
+  if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
+    throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
+                    " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
+                    "; capture the graph anew");
+  if (contents_->has_conditions && contents_->executable)
+    write_through_graph(*contents_, {launch, step.nodes, step.enabled});
+  else if (contents_->executable)
     launch.cuda()->put_in(*contents_->executable, step.nodes, launch.arguments());
-  }
   step.launch = launch;
 }
 
 void Graph::enable(std::size_t number, bool enabled) {
   at(number);
   Contents::Step &step = contents_->steps[number];
-  if (contents_->executable)
+  if (contents_->has_conditions && contents_->executable)
+    write_through_graph(*contents_, {step.launch, step.nodes, enabled});
+  else if (contents_->executable)
     for (const driver::GraphNode &node : step.nodes) contents_->executable->enable(node, enabled);
   step.enabled = enabled;
 }
@@ -122,8 +122,7 @@ void Graph::enable(std::size_t number, bool enabled) {
 std::string Graph::to_string() const {
   std::string text =
       "Graph of " + std::to_string(size()) + (size() == 1 ? " launch on " : " launches on ") + device().to_string();
-  for (const Contents::Step &step : contents_->steps)
-    text += "\n  " + step.launch.to_string() + (step.enabled ? "" : ", not enabled");
+  describe(*contents_, contents_->block, "  ", text);
   return text;
 }
 

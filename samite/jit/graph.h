@@ -8,12 +8,22 @@
 //   for (int i = 0; i < 1000; ++i) step.launch();
 //   step.set(2, update_with_another_rate);        // edits one launch, in place
 //
+// A part of it may depend on a value that a kernel has written, without the host looking at it:
+//
+//   Graph solve = capture(stream, [&] {
+//     begin.launch();                             // sets going(0) to 1
+//     capture_while(going, [&] {                  // again and again, as long as going(0) is not 0
+//       sweep.launch();
+//       test.launch();                            // sets going(0) to whether the error is still too large
+//     });
+//   });
+//
 // On CUDA a graph holds whatever is put into the stream while it is captured: launches, copies between buffers of the
 // device, work of other libraries. On the CPU it is the list of launches, which are run one after another. What waits
 // for the stream, or allocates or reads buffers, cannot be captured.
 //
-// A graph keeps the buffers of its launches alive. It cannot be put on a tape, which keeps values between launches;
-// recorded adjoint launches may well be in it. One thread uses a graph at a time.
+// A graph keeps the buffers of its launches and conditions alive. It cannot be put on a tape, which keeps values
+// between launches; recorded adjoint launches may well be in it. One thread uses a graph at a time.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -22,17 +32,13 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace samite {
 
-namespace jit {
-class GraphCapture;
-}
-
 class Graph {
  public:
-  // How many launches it has, which are numbered from 0 in the order in which they were captured.
+  // How many launches it has, which are numbered from 0 in the order in which they were captured, those that depend on
+  // a condition included.
   std::size_t size() const;
   Device device() const { return stream_.device(); }
 
@@ -46,7 +52,8 @@ class Graph {
   // Whether launch `number` is run.
   void enable(std::size_t number, bool enabled);
 
-  std::string to_string() const;  // "Graph of 3 launches on cuda:0", and a line for each
+  // "Graph of 3 launches on cuda:0", and a line for each; those that depend on a condition are indented below it.
+  std::string to_string() const;
 
   // For the library.
   struct Contents;
@@ -66,24 +73,17 @@ std::ostream &operator<<(std::ostream &stream, const Graph &graph);
 // captured, with the driver's words.
 Graph capture(const Stream &stream, const std::function<void()> &work);
 
-namespace jit {
+// Inside of a capture: what `body` launches is run once where the condition is not 0 when the graph gets there, or
+// again and again as long as it is not 0, asked anew after each time. They may be nested.
+//
+// `condition` is a buffer of one element, of bool or an integer type, on the device of the capture. On CUDA this needs
+// a driver for CUDA 12.3, and a body holds kernels, fills, copies within the device, and further conditions; whatever
+// joined the capture from other streams must have been waited for before.
+//
+// UserError outside of a capture, and for any other condition; DeviceError for an older driver.
+void capture_if(const AnyBuffer &condition, const std::function<void()> &body,
+                SourceLocation where = std::source_location::current());
+void capture_while(const AnyBuffer &condition, const std::function<void()> &body,
+                   SourceLocation where = std::source_location::current());
 
-// The capture that runs in this thread.
-class GraphCapture {
- public:
-  explicit GraphCapture(const Stream &stream);
-  GraphCapture(const GraphCapture &) = delete;
-  GraphCapture &operator=(const GraphCapture &) = delete;
-  ~GraphCapture();
-
-  static GraphCapture *current();
-  void add(const Launch &launch);
-  const std::shared_ptr<Graph::Contents> &contents() const { return contents_; }
-
- private:
-  Stream stream_;
-  std::shared_ptr<Graph::Contents> contents_;
-};
-
-}  // namespace jit
 }  // namespace samite

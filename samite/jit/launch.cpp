@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/cuda_launch.h"
-#include "samite/jit/graph.h"
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
@@ -134,7 +134,7 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
     const Stream stream = options.stream ? *options.stream : Stream::standard(device);
     if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
-    CudaLaunch(definition, variant, extents, stream).run(block);
+    CudaLaunch(definition, variant, extents, options, stream).run(block);
   };
   if (options.check_finite && options.direction == Direction::adjoint)
     run_checking_finite(definition, variant->key, extents, arguments, run);
@@ -169,7 +169,7 @@ void Launch::prepare() {
   jit::fill_arguments(*variant_, arguments, block_.data());
   if (stream_.cuda()) {
     jit::use_in(stream_, arguments);
-    cuda_ = std::make_shared<const jit::CudaLaunch>(*definition_, variant_, extents_, stream_);
+    cuda_ = std::make_shared<const jit::CudaLaunch>(*definition_, variant_, extents_, options_, stream_);
   } else {
     partition_ = jit::partition(*variant_, extents_);
   }
@@ -206,7 +206,7 @@ void Launch::launch(const Stream &stream) {
   jit::check_stream(*definition_, stream, device());
   if (!cuda_ || stream == stream_) return launch();
   jit::use_in(stream, views());
-  const jit::CudaLaunch there(*definition_, variant_, extents_, stream);
+  const jit::CudaLaunch there(*definition_, variant_, extents_, options_, stream);
   launch_with(&there);
 }
 

@@ -85,6 +85,7 @@ class Launch {
   void set_dim(int dimension, std::int64_t extent);
 
   Direction direction() const { return options_.direction; }
+  const LaunchOptions &options() const { return options_; }
   const Extents &extents() const { return extents_; }
   Device device() const { return stream_.device(); }
   const Stream &stream() const { return stream_; }

@@ -34,6 +34,18 @@ struct LaunchOptions {
   // CUDA: the memory that each thread has for local arrays that do not fit its own, such as what an adjoint keeps of a
   // loop. An instance that needs more ends there, which is reported.
   std::int64_t workspace_bytes = std::int64_t{64} << 10;
+  // What follows is for CUDA; the CPU has nothing of it. A device that cannot do it is a UserError with the reason.
+  //
+  // Blocks that lie beside each other in the launch's last dimension and run at the same time on neighbouring
+  // multiprocessors, so that what they share stays close to them: 1 to 16, from compute capability 9.0 on. More than 8
+  // not every GPU can.
+  std::optional<int> cluster = {};
+  // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the one before
+  // it in the stream comes to its end. The kernel waits for that before it touches memory, so that the results are the
+  // same; between short launches some of the gap is saved.
+  bool programmatic = false;
+  // Lower is more urgent, as for Stream; else the stream's own.
+  std::optional<int> priority = {};
 };
 
 // Whether kernels are launched in debug mode where their options do not say. At first the environment variable

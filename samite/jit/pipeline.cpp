@@ -114,6 +114,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
   options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
+  options.cuda.waits_for_earlier_launch = variant.key.programmatic;
   if (!variant.key.debug)
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));

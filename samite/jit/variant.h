@@ -32,6 +32,7 @@ struct VariantKey {
   std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
   std::uint64_t summed = 0;          // arrays that each worker may sum apart; in an adjoint, those whose gradients
   int cuda = 0;                      // the device's compute capability, 90 for 9.0; 0: the CPU
+  bool programmatic = false;         // CUDA: LaunchOptions::programmatic
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
   std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
@@ -76,6 +77,9 @@ struct Variant {
   std::shared_ptr<const CudaCode> cuda;
   codegen::CudaForm form;
   bool uses_channel = false;
+  // CUDA: shared memory that the launch gives each block. A kernel of single instances declares the little that it has
+  // itself, for its sums; more than the 48 KiB that can be declared is for kernels that work on tiles.
+  unsigned shared_bytes = 0;
   CudaCompileReport cuda_compile;
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.

@@ -3,11 +3,13 @@
 #include "samite/base/error.h"
 #include "samite/driver/device_info.h"
 #include "samite/driver/launch.h"
+#include "samite/runtime/cuda_ptx.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -26,70 +28,6 @@ struct Registry {
 Registry &registry() {
   static Registry &instance = *new Registry;
   return instance;
-}
-
-// PTX, which the driver compiles for any device, so that copying needs no toolkit.
-std::string strided_copy_ptx() {
-  std::string text = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry samite_copy_strided(.param .align 8 .b8 copy[128]) {
-  .reg .pred %p<2>;
-  .reg .b16 %h<2>;
-  .reg .b32 %r<5>;
-  .reg .b64 %index, %step, %count, %rest, %at, %extent, %stride, %to, %from, %bytes, %value;
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mov.u32 %r3, %tid.x;
-  mov.u32 %r4, %nctaid.x;
-  cvt.u64.u32 %index, %r3;
-  mad.wide.u32 %index, %r1, %r2, %index;
-  mul.wide.u32 %step, %r4, %r2;
-  ld.param.u64 %count, [copy+112];
-  ld.param.u64 %bytes, [copy+120];
-next:
-  setp.ge.u64 %p1, %index, %count;
-  @%p1 bra done;
-  mov.u64 %rest, %index;
-  mov.u64 %to, 0;
-  mov.u64 %from, 0;
-)";
-  for (int d = 3; d >= 0; --d)
-    text += fmt::format(R"(  ld.param.u64 %extent, [copy+{}];
-  rem.u64 %at, %rest, %extent;
-  div.u64 %rest, %rest, %extent;
-  ld.param.u64 %stride, [copy+{}];
-  mad.lo.s64 %to, %at, %stride, %to;
-  ld.param.u64 %stride, [copy+{}];
-  mad.lo.s64 %from, %at, %stride, %from;
-)",
-                        16 + 8 * d, 48 + 8 * d, 80 + 8 * d);
-  text += R"(  ld.param.u64 %value, [copy];
-  mad.lo.s64 %to, %to, %bytes, %value;
-  ld.param.u64 %value, [copy+8];
-  mad.lo.s64 %from, %from, %bytes, %value;
-  add.u64 %index, %index, %step;
-)";
-  struct Size {
-    int bytes;
-    const char *type, *value;
-  };
-  for (const Size &size : {Size{4, "u32", "%r1"}, Size{8, "u64", "%value"}, Size{2, "u16", "%h1"}})
-    text += fmt::format(R"(  setp.ne.u64 %p1, %bytes, {0};
-  @%p1 bra not{0};
-  ld.global.{1} {2}, [%from];
-  st.global.{1} [%to], {2};
-  bra next;
-not{0}:
-)",
-                        size.bytes, size.type, size.value);
-  return text + R"(  ld.global.u8 %h1, [%from];
-  st.global.u8 [%to], %h1;
-  bra next;
-done:
-  ret;
-}
-)";
 }
 
 }  // namespace
@@ -139,17 +77,23 @@ CudaDevice::CudaDevice(const driver::Context &context)
   pool_.keep(std::numeric_limits<std::uint64_t>::max());
 }
 
+driver::Kernel CudaDevice::own_kernel(const std::string &(*ptx)(), const char *name) const {
+  std::lock_guard lock(mutex_);
+  for (const driver::Kernel &kernel : own_kernels_)
+    if (std::strcmp(kernel.name(), name) == 0) return kernel;
+  const std::string &text = ptx();
+  const auto image = std::as_bytes(std::span(text.c_str(), text.size() + 1));
+  own_kernels_.push_back(driver::Library::load(context_, image).kernel(name));
+  return own_kernels_.back();
+}
+
+driver::Kernel CudaDevice::set_condition_kernel() const { return own_kernel(condition_ptx, "samite_set_condition"); }
+
+driver::Kernel CudaDevice::nothing_kernel() const { return own_kernel(nothing_ptx, "samite_nothing"); }
+
 void CudaDevice::copy_strided(const driver::Stream &stream, const StridedCopy &copy) const {
   static_assert(sizeof(StridedCopy) == 128 && offsetof(StridedCopy, count) == 112);
-  driver::Kernel kernel = [&] {
-    std::lock_guard lock(mutex_);
-    if (!strided_copy_) {
-      const std::string ptx = strided_copy_ptx();
-      auto image = std::as_bytes(std::span(ptx.c_str(), ptx.size() + 1));
-      strided_copy_ = driver::Library::load(context_, image).kernel("samite_copy_strided");
-    }
-    return *strided_copy_;
-  }();
+  const driver::Kernel kernel = own_kernel(strided_copy_ptx, "samite_copy_strided");
   driver::LaunchShape shape;
   shape.block = {256, 1, 1};
   const std::uint64_t blocks = (copy.count + 255) / 256;

@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace samite {
 
@@ -45,12 +46,18 @@ class CudaDevice {
   };
   void copy_strided(const driver::Stream &stream, const StridedCopy &copy) const;
 
+  // runtime/cuda_ptx.h says what they do. Loaded when they are first asked for.
+  driver::Kernel set_condition_kernel() const;
+  driver::Kernel nothing_kernel() const;
+
  private:
+  driver::Kernel own_kernel(const std::string &(*ptx)(), const char *name) const;
+
   driver::Context context_;
   driver::MemoryPool pool_;
   std::shared_ptr<CudaStream> standard_stream_;
   mutable std::mutex mutex_;  // of what follows
-  mutable std::optional<driver::Kernel> strided_copy_;
+  mutable std::vector<driver::Kernel> own_kernels_;
 };
 
 }  // namespace samite

@@ -163,6 +163,22 @@ TEST_F(Capturing, GoesIntoTheBodyOfALoop) {
   EXPECT_EQ(result(), 6);
 }
 
+TEST_F(Capturing, GoesOnWhereItHasEnded) {
+  std::optional<Capture> running(std::in_place, stream);
+  test::add(stream, kernel, sum.address(), 1);
+  Capture::Captured first = running->end();
+  ASSERT_EQ(first.last.size(), 1u);
+  const GraphNode between = first.graph.add_empty(first.last);
+  running.emplace(stream, first.graph, std::span(&between, 1));
+  test::add(stream, kernel, sum.address(), 10);
+  const Capture::Captured second = running->end();
+
+  EXPECT_EQ(second.graph.raw(), first.graph.raw());
+  EXPECT_EQ(second.graph.nodes().size(), 3u);
+  GraphExecutable::instantiate(second.graph).launch(stream);
+  EXPECT_EQ(result(), 11);
+}
+
 TEST_F(Capturing, IntoAGraphEndsWhereTheWorkThrows) {
   Graph graph = Graph::create(context);
 

@@ -103,6 +103,23 @@ TEST_F(GraphOf, LaunchesHasItsArgumentsEditedWhereItRuns) {
   EXPECT_EQ(result(), 101);
 }
 
+TEST_F(GraphOf, LaunchesIsEditedForWhatIsUpdatedToIt) {
+  Graph graph = Graph::create(context);
+  Graph::Conditional taken = graph.add_if(graph.add_condition(1));
+  const GraphNode node = add_node(taken.body, 1);
+  GraphExecutable executable = GraphExecutable::instantiate(graph);
+
+  CUdeviceptr target = sum.address();
+  int amount = 100;
+  void *parameters[] = {&target, &amount};
+  taken.body.set(node, add, parameters);
+  executable.launch(stream);
+  EXPECT_EQ(result(), 1);
+  executable.update(graph);
+  executable.launch(stream);
+  EXPECT_EQ(result(), 101);
+}
+
 TEST_F(GraphOf, LaunchesKeepsAKernelThatWasSetLater) {
   Graph graph = Graph::create(context);
   const GraphNode node = add_node(graph, 1);

@@ -118,6 +118,28 @@ TEST(LaunchOnOlderDevice, HasNoClusters) {
       AllOf(HasSubstr("compute capability 9.0"), HasSubstr("cuda:0 has 8.0")));
 }
 
+TEST(LaunchOnOlderDevice, BeginsWhenTheOneBeforeItHasEnded) {
+  FakeDriver fake({.compute_capability = 80});
+  const Context context = Context::primary(fake.driver(), 0);
+  const Kernel kernel = test::load(fake, context, {.name = "axpy"});
+
+  EXPECT_THAT(message_of<UserError>([&] { launch(Stream::create(context), kernel, {.programmatic = true}, nullptr); }),
+              AllOf(HasSubstr("programmatic dependent launch needs"), HasSubstr("9.0"), HasSubstr("cuda:0 has 8.0")));
+}
+
+TEST(LaunchOnSmallDevice, HasNoLargeClusters) {
+  FakeDriver fake({.largest_cluster = 4});
+  const Context context = Context::primary(fake.driver(), 0);
+  const Kernel kernel = test::load(fake, context, {.name = "axpy"});
+  const Stream stream = Stream::create(context);
+
+  EXPECT_THAT(message_of<UserError>([&] {
+                launch(stream, kernel, {.grid = {8, 1, 1}, .block = {256, 1, 1}, .cluster = {{8, 1, 1}}}, nullptr);
+              }),
+              AllOf(HasSubstr("a cluster of 8x1x1 has 8 blocks"), HasSubstr("cuda:0 has room for 4 of 256 threads")));
+  EXPECT_NO_THROW(launch(stream, kernel, {.grid = {8, 1, 1}, .cluster = {{4, 1, 1}}}, nullptr));
+}
+
 TEST_F(Launch, OnAnotherDeviceIsRefused) {
   const Stream far = Stream::create(Context::primary(context.shared_driver(), 1));
 

@@ -1,8 +1,6 @@
 // Launches on CUDA: what the host does, on the fake driver, whose kernels are C++ functions; on a GPU the kernels that
 // were compiled run. Needs NVRTC.
-#include "samite/samite.h"
-#include "samite/toolchain/cuda_libraries.h"
-#include "tests/runtime/cuda_setting.h"
+#include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 
 #include <gmock/gmock.h>
@@ -14,49 +12,20 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What the fake runs in the place of the kernels below: they read the argument block as emitted code does.
-struct Floats {
-  float *data;
-  std::int64_t extent, stride;
-};
 struct ScaleArguments {
-  Floats out, in;
+  ArrayArgument<float> out, in;
   float factor;
 };
-struct Box {
-  std::int64_t begin[4], end[4];
-};
 
-driver::fake::KernelCode code(const char *name, std::size_t argument_bytes,
-                              const std::function<void(const void *arguments, const Box &box)> &run) {
-  driver::fake::KernelCode code;
-  code.name = name;
-  code.parameter_bytes = {argument_bytes, sizeof(Box), 8, 16};
-  code.run = [run](void **parameters) {
-    Box box;
-    std::memcpy(&box, parameters[1], sizeof box);
-    run(parameters[0], box);
-  };
-  return code;
-}
-
-class CudaLaunches : public CudaTest {
+class CudaLaunches : public CudaKernelTest {
  protected:
   void SetUp() override {
-    CudaTest::SetUp();
+    CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    try {
-      nvrtc();
-    } catch (const DeviceError &error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (!fake()) return;
-    fake()->understand(code("samite_scale", 56, [](const void *block, const Box &box) {
-      ScaleArguments arguments;
-      std::memcpy(&arguments, block, sizeof arguments);
+    understand<ScaleArguments>("scale", [](const ScaleArguments &arguments, const LaunchBox &box) {
       for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i)
         arguments.out.data[i * arguments.out.stride] = arguments.factor * arguments.in.data[i * arguments.in.stride];
-    }));
+    });
   }
 
   Kernel<void(Array<float, 1>, Array<const float, 1>, Float)> scale{

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -42,6 +43,24 @@ inline driver::fake::KernelCode strided_copy_code() {
   return code;
 }
 
+inline driver::fake::KernelCode set_condition_code(driver::fake::FakeDriver &fake) {
+  driver::fake::KernelCode code;
+  code.name = "samite_set_condition";
+  code.parameter_bytes = {8, 8, 4};
+  code.pointers = {1};
+  code.run = [&fake](void **parameters) {
+    driver::CUgraphConditionalHandle handle;
+    driver::CUdeviceptr address;
+    std::uint32_t bytes;
+    std::memcpy(&handle, parameters[0], sizeof handle);
+    std::memcpy(&address, parameters[1], sizeof address);
+    std::memcpy(&bytes, parameters[2], sizeof bytes);
+    const char *value = reinterpret_cast<const char *>(address);
+    fake.set_condition(handle, std::any_of(value, value + bytes, [](char byte) { return byte != 0; }) ? 1 : 0);
+  };
+  return code;
+}
+
 enum class Where { fake, gpu };
 
 class CudaTest : public testing::TestWithParam<Where> {
@@ -51,13 +70,22 @@ class CudaTest : public testing::TestWithParam<Where> {
       if (CudaDevice::count() == 0) GTEST_SKIP() << "there is no GPU";
       return;
     }
-    driver::fake::Options options;
+    start_fake({});
+  }
+
+  // Before anything is done: another machine in the place of the one that the test was given.
+  void start_fake(driver::fake::Options options) {
+    CudaDevice::forget_all();
+    fake_.reset();
     options.device_bytes = std::size_t{1} << 28;
-    options.version = 99000;  // newer than any compiler that is found
+    if (options.version == driver::fake::Options().version) options.version = 99000;  // newer than any compiler
     fake_.emplace(options);
     fake_->understand(strided_copy_code());
+    fake_->understand(set_condition_code(*fake_));
+    fake_->understand({.name = "samite_nothing"});
     driver::Driver::provide(fake_->driver());
   }
+  // The fake goes after what the test's own members hold.
   void TearDown() override {
     if (!fake_) return;
     CudaDevice::forget_all();

@@ -36,6 +36,13 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
 
 using Bits128 = uint4;
 
+// For kernels that are launched programmatically: what the launch ahead has written is there when this returns.
+SAMITE_INLINE void wait_for_earlier_launch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Atomic steps on one element. Relaxed: the end of a launch orders everything after it.
 template <class T>
 SAMITE_INLINE T fetch_add(T *p, T value) {

@@ -25,6 +25,7 @@ struct Options {
   int devices = 2;
   std::size_t device_bytes = std::size_t{1} << 26;  // of each device
   int compute_capability = 90;
+  unsigned largest_cluster = 16;  // blocks that the device has room for
 };
 
 // A kernel of the fake: what it computes, given the addresses of its parameters as the driver's call has them.
@@ -34,6 +35,8 @@ struct KernelCode {
   std::vector<std::size_t> pointers{};  // which parameters are device addresses that it reads or writes
   std::function<void(void **parameters)> run = [](void **) {};
   unsigned shared_bytes = 0;  // that it has of its own
+  // Sees each launch as it was asked for, before it runs or is captured.
+  std::function<void(const LaunchConfig &config)> asked = [](const LaunchConfig &) {};
 };
 
 struct State;

@@ -150,15 +150,20 @@ Result OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction functio
   return Result::success;
 }
 
-Result OccupancyMaxActiveClusters(int *clusters, CUfunction function, const LaunchConfig *) {
-  if (kernel_of(function) == nullptr) return Result::invalid_handle;
-  *clusters = 4;
+Result OccupancyMaxActiveClusters(int *clusters, CUfunction function, const LaunchConfig *config) {
+  const Kernel *kernel = kernel_of(function);
+  if (kernel == nullptr) return Result::invalid_handle;
+  const LaunchAttributeValue *value = attribute_of(*config, LaunchAttributeId::cluster_dimension);
+  const unsigned blocks =
+      value ? value->cluster_dimension.x * value->cluster_dimension.y * value->cluster_dimension.z : 1;
+  if (blocks > (kernel->large_clusters ? 16u : 8u)) return Result::invalid_cluster_size;
+  *clusters = blocks <= state().options.largest_cluster ? 4 : 0;
   return Result::success;
 }
 
 Result OccupancyMaxPotentialClusterSize(int *blocks, CUfunction function, const LaunchConfig *) {
   if (kernel_of(function) == nullptr) return Result::invalid_handle;
-  *blocks = 8;
+  *blocks = static_cast<int>(state().options.largest_cluster);
   return Result::success;
 }
 
@@ -192,6 +197,7 @@ Result LaunchKernelEx(const LaunchConfig *config, CUfunction function, void **pa
   if (stream->context->fault != Result::success) return stream->context->fault;
   if (const Result code = check(*config, *kernel); code != Result::success) return code;
 
+  kernel->code->asked(*config);
   KernelCall call{kernel_of(function), *config, {}};
   for (std::size_t i = 0; i < kernel->code->parameter_bytes.size(); ++i) {
     const auto *bytes = static_cast<const std::byte *>(parameters[i]);

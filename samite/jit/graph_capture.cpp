@@ -1,0 +1,145 @@
+#include "samite/jit/graph_capture.h"
+
+#include "samite/base/error.h"
+#include "samite/driver/launch.h"
+#include "samite/jit/cuda_launch.h"
+#include "samite/runtime/cuda_device.h"
+#include "samite/runtime/cuda_memory.h"
+
+#include <bit>
+#include <utility>
+
+namespace samite {
+namespace jit {
+namespace {
+
+thread_local GraphCapture *current_capture = nullptr;
+
+}  // namespace
+
+GraphCapture::GraphCapture(const Stream &stream)
+    : stream_(stream), contents_(std::make_shared<Graph::Contents>()), block_(&contents_->block) {
+  if (current_capture) throw UserError("this thread captures a graph already; end that capture before another begins");
+  if (const CudaStream *cuda = stream.cuda()) part_.emplace(cuda->stream());
+  current_capture = this;
+}
+
+GraphCapture::~GraphCapture() { current_capture = nullptr; }
+
+GraphCapture *GraphCapture::current() { return current_capture; }
+
+void GraphCapture::add(const Launch &launch) {
+  if (!(launch.stream() == stream_))
+    throw UserError(launch.to_string() + " cannot be captured: it is on " + launch.stream().to_string() +
+                    ", and the capture is of " + stream_.to_string() + "; record it with LaunchOptions::stream");
+  Graph::Contents::Step step{launch};
+  if (launch.cuda()) {
+    if (!part_) throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
+    launch.cuda()->run_into(launch.arguments(), &step.nodes);
+  }
+  block_->push_back({contents_->steps.size()});
+  contents_->steps.push_back(std::move(step));
+}
+
+void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where) const {
+  const char *wanted = "a graph's condition is a buffer of one element, of bool or an integer type";
+  if (!value.valid()) throw UserError(where, std::string(wanted) + "; an empty one is given");
+  if (value.count() != 1 || is_floating(value.type()))
+    throw UserError(where, std::string(wanted) + "; " + value.to_string() + " is given");
+  if (value.device(where) != stream_.device())
+    throw UserError(where, "a graph's condition is on the device of the capture, " + stream_.device().to_string() +
+                               "; " + value.to_string() + " is given");
+}
+
+driver::Capture::Captured GraphCapture::end_part() {
+  driver::Capture::Captured captured = part_->end();
+  part_.reset();
+  return captured;
+}
+
+void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std::function<void()> &body,
+                                 SourceLocation where) {
+  check_condition(value, where);
+  auto condition = std::make_unique<Graph::Contents::Condition>(Graph::Contents::Condition{value, repeats});
+  const Graph::Contents::Condition &added = *condition;
+  Graph::Contents::Block *outer = std::exchange(block_, &condition->body);
+  outer->push_back({0, std::move(condition)});
+  contents_->has_conditions = true;
+  if (stream_.cuda())
+    capture_body(added, body, where);
+  else
+    body();
+  block_ = outer;
+}
+
+void GraphCapture::capture_body(const Graph::Contents::Condition &condition, const std::function<void()> &body,
+                                SourceLocation where) {
+  if (!part_) throw UserError(where, "the condition cannot be captured: an earlier part of the capture has failed");
+  driver::Capture::Captured before = end_part();
+  condition.value.storage()->cuda()->used_by(stream_.cuda_handle());
+
+  const driver::Condition holds = before.graph.add_condition(0);
+  const driver::Stream &queue = stream_.cuda()->stream();
+  const auto device = CudaDevice::of(stream_.device().index());
+  const driver::PreparedLaunch ask(queue, device->set_condition_kernel(), {}, where);
+  driver::CUgraphConditionalHandle handle = holds.raw;
+  auto address = std::bit_cast<driver::CUdeviceptr>(condition.value.data());
+  auto bytes = static_cast<std::uint32_t>(size_of(condition.value.type()));
+  void *parameters[] = {&handle, &address, &bytes};
+
+  const driver::GraphNode asked = before.graph.add(ask, parameters, before.last);
+  driver::Graph::Conditional node =
+      condition.repeats ? before.graph.add_while(holds, {{asked}}) : before.graph.add_if(holds, {{asked}});
+  part_.emplace(queue, node.body, std::span<const driver::GraphNode>());
+  try {
+    body();
+    if (!part_) throw UserError(where, "a part of the condition's body has failed, and so the capture has");
+    driver::Capture::Captured inside = end_part();
+    if (condition.repeats) inside.graph.add(ask, parameters, inside.last);
+  } catch (...) {
+    part_.reset();
+    throw;
+  }
+  part_.emplace(queue, before.graph, std::span<const driver::GraphNode>(&node.node, 1));
+}
+
+std::shared_ptr<Graph::Contents> GraphCapture::finish() {
+  if (stream_.cuda()) {
+    if (!part_) throw UserError("the capture has failed: a condition's body threw, and its error was not let through");
+    contents_->graph = end_part().graph;
+    contents_->executable = driver::GraphExecutable::instantiate(*contents_->graph);
+  }
+  return contents_;
+}
+
+}  // namespace jit
+
+namespace {
+
+void capture_condition(const AnyBuffer &condition, bool repeats, const std::function<void()> &body,
+                       SourceLocation where) {
+  jit::GraphCapture *capture = jit::GraphCapture::current();
+  if (!capture)
+    throw UserError(where,
+                    "capture_if and capture_while are parts of a capture, and this thread captures nothing: call them "
+                    "in the function that capture() is given");
+  capture->add_condition(condition, repeats, body, where);
+}
+
+}  // namespace
+
+Graph capture(const Stream &stream, const std::function<void()> &work) {
+  jit::GraphCapture capture(stream);
+  work();
+  return Graph(stream, capture.finish());
+}
+
+void capture_if(const AnyBuffer &condition, const std::function<void()> &body, SourceLocation where) {
+  capture_condition(condition, false, body, where);
+}
+
+void capture_while(const AnyBuffer &condition, const std::function<void()> &body, SourceLocation where) {
+  capture_condition(condition, true, body, where);
+}
+
+}  // namespace samite
