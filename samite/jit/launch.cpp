@@ -144,6 +144,24 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
 
 }  // namespace jit
 
+// A thread's turn with a launch.
+class Launch::Turn {
+ public:
+  explicit Turn(Launch &launch) : in_use_(launch.in_use_) {
+    if (!in_use_.begin())
+      throw UserError(launch.definition_->where(),
+                      launch.to_string() +
+                          " is in use by another thread: one thread uses a Launch at a time; give "
+                          "each thread a copy of its own");
+  }
+  Turn(const Turn &) = delete;
+  Turn &operator=(const Turn &) = delete;
+  ~Turn() { in_use_.end(); }
+
+ private:
+  jit::InUse &in_use_;
+};
+
 Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
                std::vector<jit::OwnedArgument> arguments)
     : definition_(std::move(definition)),
@@ -184,6 +202,7 @@ void Launch::mark_written() const {
 }
 
 void Launch::launch_with(const jit::CudaLaunch *cuda) {
+  const Turn turn(*this);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
     return tangents->launch(definition_, extents_, options_, views());
@@ -227,6 +246,7 @@ void Launch::set(std::size_t index, const AnyBuffer &buffer) {
                                               std::to_string(arguments_.size()) +
                                               " parameters; there is none of index " + std::to_string(index));
   jit::check_buffer(*definition_, index, buffer);
+  const Turn turn(*this);
   jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
   try {
     prepare();
@@ -241,12 +261,14 @@ void Launch::set_scalar(std::size_t index, jit::HostScalar value) {
     throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
                                               std::to_string(arguments_.size()) +
                                               " parameters; there is none of index " + std::to_string(index));
+  const Turn turn(*this);
   arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
   jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
 }
 
 void Launch::set_dim(const Extents &extents) {
   jit::check_extents(*definition_, extents);
+  const Turn turn(*this);
   Extents before = std::exchange(extents_, extents);
   try {
     prepare();

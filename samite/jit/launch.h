@@ -9,12 +9,13 @@
 // tracking of gradients) may ask for another variant of the kernel, which is then compiled.
 //
 // On the CPU a launch has completed when it returns; on CUDA it is then in its stream. One Launch may be used by one
-// thread at a time; copies are independent.
+// thread at a time, and a second one is refused; copies are independent.
 #pragma once
 
 #include "samite/jit/arguments.h"
 #include "samite/jit/execute.h"
 
+#include <atomic>
 #include <concepts>
 #include <iosfwd>
 #include <string>
@@ -37,6 +38,27 @@ struct OwnedArgument {
     if (!buffer.valid()) return {nullptr, scalar, nullptr};
     return {&buffer, 0, values.valid() ? &values : nullptr};
   }
+};
+
+// Whether a thread is in the midst of using an object that one thread uses at a time. Copies are used by nobody.
+//
+// Plain loads and stores, for it is on the path of every launch: it is no lock, and tells what lasts as long as a
+// launch does.
+class InUse {
+ public:
+  InUse() = default;
+  InUse(const InUse &) noexcept {}
+  InUse &operator=(const InUse &) noexcept { return *this; }
+
+  bool begin() noexcept {
+    if (used_.load(std::memory_order_relaxed)) return false;
+    used_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  void end() noexcept { used_.store(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> used_{false};
 };
 
 using HostScalar = std::variant<bool, std::int64_t, std::uint64_t, double>;
@@ -111,6 +133,7 @@ class Launch {
   // Takes the variant for the arguments and lays them out.
   void prepare();
   void launch_with(const jit::CudaLaunch *cuda);
+  class Turn;
 
   std::shared_ptr<jit::KernelDefinition> definition_;
   Extents extents_;
@@ -122,6 +145,7 @@ class Launch {
   jit::Partition partition_;                     // of the CPU
   std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
   std::vector<Storage *> written_;               // of buffers that arguments_ keeps alive, or of their gradients
+  jit::InUse in_use_;
 };
 
 std::ostream &operator<<(std::ostream &stream, const Launch &launch);
