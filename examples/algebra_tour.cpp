@@ -175,4 +175,5 @@ int main() {
   random_numbers();
   noises();
   host();
+  return 0;
 }

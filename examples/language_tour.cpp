@@ -264,4 +264,5 @@ int main() {
   tapes();
   debug_mode_finds_the_index();
   a_gradient_is_right_or_refused();
+  return 0;
 }

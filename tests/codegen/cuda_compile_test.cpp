@@ -30,6 +30,7 @@ TEST_F(CudaCompile, RandomPrograms) {
     codegen::EmitOptions options = cuda_options(seed % 3 != 0, seed % 5 == 0, seed % 7 == 0);
     for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = seed % 2 == 0;
     options.cuda.grid_stride = seed % 2 == 0;
+    options.cuda.waits_for_earlier_launch = seed % 4 == 1;
     const ir::Kernel kernel = random_integers::Generator(seed).make();
     if (!emit_for_cuda(kernel, options).uses_workspace) options.cuda.instances_per_thread = 1 << seed % 3;
     EXPECT_GT(compile(emit_for_cuda(kernel, options), architectures[seed % architectures.size()]).registers, 0);

@@ -64,6 +64,13 @@ samite_axpy_2(const __grid_constant__ Arguments arguments, const __grid_constant
   EXPECT_FALSE(source.uses_channel || source.uses_workspace || source.sums_over_launch);
 }
 
+TEST(EmitCuda, AKernelThatMayBeginEarlyWaitsFirst) {
+  EmitOptions early = options();
+  early.cuda.waits_for_earlier_launch = true;
+  EXPECT_THAT(emitted(axpy, early).text, HasSubstr("Workspace memory) {\n  wait_for_earlier_launch();\n"));
+  EXPECT_THAT(emitted(axpy).text, Not(HasSubstr("wait_for")));
+}
+
 TEST(EmitCuda, TheBlockSizeIsAnOption) {
   EmitOptions small = options();
   small.cuda.threads_per_block = 128;
