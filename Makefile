@@ -4,10 +4,11 @@
 #   make test          build, then run the tests
 #   make bench         build, then run the benchmarks against their peers
 #   make asan, tsan    the tests with sanitizers
+#   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench asan tsan format format-check tidy install dependencies cuda-toolchain clean
+.PHONY: demo test bench asan tsan bundle format format-check tidy install dependencies cuda-toolchain clean
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -49,6 +50,10 @@ asan: cuda-toolchain build/asan/build.ninja
 tsan: cuda-toolchain build/tsan/build.ninja
 	cmake --build --preset tsan
 	$(NO_RANDOM_ADDRESSES) ctest --preset tsan $(TEST_ARGUMENTS)
+
+bundle: build/release/build.ninja
+	cmake --build --preset release --target bundle_programs
+	scripts/make-bundle build/release build/samite-cuda
 
 install: build/release/build.ninja
 	cmake --build --preset release
