@@ -186,7 +186,11 @@ void KernelEmitter::loop(const For &loop) {
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);
-  if (auto rows = rows_of(loop); !rows.empty()) return loop_in_pieces(loop, std::move(rows));
+  if (in_lanes()) {
+    if (auto rows = rows_of(loop); !rows.empty()) return loop_in_pieces(loop, std::move(rows));
+  } else if (loop_of_warp(loop)) {
+    return;
+  }
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),

@@ -23,6 +23,7 @@ Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
     if (__builtin_mul_overflow(axis, extents[d], &axis)) axis = std::int64_t{1} << 62;
   }
   axes[0] = (axes[0] - 1) / form.instances_per_thread + 1;
+  axes[2] = (axes[2] - 1) / form.march + 1;
   return axes;
 }
 
@@ -33,9 +34,10 @@ std::int64_t power_of_two_from(std::int64_t value) {
 
 // Of three dimensions a block is as deep as it is high, so that neighbours along every one of them are read once for
 // many of its instances; half a warp's row is then long enough where each thread has several neighbours.
-Axes block_of(const Axes &instances, int threads, int instances_per_thread) {
-  const bool deep = instances[1] > 1 && instances[2] > 1;
-  const std::int64_t row = deep && instances_per_thread >= 4 ? warp / 2 : warp;
+// Threads that march along the third dimension meet what the others have read on their own.
+Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
+  const bool deep = instances[1] > 1 && instances[2] > 1 && form.march == 1;
+  const std::int64_t row = deep && form.instances_per_thread >= 4 ? warp / 2 : warp;
   Axes block{std::min({row, power_of_two_from(instances[0]), std::int64_t{threads}}), 1, 1};
   std::int64_t high = threads / block[0];
   if (deep) high = std::int64_t{1} << ((std::bit_width(static_cast<std::uint64_t>(high)) - 1 + 1) / 2);
@@ -72,8 +74,7 @@ std::int64_t CudaLaunchShape::threads() const {
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
   const Axes instances = axes(extents, form);
-  const Axes block = block_of(instances, form.threads_per_block, form.instances_per_thread),
-             blocks = blocks_for(instances, block);
+  const Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
   for (std::size_t a = 0; a < 3; ++a)
     if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? form.instances_per_thread : 1) > most_on_axis)
       return false;
@@ -85,11 +86,10 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
   const Axes instances = axes(extents, form);
-  Axes block = block_of(instances, form.threads_per_block, form.instances_per_thread),
-       blocks = blocks_for(instances, block);
+  Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
   for (int threads = form.threads_per_block / 2;
        threads >= smallest_block && fewer_than(blocks, std::int64_t{blocks_for_each} * multiprocessors); threads /= 2) {
-    block = block_of(instances, threads, form.instances_per_thread);
+    block = block_of(instances, threads, form);
     blocks = blocks_for(instances, block);
   }
   if (form.grid_stride) {

@@ -17,6 +17,7 @@ class CudaTarget final : public Target {
 
  private:
   void exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
+  void marched_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
   void grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
   void several(SourceWriter &out, const ThreadLoop &loop, const std::string &instances,
                const std::function<void()> &body) const;

@@ -55,6 +55,9 @@ struct CudaForm {
   // unit stride it loads and stores what they need at once. A power of two up to 8; the box then begins at a multiple
   // of it in the last dimension. Not for kernels that use a workspace. `codegen/side_by_side.h` says how many are best.
   int instances_per_thread = 1;
+  // A thread of the exact form runs so many instances one after another along the first of three dimensions, and what
+  // it stores into arrays that it does not read is not kept in caches. `codegen/march.h` says for which kernels.
+  int march = 1;
   // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
   // capability 9.0 on.
   bool waits_for_earlier_launch = false;

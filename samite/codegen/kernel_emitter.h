@@ -81,6 +81,7 @@ class KernelEmitter {
   };
   std::optional<Row> row(std::uint32_t array, std::span<const ir::Value> indices) const;
   bool aligned(const Row &row) const { return row.from_it % copies_ == 0; }
+  std::string from_pack(const ir::Operation &load);
   bool load_pack(const ir::Let &let);
   bool take_pack(const ir::Let &let);
   std::string pack(std::uint32_t array, const Row &row, std::int64_t element);
@@ -176,9 +177,20 @@ class KernelEmitter {
   std::vector<bool> arrays_only_added_to() const;
 
   // warp_rows.cpp: the same where the lanes are the threads of a warp.
-  bool warps_may_add() const;
-  void loop_of_warp(const ir::For &loop, std::vector<Rows> rows);
+  bool warps_may_work_together() const;
+  bool loop_of_warp(const ir::For &loop);  // false, and nothing written, where a warp gains nothing by it
   void add_row(const Rows &rows, const ir::Accumulate &accumulate, SourceLocation where);
+
+  // warp_tiles.cpp: loads of one element by all threads of a warp, another one in each iteration of a loop.
+  struct WarpTile {
+    std::vector<const ir::Operation *> loads;
+    std::string row_type, rows, row;  // C++ names: of what an iteration loads, of all of it, of one iteration's
+  };
+  WarpTile warp_tile_of(const ir::For &loop);
+  void declare_tile(WarpTile &tile);
+  void fill_tile(const ir::For &loop, const WarpTile &tile);
+  std::string from_tile(const ir::Operation &load) const;  // empty where it is in none that is open
+  std::string goes_together(const ir::For &loop, const std::vector<Rows> &rows, const WarpTile &tile);
 
   // control_flow.cpp
   void branch(const ir::If &branch);
@@ -202,9 +214,9 @@ class KernelEmitter {
   SourceWriter out_;
   std::vector<bool> used_;  // by LocalId: whether anything reads it
   // Where every instance is a thread's own: what a local that is a sum, difference or product is of, by LocalId; and
-  // whether it is only used to index. By parameter: whether the kernel writes to it.
+  // whether it is only used to index. By parameter: whether the kernel writes to it, and whether it loads from it.
   std::vector<const ir::Operation *> sum_of_;
-  std::vector<bool> only_index_, written_;
+  std::vector<bool> only_index_, written_, read_;
   passes::Uniformity of_warp_;                           // where a warp lies along the last dimension
   std::vector<bool> on_stack_;                           // by LocalArrayId
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
@@ -212,7 +224,9 @@ class KernelEmitter {
   std::vector<SourceLocation> sites_;
   std::vector<MessageSite> messages_;
   std::vector<Sum> sums_;
-  std::vector<Rows> rows_;  // of the loops that are open
+  std::vector<Rows> rows_;       // of the loops that are open
+  std::vector<WarpTile> tiles_;  // whose rows are named where the emitter stands
+  std::size_t tile_bytes_ = 0;   // of a thread, in all tiles of the kernel
   std::optional<Tile> tile_;
   std::string mask_;            // empty outside of lanes
   bool side_by_side_ = false;   // where the emitter stands, instances of one thread run side by side

@@ -123,6 +123,8 @@ void KernelEmitter::check_bounds(Access &access, std::uint32_t array, std::span<
 }
 
 std::string KernelEmitter::load(const Operation &operation, SourceLocation where) {
+  if (std::string row = from_tile(operation); !row.empty()) return row;
+  if (std::string pack = from_pack(operation); !pack.empty()) return pack;
   const Access from = access(operation.array, operation.operands, where);
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());

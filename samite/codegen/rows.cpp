@@ -47,7 +47,7 @@ class Slopes {
 std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   std::vector<Rows> rows;
   const passes::Uniformity &lanes = target_.explicit_lanes() ? uniformity_ : of_warp_;
-  const bool in_step = in_lanes() || (warps_may_add() && !lanes.divergent(loop));
+  const bool in_step = in_lanes() || (warps_may_work_together() && !lanes.divergent(loop));
   // Checks of indices belong to each access, not to a piece.
   if (!in_step || options_.debug || !loop.step.is_constant()) return rows;
   const std::vector<bool> only_added_to = arrays_only_added_to();
@@ -82,7 +82,6 @@ const KernelEmitter::Rows *KernelEmitter::rows_for(const Accumulate &accumulate)
 }
 
 void KernelEmitter::loop_in_pieces(const For &loop, std::vector<Rows> rows) {
-  if (!in_lanes()) return loop_of_warp(loop, std::move(rows));
   declare_carried(loop.carried, false);
   for (const Rows &row : rows) {
     const auto element = scalar_name(row.statement->value.type());

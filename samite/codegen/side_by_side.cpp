@@ -8,6 +8,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::codegen {
 
@@ -15,13 +16,29 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t largest_body = 128, most = 8, most_in_loops = 4;
+constexpr std::size_t largest_body = 128, largest_alone = 8, most = 8, most_in_loops = 4;
 
 // With fewer, a multiprocessor has not enough to do while it waits.
 constexpr int threads_for_multiprocessor = 192, warp_size = 32;
 
 std::int64_t floor_to(std::int64_t value, std::int64_t multiple) {
   return value - ((value % multiple) + multiple) % multiple;
+}
+
+// A few operations that only compute and load. Each instance then asks for itself: a load that waits for nothing but
+// its condition is under way while earlier ones are, which it would not be behind a branch that all of them take
+// together.
+bool each_may_ask(const If &branch) {
+  for (const Block *side : {&branch.then_block, &branch.else_block}) {
+    if (side->size() > largest_alone) return false;
+    for (const Stmt &stmt : *side) {
+      const Let *let = stmt.as<Let>();
+      const If *inner = stmt.as<If>();
+      if (inner ? !each_may_ask(*inner) : !let || (!info(let->value.op).pure && let->value.op != Op::Load))
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -66,7 +83,7 @@ void KernelEmitter::several(const Stmt &stmt) {
     if (let->value.op == Op::Load && load_pack(*let)) return;
     if (let->value.op == Op::Exchange && take_pack(*let)) return;
   } else if (const If *branch = stmt.as<If>()) {
-    return several(*branch);
+    if (same_for_copies({branch->condition}) || !each_may_ask(*branch)) return several(*branch);
   } else if (const For *loop = stmt.as<For>(); loop && same_for_copies({loop->begin, loop->end, loop->step})) {
     return several(*loop);
   } else if (const Accumulate *add = stmt.as<Accumulate>(); add && rows_for(*add)) {
@@ -126,7 +143,7 @@ void KernelEmitter::several(const If &branch) {
 // All of them go round together, so that what is loaded for one iteration serves them all.
 void KernelEmitter::several(const For &loop) {
   for (const Carried &carried : loop.carried) copied_[carried.inner] = copied_[carried.result] = true;
-  if (auto rows = rows_of(loop); !rows.empty()) return loop_of_warp(loop, std::move(rows));
+  if (loop_of_warp(loop)) return;
   for_each_copy([&] { declare_carried(loop.carried, false); });
   const std::string index = name(loop.index);
   out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
@@ -172,6 +189,18 @@ std::string KernelEmitter::pack(std::uint32_t array, const Row &row, std::int64_
               element);
   }
   return found->second;
+}
+
+// An element of one instance, where a pack that has been loaded holds it; else nothing.
+std::string KernelEmitter::from_pack(const Operation &load) {
+  if (!side_by_side_ || copy_ < 0 || !constant(load.array)) return "";
+  const int copy = std::exchange(copy_, -1);  // rows are named from the first instance's index
+  const auto at = row(load.array, load.operands);
+  copy_ = copy;
+  if (!at) return "";
+  const std::int64_t element = at->from_it + copy_, first = floor_to(element, copies_);
+  const auto found = packs_.find(at->key(load.array, first));
+  return found == packs_.end() ? "" : fmt::format("{}.at[{}]", found->second, element - first);
 }
 
 bool KernelEmitter::load_pack(const Let &let) {
@@ -228,7 +257,7 @@ bool KernelEmitter::store_pack(const Stmt &stmt) {
   std::string values;
   for_each_copy([&] { values += fmt::format("{}{}({})", values.empty() ? "" : ", ", element, scalar(value)); });
   out_.line("{}(&p{}.data[{} + {}], Pack<{}, {}>{{{{{}}}}});",
-            store         ? "store_pack"
+            store         ? options_.cuda.march > 1 && !read_[array] ? "store_pack_streaming" : "store_pack"
             : add->atomic ? "atomic_add_pack"
                           : "add_pack",
             array, at->offset, at->from_it, element, copies_, values);

@@ -31,12 +31,14 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
   if (target_.explicit_lanes()) return;
   of_warp_ = passes::uniformity(kernel);
   written_.assign(kernel.parameters.size(), false);
+  read_.assign(kernel.parameters.size(), false);
   sum_of_.assign(kernel.local_count, nullptr);
   // Checks of indices are of the numbers that the program has.
   only_index_ = options.debug ? std::vector<bool>(kernel.local_count, false) : only_index(kernel);
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto array = array_written(stmt)) written_[*array] = true;
     const Let *let = stmt.as<Let>();
+    if (let && let->value.op == Op::Load) read_[let->value.array] = true;
     if (let && (let->value.op == Op::Add || let->value.op == Op::Sub)) sum_of_[let->local] = &let->value;
   });
 }

@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t warp = 32, most_iterations = 8, most_statements = 640;
+constexpr std::size_t warp = 32, most_iterations = 8, most_statements = 640, most_of_tile = 1024;
 
 std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
   std::unordered_map<LocalId, const Operation *> lets;
@@ -42,12 +42,15 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 }  // namespace
 
 // Not where a thread may end within a loop and leave the others waiting for it.
-bool KernelEmitter::warps_may_add() const {
+bool KernelEmitter::warps_may_work_together() const {
   return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace();
 }
 
-void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
-  const ScalarType type = rows[0].statement->value.type();
+bool KernelEmitter::loop_of_warp(const For &loop) {
+  std::vector<Rows> rows = rows_of(loop);
+  WarpTile tile = warp_tile_of(loop);
+  if (rows.empty() && tile.loads.empty()) return false;
+  const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
   if (rows.size() > warp / 2) rows.resize(warp / 2);
   std::size_t statements = 0;
@@ -56,27 +59,18 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
     ++statements;
     nested = nested || stmt.as<For>() || stmt.as<While>();
   });
-  std::size_t iterations = std::min(most_iterations, warp / std::bit_ceil(rows.size()));
-  while (iterations > 1 && iterations * statements > most_statements) iterations /= 2;
-  const bool in_pieces = iterations > 1 && !nested;
+  std::size_t iterations = rows.empty() ? warp : std::min(most_iterations, warp / std::bit_ceil(rows.size()));
+  const std::size_t size = rows.empty() ? statements * static_cast<std::size_t>(copies_) : statements;
+  const std::size_t most = rows.empty() ? most_of_tile : most_statements;
+  while (iterations > 1 && iterations * size > most) iterations /= 2;
+  const bool in_pieces = iterations > 1 && !nested, tiled = in_pieces && !tile.loads.empty();
+  if (!in_pieces && rows.empty()) return false;
 
   for_each_copy([&] { declare_carried(loop.carried, false); });
+  if (tiled) declare_tile(tile);
   const std::string index = name(loop.index), whole = fresh("warp"), sums = fresh("rows"), row = fresh("row");
-  const auto index_type = scalar_name(loop.type);
-  // What is the same along the launch's last dimension may differ in a warp that is not all along it; and lanes that
-  // disagree about the loop would wait for each other.
-  std::set<LocalId> shared;
-  for (const Value &bound : {loop.begin, loop.end})
-    if (bound.is_local()) shared.insert(bound.id());
-  const std::unordered_map<LocalId, const Operation *> inside = lets_of(loop.body);
-  for (const Rows &each : rows)
-    for (const Value &value : each.statement->indices) add_sources(value, loop.index, inside, shared);
-  std::string together = "whole_warp()";
-  copy_ = side_by_side_ ? 0 : -1;
-  for (const LocalId local : shared) together += fmt::format(" && same_in_warp({})", name(local));
-  copy_ = -1;
-  out_.line("const bool {} = {};", whole, together);
-  out_.line("{} {} = {};", index_type, index, scalar(loop.begin));
+  out_.line("const bool {} = {};", whole, goes_together(loop, rows, tile));
+  out_.line("{} {} = {};", scalar_name(loop.type), index, scalar(loop.begin));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = sums, rows[i].number = i;
   const std::size_t outer = rows_.size();
   auto iterate = [&](const std::string &count) {
@@ -90,23 +84,60 @@ void KernelEmitter::loop_of_warp(const For &loop, std::vector<Rows> rows) {
     for_each_copy([&] { advance_carried(loop.carried, false); });
   };
   if (in_pieces) {
-    const std::int64_t step = loop.step.as_int(), last = step * (static_cast<std::int64_t>(iterations) - 1);
+    const std::int64_t step = loop.step.as_int();
+    const std::int64_t last = step * (static_cast<std::int64_t>(tiled ? warp : iterations) - 1);
     out_.open("while ({} && i64({}) - i64({}) {} {}) {{", whole, scalar(loop.end), index, step > 0 ? ">" : "<", last);
-    out_.line("WarpRows<{}, {}, {}> {};", scalar_name(type), rows.size(), iterations, sums);
+    std::string place = row;
+    if (tiled) {
+      fill_tile(loop, tile);
+      const std::string piece = fresh("piece");
+      place = fmt::format("{} + {}", piece, row);
+      out_.line("#pragma unroll 1");
+      out_.open("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", piece, warp, iterations);
+      tiles_.push_back(tile);
+    }
+    if (!rows.empty()) out_.line("WarpRows<{}, {}, {}> {};", scalar_name(type), rows.size(), iterations, sums);
     out_.line("#pragma unroll");
     out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}, {2} += {3}) {{", row, iterations, index, scalar(loop.step));
+    if (tiled) out_.line("const {} {} = {}[{}];", tile.row_type, tile.row, tile.rows, place);
     iterate(row);
     out_.close();
-    std::string steps;
-    for (const Rows &each : rows) steps += fmt::format("{}{}", steps.empty() ? "" : ", ", each.step);
-    out_.line("const i64 steps[] = {{{}}};", steps);
-    out_.line("{}.add(steps);", sums);
+    if (!rows.empty()) {
+      std::string steps;
+      for (const Rows &each : rows) steps += fmt::format("{}{}", steps.empty() ? "" : ", ", each.step);
+      out_.line("const i64 steps[] = {{{}}};", steps);
+      out_.line("{}.add(steps);", sums);
+    }
+    if (tiled) {
+      tiles_.pop_back();
+      out_.close();
+    }
     out_.close();
   }
   out_.open("for (; {}; {} += {}) {{", continues(loop, Shape::Uniform), index, scalar(loop.step));
   iterate("");
   out_.close();
   for_each_copy([&] { name_results(loop.carried, false); });
+  return true;
+}
+
+// Whether the warp is whole, and its threads go through the loop alike. What is the same along the launch's last
+// dimension may differ in a warp that is not all along it; and lanes that disagree about the loop would wait for each
+// other.
+std::string KernelEmitter::goes_together(const For &loop, const std::vector<Rows> &rows, const WarpTile &tile) {
+  std::set<LocalId> shared;
+  for (const Value &bound : {loop.begin, loop.end})
+    if (bound.is_local()) shared.insert(bound.id());
+  const std::unordered_map<LocalId, const Operation *> inside = lets_of(loop.body);
+  for (const Rows &each : rows)
+    for (const Value &value : each.statement->indices) add_sources(value, loop.index, inside, shared);
+  for (const Operation *load : tile.loads)
+    for (const Value &value : load->operands) add_sources(value, loop.index, inside, shared);
+  std::string together = "whole_warp()";
+  copy_ = side_by_side_ ? 0 : -1;
+  for (const LocalId local : shared) together += fmt::format(" && same_in_warp({})", name(local));
+  copy_ = -1;
+  return together;
 }
 
 // Of instances side by side, what all of them add.

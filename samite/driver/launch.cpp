@@ -61,7 +61,7 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
         fmt::format("{}the kernel was compiled for {} and launched on {}: launch it on a stream of its own "
                     "device",
                     origin.prefix(), kernel.context().to_string(), stream.to_string()));
-  check_launch(shape, context.limits(), context.to_string(), origin);
+  check_launch(shape, context, origin);
   if (shape.shared_bytes > context.limits().shared_bytes) kernel.allow_shared_memory(shape.shared_bytes);
   if (shape.cluster && (*shape.cluster)[0] * (*shape.cluster)[1] * (*shape.cluster)[2] > portable_cluster_size)
     kernel.allow_large_clusters();

@@ -5,8 +5,7 @@
 
 namespace samite::driver {
 
-// UserError, led by `origin`, for the first thing that a device of `limits`, named `device`, cannot launch.
-void check_launch(const LaunchShape &shape, const LaunchLimits &limits, const std::string &device,
-                  const Origin &origin);
+// UserError, led by `origin`, for the first thing that the context's device cannot launch.
+void check_launch(const LaunchShape &shape, const Context &context, const Origin &origin);
 
 }  // namespace samite::driver

@@ -3,8 +3,9 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/march.h"
 #include "samite/codegen/side_by_side.h"
-#include "samite/runtime/cuda_device.h"
+#include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
 
 #include <cstring>
@@ -14,6 +15,13 @@ namespace samite::jit {
 namespace {
 
 std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << index; }
+
+// It knows its device, which a look-up by number would take longer to find. Null where no argument is on CUDA.
+const CudaMemory *cuda_memory_of(std::span<const Argument> arguments) {
+  for (const Argument &argument : arguments)
+    if (argument.buffer) return argument.buffer->storage()->cuda();
+  return nullptr;
+}
 
 [[noreturn]] void fail(const KernelDefinition &definition, const std::string &message) {
   throw UserError(definition.where(), "kernel '" + definition.name() + "': " + message);
@@ -193,7 +201,9 @@ bool has_aligned_rows(const AnyBuffer &buffer) {
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                   std::span<const Argument> arguments, Device device, VariantKey &key) {
   constexpr int most_neighbours = 8;
-  const driver::LaunchLimits &limits = CudaDevice::of(device.index())->context().limits();
+  const CudaMemory *memory = cuda_memory_of(arguments);
+  const driver::LaunchLimits &limits =
+      memory ? memory->device().context().limits() : CudaDevice::of(device.index())->context().limits();
   key.cuda = limits.compute_capability;
   key.workspace_bytes = options.workspace_bytes;
   // An older device refuses the launch; it must not be asked to compile for it first.
@@ -201,6 +211,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   if (extents.count() != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {});
+    key.outgrows_caches = codegen::outgrows_caches(counts);
     key.neighbours = codegen::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -285,6 +296,13 @@ Device device_of(std::span<const Argument> arguments, const LaunchOptions &optio
   for (const Argument &argument : arguments)
     if (argument.buffer) return argument.buffer->storage()->device();
   return options.stream ? options.stream->device() : Device::cpu();
+}
+
+Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options) {
+  if (options.stream) return *options.stream;
+  const Device device = device_of(arguments, options);
+  const CudaMemory *memory = cuda_memory_of(arguments);
+  return memory ? Stream(device, memory->device().standard_stream()) : Stream::standard(device);
 }
 
 }  // namespace samite::jit

@@ -47,5 +47,7 @@ void fill_arguments(const Variant &variant, std::span<const Argument> arguments,
 
 // The device that the launch runs on: that of the buffers, else of the stream, else the CPU.
 Device device_of(std::span<const Argument> arguments, const LaunchOptions &options);
+// The stream that it runs in: that of the options, else the device's standard one.
+Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options);
 
 }  // namespace samite::jit

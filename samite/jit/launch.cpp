@@ -132,7 +132,7 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
   auto run = [&] {
     if (device.kind() == DeviceKind::cpu)
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
-    const Stream stream = options.stream ? *options.stream : Stream::standard(device);
+    const Stream stream = stream_of(arguments, options);
     if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
     CudaLaunch(definition, variant, extents, options, stream).run(block);
   };
@@ -182,7 +182,7 @@ std::vector<jit::Argument> Launch::views() const {
 void Launch::prepare() {
   auto arguments = views();
   variant_ = jit::check(*definition_, extents_, options_, arguments);
-  stream_ = options_.stream ? *options_.stream : Stream::standard(jit::device_of(arguments, options_));
+  stream_ = jit::stream_of(arguments, options_);
   block_.resize(variant_->layout.bytes);
   jit::fill_arguments(*variant_, arguments, block_.data());
   if (stream_.cuda()) {

@@ -3,6 +3,7 @@
 #include "samite/autodiff/adjoint_call.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
+#include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
 #include "samite/codegen/side_by_side.h"
 #include "samite/ir/verify.h"
@@ -118,10 +119,14 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (!variant.key.debug)
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));
+  if (!variant.key.debug && variant.key.outgrows_caches && !options.cuda.grid_stride &&
+      codegen::reads_neighbours_along_first(lowered))
+    options.cuda.march = codegen::worthwhile_march;
   codegen::EmittedSource emitted = codegen::emit_cuda(lowered, options);
   // What the text needs shows when it is written.
   if (!options.cuda.grid_stride && codegen::wants_grid_stride(emitted)) {
     options.cuda.grid_stride = true;
+    options.cuda.march = 1;
     if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
     emitted = codegen::emit_cuda(lowered, options);
   }

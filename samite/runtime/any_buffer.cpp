@@ -72,8 +72,7 @@ bool AnyBuffer::is_broadcast() const noexcept {
   return false;
 }
 
-bool AnyBuffer::overlaps(const AnyBuffer &other) const noexcept {
-  if (!valid() || storage_ != other.storage_) return false;
+bool AnyBuffer::overlaps_within(const AnyBuffer &other) const noexcept {
   auto [begin, end] = byte_range(data_, extents_, strides_, size_of(type_));
   auto [other_begin, other_end] = byte_range(other.data_, other.extents_, other.strides_, size_of(other.type_));
   return begin != end && other_begin != other_end && begin < other_end && other_begin < end;

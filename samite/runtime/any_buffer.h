@@ -61,7 +61,9 @@ class AnyBuffer {
   bool is_broadcast() const noexcept;
   // Whether the two may have an element in common: never false where they do, and true for interleaved views of one
   // storage as well. Their gradients overlap where they do.
-  bool overlaps(const AnyBuffer &other) const noexcept;
+  bool overlaps(const AnyBuffer &other) const noexcept {
+    return storage_ && storage_ == other.storage_ && overlaps_within(other);
+  }
 
   const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
   // The element at index (0, …, 0), an address on device(). Whoever writes through it calls mark_written() afterwards.
@@ -117,6 +119,9 @@ class AnyBuffer {
   std::string to_string() const;  // "Buffer<f32>(512, 512) on cpu, gradient tracked"
 
  protected:
+  // `other` is of the same storage.
+  bool overlaps_within(const AnyBuffer &other) const noexcept;
+
   // An index of up to four dimensions; the first missing one ends it.
   using Index = std::array<std::optional<std::int64_t>, maximum_rank>;
 

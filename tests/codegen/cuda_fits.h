@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
 #include "samite/codegen/side_by_side.h"
 #include "samite/ir/visit.h"
@@ -21,9 +22,11 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   codegen::EmitOptions options;
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
   options.cuda.instances_per_thread = codegen::worthwhile_instances_per_thread(lowered);
+  if (codegen::reads_neighbours_along_first(lowered)) options.cuda.march = codegen::worthwhile_march;
   codegen::EmittedSource source = codegen::emit_cuda(lowered, options);
   if (!codegen::wants_grid_stride(source)) return source;
   options.cuda.grid_stride = true;
+  options.cuda.march = 1;
   return codegen::emit_cuda(lowered, options);
 }
 

@@ -98,6 +98,7 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 
 template <class T> SAMITE_INLINE T load_constant_bits(const T *p) { return *p; }
 struct alignas(16) Bits128 { u64 at[2]; };
+SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { *p = value; }
 template <class T> SAMITE_INLINE T fetch_add(T *p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
 template <int n> SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[n]) {
   for (int k = 0; k < n; ++k) fetch_add(p + k, values[k]);
@@ -113,6 +114,7 @@ template <class T> SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
   return expected;
 }
 template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cast<const volatile T *>(p); }
+SAMITE_INLINE void sync_warp() { machine.wait(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }

@@ -35,6 +35,8 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
 }
 
 using Bits128 = uint4;
+// What is not soon read again.
+SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { __stcs(p, value); }
 
 // For kernels that are launched programmatically: what the launch ahead has written is there when this returns.
 SAMITE_INLINE void wait_for_earlier_launch() {
@@ -124,6 +126,8 @@ template <class T>
 SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
   return __shfl_xor_sync(~0u, value, distance);
 }
+// Waits for all threads of the warp, whose writes to shared memory are then seen.
+SAMITE_INLINE void sync_warp() { __syncwarp(); }
 
 // Everything that this thread has written is seen, by the host too, before what it writes next.
 SAMITE_INLINE void publish() { __threadfence_system(); }

@@ -49,6 +49,19 @@ template <class T, int n>
 SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
   *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
+// What is not soon read again.
+template <class T, int n>
+SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {
+  if constexpr (n * sizeof(T) < 16) {
+    store_pack(p, pack);
+  } else {
+    struct Pieces {
+      Bits128 at[n * sizeof(T) / 16];
+    };
+    const auto pieces = __builtin_bit_cast(Pieces, pack);
+    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store_streaming(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
+  }
+}
 template <class T, int n>
 SAMITE_INLINE void add_pack(T *p, const Pack<T, n> &more) {
   Pack<T, n> pack = load_pack<n>(p);

@@ -1,0 +1,75 @@
+// Threads that run several instances one after another: which kernels gain, and that all instances run.
+#include "samite/codegen/march.h"
+
+#include "tests/codegen/cuda_on_host.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char *stencil = R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>) threads 3 {
+  %0: i32 = thread_index 0
+  %1: i32 = thread_index 1
+  %2: i32 = thread_index 2
+  %3: i32 = add %0, 1
+  %4: f32 = load @x[%0, %1, %2]
+  %5: f32 = load @x[%3, %1, %2]
+  %6: f32 = sub %5, %4
+  store @y[%0, %1, %2] = %6
+})";
+
+bool gains(std::string text) {
+  return codegen::reads_neighbours_along_first(passes::lower_threads(ir::parse_kernel(text)));
+}
+
+TEST(March, StencilsAlongTheFirstOfThreeDimensionsGain) {
+  EXPECT_TRUE(gains(stencil));
+  const auto with = [](const char *what, const char *instead) {
+    std::string text = stencil;
+    return text.replace(text.find(what), std::string(what).size(), instead);
+  };
+  EXPECT_FALSE(gains(with("add %0, 1", "add %1, 1"))) << "no neighbour along the first";
+  EXPECT_FALSE(gains(with("load @x[%3, %1, %2]", "load @x[%0, %3, %2]"))) << "the index of another dimension";
+  EXPECT_FALSE(gains(with("add %0, 1", "mul %0, 2"))) << "no constant distance";
+  EXPECT_FALSE(codegen::outgrows_caches(std::vector<std::int64_t>{64, 64, 64}));
+  EXPECT_TRUE(codegen::outgrows_caches(std::vector<std::int64_t>{512, 512, 512}));
+}
+
+TEST(March, AllInstancesRunAndNoOthers) {
+  for (const int depth : {1, 4, 5, 6, 11})
+    for (const int side_by_side : {1, 4}) {
+      codegen::EmitOptions options = cuda_options();
+      options.cuda.march = 5;
+      options.cuda.instances_per_thread = side_by_side;
+      for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = true;
+      const CudaOnHost kernel(stencil, options);
+      const int height = 3, width = 12;
+      std::vector<float> x(static_cast<std::size_t>((depth + 1) * height * width)), y(x.size(), -1.0f);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i % 101);
+      kernel.run({depth, height, width}, {array(y, {depth + 1, height, width}), array(x, {depth + 1, height, width})});
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t next = i + static_cast<std::size_t>(height * width);
+        EXPECT_EQ(y[i], next < x.size() ? x[next] - x[i] : -1.0f) << depth << ' ' << i;
+      }
+    }
+}
+
+TEST(March, WhatIsNotReadAgainIsNotKeptInCaches) {
+  codegen::EmitOptions options = cuda_options();
+  options.cuda.march = 5;
+  options.cuda.instances_per_thread = 4;
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = true;
+  EXPECT_THAT(emit_for_cuda(stencil, options).text, HasSubstr("store_pack_streaming(&p0"));
+  std::string both = stencil;
+  both.insert(both.find("store"), "%7: f32 = load @y[%0, %1, %2]\n");
+  EXPECT_THAT(emit_for_cuda(both, options).text, Not(HasSubstr("streaming")));
+}
+
+}  // namespace
+}  // namespace samite::test
