@@ -4,6 +4,7 @@
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_contents.h"
 #include "samite/jit/tape.h"
+#include "samite/runtime/event.h"
 
 #include <algorithm>
 #include <ostream>
@@ -40,6 +41,13 @@ void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step 
   contents.executable->update(*contents.graph);
 }
 
+// What is put into `later` from now on waits for what is in `earlier` now.
+void order(const Stream &earlier, const Stream &later) {
+  Event event;
+  event.record(earlier);
+  later.wait(event);
+}
+
 void describe(const Graph::Contents &contents, const Graph::Contents::Block &block, const std::string &indent,
               std::string &text) {
   for (const Graph::Contents::Part &part : block) {
@@ -68,9 +76,13 @@ void Graph::launch(const Stream &stream) {
         "a graph cannot be put on a tape, which keeps values between launches; record the launches "
         "themselves, or capture their adjoints, too");
   if (!contents_->executable) return run(*contents_, contents_->block);
+  // The memory of its launches is in order with the stream it was captured from, and with no other.
+  const bool elsewhere = !(stream == stream_);
+  if (elsewhere) order(stream_, stream);
   for (const Contents::Step &step : contents_->steps)
     if (step.enabled) step.launch.mark_written();
   contents_->executable->launch(stream.cuda()->stream());
+  if (elsewhere) order(stream, stream_);
   bool debug = false;
   for (const Contents::Step &step : contents_->steps) {
     step.launch.cuda()->hear_in(*stream.cuda());
@@ -91,6 +103,9 @@ void Graph::set(std::size_t number, const Launch &launch) {
       !(before.device() == launch.device()))
     throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
                     "; it cannot become a " + launch.to_string());
+  if (!(launch.stream() == stream_))
+    throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + launch.to_string() +
+                    " is on " + launch.stream().to_string() + "; record it with LaunchOptions::stream");
   if (before.options().cluster != launch.options().cluster ||
       before.options().programmatic != launch.options().programmatic ||
       before.options().priority != launch.options().priority)

@@ -42,12 +42,12 @@ class Graph {
   std::size_t size() const;
   Device device() const { return stream_.device(); }
 
-  // Runs all of it, on the stream it was captured from or on another of the same device.
+  // Runs all of it. Another stream, of the same device, is then in order with the one that it was captured from, too.
   void launch();
   void launch(const Stream &stream);
 
-  // From the next time on, `launch` takes the place of launch `number`: the same kernel and direction on the same
-  // device, with other arguments or extents. UserError where it is none of that; the graph is then unchanged.
+  // From the next time on, `launch` takes the place of launch `number`: the same kernel and direction on the captured
+  // stream, with other arguments or extents. UserError where it is none of that; the graph is then unchanged.
   void set(std::size_t number, const Launch &launch);
   // Whether launch `number` is run.
   void enable(std::size_t number, bool enabled);

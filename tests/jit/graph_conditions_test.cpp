@@ -229,6 +229,21 @@ TEST_P(GraphConditions, ABodyThatThrowsEndsTheCapture) {
   EXPECT_EQ(c.value(), 1);
 }
 
+// On the fake, which fails the test where work is not in order.
+TEST_P(GraphConditions, AGraphMayBeLaunchedOnAnotherStream) {
+  Counter c{device()};
+  Stream other{device()};
+  Launch step = add.record({1}, {.stream = c.stream}, c.sum, 1);
+  Buffer<bool> condition{device(), {1}, {true}};
+  Graph graph = capture(c.stream, [&] { capture_if(condition, [&] { step.launch(); }); });
+  graph.launch(other);
+  EXPECT_EQ(c.value(), 1) << "reading waits for that stream, too";
+
+  Launch elsewhere = add.record({1}, {.stream = other}, c.sum, 1);
+  EXPECT_THAT(message_of<UserError>([&] { graph.set(0, elsewhere); }),
+              AllOf(HasSubstr("the graph's launches are on stream"), HasSubstr("LaunchOptions::stream")));
+}
+
 TEST_P(GraphConditions, TheirValueLivesAsLongAsTheGraph) {
   Counter c{device()};
   Launch step = add.record({1}, {.stream = c.stream}, c.sum, 1);
