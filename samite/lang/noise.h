@@ -10,7 +10,7 @@
 // and has continuous second derivatives, so that a gradient through it (and through perlin_with_gradient) is right
 // everywhere. The direction at a point comes from a hash of its 32-bit coordinates and the seed in place of Perlin's
 // table of 256 entries: it does not repeat, and nothing is looked up. Positions must be within ±2^31; float has 24 bits
-// of them.
+// of them. Positions of 16 bits are converted by who has them.
 //
 // Operations in the IR: 50, 130, 320 and 710 in 1 to 4 dimensions; a sum of octaves is a loop.
 #pragma once
@@ -95,6 +95,10 @@ constexpr double noise_scale = N == 1   ? 2.0
 template <bool With, class T, int N>
 NoiseSample<T, N> perlin_sample(const Vector<T, N> &p, const WordOf<T> &seed) {
   static_assert(N >= 1 && N <= 4, "noise is of one to four dimensions");
+  static_assert(
+      sizeof(typename ComponentOf<T>::Scalar) >= 4,
+      "positions are float or double, since between two points of the lattice 16 bits have few; convert them, "
+      "such as perlin(Float(x))");
   using Word = WordOf<T>;
   const Vector<T, N> cell = floor(p), f = p - cell;
   constexpr std::array<std::uint32_t, 4> odd{0x8DA6B343u, 0xD8163841u, 0xCB1AB31Fu, 0x165667B1u};
@@ -145,7 +149,7 @@ auto noise_position(const P &p, SourceLocation where) {
   }
 }
 template <class P>
-concept NoisePosition = FloatingVector<P> || std::floating_point<value_type_of<P>> || std::floating_point<P>;
+concept NoisePosition = FloatingVector<P> || FloatingScalar<value_type_of<P>> || FloatingScalar<P>;
 template <class P>
 using noise_component = typename decltype(noise_position(std::declval<const P &>(), {}))::component_type;
 template <class P>

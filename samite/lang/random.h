@@ -6,6 +6,7 @@
 //   Double y = rng.normal<double>();
 //   Vec3f d = rng.on_sphere();
 //   Random later{seed, i, 1000};             // the same stream from its draw number 1000 on
+//   Half h = cast<Half>(rng.uniform());      // numbers are float or double; half and bfloat16 are cast from them
 //
 // What is drawn is a function of seed, stream and the number of draws before: the same on every target, with any number
 // of threads, in a forward launch and in its adjoint, and on the host by `HostRandom`. Where log, sin, cos or cbrt are
@@ -95,13 +96,14 @@ class BasicRandom {
       : seed_(seed.value()), stream_(stream.value()), draws_(draws.value()) {}
 
   // Uniform in 0 ≤ x < 1, in steps of 2^-24 or 2^-53.
-  template <std::floating_point T = float>
+  template <class T = float>
   Real<T> uniform(SourceLocation where = Here::current()) {
     return uniform_vector<1, T>(where)[0];
   }
-  template <int N, std::floating_point T = float>
+  template <int N, class T = float>
   Vector<Real<T>, N> uniform_vector(SourceLocation where = Here::current()) {
     static_assert(N >= 1 && N <= 4, "a draw is of 1 to 4 numbers");
+    require_drawn_type<T>();
     const Attributed<Word> at(where);
     if constexpr (std::same_as<T, float>) {
       const std::array<Word, 4> words = block();
@@ -131,13 +133,14 @@ class BasicRandom {
   }
 
   // Normal numbers of mean 0 and variance 1, by Box & Muller (1958); the largest is 6.7 in float, 8.6 in double.
-  template <std::floating_point T = float>
+  template <class T = float>
   Real<T> normal(SourceLocation where = Here::current()) {
     return normal_vector<1, T>(where)[0];
   }
-  template <int N, std::floating_point T = float>
+  template <int N, class T = float>
   Vector<Real<T>, N> normal_vector(SourceLocation where = Here::current()) {
     static_assert(N >= 1 && N <= 4, "a draw is of 1 to 4 numbers");
+    require_drawn_type<T>();
     using R = Real<T>;
     const Attributed<Word> at(where);
     const Vector<R, 4> uniforms = in_unit<N, T>();
@@ -149,18 +152,18 @@ class BasicRandom {
   }
 
   // Uniform on the unit sphere, in the unit ball and in the unit disk.
-  template <std::floating_point T = float>
+  template <class T = float>
   Vector<Real<T>, 3> on_sphere(SourceLocation where = Here::current()) {
     const Attributed<Word> at(where);
     return direction<T>(uniform_vector<2, T>());
   }
-  template <std::floating_point T = float>
+  template <class T = float>
   Vector<Real<T>, 3> in_ball(SourceLocation where = Here::current()) {
     const Attributed<Word> at(where);
     const Vector<Real<T>, 3> u = uniform_vector<3, T>();
     return direction<T>(Vector<Real<T>, 2>(u[0], u[1])) * component::cbrt(u[2]);
   }
-  template <std::floating_point T = float>
+  template <class T = float>
   Vector<Real<T>, 2> in_disk(SourceLocation where = Here::current()) {
     using R = Real<T>;
     const Attributed<Word> at(where);
@@ -176,6 +179,13 @@ class BasicRandom {
   }
 
  private:
+  template <class T>
+  static constexpr void require_drawn_type() {
+    static_assert(std::same_as<T, float> || std::same_as<T, double>,
+                  "random numbers are float or double; draw a float and cast it, such as "
+                  "cast<Half>(random.uniform())");
+  }
+
   static constexpr double two_pi = 6.283185307179586;
 
   std::array<Word, 4> block() {
