@@ -98,6 +98,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   source.name = lowered.name;
   source.text = emitted.text;
   source.debug_info = variant.key.debug;
+  source.optimization = host_optimization();
   CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
   variant.image = std::move(compiled.image);
   variant.compile = compiled.report;

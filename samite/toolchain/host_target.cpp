@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <system_error>
 
 #if defined(__x86_64__)
@@ -86,22 +87,36 @@ const HostTarget &machine() {
   return target;
 }
 
+// The number in an environment variable, where that is set; -1 where it holds none.
+std::optional<int> number_in(const char *variable) {
+  const char *text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  int number = 0;
+  const char *end = text + std::strlen(text);
+  const auto parsed = std::from_chars(text, end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? number : -1;
+}
+
 }  // namespace
 
 HostTarget host_target() {
   HostTarget target = machine();
-  const char *wanted = std::getenv("SAMITE_CPU_VECTOR_BYTES");
-  if (wanted == nullptr || *wanted == '\0') return target;
-  int bytes = 0;
-  const char *end = wanted + std::strlen(wanted);
-  const auto parsed = std::from_chars(wanted, end, bytes);
-  const bool known = parsed.ec == std::errc() && parsed.ptr == end && (bytes == 16 || bytes == 32 || bytes == 64);
-  if (!known || bytes > target.vector_bytes)
-    throw UserError("SAMITE_CPU_VECTOR_BYTES is \"" + std::string(wanted) + "\"; this machine can do 16" +
-                    (target.vector_bytes >= 32 ? ", 32" : "") + (target.vector_bytes >= 64 ? ", 64" : "") +
-                    ". Unset it to use the widest.");
-  target.vector_bytes = bytes;
+  const std::optional<int> bytes = number_in("SAMITE_CPU_VECTOR_BYTES");
+  if (!bytes) return target;
+  if ((bytes != 16 && bytes != 32 && bytes != 64) || *bytes > target.vector_bytes)
+    throw UserError("SAMITE_CPU_VECTOR_BYTES is \"" + std::string(std::getenv("SAMITE_CPU_VECTOR_BYTES")) +
+                    "\"; this machine can do 16" + (target.vector_bytes >= 32 ? ", 32" : "") +
+                    (target.vector_bytes >= 64 ? ", 64" : "") + ". Unset it to use the widest.");
+  target.vector_bytes = *bytes;
   return target;
+}
+
+int host_optimization() {
+  const int level = number_in("SAMITE_CPU_OPTIMIZATION").value_or(2);
+  if (level < 0 || level > 3)
+    throw UserError("SAMITE_CPU_OPTIMIZATION is \"" + std::string(std::getenv("SAMITE_CPU_OPTIMIZATION")) +
+                    "\"; it can be 0, 1, 2 or 3. Unset it for 2.");
+  return level;
 }
 
 }  // namespace samite

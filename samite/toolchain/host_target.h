@@ -6,6 +6,8 @@
 // SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) lowers the width, and the compiler then uses no wider instructions either:
 // results of a narrower machine, on this one. A value that the machine cannot reach is an error, since silently
 // running narrower would test something else.
+//
+// SAMITE_CPU_OPTIMIZATION (0 to 3) is for programs that compile more than they run.
 #pragma once
 
 #include <string>
@@ -21,5 +23,9 @@ struct HostTarget {
 
 // Throws UserError where SAMITE_CPU_VECTOR_BYTES is not one of the widths that this machine has.
 HostTarget host_target();
+
+// The compiler's level of optimisation for kernels: 2 where SAMITE_CPU_OPTIMIZATION does not say. Throws UserError
+// where that is no level.
+int host_optimization();
 
 }  // namespace samite

@@ -44,5 +44,21 @@ TEST(HostTarget, AWidthThatIsNoneIsRefused) {
   EXPECT_THAT(message, HasSubstr("this machine can do 16"));
 }
 
+TEST(HostTarget, TheLevelOfOptimisationIsTwoOrWhatTheEnvironmentSays) {
+  const test::EnvironmentVariable unset("SAMITE_CPU_OPTIMIZATION", "");
+  EXPECT_EQ(host_optimization(), 2);
+  const test::EnvironmentVariable none("SAMITE_CPU_OPTIMIZATION", "0");
+  EXPECT_EQ(host_optimization(), 0);
+}
+
+TEST(HostTarget, ALevelThatIsNoneIsRefused) {
+  for (const char *level : {"4", "-1", "fast"}) {
+    const test::EnvironmentVariable wrong("SAMITE_CPU_OPTIMIZATION", level);
+    const std::string message = message_of<UserError>([] { host_optimization(); });
+    EXPECT_THAT(message, HasSubstr("SAMITE_CPU_OPTIMIZATION is \"" + std::string(level) + "\""));
+    EXPECT_THAT(message, HasSubstr("it can be 0, 1, 2 or 3"));
+  }
+}
+
 }  // namespace
 }  // namespace samite
