@@ -2,8 +2,9 @@
 // central differences, in double.
 //
 // A program is a function of its seed alone. It draws on straight-line code, branches, loops of every kind with carried
-// values, assignments, local arrays, arrays written in place, atomic sums and every mathematical function, with
-// arguments kept away from kinks and poles and values kept of moderate size.
+// values, whose ends may depend on the data, breaks, continues and early returns, assignments, local arrays, arrays
+// written in place, atomic sums and every mathematical function, with arguments kept away from kinks and poles and
+// values kept of moderate size.
 #pragma once
 
 #include "samite/samite.h"
@@ -42,6 +43,7 @@ class RandomProgram {
     std::vector<Double> variables = {};
     std::vector<Int> counters = {};
     bool in_place = false;  // arrays are written anywhere, else only at the end
+    int loops = 0;          // around
     // Of two sizes, so that the adjoint has reason to copy the one and to log the writes to the other.
     std::vector<std::unique_ptr<LocalArray<double, 3>>> small = {};
     std::vector<std::unique_ptr<LocalArray<double, 16>>> large = {};
@@ -222,7 +224,12 @@ class RandomProgram {
         atomic_add(total(pick(2)), squash(value(1)));
       } else if (kind < 8) {
         bool both = pick(2);
-        auto side = [&] { scope([&] { block(1 + pick(2), depth + 1); }); };
+        auto side = [&] {
+          scope([&] {
+            block(1 + pick(2), depth + 1);
+            if (pick(4) == 0) jump();
+          });
+        };
         if (both)
           if_(condition(), side, side);
         else
@@ -230,13 +237,45 @@ class RandomProgram {
       } else if (kind < 11) {
         loop(depth);
       } else {
+        open_loop(depth);
+      }
+    }
+
+    // Out of the branch that it is in: an instance that comes here skips what follows.
+    void jump() {
+      if (loops == 0) {
+        if (pick(3) == 0) return_();
+      } else if (pick(2)) {
+        break_();
+      } else {
+        continue_();
+      }
+    }
+
+    // A while_ that counts down, or until a value is small.
+    void open_loop(int depth) {
+      ++loops;
+      if (pick(2)) {
         Int left = counters[static_cast<std::size_t>(pick(static_cast<int>(counters.size())))] % 4;
         while_([&] { return left > 0; },
                [&] {
-                 scope([&] { block(1 + pick(2), depth + 1); });
                  left -= 1;
+                 scope([&] { block(1 + pick(2), depth + 1); });
+               });
+      } else {
+        const double small = 0.21 + 0.01 * pick(30);
+        Double left = 1.1 + squash(any());
+        const Double factor = 0.5 + 0.1 * squash(any());
+        while_([&] { return left * factor > small; },
+               [&] {
+                 left = left * factor;
+                 scope([&] {
+                   if (variables.size() < 60) variables.push_back(left);
+                   block(1 + pick(2), depth + 1);
+                 });
                });
       }
+      --loops;
     }
 
     // A new one, filled, or a write to one that is there.
@@ -260,10 +299,12 @@ class RandomProgram {
 
     void loop(int depth) {
       auto body = [&](const Int &j) {
+        ++loops;
         scope([&] {
           counters.push_back(j);
           block(1 + pick(3), depth + 1);
         });
+        --loops;
       };
       switch (pick(4)) {
         case 0:
@@ -364,13 +405,15 @@ inline GradientOutcome check_random_gradient(unsigned seed) {
     return outcome;
   }
 
-  // A difference step may cross a branch: of several steps the best counts.
+  // A difference step may cross a branch: of several steps the best counts, and where that is none, those to one side.
   double difference = 0, best = INFINITY;
-  for (double step : {1e-5, 1e-6, 1e-4}) {
-    double candidate = (objective(step) - objective(-step)) / (2 * step);
+  const double scale = 1 + std::fabs(tangent);
+  auto consider = [&](double candidate) {
     if (std::fabs(candidate - adjoint) < best) best = std::fabs(candidate - adjoint), difference = candidate;
-  }
-  double scale = 1 + std::fabs(tangent);
+  };
+  for (double step : {1e-5, 1e-6, 1e-4}) consider((objective(step) - objective(-step)) / (2 * step));
+  for (double step : {1e-6, -1e-6, 1e-5, -1e-5})
+    if (best > 1e-5 * scale) consider((4 * objective(step) - 3 * objective(0) - objective(2 * step)) / (2 * step));
   outcome.right = std::fabs(tangent - adjoint) <= 1e-9 * scale && best <= 1e-5 * scale;
   if (!outcome.right)
     outcome.report = "seed " + std::to_string(seed) + ": adjoint " + std::to_string(adjoint) + ", tangent " +

@@ -23,9 +23,11 @@ int main(int count, char **arguments) {
     }
     if (!outcome.refusal.empty()) {
       ++refused;
-      ++reasons[outcome.refusal.substr(outcome.refusal.find("the adjoint"))];
+      const auto reason = outcome.refusal.find("the adjoint");
+      ++reasons[reason == std::string::npos ? outcome.refusal : outcome.refusal.substr(reason)];
     }
-    if ((seed - first + 1) % 100 == 0) std::fprintf(stderr, "\r%u of %u", seed - first + 1, programs);
+    if (const unsigned done = seed - first + 1; done % 100 == 0)
+      std::fprintf(stderr, "\r%u of %u: %d wrong, %d refused", done, programs, wrong, refused);
   }
   for (auto &[reason, times] : reasons) std::printf("%6d refused: %s\n", times, reason.c_str());
   std::printf("\n%u programs: %d wrong, %d refused\n", programs, wrong, refused);
