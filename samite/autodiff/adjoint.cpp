@@ -55,8 +55,8 @@ std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &alive
   return needed;
 }
 
-// Gives checkpoints to the loops that keep more than the limit. Whether there are any.
-bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, std::optional<std::int64_t> limit) {
+// Gives checkpoints to the loops that may keep more than the limit. Whether there are any.
+bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, std::int64_t limit) {
   struct Sum {
     std::int64_t each = 0;  // bytes of an iteration, as far as they are known
     std::optional<std::int64_t> length;
@@ -74,9 +74,9 @@ bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, s
   bool added = false;
   for (const auto *loop : loops) {
     const Sum &sum = sums.at(loop);
-    const std::int64_t iterations = limit.value_or(usual_memory_limit) / std::max<std::int64_t>(sum.each, 1);
-    const bool long_loop = sum.length ? *sum.length > iterations : limit.has_value();
-    if (long_loop) added = keep.checkpoints.try_emplace(loop, iterations).second || added;
+    const std::int64_t iterations = limit / std::max<std::int64_t>(sum.each, 1);
+    if (sum.length && *sum.length <= iterations) continue;
+    added = keep.checkpoints.try_emplace(loop, sum.length ? 0 : iterations).second || added;
   }
   return added;
 }
@@ -88,7 +88,9 @@ std::vector<LoopRuns> count_runs(const Kernel &primal, const Kernel &adjoint, co
     if (auto *loop = stmt.as<For>()) carried = &loop->carried;
     if (auto *loop = stmt.as<While>()) carried = &loop->carried;
     if (!carried || !stmt.where().known()) return;
-    LoopRuns runs{stmt.where(), 0, keep.checkpoints.contains(carried)};
+    LoopRuns runs{stmt.where(), 0, {}};
+    if (auto known = keep.checkpoints.find(carried); known != keep.checkpoints.end())
+      runs.checkpoints_beyond = known->second;
     for_each_statement(adjoint.body, [&](const Stmt &run) {
       if ((run.as<For>() || run.as<While>()) && run.where() == stmt.where()) ++runs.runs;
     });
@@ -165,7 +167,7 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
     }
     if (!missing.empty()) continue;
     const std::vector<Deriver::Planned> planned = needed(deriver, alive);
-    if (add_checkpoints(keep, planned, memory_limit)) continue;
+    if (add_checkpoints(keep, planned, keep.tape_limit)) continue;
     adjoint.kept.clear();
     for (const Deriver::Planned &known : planned) adjoint.kept.push_back(known.value);
     adjoint.kernel = passes::simplify_adjoint(alive);

@@ -20,7 +20,8 @@
 // element for each iteration; counters (i += constant) are computed from the iteration's number instead. Everything
 // else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. A loop
 // that would keep more than a limit has checkpoints: it keeps values for each chunk of √n iterations, and runs a chunk
-// once more, with its iterations kept, before it reverses it. `kept` and `loops` list the decision.
+// once more, with its iterations kept, before it reverses it. Whether a loop runs so long shows when it runs, unless
+// its length is a constant. `kept` and `loops` list the decision.
 //
 // A local array is a value that changes in place. Where a branch or an iteration that is run again reads elements that
 // were overwritten since, the writes are taken back on the way: by a log of the stores (each with the index and the
@@ -75,8 +76,9 @@ struct KeptValue {
 // How often the body of a loop runs forward for an adjoint.
 struct LoopRuns {
   SourceLocation loop;
-  int runs = 0;  // with the run that recomputes an iteration in order to reverse it
-  bool checkpoints = false;
+  int runs = 0;  // with the run that recomputes an iteration in order to reverse it, and that of checkpoints
+  // So many iterations, where it may have checkpoints; it runs once less in no more of them.
+  std::optional<std::int64_t> checkpoints_beyond = {};
 };
 
 // What an adjoint keeps and what it computes again.
@@ -108,7 +110,7 @@ struct Adjoint {
 // `active` is by parameter: whether its gradient is wanted. Only arrays of floating type may be active.
 // `may_alias` says that two gradient arrays may share memory: then every addition to a gradient is atomic.
 // `memory_limit` is in bytes for each loop of an instance: a loop that would keep more has checkpoints. Where it is not
-// given, loops have them whose number of iterations is a constant and that would keep more than `usual_memory_limit`.
+// given, it is `usual_memory_limit`.
 Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                        std::optional<std::int64_t> memory_limit = {});
 

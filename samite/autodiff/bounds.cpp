@@ -126,14 +126,14 @@ std::int64_t Deriver::tape_bytes(const While &loop) const {
 }
 
 // Before the loop, with the loop run to count where there is no bound, or one that would waste memory.
-Value Deriver::tape_length(const While &loop, SourceLocation where) {
-  const std::optional<Value> bound = has_checkpoints(loop.carried) ? std::nullopt : most_iterations(loop);
-  if (!bound) return count_iterations(loop, where);
+Deriver::TapeLength Deriver::tape_length(const While &loop, SourceLocation where) {
+  const std::optional<Value> bound = most_iterations(loop);
+  if (!bound) return {count_iterations(loop, where)};
   constexpr std::int64_t most_of_all = std::numeric_limits<std::int32_t>::max();
   const std::int64_t most = std::min(keep_.tape_limit / tape_bytes(loop), most_of_all);
   const Value few = build_(Op::LessEqual, {*bound, Value::constant(ScalarType::Int64, most)});
   const Value length = build_.cast(ScalarType::Int32, *bound);
-  if (few.is_constant()) return few.bits() ? length : count_iterations(loop, where);
+  if (few.is_constant()) return few.bits() ? TapeLength{length, few} : TapeLength{count_iterations(loop, where)};
   If counted{few, {}, {}, {}};
   Block outer = build_.open();
   const Value count = count_iterations(loop, where);
@@ -141,7 +141,7 @@ Value Deriver::tape_length(const While &loop, SourceLocation where) {
   const Value either = Value::local(ScalarType::Int32, build_.new_local());
   counted.results.push_back({either.id(), ScalarType::Int32, length, count});
   build_.append({std::move(counted), where});
-  return either;
+  return {either, few};
 }
 
 // Runs the loop, and leaves local arrays as they were.
@@ -149,7 +149,7 @@ Value Deriver::count_iterations(const While &loop, SourceLocation where) {
   UndoLog before;
   for (const LocalWrites &w : local_writes({&loop.condition_block, &loop.body}))
     if (held_[w.array]) before.push_back({copy_of(w.array)});
-  Value count = run_without_tapes(loop, where);
+  Value count = run(loop, where, std::nullopt);
   take_back(before);
   return count;
 }

@@ -1,31 +1,36 @@
 // Long loops: what they start with is kept for the first iteration of each chunk alone, and a chunk is run again before
-// it is reversed. With chunks of √n iterations, n iterations take the memory of 2 √n and run once more (A. Griewank,
-// A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 12).
+// it is reversed; but for the last one, whose iterations the first run has kept. With chunks of √n iterations, n
+// iterations take the memory of 2 √n and run once more (A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed. 2008,
+// ch. 12). As many iterations as may be kept are one chunk, and run no more often than without checkpoints.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace samite::autodiff {
 
 using namespace ir;
 
-// Before the loop. As many iterations as may be kept without checkpoints are one chunk.
-Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, Value count,
+// Before the loop.
+Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, const TapeLength &length,
                                                const std::vector<LocalWrites> &writes) {
+  const Value count = length.iterations;
   const ScalarType type = count.type();
   const Value one = Value::constant(type, 1);
-  Checkpoints planned{count, one, {}, {}, 0, 0, {}};
+  const std::int64_t most =
+      type == ScalarType::Int32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+  const Value kept = Value::constant(type, std::min(keep_.checkpoints.at(&loop.carried), most));
+  Value root = one;
   if (count.is_constant()) {
-    const auto root = std::ceil(std::sqrt(static_cast<double>(count.as_int())));
-    planned.chunk = Value::constant(type, std::max<std::int64_t>(static_cast<std::int64_t>(root), 1));
+    const double exact = std::ceil(std::sqrt(static_cast<double>(count.as_int())));
+    root = Value::constant(type, static_cast<std::int64_t>(exact));
   } else {
-    Value root = build_.cast(type, build_(Op::Ceil, {build_(Op::Sqrt, {build_.cast(ScalarType::Float64, count)})}));
-    Value few = build_(Op::LessEqual, {count, Value::constant(type, keep_.checkpoints.at(&loop.carried))});
-    planned.chunk = build_(Op::Max, {build_.select(few, count, root), one});
+    root = build_.cast(type, build_(Op::Ceil, {build_(Op::Sqrt, {build_.cast(ScalarType::Float64, count)})}));
   }
-  const Value chunks =
-      build_(Op::Div, {build_(Op::Sub, {build_(Op::Add, {count, planned.chunk}), one}), planned.chunk});
+  const Value few = build_(Op::Or, {length.bounded, build_(Op::LessEqual, {count, kept})});
+  Checkpoints planned{count, build_(Op::Max, {build_.select(few, count, root), one}), {}, {}, 0, 0, {}};
+  const Value chunks = number_of_chunks(planned);
   for (const Carried &c : loop.carried) {
     if (!keep_.local[c.inner]) continue;
     planned.carried[c.inner] = build_.new_local_array();
@@ -40,6 +45,13 @@ Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, Value cou
   }
   planned.slot = build_.new_local(), planned.number = build_.new_local();
   return planned;
+}
+
+// One at least. No sum of two numbers of iterations, which might be too large for their type.
+Value Deriver::number_of_chunks(const Checkpoints &checkpoints) {
+  const Value one = Value::constant(checkpoints.count.type(), 1);
+  const Value before = build_(Op::Div, {build_(Op::Sub, {checkpoints.count, one}), checkpoints.chunk});
+  return build_(Op::Add, {before, one});
 }
 
 // At the start of an iteration: where that is the first of a chunk.
@@ -65,21 +77,25 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
                            build_.select(full, build_(Op::Add, {number, one}), number)}};
 }
 
-// Chunk by chunk, last first: each is run again from its checkpoint with its iterations kept, and then reversed.
+// Chunk by chunk, last first: each but the last is run again from its checkpoint with its iterations kept, and then
+// reversed.
 void Deriver::reverse_chunks(const Iterations &loop) {
   const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
   const ScalarType type = checkpoints.count.type();
   const Value one = Value::constant(type, 1), minus_one = Value::constant(type, -1);
   auto minus = [&](Value a, Value b) { return build_(Op::Sub, {a, b}); };
-  const Value chunks =
-      build_(Op::Div, {minus(build_(Op::Add, {checkpoints.count, checkpoints.chunk}), one), checkpoints.chunk});
+  const Value last = minus(number_of_chunks(checkpoints), one);
 
-  For all{build_.new_local(), type, minus(chunks, one), minus_one, minus_one, {}, {}, LoopKind::Serial};
+  For all{build_.new_local(), type, last, minus_one, minus_one, {}, {}, LoopKind::Serial};
   Block outer = build_.open();
   const Value chunk = Value::local(type, all.index);
   const Value first = build_(Op::Mul, {chunk, checkpoints.chunk});
   const Value size = build_(Op::Min, {checkpoints.chunk, minus(checkpoints.count, first)});
+  If again{build_(Op::Less, {chunk, last}), {}, {}, {}};
+  Block beside = build_.open();
   rerun_chunk(loop, checkpoints, chunk, first, size);
+  again.then_block = build_.close(std::move(beside));
+  build_.append({std::move(again), loop.where});
 
   For back{build_.new_local(), type, minus(size, one), minus_one, minus_one, {}, {}, LoopKind::Serial};
   Block around = build_.open();
@@ -126,16 +142,15 @@ void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints
   Block outer = build_.open();
   const Value number = Value::local(type, again.index);
   start_of(loop, build_(Op::Add, {first, number}));
-  Tapes tapes = start_tapes(loop.carried, writes, number);
-  recompute(loop);
-  finish_tapes(tapes, loop.carried, undo_, first_inside, number);
+  const Tapes &first_run = tapes_.at(&loop.carried);
+  Tapes tapes = start_tapes(loop.carried, writes, number, &first_run);
+  recompute(loop.blocks);
+  finish_tapes(tapes, loop.carried, undo_, first_inside, number, &first_run);
   close_carried(loop.carried, again.carried);
   again.body = build_.close(std::move(outer));
   undo_ = std::move(log);
   --nesting_;
-  allocate_tapes(tapes, checkpoints.chunk, loop.carried, KeptFor::chunk_iterations);
   build_.append({std::move(again), loop.where});
-  tapes_[&loop.carried] = std::move(tapes);
 }
 
 // The index of a range in its iteration of this number.

@@ -28,8 +28,8 @@ namespace samite::autodiff {
 struct Keep {
   std::vector<bool> local;  // by primal local, the inner one of a carried value: its value in each iteration
   std::vector<bool> array;  // by primal local array: what its stores overwrite
-  // Loops with checkpoints, by their carried values: how many iterations may be kept without, none where that does not
-  // depend on the number of iterations.
+  // Loops with checkpoints, by their carried values: how many iterations may be kept without, none where they are known
+  // to be more.
   std::unordered_map<const std::vector<ir::Carried> *, std::int64_t> checkpoints;
   // Bytes that a loop's tapes may have for iterations that it does not run.
   std::int64_t tape_limit = usual_memory_limit;
@@ -114,8 +114,13 @@ class Deriver {
   void recompute_branch(const ir::If &branch, SourceLocation where);
   void recompute_loop(const ir::For &loop, SourceLocation where);
   void recompute_loop(const ir::While &loop, SourceLocation where);
-  Value run(const ir::While &loop, SourceLocation where, std::optional<Value> tape_length);
-  Value run_without_tapes(const ir::While &loop, SourceLocation where);
+  struct Run;
+  struct TapeLength;
+  Run begin_run(const Iterations &loop, const std::optional<TapeLength> &length);
+  void run_iteration(Run &run, const std::vector<const Block *> &blocks, Value number);
+  void end_run(Run &run, std::vector<ir::Carried> &copy);
+  void run(const Iterations &loop, ir::For copy, const std::optional<TapeLength> &length);
+  Value run(const ir::While &loop, SourceLocation where, const std::optional<TapeLength> &length);
   static Iterations iterations(const ir::For &loop, SourceLocation where) {
     return {loop.carried, {&loop.body}, &loop, where};
   }
@@ -132,13 +137,15 @@ class Deriver {
   std::optional<Value> most_iterations(const ir::While &loop);
   Value most_iterations(const ir::Carried &counter, std::int64_t step, ir::Op op, const Value &end);
   std::int64_t tape_bytes(const ir::While &loop) const;
-  Value tape_length(const ir::While &loop, SourceLocation where);
+  TapeLength tape_length(const ir::While &loop, SourceLocation where);
   Value count_iterations(const ir::While &loop, SourceLocation where);
 
   // tapes.cpp
-  Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number);
+  Tapes start_tapes(const std::vector<ir::Carried> &carried, const std::vector<LocalWrites> &writes, Value number,
+                    const Tapes *before = nullptr);
   void finish_tapes(Tapes &tapes, const std::vector<ir::Carried> &carried, const UndoLog &log,
-                    LocalId first_of_iteration, Value number);
+                    LocalId first_of_iteration, Value number, const Tapes *before = nullptr);
+  std::vector<std::pair<LocalArrayId, ScalarType>> logged_places(const Tapes &tapes) const;
   void allocate_tapes(const Tapes &tapes, Value length, const std::vector<ir::Carried> &carried, KeptFor kept_for);
   void allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
                      const std::vector<ir::Carried> &carried, KeptFor kept_for, KeptValue kept);
@@ -148,20 +155,42 @@ class Deriver {
 
   // checkpoints.cpp
   struct Checkpoints {
-    Value count, chunk;                                         // iterations in all, and in a chunk
+    Value count, chunk;                                         // iterations in all, or at most, and in a chunk
     std::map<LocalId, LocalArrayId> carried;                    // by the inner local: its value at each chunk's start
     std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of working arrays, by primal local array
     LocalId slot = 0, number = 0;                               // of the iteration in its chunk, and of the chunk
     std::vector<ir::Carried> counters;                          // what the loop carries for these
   };
   bool has_checkpoints(const std::vector<ir::Carried> &carried) const { return keep_.checkpoints.contains(&carried); }
-  Checkpoints plan_checkpoints(const Iterations &loop, Value count, const std::vector<LocalWrites> &writes);
+  Checkpoints plan_checkpoints(const Iterations &loop, const TapeLength &length,
+                               const std::vector<LocalWrites> &writes);
+  Value number_of_chunks(const Checkpoints &checkpoints);
   void store_checkpoint(Checkpoints &checkpoints);
   void reverse_chunks(const Iterations &loop);
   void rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints, Value chunk, Value first, Value size);
   void start_of(const Iterations &loop, Value number);
-  void recompute(const Iterations &loop);
+  void recompute(const std::vector<const Block *> &blocks);
   void reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number);
+
+  // What a loop's tapes are long enough for, before it runs.
+  struct TapeLength {
+    Value iterations;
+    // Whether that is a bound, of so few that there are no checkpoints, which the loop's condition keeps. Else the loop
+    // has been counted, and runs as often again whatever its condition says: rounded otherwise in the compiler's second
+    // copy of the loop, it might go on beyond the tapes.
+    Value bounded = Value::boolean(false);
+  };
+
+  // A forward run of a loop, while it is written.
+  struct Run {
+    const Iterations &loop;
+    std::optional<TapeLength> length;  // none where nothing is kept for a reverse
+    std::optional<Checkpoints> checkpoints;
+    std::vector<LocalWrites> writes;
+    LocalId first_inside;
+    Tapes tapes;
+    UndoLog log;  // of the block around
+  };
 
   // local_state.cpp
   void recompute_allocate(const ir::Allocate &allocate);

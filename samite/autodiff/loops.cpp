@@ -103,15 +103,15 @@ void Deriver::end_carried_adjoints(const std::vector<Carried> &carried) {
 void Deriver::reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number) {
   take_back_iteration(tapes_[&loop.carried], number_in_tapes);
   start_iteration(loop, number_in_tapes, number);
-  recompute(loop);
+  recompute(loop.blocks);
   for (const Block *block : loop.blocks) declare_adjoints(*block);
   build_.at(loop.where);
   hand_back(loop.carried);
   for (const Block *block : loop.blocks | std::views::reverse) reverse(*block);
 }
 
-void Deriver::recompute(const Iterations &loop) {
-  for (const Block *block : loop.blocks) recompute(*block);
+void Deriver::recompute(const std::vector<const Block *> &blocks) {
+  for (const Block *block : blocks) recompute(*block);
 }
 
 // The values that the carried locals had when the iteration began.

@@ -103,111 +103,109 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
 // A loop whose reverse follows keeps on tapes what that asks for. Of any other, whatever it writes is copied before,
 // for it is run again, from its beginning, before it is reversed.
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
-  const bool tapes_needed = nesting_ == 0 && has_adjoint(loop.carried, loop.body);
-  const std::vector<LocalWrites> writes = logged_writes({&loop.body});
-  const bool chunks = tapes_needed && has_checkpoints(loop.carried);
-  std::optional<Value> count;
-  std::optional<Checkpoints> checkpoints;
-  if (chunks)
-    checkpoints = plan_checkpoints(iterations(loop, where), trip_count(loop), writes);
-  else if (tapes_needed)
-    count = trip_count(loop);
+  std::optional<TapeLength> length;
+  if (nesting_ == 0 && has_adjoint(loop.carried, loop.body))
+    length = TapeLength{trip_count(loop)};
   else
-    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
-  if (!count)
-    for (const LocalWrites &w : writes) ++unlogged_[w.array];
-  ++nesting_;
-
-  const LocalId first_inside = build_.local_count();
-  For copy{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, enter(loop.carried), loop.kind};
-  UndoLog log = std::exchange(undo_, {});
-  Block outer = build_.open();
-  Tapes tapes;
-  Value index = define(loop.index, loop.type);
-  copy.index = index.id();
-  Value number = count ? iteration(loop, index) : index;
-  if (count) tapes = start_tapes(loop.carried, writes, number);
-  if (chunks) store_checkpoint(*checkpoints);
-  recompute(loop.body);
-  if (count) finish_tapes(tapes, loop.carried, undo_, first_inside, number);
-  close_carried(loop.carried, copy.carried);
-  copy.body = build_.close(std::move(outer));
-  undo_ = std::move(log);
-  if (count) allocate_tapes(tapes, *count, loop.carried, KeptFor::iterations);
-  if (chunks) copy.carried.insert(copy.carried.end(), checkpoints->counters.begin(), checkpoints->counters.end());
-  leave(loop.carried, copy.carried);
-  build_.append({std::move(copy), where});
-
-  --nesting_;
-  if (!count)
-    for (const LocalWrites &w : writes) --unlogged_[w.array];
-  tapes_[&loop.carried] = std::move(tapes);
-  if (chunks) checkpoints_.insert_or_assign(&loop.carried, std::move(*checkpoints));
+    for (const LocalWrites &w : logged_writes({&loop.body})) undo_.push_back({copy_of(w.array)});
+  run(iterations(loop, where), {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind},
+      length);
 }
 
 // How often a while_ runs shows only when it has run. Where its reverse needs values of the iterations, it runs to
-// count them, and once more to keep those; but just once where the tapes can be made for a bound (bounds.cpp).
+// count them, and as often once more to keep those; but just once where the tapes can be made for a bound (bounds.cpp).
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
-  const bool tapes_needed =
-      nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
-  const std::vector<LocalWrites> writes = logged_writes({&loop.condition_block, &loop.body});
-  const bool keeps =
-      tapes_needed &&
-      (!writes.empty() || std::ranges::any_of(loop.carried, [&](const Carried &c) { return keep_.local[c.inner]; }));
-  if (!keeps)
-    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
-  ++nesting_;
-  Value count = keeps ? run(loop, where, tape_length(loop, where)) : run_without_tapes(loop, where);
-  --nesting_;
-  count_.insert_or_assign(&loop, count);
-}
-
-Value Deriver::run_without_tapes(const While &loop, SourceLocation where) {
-  const std::vector<LocalWrites> writes = logged_writes({&loop.condition_block, &loop.body});
-  for (const LocalWrites &w : writes) ++unlogged_[w.array];
-  Value count = run(loop, where, std::nullopt);
-  for (const LocalWrites &w : writes) --unlogged_[w.array];
-  return count;
-}
-
-// How often its body ran. Its iterations are put on tapes of `tape_length`.
-Value Deriver::run(const While &loop, SourceLocation where, std::optional<Value> tape_length) {
-  const Value none = Value::zero(ScalarType::Int32);
-  const bool chunks = tape_length && has_checkpoints(loop.carried);
+  const bool reversed = nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
   const std::vector<LocalWrites> writes = logged_writes({&loop.body});
-  std::optional<Checkpoints> checkpoints;
-  if (chunks) {
-    checkpoints = plan_checkpoints(iterations(loop, where), *tape_length, writes);
-    for (const LocalWrites &w : writes) ++unlogged_[w.array];
+  if (!reversed ||
+      (writes.empty() && std::ranges::none_of(loop.carried, [&](const Carried &c) { return keep_.local[c.inner]; }))) {
+    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
+    count_.insert_or_assign(&loop, run(loop, where, std::nullopt));
+    return;
   }
-  const LocalId first_inside = build_.local_count();
+  const TapeLength length = tape_length(loop, where);
+  if (length.bounded == Value::boolean(false)) {
+    const ScalarType type = length.iterations.type();
+    run(iterations(loop, where),
+        {0, type, Value::zero(type), length.iterations, Value::constant(type, 1), {}, {}, LoopKind::Serial}, length);
+    count_.insert_or_assign(&loop, length.iterations);
+  } else {
+    count_.insert_or_assign(&loop, run(loop, where, length));
+    if (has_checkpoints(loop.carried)) checkpoints_.at(&loop.carried).count = count_.at(&loop);
+  }
+}
+
+Deriver::Run Deriver::begin_run(const Iterations &loop, const std::optional<TapeLength> &length) {
+  Run run{loop, length, {}, logged_writes({loop.blocks.back()}), 0, {}, {}};
+  if (length && has_checkpoints(loop.carried)) run.checkpoints = plan_checkpoints(loop, *length, run.writes);
+  if (!length)
+    for (const LocalWrites &w : run.writes) ++unlogged_[w.array];
+  ++nesting_;
+  run.first_inside = build_.local_count();
+  run.log = std::exchange(undo_, {});
+  return run;
+}
+
+// With checkpoints each chunk takes the tapes of the one before, so that those of the last are there at the end.
+void Deriver::run_iteration(Run &run, const std::vector<const Block *> &blocks, Value number) {
+  if (run.checkpoints) number = Value::local(run.checkpoints->count.type(), run.checkpoints->slot);
+  if (run.length) run.tapes = start_tapes(run.loop.carried, run.writes, number);
+  if (run.checkpoints) store_checkpoint(*run.checkpoints);
+  recompute(blocks);
+  if (run.length) finish_tapes(run.tapes, run.loop.carried, undo_, run.first_inside, number);
+}
+
+// Outside of the loop again, and before it.
+void Deriver::end_run(Run &run, std::vector<Carried> &copy) {
+  undo_ = std::move(run.log);
+  --nesting_;
+  if (run.checkpoints) {
+    allocate_tapes(run.tapes, run.checkpoints->chunk, run.loop.carried, KeptFor::chunk_iterations);
+    copy.insert(copy.end(), run.checkpoints->counters.begin(), run.checkpoints->counters.end());
+    checkpoints_.insert_or_assign(&run.loop.carried, std::move(*run.checkpoints));
+  } else if (run.length) {
+    allocate_tapes(run.tapes, run.length->iterations, run.loop.carried, KeptFor::iterations);
+  } else {
+    for (const LocalWrites &w : run.writes) --unlogged_[w.array];
+  }
+  tapes_[&run.loop.carried] = std::move(run.tapes);
+  leave(run.loop.carried, copy);
+}
+
+// The iterations of a range, `copy`.
+void Deriver::run(const Iterations &loop, For copy, const std::optional<TapeLength> &length) {
+  Run run = begin_run(loop, length);
+  copy.index = build_.new_local();
+  const Value index = Value::local(copy.type, copy.index);
+  copy.carried = enter(loop.carried);
+  Block outer = build_.open();
+  if (loop.range) primal_value_[loop.range->index] = index;
+  run_iteration(run, loop.blocks, loop.range && length ? iteration(*loop.range, index) : index);
+  close_carried(loop.carried, copy.carried);
+  copy.body = build_.close(std::move(outer));
+  end_run(run, copy.carried);
+  build_.append({std::move(copy), loop.where});
+}
+
+// How often its body ran.
+Value Deriver::run(const While &loop, SourceLocation where, const std::optional<TapeLength> &length) {
+  const Iterations both = iterations(loop, where);
+  Run run = begin_run(both, length);
   const Value number = Value::local(ScalarType::Int32, build_.new_local());
   const LocalId count = build_.new_local();
   While copy{{}, loop.condition, {}, enter(loop.carried)};
-  UndoLog log = std::exchange(undo_, {});
   Block outer = build_.open();
   recompute(loop.condition_block);
   copy.condition = value(loop.condition);
+  if (length)
+    copy.condition = build_.select(length->bounded, copy.condition, build_(Op::Less, {number, length->iterations}));
   copy.condition_block = build_.close({});
-  Tapes tapes;
-  if (tape_length && !chunks) tapes = start_tapes(loop.carried, writes, number);
-  if (chunks) store_checkpoint(*checkpoints);
-  recompute(loop.body);
-  if (tape_length && !chunks) finish_tapes(tapes, loop.carried, undo_, first_inside, number);
+  run_iteration(run, {&loop.body}, number);
   close_carried(loop.carried, copy.carried);
   Value next = build_(Op::Add, {number, Value::constant(ScalarType::Int32, 1)});
-  copy.carried.push_back({number.id(), count, ScalarType::Int32, none, next});
-  if (chunks) copy.carried.insert(copy.carried.end(), checkpoints->counters.begin(), checkpoints->counters.end());
+  copy.carried.push_back({number.id(), count, ScalarType::Int32, Value::zero(ScalarType::Int32), next});
   copy.body = build_.close(std::move(outer));
-  undo_ = std::move(log);
-  if (chunks) {
-    for (const LocalWrites &w : writes) --unlogged_[w.array];
-    checkpoints_.insert_or_assign(&loop.carried, std::move(*checkpoints));
-  } else if (tape_length) {
-    allocate_tapes(tapes, *tape_length, loop.carried, KeptFor::iterations);
-    tapes_[&loop.carried] = std::move(tapes);
-  }
-  leave(loop.carried, copy.carried);
+  end_run(run, copy.carried);
   build_.append({std::move(copy), where});
   return Value::local(ScalarType::Int32, count);
 }

@@ -35,6 +35,12 @@ std::optional<std::int64_t> AdjointReport::bytes() const {
   return sum;
 }
 
+namespace {
+
+std::string times(int n) { return fmt::format("{} {}", n, n == 1 ? "time" : "times"); }
+
+}  // namespace
+
 std::string AdjointReport::to_string() const {
   std::string text = "adjoint of kernel '" + kernel + "' keeps ";
   if (kept.empty())
@@ -44,9 +50,13 @@ std::string AdjointReport::to_string() const {
   else
     text += "for each instance";
   for (const KeptValue &value : kept) text += "\n  " + value.to_string();
-  for (const LoopRuns &run : loops)
-    text += fmt::format("\n  the body of the loop at {} runs forward {} {}{}", run.loop.to_string(), run.runs,
-                        run.runs == 1 ? "time" : "times", run.checkpoints ? ", with checkpoints" : "");
+  for (const LoopRuns &run : loops) {
+    text += "\n  the body of the loop at " + run.loop.to_string() + " runs forward ";
+    if (const std::int64_t beyond = run.checkpoints_beyond.value_or(0); beyond > 0)
+      text += fmt::format("{}; beyond {} iterations ", times(run.runs - 1), beyond);
+    text += times(run.runs);
+    if (run.checkpoints_beyond) text += ", with checkpoints";
+  }
   for (const std::string &array : values_before)
     text += "\n  needs the elements of array '" + array + "' from before the launch";
   return text;

@@ -1,14 +1,18 @@
 // What the iterations of a loop leave for its reverse: values that they start with, and what they overwrite.
 #include "samite/autodiff/deriver.h"
+#include "samite/base/error.h"
+
+#include <algorithm>
+#include <set>
 
 namespace samite::autodiff {
 
 using namespace ir;
 
 // At the start of an iteration. `writes` are to local arrays whose writes are logged; those whose elements are copied
-// instead are not logged until finish_tapes.
+// instead are not logged until finish_tapes. The tapes are new ones, or those of a run `before` of the same iterations.
 Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
-                                    Value number) {
+                                    Value number, const Tapes *before) {
   Tapes tapes;
   auto allocate = [&](ScalarType type, std::optional<Value> each, SourceLocation assigned) {
     tapes.allocations.push_back({build_.new_local_array(), type, each, describe(carried, assigned, type)});
@@ -16,14 +20,17 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
   };
   for (const Carried &c : carried) {
     if (!keep_.local[c.inner]) continue;
-    LocalArrayId tape = tapes.carried[c.inner] = allocate(c.type, std::nullopt, assigned_at(c));
+    LocalArrayId tape = before ? before->carried.at(c.inner) : allocate(c.type, std::nullopt, assigned_at(c));
+    tapes.carried[c.inner] = tape;
     build_.local_store(tape, number, value(Value::local(c.type, c.inner)));
   }
   for (const LocalWrites &w : writes) {
     constexpr std::int64_t index_bytes = 4;
     const LocalArray &array = *local_array_[w.array];
     if (!w.in_loop && !cheaper_to_copy(w, index_bytes)) continue;
-    LocalArrayId tape = allocate(array.type, array.size, array.where);
+    auto same = [&](const auto &copy) { return copy.first == w.array; };
+    LocalArrayId tape =
+        before ? std::ranges::find_if(before->copies, same)->second : allocate(array.type, array.size, array.where);
     Value begin = build_(Op::Mul, {number, build_.cast(number.type(), array.size)});
     copy_elements(tape, begin, array.working, Value::zero(number.type()), w.array);
     tapes.copies.push_back({w.array, tape});
@@ -34,16 +41,40 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
 
 // At the end of the iteration that wrote `log`.
 void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, const UndoLog &log,
-                           LocalId first_of_iteration, Value number) {
+                           LocalId first_of_iteration, Value number, const Tapes *before) {
   for (auto &[array, tape] : tapes.copies) --unlogged_[array];
+  const auto places = before ? logged_places(*before) : std::vector<std::pair<LocalArrayId, ScalarType>>();
   tapes.log = map_values(log, [&](const Value &value) {
     if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
-    LocalArrayId tape = build_.new_local_array();
-    tapes.allocations.push_back({tape, value.type(), std::nullopt, describe(carried, build_.where(), value.type())});
+    const std::size_t place = tapes.logged.size();
+    LocalArrayId tape = 0;
+    if (before) {
+      internal_check(place < places.size() && places[place].second == value.type(), "another log of the same loop");
+      tape = places[place].first;
+    } else {
+      tape = build_.new_local_array();
+      tapes.allocations.push_back({tape, value.type(), std::nullopt, describe(carried, build_.where(), value.type())});
+    }
     tapes.logged[value.id()] = tape;
     build_.local_store(tape, number, value);
     return value;
   });
+  internal_check(!before || tapes.logged.size() == places.size(), "a shorter log of the same loop");
+}
+
+// In the order in which a log names them: the tapes of those writes that are still to be taken back.
+std::vector<std::pair<LocalArrayId, ScalarType>> Deriver::logged_places(const Tapes &tapes) const {
+  UndoLog log = tapes.log;
+  for (LocalArrayId array = 0; array < held_.size(); ++array)
+    if (!held_[array]) log = without(log, array);
+  std::vector<std::pair<LocalArrayId, ScalarType>> places;
+  std::set<LocalArrayId> seen;
+  map_values(log, [&](const Value &value) {
+    auto tape = value.is_local() ? tapes.logged.find(value.id()) : tapes.logged.end();
+    if (tape != tapes.logged.end() && seen.insert(tape->second).second) places.push_back({tape->second, value.type()});
+    return value;
+  });
+  return places;
 }
 
 KeptValue Deriver::describe(const std::vector<Carried> &carried, SourceLocation assigned, ScalarType type) const {

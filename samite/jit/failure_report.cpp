@@ -1,5 +1,6 @@
 #include "samite/jit/failure_report.h"
 
+#include "samite/autodiff/adjoint.h"
 #include "samite/base/error.h"
 
 namespace samite::jit {
@@ -19,9 +20,10 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
     const std::string array =
         (adjoint ? "the local array, or what the adjoint keeps of the loop, at " : "the local array at ") +
         variant.sites[failure.array].to_string();
-    const std::string mend = adjoint && !variant.key.memory_limit
-                                 ? "; LaunchOptions::memory_limit has loops keep fewer values, and run once more for "
-                                   "the rest"
+    const std::int64_t limit = variant.key.memory_limit.value_or(autodiff::usual_memory_limit);
+    const std::string mend = adjoint && limit > 0
+                                 ? "; with a LaunchOptions::memory_limit of less than " + std::to_string(limit) +
+                                       " bytes loops keep fewer values, and run once more for the rest"
                                  : "";
     if (variant.key.cuda != 0)
       throw DeviceError(opening + "allocating " + array + " on a thread of " + device,

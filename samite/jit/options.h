@@ -27,9 +27,8 @@ struct LaunchOptions {
   // The same bits on every run of this program on this machine. Sums of floating numbers then have one order: an
   // adjoint that can be gathered is (passes/gather.h), and a launch that still adds atomically runs on one thread.
   bool deterministic = false;
-  // Adjoint: the bytes that an instance may keep for each loop. A loop that would keep more has checkpoints: memory for
-  // n iterations is then that for 2 √n, and the loop runs once more. Where this is not set, the limit is 64 KiB, and
-  // holds for loops whose number of iterations is a constant; what any other loop keeps grows with its iterations.
+  // Adjoint: the bytes that an instance may keep for each loop, 64 KiB where this is not set. A loop that would keep
+  // more has checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
   std::optional<std::int64_t> memory_limit = {};
   // CUDA: the memory that each thread has for local arrays that do not fit its own, such as what an adjoint keeps of a
   // loop. An instance that needs more ends there, which is reported.

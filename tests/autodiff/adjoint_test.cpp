@@ -268,9 +268,11 @@ TEST(AdjointKeeps, AndSaysSo) {
                                                                       y(0) = product;
                                                                     },
                                                                     {true, true});
-  ASSERT_EQ(adjoint.kept.size(), 1u);
-  EXPECT_EQ(adjoint.kept[0].loop.line, line);
-  EXPECT_EQ(adjoint.kept[0].type, ScalarType::Float32);
+  ASSERT_EQ(adjoint.kept.size(), 2u) << "for each chunk, and for each iteration of one";
+  for (const autodiff::KeptValue &kept : adjoint.kept) {
+    EXPECT_EQ(kept.loop.line, line);
+    EXPECT_EQ(kept.type, ScalarType::Float32);
+  }
 }
 
 // What follows is refused, with the line and a way out.

@@ -105,6 +105,39 @@ TEST(Checkpoints, KeepTheSquareRootOfWhatTheLoopRuns) {
   EXPECT_EQ(*report.bytes(), 8 * (100 + 100)) << report;
   auto unlimited = kernel.adjoint_report(1 << 20);
   EXPECT_EQ(unlimited.bytes(), 80000) << unlimited;
+  EXPECT_THAT(report.to_string(), HasSubstr("runs forward 3 times, with checkpoints"));
+  EXPECT_THAT(unlimited.to_string(), testing::Not(HasSubstr("checkpoints")));
+}
+
+// Lengths around those of a chunk, of the limit and of whole numbers of chunks.
+TEST(Checkpoints, OfLoopsOfEachLength) {
+  auto function = [](auto step) {
+    return [=](Out out, In in) {
+      Int i = thread_index();
+      Double x = in(i), y = 1;
+      LocalArray<double, 2> last{0.5, 0.25};
+      step(i, [&](const Int &k) {
+        x = 0.7 * x + sin(x * y) * last(k % 2);
+        if_(k % 3 != 1, [&] { last(k % 2) = x * last((k + 1) % 2) + 0.1; });
+        y = y * 0.99;
+      });
+      out(i) = x + last(0);
+    };
+  };
+  auto range_of = [](const Int &i, const auto &body) {
+    for (Int k : range(i)) body(k);
+  };
+  auto while_of = [](const Int &i, const auto &body) {
+    Int k = 0;
+    Double left = 0.5 + cast<Double>(i);
+    while_([&] { return left > 1; },
+           [&] {
+             body(k);
+             left -= 1, k += 1;
+           });
+  };
+  expect_the_same_with_checkpoints(function(range_of), 30);
+  expect_the_same_with_checkpoints(function(while_of), 30);
 }
 
 // Before it runs: with a value of two billion iterations for each instance there is no memory.
@@ -120,13 +153,30 @@ TEST(Checkpoints, AreWhatTheLaunchOfALoopThatKeepsTooMuchIsToldOf) {
                 }};
   Device device = Device::cpu();
   Buffer<double> in(device, {2}, Gradient::tracked), out(device, {2}, Gradient::tracked);
-  const std::string message =
-      message_of<DeviceError>([&] { kernel.launch({2}, {.direction = Direction::adjoint}, out, in, 2'000'000'000); });
+  const LaunchOptions unlimited{.direction = Direction::adjoint, .memory_limit = std::int64_t{1} << 50};
+  const std::string message = message_of<DeviceError>([&] { kernel.launch({2}, unlimited, out, in, 2'000'000'000); });
   EXPECT_THAT(message, HasSubstr("kernel 'endless' (adjoint): allocating "));
   EXPECT_THAT(message, HasSubstr("bytes on cpu for the local array, or what the adjoint"));
   EXPECT_THAT(message, HasSubstr("keeps of the loop, at"));
   EXPECT_THAT(message, HasSubstr("checkpoint_test.cpp:" + std::to_string(line)));
-  EXPECT_THAT(message, HasSubstr("out of memory; LaunchOptions::memory_limit"));
+  EXPECT_THAT(message, HasSubstr("out of memory; with a LaunchOptions::memory_limit of less than 1125899906842624 "
+                                 "bytes loops keep fewer values"));
+}
+
+// Two chunks of a loop that overwrites an array of 8 MiB in each of two billion iterations, too.
+TEST(Checkpoints, OfALoopThatKeepsArrays) {
+  SAMITE_ON_THE_CPU();
+  Kernel kernel{"arrays", {"out", "in", "n"}, [&](Out out, In in, Int n) {
+                  LocalArray<double, 1 << 20> all;
+                  for ([[maybe_unused]] Int k : range(n))
+                    for (Int j : range(1, 1 << 20)) all(j) = sin(all(j - 1)) * in(0);
+                  out(0) = all(1);
+                }};
+  Device device = Device::cpu();
+  Buffer<double> in(device, {2}, Gradient::tracked), out(device, {2}, Gradient::tracked);
+  EXPECT_THAT(
+      message_of<DeviceError>([&] { kernel.launch({1}, {.direction = Direction::adjoint}, out, in, 2'000'000'000); }),
+      HasSubstr("out of memory; with a LaunchOptions::memory_limit of less than 65536 bytes"));
 }
 
 // Its length shows when it has run.
@@ -141,8 +191,10 @@ TEST(Checkpoints, HoldForALoopWithoutABound) {
                          });
                   out(i) = x;
                 }};
-  EXPECT_THAT(kernel.adjoint_report().to_string(), testing::Not(HasSubstr("checkpoints")));
-  EXPECT_THAT(kernel.adjoint_report(64).to_string(), HasSubstr("8 B x checkpoints of the loop"));
+  const std::string text = kernel.adjoint_report(64).to_string();
+  EXPECT_THAT(text, HasSubstr("8 B x checkpoints of the loop"));
+  EXPECT_THAT(text, HasSubstr("runs forward 3 times; beyond 8 iterations 4 times, with checkpoints"));
+  EXPECT_THAT(kernel.adjoint_report().to_string(), HasSubstr("beyond 8192 iterations 4 times, with checkpoints"));
 }
 
 TEST(AdjointReport, NamesWhatIsKeptAndHowOftenLoopsRun) {
@@ -155,14 +207,14 @@ TEST(AdjointReport, NamesWhatIsKeptAndHowOftenLoopsRun) {
                   out(i) = x;
                 }};
   auto report = kernel.adjoint_report();
-  ASSERT_EQ(report.kept.size(), 1u) << report;
+  ASSERT_EQ(report.kept.size(), 2u) << report;
   EXPECT_EQ(report.bytes(), std::nullopt) << "the number of iterations is not known";
   const std::string text = report.to_string();
   const std::string place = "checkpoint_test.cpp:" + std::to_string(line);
   EXPECT_THAT(text, HasSubstr("adjoint of kernel 'decay'"));
-  EXPECT_THAT(text, HasSubstr("f64, 8 B x iterations of the loop at"));
+  EXPECT_THAT(text, HasSubstr("f64, 8 B x iterations of a chunk of the loop at"));
   EXPECT_THAT(text, HasSubstr(place));
-  EXPECT_THAT(text, HasSubstr("runs forward 2 times"));
+  EXPECT_THAT(text, HasSubstr("runs forward 2 times; beyond 8192 iterations 3 times, with checkpoints"));
 }
 
 TEST(AdjointReport, NamesArraysFromBeforeTheLaunch) {

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -18,9 +19,9 @@ namespace samite::test {
 // The adjoint of a captured function with respect to the parameters in `active`, verified.
 template <class... Ps, class F>
 autodiff::Adjoint adjoint_of(const std::vector<std::string> &names, const F &function, std::vector<bool> active,
-                             bool may_alias = false) {
+                             bool may_alias = false, std::optional<std::int64_t> memory_limit = {}) {
   ir::Kernel structured = jit::structure(lang::capture<Ps...>("kernel", names, function, SourceLocation("test", 1)));
-  autodiff::Adjoint adjoint = autodiff::derive_adjoint(structured, active, may_alias);
+  autodiff::Adjoint adjoint = autodiff::derive_adjoint(structured, active, may_alias, memory_limit);
   ir::verify(adjoint.kernel, ir::Form::structured, "differentiate");
   return adjoint;
 }

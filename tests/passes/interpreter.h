@@ -17,7 +17,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <optional>
+#include <random>
 
 namespace samite::test {
 
@@ -95,6 +98,9 @@ struct InterpretOptions {
   // For kernels made at random: an index counts modulo the extent, and a local array has 1 to 8 elements. Otherwise an
   // index outside throws.
   bool wrap_indices = false;
+  // Where it is set, floating products are rounded to one of the numbers beside the nearest one, or to that, at random:
+  // as where a compiler fuses some copies of an expression and not others.
+  std::optional<unsigned> unsteady_products = std::nullopt;
   // A kernel that executes more statements than this throws; each iteration counts as one more.
   std::int64_t most_statements = 10'000'000;
 };
@@ -102,6 +108,7 @@ struct InterpretOptions {
 struct Interpretation {
   Arguments arguments;                // with what the kernel left in the arrays
   std::int64_t statements = 0;        // executed
+  std::int64_t local_elements = 0;    // of local arrays that were allocated, all together
   std::vector<std::string> said{};    // by prints, and by checks that failed, which begin with the instance
   bool added_opposite_zeros = false;  // -0 + 0 or -0 - -0, where a fold of x + 0 to x shows
 };
@@ -109,7 +116,11 @@ struct Interpretation {
 class Interpreter {
  public:
   Interpreter(const Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments, InterpretOptions options)
-      : kernel_(kernel), launch_(std::move(launch)), options_(options), state_{std::move(arguments)} {
+      : kernel_(kernel),
+        launch_(std::move(launch)),
+        options_(options),
+        state_{std::move(arguments)},
+        unsteady_(options.unsteady_products.value_or(0)) {
     if (launch_.size() != static_cast<std::size_t>(kernel.launch_rank) ||
         state_.arguments.size() != kernel.parameters.size())
       throw std::invalid_argument("the launch does not fit the kernel");
@@ -217,7 +228,11 @@ class Interpreter {
     if (ir::info(operation.op).typing == Typing::Atomic) return atomic(operation);
     std::vector<Value> operands = values(operation.operands);
     if (is_floating(operation.type)) note_zeros(operation.op, operands);
-    return evaluate(operation.op, operation.type, operands);
+    const Value result = evaluate(operation.op, operation.type, operands);
+    if (!options_.unsteady_products || operation.op != Op::Mul || operation.type != ScalarType::Float64) return result;
+    const double exact = result.as_double(), infinity = std::numeric_limits<double>::infinity();
+    const std::array<double, 3> rounded{std::nextafter(exact, -infinity), exact, std::nextafter(exact, infinity)};
+    return Value::constant(operation.type, rounded.at(unsteady_() % 3));
   }
 
   Value atomic(const ir::Operation &operation) {
@@ -259,6 +274,7 @@ class Interpreter {
     std::int64_t size = value(allocate.size).as_int();
     if (options_.wrap_indices) size = std::clamp<std::int64_t>(size, 1, 8);
     // Nothing says what is there at first. Here it is zero, each time.
+    state_.local_elements += std::max<std::int64_t>(size, 0);
     local_arrays_.at(allocate.array)
         .emplace(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), Value::zero(allocate.type));
   }
@@ -354,6 +370,7 @@ class Interpreter {
   std::vector<std::int64_t> launch_;
   InterpretOptions options_;
   Interpretation state_;
+  std::mt19937 unsteady_;
   std::array<std::int64_t, ir::maximum_rank> thread_index_{};
   std::vector<std::optional<Value>> locals_;
   std::vector<std::optional<std::vector<Value>>> local_arrays_;
