@@ -27,13 +27,13 @@ Shading shading(float ambient) {
                  }};
 }
 
-Scene::Scene(int points, int lamps) {
+Scene::Scene(int points, int lamps, Device device) {
   std::mt19937 engine(1);
   std::uniform_real_distribution<float> uniform(0.0f, 4.0f);
   auto random = [&](int count) {
     std::vector<float> values(static_cast<std::size_t>(count));
     for (float &value : values) value = uniform(engine);
-    return Buffer<float>(Device::cpu(), {count}, values, Gradient::tracked);
+    return Buffer<float>(device, {count}, values, Gradient::tracked);
   };
   light = random(points), x = random(points), y = random(points);
   lamp_x = random(lamps), lamp_y = random(lamps), lamp_power = random(lamps);

@@ -15,7 +15,7 @@ Shading shading(float ambient);
 
 // Points and lamps; all arrays track gradients.
 struct Scene {
-  Scene(int points, int lamps);
+  Scene(int points, int lamps, Device device = Device::cpu());
 
   Buffer<float> light, x, y, lamp_x, lamp_y, lamp_power;
   float absorption = 0.25f, exposure = 0.75f;
