@@ -41,6 +41,9 @@ test: cuda-toolchain build/release/build.ninja
 bench: build/release/build.ninja
 	cmake --build --preset release --target bench
 
+# Left out by the presets is what exercises NVIDIA's compiler or generated code for minutes and little that sanitizers
+# see; `make test` runs all of it.
+#
 # At exit LeakSanitizer stops all threads, and dies of it now and then ("Tracer caught signal 11") where one of oneTBB's
 # is just ending. A test that failed is run once more: what is wrong with the code fails twice.
 asan: cuda-toolchain build/asan/build.ninja
