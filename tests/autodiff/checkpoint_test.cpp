@@ -144,7 +144,7 @@ TEST(Checkpoints, OfLoopsOfEachLength) {
 TEST(Checkpoints, AreWhatTheLaunchOfALoopThatKeepsTooMuchIsToldOf) {
   SAMITE_ON_THE_CPU();
   std::uint32_t line = 0;
-  Kernel kernel{"endless", {"out", "in", "n"}, [&](Out out, In in, Int n) {
+  Kernel kernel{"endless", {"out", "in", "n"}, [&](Out out, In in, const Int &n) {
                   Int i = thread_index();
                   Double x = in(i);
                   line = __LINE__ + 1;
@@ -166,7 +166,7 @@ TEST(Checkpoints, AreWhatTheLaunchOfALoopThatKeepsTooMuchIsToldOf) {
 // Two chunks of a loop that overwrites an array of 8 MiB in each of two billion iterations, too.
 TEST(Checkpoints, OfALoopThatKeepsArrays) {
   SAMITE_ON_THE_CPU();
-  Kernel kernel{"arrays", {"out", "in", "n"}, [&](Out out, In in, Int n) {
+  Kernel kernel{"arrays", {"out", "in", "n"}, [&](Out out, In in, const Int &n) {
                   LocalArray<double, 1 << 20> all;
                   for ([[maybe_unused]] Int k : range(n))
                     for (Int j : range(1, 1 << 20)) all(j) = sin(all(j - 1)) * in(0);

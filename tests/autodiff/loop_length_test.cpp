@@ -19,13 +19,13 @@ constexpr int factors = 10;
 constexpr std::int64_t instances = 300;
 
 // in(i) to the power of 9 or 10: the limit is what the tenth product is, give or take its rounding.
-void power_up_to_limit(Out out, In in, In limit, Int) {
+void power_up_to_limit(Out out, In in, In limit, const Int &) {
   Int i = thread_index();
   Double x = 1;
   while_([&] { return x * in(i) <= limit(i); }, [&] { x = x * in(i); });
   out(i) = x;
 }
-void power_in_a_range(Out out, In in, In limit, Int most) {
+void power_in_a_range(Out out, In in, In limit, const Int &most) {
   Int i = thread_index();
   Double x = 1;
   for ([[maybe_unused]] Int k : range(most)) {
@@ -93,7 +93,7 @@ TEST(CountedLoops, AskTheirConditionOnce) {
     const std::string text = ir::to_string(adjoint(power_up_to_limit, limit).kernel);
     EXPECT_EQ(count(text, "while carry"), 1) << text;
   }
-  auto in_twenty = [](Out out, In in, In limit, Int) { power_in_a_range(out, in, limit, 20); };
+  auto in_twenty = [](Out out, In in, In limit, const Int &) { power_in_a_range(out, in, limit, 20); };
   const std::string bounded = ir::to_string(adjoint(in_twenty).kernel);
   EXPECT_EQ(count(bounded, "while carry"), 1) << "as often as it has tapes for\n" << bounded;
 }
@@ -129,12 +129,12 @@ std::int64_t elements_kept(const F &function, int n) {
 
 // Up to 64 KiB an instance keeps all, 8,192 numbers and where they start; then what two chunks of √n iterations have.
 TEST(LoopMemory, IsLimitedWhereTheLengthIsNotKnown) {
-  auto counted = [](Out out, In in, Int n) {
+  auto counted = [](Out out, In in, const Int &n) {
     Double x = in(0);
     for ([[maybe_unused]] Int k : range(n)) x = x - 0.001 * x * x;
     out(0) = x;
   };
-  auto open = [](Out out, In in, Int n) {
+  auto open = [](Out out, In in, const Int &n) {
     Double x = in(0), left = cast<Double>(n) - 0.5;
     while_([&] { return left > 0; },
            [&] {
