@@ -13,6 +13,7 @@
 #include "samite/jit/kernel.h"
 #include "samite/jit/print_sink.h"
 #include "samite/jit/tape.h"
+#include "samite/jit/tile_kernel.h"
 #include "samite/lang/algebra.h"
 #include "samite/lang/atomic.h"
 #include "samite/lang/control.h"

@@ -63,7 +63,7 @@ enum class KeptFor : std::uint8_t {
 // loop overwrites (with their indices, or the conditions under which they do).
 struct KeptValue {
   SourceLocation loop, assigned;  // the loop that keeps it, and where it is assigned or declared
-  ScalarType type;
+  ir::Type type = ScalarType::Float32;
   KeptFor kept_for = KeptFor::iterations;
   std::optional<std::int64_t> elements;     // for each of those: 1, or those of an array where they are known
   std::optional<std::int64_t> length = {};  // the number of those, where it is known before the launch

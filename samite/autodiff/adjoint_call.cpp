@@ -64,7 +64,7 @@ class Expansion {
     std::vector<bool> own(kernel_.local_count);
     for (const AdjointInput &input : call_.inputs) own[input.inner] = true;
     for_each_statement(call_.primal, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { own[local] = true; });
+      for_each_definition(stmt, [&](LocalId local, Type) { own[local] = true; });
     });
     auto value = [&](const Value &value) {
       if (!value.is_local() || own[value.id()]) return value;
@@ -85,7 +85,7 @@ class Expansion {
     block_kernel_.body = std::move(body);
   }
 
-  void add_parameter(ScalarType type, int rank) {
+  void add_parameter(Type type, int rank) {
     block_kernel_.parameters.push_back({"adjoint_of " + std::to_string(block_kernel_.parameters.size()), type, rank});
   }
 

@@ -114,10 +114,10 @@ std::int64_t Deriver::tape_bytes(const While &loop) const {
   constexpr std::int64_t index_bytes = 4;
   std::int64_t sum = 0;
   for (const Carried &c : loop.carried)
-    if (keep_.local[c.inner]) sum += static_cast<std::int64_t>(size_of(c.type));
+    if (keep_.local[c.inner]) sum += static_cast<std::int64_t>(size_of(c.type)) * c.type.count();
   for (const LocalWrites &w : logged_writes({&loop.body})) {
     const LocalArray &array = *local_array_[w.array];
-    const auto element = static_cast<std::int64_t>(size_of(array.type));
+    const auto element = static_cast<std::int64_t>(size_of(array.type)) * array.type.count();
     const bool copied = w.in_loop || cheaper_to_copy(w, index_bytes);
     const std::int64_t elements = array.size.is_constant() ? array.size.as_int() : Keep::some_elements;
     sum += copied ? element * elements : w.stores * (element + index_bytes);

@@ -16,7 +16,7 @@ using namespace ir;
 Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, const TapeLength &length,
                                                const std::vector<LocalWrites> &writes) {
   const Value count = length.iterations;
-  const ScalarType type = count.type();
+  const Type type = count.type();
   const Value one = Value::constant(type, 1);
   const std::int64_t most =
       type == ScalarType::Int32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
@@ -56,7 +56,7 @@ Value Deriver::number_of_chunks(const Checkpoints &checkpoints) {
 
 // At the start of an iteration: where that is the first of a chunk.
 void Deriver::store_checkpoint(Checkpoints &checkpoints) {
-  const ScalarType type = checkpoints.count.type();
+  const Type type = checkpoints.count.type();
   const Value zero = Value::zero(type), one = Value::constant(type, 1);
   const Value slot = Value::local(type, checkpoints.slot), number = Value::local(type, checkpoints.number);
   If first{build_(Op::Equal, {slot, zero}), {}, {}, {}};
@@ -81,7 +81,7 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
 // reversed.
 void Deriver::reverse_chunks(const Iterations &loop) {
   const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
-  const ScalarType type = checkpoints.count.type();
+  const Type type = checkpoints.count.type();
   const Value one = Value::constant(type, 1), minus_one = Value::constant(type, -1);
   auto minus = [&](Value a, Value b) { return build_(Op::Sub, {a, b}); };
   const Value last = minus(number_of_chunks(checkpoints), one);
@@ -112,7 +112,7 @@ void Deriver::reverse_chunks(const Iterations &loop) {
 
 void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints, Value chunk, Value first,
                           Value size) {
-  const ScalarType type = chunk.type();
+  const Type type = chunk.type();
   for (auto &[primal, array] : checkpoints.copies) {
     if (!held_[primal]) continue;
     const LocalArray &known = *local_array_[primal];

@@ -39,7 +39,7 @@ void Deriver::reverse_custom(const CustomAdjoint &custom) {
 void Deriver::copy(const Block &block, Copied what) {
   std::unordered_map<LocalArrayId, LocalArrayId> arrays;
   for_each_statement(block, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType type) { define(local, type); });
+    for_each_definition(stmt, [&](LocalId local, Type type) { define(local, type); });
     if (auto *allocate = stmt.as<Allocate>()) arrays[allocate->array] = build_.new_local_array();
   });
   auto statement = [&](const Stmt &before, Stmt renamed) -> Block {

@@ -37,7 +37,7 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
   });
   defined_at_.resize(primal.local_count);
   for_each_statement(primal.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { defined_at_[local] = stmt.where(); });
+    for_each_definition(stmt, [&](LocalId local, Type) { defined_at_[local] = stmt.where(); });
     if (auto *loop = stmt.as<For>()) loop_at_[&loop->carried] = stmt.where();
     if (auto *loop = stmt.as<While>()) loop_at_[&loop->carried] = stmt.where();
   });
@@ -62,6 +62,7 @@ Kernel Deriver::run() {
   kernel.name = primal_.name + "_adjoint";
   kernel.parameters = parameters_;
   kernel.launch_rank = primal_.launch_rank;
+  kernel.block_threads = primal_.block_threads;
   kernel.where = primal_.where;
   kernel.body = build_.take();
   kernel.local_count = build_.local_count();
@@ -81,7 +82,7 @@ bool Deriver::has_adjoint(const Block &block) const {
     if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Exchange)
       found = found || active_array_[let->value.array];
     if (auto *store = stmt.as<LocalStore>()) found = found || activity_.local_array[store->array];
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { found = found || active(local); });
+    for_each_definition(stmt, [&](LocalId local, Type) { found = found || active(local); });
   });
   return found;
 }
@@ -97,7 +98,7 @@ std::vector<Value> Deriver::values(const std::vector<Value> &primal) const {
   return mapped;
 }
 
-Value Deriver::define(LocalId primal, ScalarType type) {
+Value Deriver::define(LocalId primal, Type type) {
   Value fresh = Value::local(type, build_.new_local());
   primal_value_[primal] = fresh;
   return fresh;
@@ -111,7 +112,7 @@ void Deriver::region(const Block &block) {
 
 void Deriver::declare_adjoints(const Block &block) {
   for (const Stmt &stmt : block) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType type) {
+    for_each_definition(stmt, [&](LocalId local, Type type) {
       if (active(local)) adjoint_[local] = build_.variable(Value::zero(type));
     });
     if (auto *allocate = stmt.as<Allocate>(); allocate && activity_.local_array[allocate->array])

@@ -79,7 +79,7 @@ class Deriver {
   struct Tapes {
     struct Allocation {
       LocalArrayId array;
-      ScalarType type;
+      ir::Type type;
       std::optional<Value> each;  // elements for each iteration, where more than one
       KeptValue kept;
     };
@@ -99,7 +99,7 @@ class Deriver {
   // The primal value, as this region of the adjoint has it.
   Value value(const Value &primal) const;
   std::vector<Value> values(const std::vector<Value> &primal) const;
-  Value define(LocalId primal, ScalarType type);
+  Value define(LocalId primal, ir::Type type);
 
   // One variable for the adjoint of each active value that the block itself defines, zero at first.
   void declare_adjoints(const Block &block);
@@ -150,7 +150,7 @@ class Deriver {
   void allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
                      const std::vector<ir::Carried> &carried, KeptFor kept_for, KeptValue kept);
   SourceLocation assigned_at(const ir::Carried &c) const;
-  KeptValue describe(const std::vector<ir::Carried> &carried, SourceLocation assigned, ScalarType type) const;
+  KeptValue describe(const std::vector<ir::Carried> &carried, SourceLocation assigned, ir::Type type) const;
   void take_back_iteration(const Tapes &tapes, Value number);
 
   // checkpoints.cpp
@@ -223,7 +223,7 @@ class Deriver {
   void reverse_let(const ir::Let &let);
   void reverse_store(const ir::LocalStore &store);
   void reverse_branch(const ir::If &branch, SourceLocation where);
-  Value gradient_operation(ir::Op op, std::uint32_t array, const std::vector<Value> &indices);
+  Value gradient_operation(ir::Op op, std::uint32_t array, const std::vector<Value> &indices, const ir::Type &type);
 
   // products.cpp
   struct Product {
@@ -254,7 +254,7 @@ class Deriver {
   std::string noted_operation_ = "the statement";               // what is being reversed
   std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
   Activity activity_;
-  std::vector<ScalarType> types_;
+  std::vector<ir::Type> types_;
   std::vector<Product> products_;  // by primal local: the floating product that defines it
   std::vector<int> uses_;          // by primal local
   std::vector<bool> reversed_;     // by primal local: with a product of which it is a factor
@@ -274,7 +274,7 @@ class Deriver {
   std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> loop_at_;
 
   struct LocalArray {
-    ScalarType type;
+    ir::Type type;
     Value size;
     LocalArrayId working;
     std::optional<LocalArrayId> adjoint;

@@ -35,14 +35,14 @@ std::vector<LocalWrites> Deriver::logged_writes(std::initializer_list<const Bloc
 // Whether the elements of an array are fewer bytes than the log of the writes, which has so many beside each element.
 bool Deriver::cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const {
   const LocalArray &array = *local_array_[writes.array];
-  const auto element = static_cast<std::int64_t>(size_of(array.type));
+  const auto element = static_cast<std::int64_t>(size_of(array.type)) * array.type.count();
   return array.size.is_constant() && array.size.as_int() * element <= writes.stores * (element + stored_bytes);
 }
 
 // As many elements as the primal array has.
 void Deriver::copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, Value from_begin, LocalArrayId primal) {
   const LocalArray &array = *local_array_[primal];
-  const ScalarType type = to_begin.type();
+  const Type type = to_begin.type();
   For loop{build_.new_local(), type, Value::zero(type), build_.cast(type, array.size), Value::constant(type, 1), {}, {},
            LoopKind::Serial};
   const Value i = Value::local(type, loop.index);
@@ -128,7 +128,7 @@ void Deriver::release_what_nothing_reads_before(const Stmt &stmt) {
 void Deriver::declare_adjoint_array(const Allocate &allocate) {
   LocalArray &array = *local_array_[allocate.array];
   array.adjoint = build_.allocate(array.type, array.size);
-  const ScalarType type = array.size.type();
+  const Type type = array.size.type();
   For loop{build_.new_local(), type, Value::zero(type), array.size, Value::constant(type, 1), {}, {}, LoopKind::Serial};
   Block outer = build_.open();
   build_.local_store(*array.adjoint, Value::local(type, loop.index), Value::zero(array.type));

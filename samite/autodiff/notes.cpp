@@ -22,10 +22,10 @@ void Deriver::start_notes() {
 }
 
 void Deriver::note(const Value &contribution) {
-  if (!notes_) return;
+  if (!notes_ || contribution.type().is_tile()) return;
   const auto known = static_cast<std::int64_t>(notes_->sites.size());
   notes_->sites.push_back({build_.where(), noted_operation_, static_cast<int>(noted_.size())});
-  const ScalarType type = contribution.type();
+  const Type type = contribution.type();
   const double largest =
       type == ScalarType::Float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
   // Neither an infinity nor a NaN is at most that.
@@ -36,7 +36,7 @@ void Deriver::note(const Value &contribution) {
   build_.assign(site_, number(known));
   build_.assign(noted_values_[0], build_.cast(ScalarType::Float64, contribution));
   for (std::size_t i = 0; i < noted_.size(); ++i)
-    build_.assign(noted_values_[i + 1], build_.cast(ScalarType::Float64, noted_[i]));
+    if (!noted_[i].type().is_tile()) build_.assign(noted_values_[i + 1], build_.cast(ScalarType::Float64, noted_[i]));
   taken.then_block = build_.close(std::move(outer));
   build_.append({std::move(taken), build_.where()});
 }

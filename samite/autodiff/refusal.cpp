@@ -15,6 +15,7 @@ std::string opening(const Kernel &primal) { return "the adjoint of kernel '" + p
 
 struct ArrayAccess {
   const std::vector<Value> *indices;
+  Type element;  // a scalar or a tile
   SourceLocation where;
 };
 
@@ -28,17 +29,17 @@ AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto *let = stmt.as<Let>()) {
       if (info(let->value.op).typing != Typing::Load || let->value.array != array) return;
-      reads.push_back({&let->value.operands, stmt.where()});
+      reads.push_back({&let->value.operands, let->value.type, stmt.where()});
       if (let->value.op == Op::Exchange) writes.push_back(reads.back());
     } else if (auto *store = stmt.as<Store>()) {
-      if (store->array == array) writes.push_back({&store->indices, stmt.where()});
+      if (store->array == array) writes.push_back({&store->indices, store->value.type(), stmt.where()});
     } else if (auto *accumulate = stmt.as<Accumulate>()) {
-      if (accumulate->array == array) writes.push_back({&accumulate->indices, stmt.where()});
+      if (accumulate->array == array) writes.push_back({&accumulate->indices, accumulate->value.type(), stmt.where()});
     }
   });
   for (const ArrayAccess &read : reads)
     for (const ArrayAccess &write : writes)
-      if (*read.indices != *write.indices) return {read, write};
+      if (*read.indices != *write.indices || read.element != write.element) return {read, write};
   return {};
 }
 
@@ -276,7 +277,7 @@ class HiddenOperands {
     std::vector<bool> own(kernel_.local_count), gradient_given(active_.size());
     for (const CustomOperand &each : custom.operands) own[each.inner] = true;
     for_each_statement(custom.primal, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { own[local] = true; });
+      for_each_definition(stmt, [&](LocalId local, Type) { own[local] = true; });
     });
     for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
       auto *accumulate = stmt.as<Accumulate>();

@@ -1,6 +1,7 @@
 // The statements of a block, last first: where each takes its gradient from and leaves it.
 #include "samite/autodiff/deriver.h"
 #include "samite/autodiff/rules.h"
+#include "samite/autodiff/tile_rules.h"
 #include "samite/base/error.h"
 
 #include <algorithm>
@@ -19,31 +20,32 @@ void Deriver::reverse(const Block &block) {
         stmt, [&](const Let &let) { reverse_let(let); },
         [&](const Store &store) {
           if (!active_array_[store.array]) return;
-          Value taken = gradient_operation(Op::Exchange, store.array, store.indices);
+          Value taken = gradient_operation(Op::Exchange, store.array, store.indices, store.value.type());
           add(store.value, taken);
         },
         [&](const Accumulate &accumulate) {
           if (!active_array_[accumulate.array] || !active(accumulate.value)) return;
-          add(accumulate.value, gradient_operation(Op::Load, accumulate.array, accumulate.indices));
+          const Type type = accumulate.value.type();
+          add(accumulate.value, gradient_operation(Op::Load, accumulate.array, accumulate.indices, type));
         },
         [&](const If &branch) { reverse_branch(branch, stmt.where()); },
         [&](const For &loop) { reverse_loop(loop, stmt.where()); },
         [&](const While &loop) { reverse_loop(loop, stmt.where()); }, [](const Allocate &) {},
-        [&](const LocalStore &store) { reverse_store(store); }, [](const Print &) {}, [](const Check &) {},
-        [&](const CustomAdjoint &custom) { reverse_custom(custom); },
+        [&](const LocalStore &store) { reverse_store(store); }, [](const TileCall &) {}, [](const Print &) {},
+        [](const Check &) {}, [&](const CustomAdjoint &custom) { reverse_custom(custom); },
         [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
     release_what_nothing_reads_before(stmt);
   }
 }
 
-Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<Value> &indices) {
-  return build_.operation({op, primal_.parameters[array].type, values(indices), gradient_[array]});
+Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<Value> &indices, const Type &type) {
+  return build_.operation({op, type, values(indices), gradient_[array]});
 }
 
 void Deriver::reverse_let(const Let &let) {
   // A load, and a store of zero, which ends the life of the value that was there.
   if (let.value.op == Op::Exchange && active_array_[let.value.array])
-    gradient_operation(Op::Exchange, let.value.array, let.value.operands);
+    gradient_operation(Op::Exchange, let.value.array, let.value.operands, let.value.type);
   if (!active(let.local) || reversed_[let.local]) return;
   Value seed = adjoint(let.local);
   if (info(let.value.op).typing == Typing::Load) {
@@ -63,7 +65,12 @@ void Deriver::reverse_let(const Let &let) {
   noted_ = {seed};
   for (const Value &operand : operation.operands)
     if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
-  if (!reverse_power(let)) {
+  if (is_tile_operation(let.value.op)) {
+    for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+      const Value &operand = let.value.operands[i];
+      if (active(operand)) add(operand, tile_gradient(build_, operation, seed, i));
+    }
+  } else if (!reverse_power(let)) {
     auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
     for (std::size_t i = 0; i < partials.size(); ++i) {
       const Value &operand = let.value.operands[i];

@@ -162,7 +162,7 @@ std::vector<Partial> partials(passes::Builder &builder, const Operation &operati
   return row->rule({builder, operand(0), operand(1), result, operand(2)});
 }
 
-Value apply(passes::Builder &builder, const Partial &partial, Value x, ScalarType type) {
+Value apply(passes::Builder &builder, const Partial &partial, Value x, Type type) {
   switch (partial.kind) {
     case Partial::Kind::Zero: return Value::zero(type);
     case Partial::Kind::One: return builder.cast(type, x);

@@ -38,6 +38,6 @@ std::vector<Partial> partials(passes::Builder &builder, const ir::Operation &ope
 bool has_rule(ir::Op op);
 
 // The linear map applied to `x`, as a value of type `type`.
-ir::Value apply(passes::Builder &builder, const Partial &partial, ir::Value x, ScalarType type);
+ir::Value apply(passes::Builder &builder, const Partial &partial, ir::Value x, ir::Type type);
 
 }  // namespace samite::autodiff

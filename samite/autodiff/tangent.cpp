@@ -5,6 +5,7 @@
 #include "samite/autodiff/linearity.h"
 #include "samite/autodiff/refusal.h"
 #include "samite/autodiff/rules.h"
+#include "samite/autodiff/tile_rules.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/inline_primals.h"
@@ -36,6 +37,7 @@ class Deriver {
     kernel.name = primal_.name + "_tangent";
     kernel.parameters = primal_.parameters;
     kernel.launch_rank = primal_.launch_rank;
+    kernel.block_threads = primal_.block_threads;
     kernel.where = primal_.where;
     for (std::uint32_t i = 0; i < active_array_.size(); ++i) {
       tangent_parameter_.push_back(static_cast<std::uint32_t>(kernel.parameters.size()));
@@ -75,7 +77,7 @@ class Deriver {
     return active(primal) ? *tangent_[primal.id()] : Value::zero(primal.type());
   }
 
-  LocalId define(std::vector<std::optional<Value>> &where, LocalId primal, ScalarType type) {
+  LocalId define(std::vector<std::optional<Value>> &where, LocalId primal, Type type) {
     where[primal] = Value::local(type, build_.new_local());
     return where[primal]->id();
   }
@@ -86,8 +88,8 @@ class Deriver {
       visit(
           stmt, [&](const Let &l) { let(l); }, [&](const Store &s) { store(s); },
           [&](const Accumulate &a) { accumulate(a); }, [&](const Allocate &a) { allocate(a); },
-          [&](const LocalStore &s) { local_store(s); }, [&](const Print &) { build_.append(mapped(stmt)); },
-          [&](const Check &) { build_.append(mapped(stmt)); },
+          [&](const LocalStore &s) { local_store(s); }, [](const TileCall &) {},
+          [&](const Print &) { build_.append(mapped(stmt)); }, [&](const Check &) { build_.append(mapped(stmt)); },
           [&](const If &branch) { this->branch(branch, stmt.where()); }, [&](const For &l) { loop(l, stmt.where()); },
           [&](const While &l) { loop(l, stmt.where()); }, [&](const CustomAdjoint &c) { custom(c, stmt.where()); },
           [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
@@ -111,6 +113,12 @@ class Deriver {
     if (info(primal.op).typing == Typing::Load) {
       operation.array = tangent_parameter_[primal.array];
       tangent_[let.local] = build_.operation(std::move(operation));
+      return;
+    }
+    if (is_tile_operation(primal.op)) {
+      std::vector<Value> tangents;
+      for (const Value &operand : primal.operands) tangents.push_back(tangent(operand));
+      tangent_[let.local] = tile_tangent(build_, operation, tangents);
       return;
     }
     auto all = partials(build_, operation, result);
@@ -177,7 +185,7 @@ class Deriver {
     };
     std::unordered_map<LocalArrayId, LocalArrayId> arrays;
     for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType type) { define(primal_value_, local, type); });
+      for_each_definition(stmt, [&](LocalId local, Type type) { define(primal_value_, local, type); });
       if (auto *allocate = stmt.as<Allocate>()) arrays[allocate->array] = build_.new_local_array();
     });
     auto statement = [&](const Stmt &, Stmt renamed) -> Block {

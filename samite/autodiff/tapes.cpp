@@ -14,7 +14,7 @@ using namespace ir;
 Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
                                     Value number, const Tapes *before) {
   Tapes tapes;
-  auto allocate = [&](ScalarType type, std::optional<Value> each, SourceLocation assigned) {
+  auto allocate = [&](Type type, std::optional<Value> each, SourceLocation assigned) {
     tapes.allocations.push_back({build_.new_local_array(), type, each, describe(carried, assigned, type)});
     return tapes.allocations.back().array;
   };
@@ -77,7 +77,7 @@ std::vector<std::pair<LocalArrayId, ScalarType>> Deriver::logged_places(const Ta
   return places;
 }
 
-KeptValue Deriver::describe(const std::vector<Carried> &carried, SourceLocation assigned, ScalarType type) const {
+KeptValue Deriver::describe(const std::vector<Carried> &carried, SourceLocation assigned, Type type) const {
   KeptValue kept;
   kept.loop = loop_at_.at(&carried);
   kept.assigned = assigned.known() ? assigned : kept.loop;
@@ -98,8 +98,8 @@ void Deriver::allocate_tapes(const Tapes &tapes, Value length, const std::vector
 void Deriver::allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
                             const std::vector<Carried> &carried, KeptFor kept_for, KeptValue kept) {
   kept.kept_for = kept_for;
-  kept.elements = 1;
-  if (each && each->is_constant()) kept.elements = each->as_int();
+  kept.elements = kept.type.count();
+  if (each && each->is_constant()) kept.elements = each->as_int() * kept.type.count();
   if (each && !each->is_constant()) kept.elements = std::nullopt;
   if (length.is_constant()) kept.length = length.as_int();
   planned_.push_back({array, &carried, kept});

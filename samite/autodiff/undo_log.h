@@ -19,7 +19,7 @@ using UndoLog = std::vector<Undo>;
 // One store: the element had the value `old` before. `array` is the primal's.
 struct UndoStore {
   ir::LocalArrayId array;
-  ScalarType type;
+  ir::Type type;
   ir::Value index, old;
 };
 

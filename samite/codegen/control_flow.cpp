@@ -182,13 +182,14 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
 }
 
 void KernelEmitter::loop(const For &loop) {
-  if (loop.kind != LoopKind::Serial && !target_.explicit_lanes()) return launch_loop(loop);
+  if (loop.kind != LoopKind::Serial && !target_.explicit_lanes())
+    return is_tile_kernel(kernel_) ? loop_of_block(loop) : launch_loop(loop);
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);
   if (in_lanes()) {
     if (auto rows = rows_of(loop); !rows.empty()) return loop_in_pieces(loop, std::move(rows));
-  } else if (loop_of_warp(loop)) {
+  } else if (!is_tile_kernel(kernel_) && loop_of_warp(loop)) {
     return;
   }
   declare_carried(loop.carried, false);

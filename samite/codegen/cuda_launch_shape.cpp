@@ -85,6 +85,13 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
+  if (form.tile_threads != 0) {
+    std::int64_t blocks = 1;
+    for (std::int64_t extent : extents)
+      if (__builtin_mul_overflow(blocks, extent, &blocks)) blocks = largest_grid[0];
+    return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
+            {static_cast<unsigned>(form.tile_threads), 1, 1}};
+  }
   const Axes instances = axes(extents, form);
   Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
   for (int threads = form.threads_per_block / 2;

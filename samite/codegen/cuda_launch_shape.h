@@ -7,6 +7,8 @@
 // A kernel has one of two forms (CudaForm in codegen/emit.h). The exact one is faster where each instance does little,
 // and is what a launcher should emit first. The other one is for launches that do not fit CUDA's limits, for kernels
 // that use a workspace, and for those that sum over the launch.
+//
+// A tile kernel has a block for each instance, all of them along x.
 #pragma once
 
 #include "samite/codegen/emit.h"

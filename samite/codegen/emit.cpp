@@ -24,15 +24,19 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
   const CpuTarget target(lanes);
   EmittedSource source =
       KernelEmitter(lowered, passes::uniformity(lowered), target, options).emit(entry_name(lowered.name));
-  source.lanes = lanes;
+  source.lanes = is_tile_kernel(lowered) ? 1 : lanes;
   return source;
 }
 
 EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options) {
   check_parameter_space(lowered);
-  const CudaTarget target(options.cuda);
-  return KernelEmitter(lowered, passes::Uniformity::all_uniform(lowered), target, options)
-      .emit(entry_name(lowered.name));
+  EmitOptions own = options;
+  if (is_tile_kernel(lowered)) {
+    own.cuda.threads_per_block = own.cuda.tile_threads = lowered.block_threads;
+    own.cuda.instances_per_thread = 1;
+  }
+  const CudaTarget target(own.cuda);
+  return KernelEmitter(lowered, passes::Uniformity::all_uniform(lowered), target, own).emit(entry_name(lowered.name));
 }
 
 }  // namespace samite::codegen

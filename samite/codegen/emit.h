@@ -25,6 +25,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/plan_tile_memory.h"
 
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct CudaForm {
   // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
   // capability 9.0 on.
   bool waits_for_earlier_launch = false;
+  // Of a tile kernel, else 0: each instance is a block of exactly so many threads.
+  int tile_threads = 0;
 
   friend bool operator==(const CudaForm &, const CudaForm &) = default;
 };
@@ -94,6 +97,8 @@ struct EmittedSource {
   // CUDA: what all instances add to one element is summed by each thread, then by each block. Few threads with many
   // instances each, which the grid-stride form has, are then many times faster than a thread for each instance.
   bool sums_over_launch = false;
+  // CUDA: the tiles of a block in its dynamic shared memory.
+  passes::TileMemoryPlan tile_memory;
 };
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
@@ -111,6 +116,9 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // The last dimension of the launch is x of the grid, the one before y, and both others z, the third from last running
 // faster. Blocks have at most `threads_per_block` threads, of any shape. Whoever launches a kernel that uses a
 // workspace takes the grid-stride form with a limited grid, since each thread has its share of the memory.
+//
+// A tile kernel has `CudaForm::tile_threads` threads in each block and a grid of any size along x alone; its blocks
+// have `EmittedSource::tile_memory.bytes` of dynamic shared memory.
 //
 // A local array is in the thread's own memory where its size is a constant, it takes at most 1 KiB, and all such arrays
 // of the kernel at most 4 KiB. An instance that gets no memory for another one ends there, and is reported.

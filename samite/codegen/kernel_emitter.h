@@ -10,6 +10,7 @@
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
 #include "samite/codegen/tiles.h"
+#include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/uniformity.h"
 
 #include <map>
@@ -117,6 +118,7 @@ class KernelEmitter {
     ScalarType type;
     ir::Value size;
     bool in_lanes;  // its elements are vectors
+    bool shared;    // by all threads of a block: its elements are those of an array
   };
   void place_local_arrays();
   void open_workspace_scope(const ir::Block &block);
@@ -125,6 +127,16 @@ class KernelEmitter {
   void local_store(const ir::LocalStore &store, SourceLocation where);
   std::string local_mask(const ir::Value &index, const LocalArray &array, SourceLocation where);
   const LocalArray &local_array(ir::LocalArrayId array) const;
+  Access shared_access(ir::LocalArrayId array, const ir::Value &index) const;
+
+  // tile_calls.cpp
+  void tile_call(const ir::TileCall &call);
+
+  // tile_block.cpp
+  void place_tiles();
+  void loop_of_block(const ir::For &loop);
+  void launch_blocks(const ir::For &outermost);
+  bool by_one_thread(const ir::Stmt &stmt);
   std::string array_name(ir::LocalArrayId array) const {
     return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
   }
@@ -237,6 +249,8 @@ class KernelEmitter {
   std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
+  passes::TileMemoryPlan tile_memory_;
+  bool in_thread_loop_ = false;  // of a tile kernel without explicit lanes
 
   bool in_lanes() const { return !mask_.empty(); }
   ArrayFacts facts(std::uint32_t array) const {

@@ -21,6 +21,8 @@ struct StackShare {
 };
 // A thread of CUDA has its stack in device memory, which the driver takes for every thread that the device can hold.
 constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10, 4 << 10};
+// Of the tiles of a block, which a thread of the CPU has alone.
+constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
 
 // What an element of all lanes is in memory.
 std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::Bool ? "Flags" : vector_name(type); }
@@ -31,12 +33,21 @@ std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::
 void KernelEmitter::place_local_arrays() {
   const std::int64_t most_lanes = target_.explicit_lanes() ? 16 : 1;
   const StackShare share = target_.explicit_lanes() ? share_of_lanes : share_of_thread;
-  std::int64_t sum = 0;
+  std::int64_t sum = 0, tiles = 0;
   // An array that the kernel no longer allocates needs no place.
   on_stack_.assign(kernel_.local_array_count, true);
   for_each_statement(kernel_.body, [&](const Stmt &stmt) {
     const Allocate *allocate = stmt.as<Allocate>();
     if (!allocate) return;
+    if (allocate->shared) {
+      const std::int64_t bytes = allocate->size.is_constant()
+                                     ? allocate->size.as_int() * static_cast<std::int64_t>(size_of(allocate->type))
+                                     : share_of_tiles.array + 1;
+      if (!target_.explicit_lanes()) return;
+      on_stack_[allocate->array] = bytes <= share_of_tiles.array && tiles + bytes <= share_of_tiles.kernel;
+      if (on_stack_[allocate->array]) tiles += bytes;
+      return;
+    }
     const std::size_t bytes_of_one = is_small_float(allocate->type) ? 4 : size_of(allocate->type);
     const std::int64_t element = most_lanes * static_cast<std::int64_t>(bytes_of_one);
     bool small = allocate->size.is_constant() && allocate->size.as_int() <= share.array / element;
@@ -59,16 +70,41 @@ void KernelEmitter::open_workspace_scope(const Block &block) {
 const KernelEmitter::LocalArray &KernelEmitter::local_array(LocalArrayId array) const {
   const auto &known = local_arrays_[array];
   internal_check(known.has_value(), "a local array is used before it is allocated");
-  internal_check(known->in_lanes == in_lanes(), "a local array is shared by the instances of a thread loop");
+  internal_check(known->shared || known->in_lanes == in_lanes(),
+                 "a local array is shared by the instances of a thread loop");
   return *known;
 }
 
+// An element of a tile in memory. In lanes, all of them may go to one element, each to the next, or anywhere.
+KernelEmitter::Access KernelEmitter::shared_access(LocalArrayId array, const Value &index) const {
+  Access result;
+  result.mask = mask_;
+  result.shape = in_lanes() ? shape(index) : Shape::Uniform;
+  if (result.shape == Shape::Uniform) {
+    result.element = fmt::format("{}[{}]", array_name(array), scalar(index));
+  } else if (result.shape == Shape::Linear) {
+    result.pointer = fmt::format("{} + {}", array_name(array), scalar(index));
+  } else {
+    result.pointer = array_name(array);
+    result.offsets = vector(index);
+  }
+  return result;
+}
+
 void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
-  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes()};
+  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes(), allocate.shared};
   const std::string name = array_name(allocate.array);
-  const auto element = in_lanes() ? vector_in_memory(allocate.type) : scalar_name(allocate.type);
+  const auto element = allocate.shared ? memory_name(allocate.type)
+                       : in_lanes()    ? vector_in_memory(allocate.type)
+                                       : scalar_name(allocate.type);
+  if (allocate.shared && !target_.explicit_lanes()) {
+    out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2});", element, name,
+              *tile_memory_.offset(allocate.array));
+    return;
+  }
   if (on_stack_[allocate.array]) {
-    out_.line("{} {}[{}];", element, name, std::max<std::int64_t>(allocate.size.as_int(), 1));
+    out_.line("{}{} {}[{}];", allocate.shared ? "alignas(64) " : "", element, name,
+              std::max<std::int64_t>(allocate.size.as_int(), 1));
     return;
   }
   if (!target_.explicit_lanes()) {
@@ -100,6 +136,12 @@ std::string KernelEmitter::local_load(const Operation &operation, SourceLocation
   const LocalArray &array = local_array(operation.array);
   const std::string name = array_name(operation.array);
   const Value &index = operation.operands[0];
+  if (array.shared) {
+    const Access from = shared_access(operation.array, index);
+    if (from.shape == Shape::Uniform)
+      return fmt::format("{}({})", type(operation.type, in_lanes() ? Shape::Varying : Shape::Uniform), from.element);
+    return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+  }
   if (!in_lanes()) {
     if (!options_.debug) return fmt::format("{}[{}]", name, scalar(index));
     return fmt::format("in_local_bounds(failure, {1}, {2}, {3}) ? {0}[{1}] : {4}(0)", name, scalar(index),
@@ -116,6 +158,16 @@ std::string KernelEmitter::local_load(const Operation &operation, SourceLocation
 void KernelEmitter::local_store(const LocalStore &store, SourceLocation where) {
   const LocalArray &array = local_array(store.array);
   const std::string name = array_name(store.array);
+  if (array.shared) {
+    const Access to = shared_access(store.array, store.index);
+    if (to.shape != Shape::Uniform)
+      out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
+    else if (in_lanes())
+      out_.line("store_last({}, &{}, {});", mask_, to.element, vector(store.value));
+    else
+      out_.line("{} = {}({});", to.element, memory_name(array.type), scalar(store.value));
+    return;
+  }
   if (!in_lanes()) {
     const std::string guard = options_.debug ? fmt::format("if (in_local_bounds(failure, {}, {}, {})) ",
                                                            scalar(store.index), scalar(array.size), blame(where))

@@ -19,7 +19,7 @@ void KernelEmitter::say(const Message &message, const std::vector<Value> &instan
   MessageSite site{where, is_check, message.texts, {}};
   std::string values, indices;
   for (const Value &value : message.values) {
-    site.types.push_back(is_small_float(value.type()) ? ScalarType::Float32 : value.type());
+    site.types.push_back(is_small_float(value.type()) ? ScalarType::Float32 : value.type().element());
     values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
   }
   for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));

@@ -40,6 +40,9 @@ void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   if (text.empty()) text = expression(let.value, result, where);
   if (is_small_float(let.value.type) && rounds(let.value.op))
     text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
+  const bool acts = let.value.op == Op::Exchange || ir::info(let.value.op).typing == ir::Typing::Atomic;
+  if (acts && is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_)
+    text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", scalar_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
 }
 

@@ -42,6 +42,8 @@ std::string cpu_prelude(int vector_bytes) {
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
         "#undef SAMITE_FOR_EACH_ACTIVE\n";
   }
+  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce"})
+    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }
 
@@ -53,6 +55,8 @@ std::string cuda_prelude_with(std::string_view intrinsics) {
   append(text, intrinsics);
   for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
+  for (std::string_view name : {"steps", "cuda_matmul", "cuda_reduce"})
+    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }
 

@@ -49,6 +49,7 @@ bool KernelEmitter::uses_workspace() const {
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
+  if (is_tile_kernel(kernel_) && !target_.explicit_lanes()) place_tiles();
   block(kernel_.body);
   target_.close_kernel(out_);
   EmittedSource source;
@@ -60,6 +61,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   source.uses_workspace = uses_workspace();
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = sums_over_launch_;
+  source.tile_memory = std::move(tile_memory_);
   return source;
 }
 
@@ -69,6 +71,7 @@ void KernelEmitter::block(const Block &block) {
 }
 
 void KernelEmitter::statement(const Stmt &stmt) {
+  if (by_one_thread(stmt)) return;
   out_.location(stmt.where());
   visit(
       stmt, [&](const Let &statement) { let(statement, stmt.where()); },
@@ -78,6 +81,7 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
+      [&](const TileCall &statement) { tile_call(statement); },
       [&](const Print &statement) { print(statement, stmt.where()); },
       [&](const Check &statement) { check(statement, stmt.where()); }, [&](const If &statement) { branch(statement); },
       [&](const For &statement) { loop(statement); }, [&](const While &statement) { loop(statement); });
@@ -209,7 +213,8 @@ void KernelEmitter::thread_loop(const For &loop) {
   });
   declare_sums(sums_of(loop.body, inside));
   // Checks of indices belong to each access, in the order in which the instances run.
-  const auto plan = options_.debug ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, arrays_only_added_to());
+  const bool plain = options_.debug || is_tile_kernel(kernel_);
+  const auto plan = plain ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, arrays_only_added_to());
   if (plan) {
     tiled_loop(loop, *plan, text);
   } else {

@@ -47,7 +47,7 @@ bool calls_library(Op op) {
 }  // namespace
 
 void KernelEmitter::tiled_loop(const For &loop, const TilePlan &plan, const ThreadLoop &text) {
-  const std::vector<ScalarType> types = local_types(kernel_);
+  const std::vector<Type> types = local_types(kernel_);
   tile_ = Tile{&plan,
                loop.index,
                text.type,

@@ -27,7 +27,10 @@ struct Parameter {
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
-  int launch_rank = 1;                 // dimensions of the launch: 1 to 4
+  int launch_rank = 1;  // dimensions of the launch: 1 to 4
+  // Of a tile kernel, whose body runs once for each block and whose values may be tiles: the threads that hold them
+  // together. 0 of any other, whose instances are a thread each.
+  int block_threads = 0;
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;
@@ -35,5 +38,7 @@ struct Kernel {
 };
 
 inline constexpr int maximum_rank = 4;
+
+inline bool is_tile_kernel(const Kernel &kernel) { return kernel.block_threads != 0; }
 
 }  // namespace samite::ir

@@ -25,6 +25,15 @@ enum class Typing : std::uint8_t {
   Load,       // operands are the indices of `array`; the result has its element type
   Atomic,     // the indices of `array`, then values of its element type; the result is the element before, of that type
   LocalLoad,  // one operand, the index; `array` is a local array; the result has its element type
+  // Of tiles.
+  Coordinate,  // no operands; `attribute` is a dimension of the result, a tile of i32 or i64
+  Broadcast,   // a scalar, or a tile with some extents of 1 -> a tile of the same type
+  Reduce,      // a tile -> a scalar, or a tile with some extents of 1
+  Position,    // the same, to i32
+  Reshape,     // as many elements in other extents
+  Transpose,   // `attribute` says which dimension of the operand each of the result's is: see tile_axis
+  Window,      // a tile, and an i32 or i64 for each of its dimensions -> a tile of the same rank
+  MatMul,      // two matrices, or as many pairs of them as the first dimension says, and what is added to their product
 };
 
 #define SAMITE_OPS(X)                                                    \
@@ -101,7 +110,19 @@ enum class Typing : std::uint8_t {
   X(AtomicXor, "atomic_xor", -1, Atomic, false)                          \
   X(AtomicExchange, "atomic_exchange", -1, Atomic, false)                \
   X(AtomicCompareExchange, "atomic_compare_exchange", -1, Atomic, false) \
-  X(LocalLoad, "local_load", 1, LocalLoad, false)
+  X(LocalLoad, "local_load", 1, LocalLoad, false)                        \
+  X(Coordinate, "coordinate", 0, Coordinate, true)                       \
+  X(Broadcast, "broadcast", 1, Broadcast, true)                          \
+  X(ReduceAdd, "reduce_add", 1, Reduce, true)                            \
+  X(ReduceMul, "reduce_mul", 1, Reduce, true)                            \
+  X(ReduceMin, "reduce_min", 1, Reduce, true)                            \
+  X(ReduceMax, "reduce_max", 1, Reduce, true)                            \
+  X(ReduceArgMin, "reduce_argmin", 1, Position, true)                    \
+  X(ReduceArgMax, "reduce_argmax", 1, Position, true)                    \
+  X(Reshape, "reshape", 1, Reshape, true)                                \
+  X(Transpose, "transpose", 1, Transpose, true)                          \
+  X(Window, "window", -1, Window, true)                                  \
+  X(MatMul, "matmul", 3, MatMul, true)
 
 // `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
 // store where it is 1 because no other instance touches the element; its operands are the indices.
@@ -111,6 +132,16 @@ enum class Typing : std::uint8_t {
 //
 // `Unavailable` stands in an adjoint for a value of the forward run that cannot be had again; `attribute` is a number
 // of the deriver's. It must be gone after dead code is removed: where it is not, the adjoint is refused.
+
+// Tiles. `Coordinate` is each element's own index along a dimension. A reduction takes together what lies along the
+// dimensions whose extent becomes 1, or all where the result is a scalar; the arg ones give the first position along
+// the one dimension, or of all elements. Element i of a `Window` is element i + offset of the operand, and zero outside
+// of it: a slice, or a tile with a margin of zeros. `MatMul` gives A B + C, of the type of C; `attribute` says whether
+// A and B are transposed.
+inline constexpr std::int32_t transposed_a = 1, transposed_b = 2;
+
+// Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
+inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }
 
 // `Load` reads an element as it is; in an adjoint, where `attribute` is `load_afterwards`, as the forward run has left
 // it rather than as it found it. The two differ where the kernel writes to the array.

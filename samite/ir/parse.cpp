@@ -4,9 +4,11 @@
 #include "samite/ir/tokens.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 namespace samite::ir {
 namespace {
@@ -32,8 +34,13 @@ class Parser {
     kernel_.name = expect(TokenKind::Name, "the kernel's name, as in '@name'").text;
     expect("(");
     parse_parameters();
-    expect_word("threads");
+    const bool tiles = accept("blocks");
+    if (!tiles) expect_word("threads");
     kernel_.launch_rank = number<int>("the number of dimensions of the launch");
+    if (tiles) {
+      expect_word("of");
+      kernel_.block_threads = number<int>("the number of threads of a block");
+    }
     kernel_.where = parse_location();
     kernel_.body = parse_block();
     expect(TokenKind::End, "the end of the text after the kernel");
@@ -47,13 +54,23 @@ class Parser {
     for (std::size_t i = 0; i + 2 < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::Local) continue;
       LocalId id = local_id(tokens_[i]);
-      if (tokens_[i + 1].text == ":" && tokens_[i + 2].kind == TokenKind::Word) {
-        if (auto type = scalar_type_from_name(tokens_[i + 2].text)) types_.emplace(id, *type);
+      if (tokens_[i + 1].text == ":") {
+        if (auto type = type_at(i + 2)) types_.emplace(id, *type);
       } else if (i + 4 < tokens_.size() && tokens_[i + 1].text == "->" && tokens_[i + 3].text == ":") {
-        if (auto type = scalar_type_from_name(tokens_[i + 4].text)) types_.emplace(id, *type);
+        if (auto type = type_at(i + 4)) types_.emplace(id, *type);
       }
       kernel_.local_count = std::max(kernel_.local_count, id + 1);
     }
+  }
+
+  // Nothing where there is no type.
+  std::optional<Type> type_at(std::size_t place) {
+    if (tokens_[place].kind != TokenKind::Word) return std::nullopt;
+    if (tokens_[place].text != "tile" && !scalar_type_from_name(tokens_[place].text)) return std::nullopt;
+    const std::size_t outer = std::exchange(at_, place);
+    const Type type = parse_type();
+    at_ = outer;
+    return type;
   }
 
   static LocalId local_id(const Token &token) {
@@ -97,7 +114,21 @@ class Parser {
     return *value;
   }
 
-  ScalarType parse_type() {
+  Type parse_type() {
+    if (!is("tile")) return parse_scalar_type();
+    const Token &token = advance();
+    expect("<");
+    const ScalarType element = parse_scalar_type();
+    std::vector<std::int64_t> extents;
+    while (accept(",")) extents.push_back(number<std::int64_t>("an extent of the tile"));
+    expect(">");
+    const bool positive = std::ranges::all_of(extents, [](std::int64_t extent) { return extent > 0; });
+    if (extents.empty() || extents.size() > maximum_tile_rank || !positive)
+      fail_at(token, "expected a tile of one to four extents, each at least 1, as in 'tile<f32, 8, 4>'");
+    return {element, TileShape(extents)};
+  }
+
+  ScalarType parse_scalar_type() {
     auto type = peek().kind == TokenKind::Word ? scalar_type_from_name(peek().text) : std::nullopt;
     if (!type) fail_expected("a scalar type (bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64)");
     advance();
@@ -119,7 +150,7 @@ class Parser {
         bool array = accept("array");
         if (array) expect("<");
         parameter.read_only = accept("const");
-        parameter.type = parse_type();
+        parameter.type = parse_scalar_type();
         if (array) {
           expect(",");
           parameter.rank = number<int>("the array's rank");
@@ -163,6 +194,7 @@ class Parser {
     if (accept("accumulate")) return parse_accumulate();
     if (accept("local")) return parse_allocate();
     if (accept("local_store")) return parse_local_store();
+    if (accept("tile_call")) return parse_tile_call();
     if (accept("print")) return parse_print();
     if (accept("check")) return parse_check();
     if (accept("if")) return parse_if();
@@ -173,30 +205,49 @@ class Parser {
     if (accept("custom")) return parse_custom();
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, print, check, if, for, "
-        "while, label, "
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, print, check, "
+        "if, for, while, label, "
         "leave, custom or adjoint_of) or '}'");
   }
 
   LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
 
   Stmt parse_let() {
-    Let let{parse_local(), {}};
+    const LocalId local = parse_local();
     expect(":");
-    ScalarType type = parse_type();
+    Type type = parse_type();
     expect("=");
-    let.value = parse_operation(type);
+    Let let{local, parse_operation(type)};
     SourceLocation where = parse_location();
     return Stmt(std::move(let), where);
   }
 
-  Operation parse_operation(ScalarType type) {
+  Operation parse_operation(Type type) {
     const Token &token = expect(TokenKind::Word, "an operation");
     auto op = op_from_name(token.text);
     if (!op) fail_at(token, fmt::format("expected an operation, found {}", describe(token)));
     Operation operation{*op, type, {}};
     switch (info(*op).typing) {
       case Typing::Index: operation.attribute = number<std::int32_t>("a dimension of the launch"); break;
+      case Typing::Coordinate: operation.attribute = number<std::int32_t>("a dimension of the tile"); break;
+      case Typing::Transpose: {
+        int shift = 0;
+        parse_list([&] {
+          operation.attribute |= (number<std::int32_t>("a dimension of the tile") & 15) << std::min(shift, 24);
+          shift += 4;
+        });
+        operation.operands = {parse_value()};
+        break;
+      }
+      case Typing::MatMul:
+        if (accept("transposed")) operation.attribute |= transposed_a;
+        operation.operands.push_back(parse_value());
+        expect(",");
+        if (accept("transposed")) operation.attribute |= transposed_b;
+        operation.operands.push_back(parse_value());
+        expect(",");
+        operation.operands.push_back(parse_value());
+        break;
       case Typing::Extent:
         operation.array = parse_array();
         expect(",");
@@ -279,11 +330,12 @@ class Parser {
   }
 
   Stmt parse_allocate() {
+    const bool shared = accept("shared");
     LocalArrayId array = parse_local_array();
     expect(":");
-    ScalarType type = parse_type();
+    Type type = parse_type();
     expect("[");
-    Allocate allocate{array, type, parse_value()};
+    Allocate allocate{array, type, parse_value(), shared};
     expect("]");
     SourceLocation where = parse_location();
     return Stmt(allocate, where);
@@ -298,6 +350,25 @@ class Parser {
     LocalStore store{array, index, parse_value()};
     SourceLocation where = parse_location();
     return Stmt(store, where);
+  }
+
+  Stmt parse_tile_call() {
+    const Token &token = expect(TokenKind::Word, "an operation");
+    auto op = op_from_name(token.text);
+    if (!op) fail_at(token, fmt::format("expected an operation, found {}", describe(token)));
+    const auto attribute = number<std::int32_t>("the operation's attribute");
+    TileCall call{*op, attribute, parse_tile_memory(), {}};
+    expect("=");
+    do call.operands.push_back(parse_tile_memory());
+    while (accept(","));
+    SourceLocation where = parse_location();
+    return Stmt(std::move(call), where);
+  }
+
+  TileMemory parse_tile_memory() {
+    const LocalArrayId array = parse_local_array();
+    expect(":");
+    return {array, parse_type()};
   }
 
   Stmt parse_print() {
@@ -345,7 +416,7 @@ class Parser {
     do {
       LocalId local = parse_local();
       expect(":");
-      ScalarType type = parse_type();
+      Type type = parse_type();
       expect("=");
       Value then_value = parse_value();
       expect("|");
@@ -367,7 +438,7 @@ class Parser {
     }
     LocalId index = parse_local();
     expect(":");
-    ScalarType type = parse_type();
+    Type type = parse_type();
     expect_word("in");
     Value begin = parse_value();
     expect("..");
@@ -425,7 +496,7 @@ class Parser {
     parse_list([&] {
       LocalId local = parse_local();
       expect(":");
-      ScalarType type = parse_type();
+      Type type = parse_type();
       expect("=");
       Value value = parse_value();
       custom.results.push_back({local, type, value, value, 0});
@@ -466,7 +537,7 @@ class Parser {
     parse_list([&] {
       LocalId inner = parse_local();
       expect(":");
-      ScalarType type = parse_type();
+      Type type = parse_type();
       expect("=");
       Value value = parse_value();
       expect_word("then");
@@ -494,7 +565,7 @@ class Parser {
       expect("->");
       LocalId result = parse_local();
       expect(":");
-      ScalarType type = parse_type();
+      Type type = parse_type();
       expect("=");
       Value initial = parse_value();
       expect_word("then");
@@ -526,24 +597,26 @@ class Parser {
   }
 
   Value parse_constant() {
-    if (accept("true")) return Value::boolean(true);
-    if (accept("false")) return Value::boolean(false);
+    if (is("true") || is("false")) {
+      const int truth = advance().text == "true" ? 1 : 0;
+      return Value::constant(parse_suffix(ScalarType::Bool), truth);
+    }
     if (accept("nan")) return parse_nan();
     const Token &token = peek();
     bool infinite = is("inf") || is("-inf");
     if (token.kind == TokenKind::Word && !infinite) fail_expected("a value (a local, a parameter or a constant)");
     advance();
-    ScalarType type = parse_suffix(token.kind == TokenKind::Integer ? ScalarType::Int32 : ScalarType::Float32);
+    Type type = parse_suffix(token.kind == TokenKind::Integer ? ScalarType::Int32 : ScalarType::Float32);
 
     std::optional<Value> value;
     if (infinite && is_floating(type)) {
       double infinity = std::numeric_limits<double>::infinity();
       value = Value::constant(type, token.text == "inf" ? infinity : -infinity);
-    } else if (type == ScalarType::Float32) {
+    } else if (type.element() == ScalarType::Float32) {
       if (auto number = read_number<float>(token.text)) value = Value::constant(type, double{*number});
     } else if (is_floating(type)) {
       if (auto number = read_number<double>(token.text)) value = Value::constant(type, *number);
-    } else if (type == ScalarType::UInt64) {
+    } else if (type.element() == ScalarType::UInt64) {
       if (auto number = read_number<std::uint64_t>(token.text)) value = Value::from_bits(type, *number);
     } else if (is_integer(type)) {
       if (auto number = read_number<std::int64_t>(token.text)) value = Value::constant(type, *number);
@@ -567,16 +640,16 @@ class Parser {
       bits = *read;
       expect(")");
     }
-    ScalarType type = parse_suffix(ScalarType::Float32);
+    Type type = parse_suffix(ScalarType::Float32);
     if (!is_floating(type)) fail_at(token, fmt::format("expected a constant of type {}, found 'nan'", name(type)));
     return Value::from_bits(type, bits);
   }
 
-  ScalarType parse_suffix(ScalarType otherwise) { return accept(":") ? parse_type() : otherwise; }
+  Type parse_suffix(Type otherwise) { return accept(":") ? parse_type() : otherwise; }
 
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
-  std::unordered_map<LocalId, ScalarType> types_;
+  std::unordered_map<LocalId, Type> types_;
   Kernel kernel_;
 };
 

@@ -53,6 +53,10 @@ std::string digits(ScalarType type, double value) {
 }
 
 std::string constant_text(const Value &value) {
+  if (value.type().is_tile()) {
+    const std::string element = constant_text(Value::from_bits(value.type().element(), value.bits()));
+    return fmt::format("{}:{}", element.substr(0, element.rfind(':')), name(value.type()));
+  }
   switch (value.type()) {
     case ScalarType::Bool:
       if (value.bits() > 1) return fmt::format("{}:bool", value.bits());
@@ -85,8 +89,8 @@ class Printer {
   void renumber(const Block &block) {
     if (!options_.renumber) return;
     for_each_statement(block, [&](const Stmt &stmt) {
-      for_each_definition(
-          stmt, [&](LocalId local, ScalarType) { numbers_.emplace(local, static_cast<LocalId>(numbers_.size())); });
+      for_each_definition(stmt,
+                          [&](LocalId local, Type) { numbers_.emplace(local, static_cast<LocalId>(numbers_.size())); });
       if (auto *allocate = stmt.as<Allocate>())
         array_numbers_.emplace(allocate->array, static_cast<LocalArrayId>(array_numbers_.size()));
     });
@@ -96,7 +100,10 @@ class Printer {
     write("kernel {}(", at_name(kernel.name));
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
-    write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
+    if (is_tile_kernel(kernel))
+      write(") blocks {} of {}{} {{\n", kernel.launch_rank, kernel.block_threads, location(kernel.where));
+    else
+      write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
     write("}}\n");
   }
@@ -126,10 +133,18 @@ class Printer {
                 value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
-          write("local {}: {}[{}]{}", local_array(allocate.array), name(allocate.type), value(allocate.size), where);
+          write("local {}{}: {}[{}]{}", allocate.shared ? "shared " : "", local_array(allocate.array),
+                name(allocate.type), value(allocate.size), where);
         },
         [&](const LocalStore &store) {
           write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
+        },
+        [&](const TileCall &call) {
+          std::string operands;
+          for (const TileMemory &operand : call.operands)
+            operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
+          write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
+                where);
         },
         [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
         [&](const Check &check) {
@@ -245,6 +260,10 @@ class Printer {
     return fmt::format("%{}", number == numbers_.end() ? id : number->second);
   }
 
+  std::string tile_memory(const TileMemory &memory) const {
+    return fmt::format("{}: {}", local_array(memory.array), name(memory.type));
+  }
+
   std::string local_array(LocalArrayId id) const {
     auto number = array_numbers_.find(id);
     return fmt::format("${}", number == array_numbers_.end() ? id : number->second);
@@ -286,7 +305,21 @@ class Printer {
   std::string operation(const Operation &operation) const {
     const OpInfo &op = info(operation.op);
     switch (op.typing) {
-      case Typing::Index: return fmt::format("{} {}", op.name, operation.attribute);
+      case Typing::Index:
+      case Typing::Coordinate: return fmt::format("{} {}", op.name, operation.attribute);
+      case Typing::Transpose: {
+        std::string axes;
+        for (int d = 0; d < operation.type.shape().rank(); ++d)
+          axes += fmt::format("{}{}", d == 0 ? "" : ", ", tile_axis(operation.attribute, d));
+        return fmt::format("{} ({}) {}", op.name, axes, list(operation.operands));
+      }
+      case Typing::MatMul: {
+        auto factor = [&](std::size_t i, std::int32_t bit) {
+          return (operation.attribute & bit ? "transposed " : "") + value(operation.operands[i]);
+        };
+        return fmt::format("{} {}, {}, {}", op.name, factor(0, transposed_a), factor(1, transposed_b),
+                           value(operation.operands[2]));
+      }
       case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
       case Typing::Load: {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;

@@ -31,7 +31,7 @@ using Block = std::vector<Stmt>;
 // touches, `attribute` a dimension, as `Typing` says.
 struct Operation {
   Op op;
-  ScalarType type;
+  Type type;
   std::vector<Value> operands;
   std::uint32_t array = 0;
   std::int32_t attribute = 0;
@@ -52,6 +52,9 @@ struct Assign {
 };
 
 // store @array[indices] = value
+// A tile is stored to the elements from `indices` on, along the last dimensions of the array, or, where some of the
+// indices are tiles, each of its elements to an element of its own. What lies outside of the array is left out, here
+// and in `Accumulate`; where a tile is loaded, it is zero.
 struct Store {
   std::uint32_t array;
   std::vector<Value> indices;
@@ -72,11 +75,12 @@ struct Accumulate {
 // local $array: type[size]
 // Memory of one instance's own, for the rest of the block that this is in: `size` elements, an i32 or i64, with no
 // particular values at first; none where the size is negative. Where nothing loads from a local array, its stores are
-// dead code.
+// dead code. `shared` memory is of all threads of a block, and its size a constant   (lowered tile kernels only)
 struct Allocate {
   LocalArrayId array;
-  ScalarType type;
+  Type type;
   Value size;
+  bool shared = false;
 };
 
 // local_store $array[index] = value
@@ -86,9 +90,24 @@ struct LocalStore {
   Value value;
 };
 
+// A tile in shared memory, row by row. A scalar is a tile of one element.
+struct TileMemory {
+  LocalArrayId array;
+  Type type;
+};
+
+// tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
+// An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
+struct TileCall {
+  Op op;
+  std::int32_t attribute;
+  TileMemory result;
+  std::vector<TileMemory> operands;
+};
+
 struct BranchResult {
   LocalId local;
-  ScalarType type;
+  Type type;
   Value then_value, else_value;
 };
 
@@ -126,7 +145,7 @@ struct If {
 // `initial` and becomes `next` at the end of each iteration. After the loop `result` is its last value.
 struct Carried {
   LocalId inner, result;
-  ScalarType type;
+  Type type;
   Value initial, next;
 };
 
@@ -139,7 +158,7 @@ enum class LoopKind : std::uint8_t {
 // for %index in begin .. end step s: counts up where step > 0, down where step < 0.
 struct For {
   LocalId index;
-  ScalarType type;  // of index, begin, end and step
+  Type type;  // of index, begin, end and step
   Value begin, end, step;
   Block body;
   std::vector<Carried> carried;
@@ -173,7 +192,7 @@ struct Leave {
 // A value that a `CustomAdjoint` gives.
 struct CustomResult {
   LocalId local;  // seen after the statement, and in its adjoint block
-  ScalarType type;
+  Type type;
   Value value;        // of the primal block
   Value replayed;     // of the replay block; `value` where there is none
   LocalId cotangent;  // its name in the adjoint block
@@ -200,7 +219,7 @@ struct CustomAdjoint {
 // An input of an `AdjointCall`: `inner` is its name in the block, `gradient` the adjoint's result for it.
 struct AdjointInput {
   LocalId inner, gradient;
-  ScalarType type;
+  Type type;
   Value value;
 };
 struct AdjointSeed {
@@ -216,8 +235,8 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, Print, Check, If, For, While,
-                              Labelled, Leave, CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, Print, Check, If, For,
+                              While, Labelled, Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the captured form alone.
 template <class Kind>

@@ -4,18 +4,21 @@
 
 namespace samite::ir {
 
-Value Value::constant(ScalarType type, double value) {
+Value Value::constant(Type type, double value) {
   if (!is_floating(type)) return constant(type, static_cast<std::int64_t>(value));
   // Rounded here, so that two spellings of one number are one constant.
-  if (type == ScalarType::Float32) value = static_cast<float>(value);
-  if (type == ScalarType::Float16) value = static_cast<float>(half(value));
-  if (type == ScalarType::BFloat16) value = static_cast<float>(bfloat16(value));
+  switch (type.element()) {
+    case ScalarType::Float32: value = static_cast<float>(value); break;
+    case ScalarType::Float16: value = static_cast<float>(half(value)); break;
+    case ScalarType::BFloat16: value = static_cast<float>(bfloat16(value)); break;
+    default: break;
+  }
   return {Kind::Constant, type, std::bit_cast<std::uint64_t>(value)};
 }
 
-Value Value::constant(ScalarType type, std::int64_t value) {
-  switch (type) {
-    case ScalarType::Bool: return boolean(value != 0);
+Value Value::constant(Type type, std::int64_t value) {
+  switch (type.element()) {
+    case ScalarType::Bool: value = value != 0; break;
     case ScalarType::Int8: value = static_cast<std::int8_t>(value); break;
     case ScalarType::Int16: value = static_cast<std::int16_t>(value); break;
     case ScalarType::Int32: value = static_cast<std::int32_t>(value); break;
@@ -34,7 +37,7 @@ Value Value::constant(ScalarType type, std::int64_t value) {
 
 double Value::as_double() const {
   if (is_floating(type_)) return std::bit_cast<double>(payload_);
-  if (type_ == ScalarType::UInt64) return static_cast<double>(payload_);
+  if (type_.element() == ScalarType::UInt64) return static_cast<double>(payload_);
   return static_cast<double>(static_cast<std::int64_t>(payload_));
 }
 

@@ -1,11 +1,12 @@
-// An atom: what an operation or a statement can take as an operand.
+// An atom: what an operation or a statement can take as an operand. A constant of tile type is a tile whose elements
+// are all that constant.
 //
 // The IR is in A-normal form: an operand is a constant, a scalar parameter of the kernel or a local, never a nested
 // expression. Each intermediate result therefore has a number, a type and a source line, which is what the adjoint,
 // the analyses and the emitter all want to hang their own facts on.
 #pragma once
 
-#include "samite/base/scalar_type.h"
+#include "samite/ir/type.h"
 
 #include <cstdint>
 
@@ -24,17 +25,17 @@ class Value {
  public:
   enum class Kind : std::uint8_t { Constant, Parameter, Local };
 
-  static Value constant(ScalarType type, double value);        // floating types
-  static Value constant(ScalarType type, std::int64_t value);  // any type; converted as C++ converts
-  static Value constant(ScalarType type, int value) { return constant(type, std::int64_t{value}); }
+  static Value constant(Type type, double value);        // floating types
+  static Value constant(Type type, std::int64_t value);  // any type; converted as C++ converts
+  static Value constant(Type type, int value) { return constant(type, std::int64_t{value}); }
   static Value boolean(bool value) { return {Kind::Constant, ScalarType::Bool, value ? 1u : 0u}; }
-  static Value zero(ScalarType type) { return constant(type, std::int64_t{0}); }
-  static Value from_bits(ScalarType type, std::uint64_t bits) { return {Kind::Constant, type, bits}; }
-  static Value parameter(ScalarType type, std::uint32_t index) { return {Kind::Parameter, type, index}; }
-  static Value local(ScalarType type, LocalId id) { return {Kind::Local, type, id}; }
+  static Value zero(Type type) { return constant(type, std::int64_t{0}); }
+  static Value from_bits(Type type, std::uint64_t bits) { return {Kind::Constant, type, bits}; }
+  static Value parameter(Type type, std::uint32_t index) { return {Kind::Parameter, type, index}; }
+  static Value local(Type type, LocalId id) { return {Kind::Local, type, id}; }
 
   Kind kind() const { return kind_; }
-  ScalarType type() const { return type_; }
+  Type type() const { return type_; }
   bool is_constant() const { return kind_ == Kind::Constant; }
   bool is_local() const { return kind_ == Kind::Local; }
   LocalId id() const { return static_cast<LocalId>(payload_); }                           // of a local
@@ -49,11 +50,11 @@ class Value {
   friend bool operator==(const Value &, const Value &) = default;
 
  private:
-  Value(Kind kind, ScalarType type, std::uint64_t payload) : payload_(payload), kind_(kind), type_(type) {}
+  Value(Kind kind, Type type, std::uint64_t payload) : payload_(payload), kind_(kind), type_(type) {}
 
   std::uint64_t payload_;
   Kind kind_;
-  ScalarType type_;
+  Type type_;
 };
 
 }  // namespace samite::ir

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
+#include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ class Verifier {
 
  private:
   struct Local {
-    ScalarType type = ScalarType::Bool;
+    Type type = ScalarType::Bool;
     bool defined = false, in_scope = false, assignable = false;
   };
 
@@ -96,6 +97,8 @@ class Verifier {
   void check_signature() const {
     if (kernel_.launch_rank < 1 || kernel_.launch_rank > maximum_rank)
       fail("the launch has {} dimensions, expected 1 to {}", kernel_.launch_rank, maximum_rank);
+    if (kernel_.block_threads < 0 || kernel_.block_threads > 1024)
+      fail("a block has {} threads, expected 1 to 1024", kernel_.block_threads);
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
       if (parameter.name.empty()) fail("a parameter has no name");
@@ -141,7 +144,7 @@ class Verifier {
     statement_ = outer;
   }
 
-  void define(LocalId id, ScalarType type, bool assignable = false) {
+  void define(LocalId id, Type type, bool assignable = false) {
     if (id >= locals_.size()) fail("%{} is not below the kernel's local_count of {}", id, locals_.size());
     if (locals_[id].defined) fail("%{} is defined twice", id);
     locals_[id] = {type, true, true, assignable};
@@ -156,7 +159,7 @@ class Verifier {
 
   // That the value exists. Its type is for the caller to check.
   void check_value(const Value &value) const {
-    ScalarType type = value.type();
+    Type type = value.type();
     switch (value.kind()) {
       case Value::Kind::Constant:
         if (!is_canonical(value))
@@ -181,7 +184,7 @@ class Verifier {
   }
 
   // Checks that `value` exists and has the type `expected`; `what` names its place.
-  void check_value(const Value &value, ScalarType expected, std::string_view what) const {
+  void check_value(const Value &value, Type expected, std::string_view what) const {
     check_value(value);
     if (value.type() != expected) fail("{} has type {}, expected {}", what, name(value.type()), name(expected));
   }
@@ -207,7 +210,7 @@ class Verifier {
   }
 
   // Its element type.
-  ScalarType check_local_array(LocalArrayId id) const {
+  Type check_local_array(LocalArrayId id) const {
     if (id >= local_arrays_.size())
       fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
     if (!local_arrays_[id].in_scope)
@@ -218,7 +221,15 @@ class Verifier {
 
   void check_index(const Value &index, std::string_view what) const {
     check_value(index);
-    if (!is_index_type(index.type())) fail("{} has type {}, expected i32 or i64", what, name(index.type()));
+    if (index.type().is_tile() || !is_index_type(index.type()))
+      fail("{} has type {}, expected i32 or i64", what, name(index.type()));
+  }
+
+  void check_element(const Parameter &array, std::span<const Value> indices, const Type &element) const {
+    if (!is_gather(indices)) check_indices(array, indices);
+    for (const Value &index : indices) check_value(index);
+    const std::string error = tile_access_error({indices.begin(), indices.end()}, array.rank, element);
+    if (!error.empty()) fail("{}", error);
   }
 
   void check_dimension(std::int32_t dimension, int rank, std::string_view of) const {
@@ -229,9 +240,12 @@ class Verifier {
     const OpInfo &op = info(operation.op);
     if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
+    for (const Value &operand : operation.operands) check_value(operand);
+    if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
+    if (operation.type.is_tile() && !is_tile_kernel(kernel_)) fail("a tile in a kernel whose instances are threads");
     switch (op.typing) {
       case Typing::Same:
-        check_result(operation, operation.type != ScalarType::Bool, "an arithmetic type");
+        check_result(operation, operation.type.element() != ScalarType::Bool, "an arithmetic type");
         return check_operands(operation, operation.type);
       case Typing::Floating:
         check_result(operation, is_floating(operation.type), "a floating type");
@@ -243,10 +257,10 @@ class Verifier {
         check_result(operation, !is_floating(operation.type), "an integer type or bool");
         return check_operands(operation, operation.type);
       case Typing::Compare:
-        check_result(operation, operation.type == ScalarType::Bool, "bool");
+        check_result(operation, operation.type.element() == ScalarType::Bool, "bool");
         return check_operands(operation, operation.operands[0].type());
       case Typing::Select:
-        check_value(operation.operands[0], ScalarType::Bool, "operand 1 of select");
+        check_value(operation.operands[0], operation.type.of(ScalarType::Bool), "operand 1 of select");
         return check_operands(operation, operation.type, 1);
       case Typing::Cast: return check_value(operation.operands[0]);
       case Typing::Copy: return check_operands(operation, operation.type);
@@ -261,17 +275,17 @@ class Verifier {
         if (writes && operation.attribute != 0 && operation.attribute != 1)
           fail("exchange has attribute {}, expected 0 (atomic) or 1 (plain)", operation.attribute);
         const Parameter &from = writes ? writable_array(operation.array) : array(operation.array);
-        check_indices(from, operation.operands);
-        return check_result(operation, operation.type == from.type, name(from.type));
+        check_element(from, operation.operands, operation.type);
+        return check_result(operation, operation.type.element() == from.type, name(from.type));
       }
       case Typing::Atomic: return check_atomic(operation);
       case Typing::LocalLoad: {
-        ScalarType element = check_local_array(operation.array);
+        Type element = check_local_array(operation.array);
         check_index(operation.operands[0], "an index");
         return check_result(operation, operation.type == element, name(element));
       }
+      default: return;
     }
-    fail("the operation is unknown");
   }
 
   void check_atomic(const Operation &operation) const {
@@ -295,7 +309,7 @@ class Verifier {
       fail("the result of {} has type {}, expected {}", info(operation.op).name, name(operation.type), expected);
   }
 
-  void check_operands(const Operation &operation, ScalarType expected, std::size_t first = 0) const {
+  void check_operands(const Operation &operation, Type expected, std::size_t first = 0) const {
     for (std::size_t i = first; i < operation.operands.size(); ++i)
       check_value(operation.operands[i], expected, fmt::format("operand {} of {}", i + 1, info(operation.op).name));
   }
@@ -317,8 +331,8 @@ class Verifier {
 
   void check(const Store &store) {
     const Parameter &to = writable_array(store.array);
-    check_indices(to, store.indices);
-    check_value(store.value, to.type, "the stored value");
+    check_element(to, store.indices, store.value.type());
+    check_value(store.value, store.value.type().of(to.type), "the stored value");
   }
 
   void check(const Accumulate &accumulate) {
@@ -326,8 +340,8 @@ class Verifier {
     const Parameter &to = accumulate.of_gradient ? array(accumulate.array) : writable_array(accumulate.array);
     if (accumulate.of_gradient && !is_floating(to.type))
       fail("@{} has type {}, which has no gradient", to.name, name(to.type));
-    check_indices(to, accumulate.indices);
-    check_value(accumulate.value, to.type, "the accumulated value");
+    check_element(to, accumulate.indices, accumulate.value.type());
+    check_value(accumulate.value, accumulate.value.type().of(to.type), "the accumulated value");
     if (to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
   }
 
@@ -342,9 +356,15 @@ class Verifier {
   }
 
   void check(const LocalStore &store) {
-    ScalarType element = check_local_array(store.array);
+    Type element = check_local_array(store.array);
     check_index(store.index, "an index");
     check_value(store.value, element, "the stored value");
+  }
+
+  void check(const TileCall &call) const {
+    if (form_ != Form::structured || !is_tile_kernel(kernel_)) fail("a call on tiles in memory");
+    check_local_array(call.result.array);
+    for (const TileMemory &operand : call.operands) check_local_array(operand.array);
   }
 
   void check_message(const Message &message) const {

@@ -48,7 +48,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const Store &store) { all(store.indices), f(store.value); },
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
       [&](const Allocate &allocate) { f(allocate.size); },
-      [&](const LocalStore &store) { f(store.index), f(store.value); },
+      [&](const LocalStore &store) { f(store.index), f(store.value); }, [](const TileCall &) {},
       [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
@@ -94,14 +94,14 @@ std::span<const Value> element_values(const Operation &operation) {
   return std::span(operation.operands).last(operation.op == Op::AtomicCompareExchange ? 2 : 1);
 }
 
-void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f) {
+void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Type)> &f) {
   auto carried = [&](const std::vector<Carried> &values) {
     for (const Carried &value : values) f(value.inner, value.type), f(value.result, value.type);
   };
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
-      [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const Print &) {},
-      [](const Check &) {},
+      [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
+      [](const Print &) {}, [](const Check &) {},
       [&](const If &branch) {
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
@@ -155,6 +155,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         store.value = f(store.value);
         return Stmt(store, stmt.where());
       },
+      [&](const TileCall &) { return stmt; },
       [&](Print print) {
         print.message.values = map_all(std::move(print.message.values));
         return Stmt(std::move(print), stmt.where());
@@ -210,10 +211,10 @@ Block map_operands(const Block &block, const std::function<Value(const Value &)>
   return mapped;
 }
 
-std::vector<ScalarType> local_types(const Kernel &kernel) {
-  std::vector<ScalarType> types(kernel.local_count, ScalarType::Bool);
+std::vector<Type> local_types(const Kernel &kernel) {
+  std::vector<Type> types(kernel.local_count, ScalarType::Bool);
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType type) { types[local] = type; });
+    for_each_definition(stmt, [&](LocalId local, Type type) { types[local] = type; });
   });
   return types;
 }

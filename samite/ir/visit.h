@@ -44,13 +44,13 @@ std::span<const Value> element_indices(const Operation &operation);
 std::span<const Value> element_values(const Operation &operation);
 
 // Calls `f` on each local that the statement itself defines (results, loop index and carried values included).
-void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, ScalarType)> &f);
+void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Type)> &f);
 
 // The same statement with every operand, nested blocks included, replaced by `f(operand)`.
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f);
 Block map_operands(const Block &block, const std::function<Value(const Value &)> &f);
 
 // The type of each local, indexed by LocalId.
-std::vector<ScalarType> local_types(const Kernel &kernel);
+std::vector<Type> local_types(const Kernel &kernel);
 
 }  // namespace samite::ir

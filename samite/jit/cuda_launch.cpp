@@ -24,10 +24,13 @@ std::int64_t most_blocks(const Variant &variant, const driver::Context &context)
 driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents, const LaunchOptions &options,
                                  const driver::Context &context) {
   driver::LaunchShape shape;
-  shape.shared_bytes = variant.shared_bytes;
+  shape.shared_bytes = static_cast<unsigned>(variant.tile_memory.bytes);
   shape.programmatic = options.programmatic;
   shape.priority = options.priority;
-  if (variant.one_thread) return shape;
+  if (variant.one_thread) {
+    if (variant.form.tile_threads != 0) shape.block[0] = static_cast<unsigned>(variant.form.tile_threads);
+    return shape;
+  }
   const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
   const codegen::CudaLaunchShape chosen =
       codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
@@ -42,6 +45,15 @@ driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents,
   return shape;
 }
 
+void check_tile_memory(const KernelDefinition &definition, const Variant &variant, const driver::Context &context) {
+  const std::int64_t most = context.limits().shared_bytes_opt_in;
+  if (variant.tile_memory.bytes <= most) return;
+  throw UserError(definition.where(),
+                  "kernel '" + definition.name() + "': its tiles take " + std::to_string(variant.tile_memory.bytes) +
+                      " bytes of a block's shared memory, and the device has " + std::to_string(most) +
+                      "; make them smaller:\n" + variant.tile_memory.to_string());
+}
+
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
@@ -51,6 +63,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
     for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
+    check_tile_memory(definition, *variant_, context);
     const driver::LaunchShape shape = launch_shape(*variant_, extents, options, context);
     if (variant_->uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *

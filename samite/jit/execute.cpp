@@ -57,7 +57,8 @@ Partition partition(const Variant &variant, const Extents &extents) {
   double share = std::ceil(static_cast<double>(extents[dimension]) * worthwhile_operations / operations);
   auto minimum = std::max<std::int64_t>(1, static_cast<std::int64_t>(share));
   if (dimension == last) {
-    std::int64_t row = variant.cost > 64 ? variant.lanes : std::max<std::int64_t>(minimum_row, variant.lanes);
+    std::int64_t row =
+        variant.cost > 64 || variant.lanes == 1 ? variant.lanes : std::max<std::int64_t>(minimum_row, variant.lanes);
     minimum = (minimum + row - 1) / row * row;
   }
   return {dimension, minimum, minimum >= extents[dimension]};

@@ -12,6 +12,7 @@
 #include "samite/passes/gather.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
+#include "samite/passes/lower_tiles.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
@@ -82,6 +83,7 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.messages = emitted.messages;
   variant.uses_workspace = emitted.uses_workspace;
   variant.uses_channel = emitted.uses_channel;
+  variant.tile_memory = emitted.tile_memory;
   variant.lanes = emitted.lanes;
 }
 
@@ -117,7 +119,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   codegen::EmitOptions options = emit_options(variant);
   options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
   options.cuda.waits_for_earlier_launch = variant.key.programmatic;
-  if (!variant.key.debug)
+  options.cuda.tile_threads = lowered.block_threads;
+  if (!variant.key.debug && !is_tile_kernel(lowered))
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));
   if (!variant.key.debug && variant.key.outgrows_caches && !options.cuda.grid_stride &&
@@ -162,6 +165,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel last = kernel;
   if (variant.key.direction == Direction::adjoint)
     last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
+  last = checked(passes::lower_tiles(std::move(last), variant.key.cuda != 0), ir::Form::structured, "lower_tiles");
   ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::structured, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 

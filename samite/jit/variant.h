@@ -78,9 +78,7 @@ struct Variant {
   std::shared_ptr<const CudaCode> cuda;
   codegen::CudaForm form;
   bool uses_channel = false;
-  // CUDA: shared memory that the launch gives each block. A kernel of single instances declares the little that it has
-  // itself, for its sums; more than the 48 KiB that can be declared is for kernels that work on tiles.
-  unsigned shared_bytes = 0;
+  passes::TileMemoryPlan tile_memory;  // CUDA: of each block
   CudaCompileReport cuda_compile;
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.

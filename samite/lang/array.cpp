@@ -80,10 +80,15 @@ ir::Value Access::atomic(ir::Op op, std::initializer_list<ir::Value> values) con
   return trace.let(std::move(operation), where);
 }
 
+std::uint32_t array_parameter(std::uint32_t serial, std::uint32_t array, SourceLocation where) {
+  if (serial != Trace::current(where).serial())
+    throw UserError(where, "an array of one kernel is used in another kernel; declare it as a parameter of this one");
+  return array;
+}
+
 ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where) {
   Trace &trace = Trace::current(where);
-  if (serial != trace.serial())
-    throw UserError(where, "an array of one kernel is used in another kernel; declare it as a parameter of this one");
+  array_parameter(serial, array, where);
   if (dimension < 0 || dimension >= rank)
     throw UserError(where, "extent(" + std::to_string(dimension) + ") of an array of rank " + std::to_string(rank) +
                                "; dimensions are 0 to " + std::to_string(rank - 1));

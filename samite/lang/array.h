@@ -61,6 +61,8 @@ struct Access {
 };
 
 Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices);
+// The parameter's number; UserError where it is another kernel's.
+std::uint32_t array_parameter(std::uint32_t serial, std::uint32_t array, SourceLocation where);
 ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where);
 
 }  // namespace lang
@@ -181,6 +183,9 @@ class Array {
   Int extent(int dimension, SourceLocation where = std::source_location::current()) const {
     return Int::adopt(lang::record_extent(serial_, index_, dimension, Rank, where));
   }
+
+  // For the library: the number of the parameter.
+  std::uint32_t index(SourceLocation where) const { return lang::array_parameter(serial_, index_, where); }
 
  private:
   std::uint32_t serial_, index_;

@@ -94,12 +94,14 @@ std::vector<ir::Parameter> described() {
   return ParameterOf<S>::describe();
 }
 
-// Runs `function` once, as a trace, and returns what it did in captured form.
+// Runs `function` once, as a trace, and returns what it did in captured form. `block_threads` is that of a tile kernel.
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
-                       const std::function<void(std::uint32_t serial)> &function, SourceLocation where);
+                       const std::function<void(std::uint32_t serial)> &function, SourceLocation where,
+                       int block_threads);
 
 template <class... Ps, class F>
-ir::Kernel capture(std::string name, const std::vector<std::string> &names, const F &function, SourceLocation where) {
+ir::Kernel capture(std::string name, const std::vector<std::string> &names, const F &function, SourceLocation where,
+                   int block_threads = 0) {
   auto parameters = named({described<Ps>()...}, names, name, where);
   return run_capture(
       std::move(name), std::move(parameters),
@@ -115,7 +117,7 @@ ir::Kernel capture(std::string name, const std::vector<std::string> &names, cons
           function(std::get<I>(arguments)...);
         }(std::index_sequence_for<Ps...>{});
       },
-      where);
+      where, block_threads);
 }
 
 }  // namespace samite::lang

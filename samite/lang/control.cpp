@@ -88,6 +88,10 @@ void require_function(ir::LabelId label, SourceLocation where) {
 
 Int record_thread_index(int dimension, int rank, SourceLocation where) {
   Trace &trace = Trace::current(where);
+  if (trace.tiles())
+    throw UserError(where,
+                    "thread_index in a TileKernel, whose function is about a block: use block_index, and "
+                    "tile::coordinate for what differs within it");
   trace.require_launch_rank(rank, where);
   return Int::adopt(trace.let({ir::Op::ThreadIndex, ScalarType::Int32, {}, 0, dimension}, where));
 }

@@ -24,12 +24,13 @@ Trace &Trace::current(SourceLocation where) {
   return *current_trace;
 }
 
-Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where)
+Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where, int block_threads)
     : serial_(next_serial()),
       parameters_(std::move(parameters)),
       where_(where),
       latest_(where),
-      launch_rank_(launch_rank) {
+      launch_rank_(launch_rank),
+      block_threads_(block_threads) {
   if (current_trace)
     throw UserError(where,
                     "a kernel is being defined inside of another kernel's function; call a plain C++ function "
@@ -46,7 +47,7 @@ ir::LocalId Trace::new_local() {
 }
 
 ir::Value Trace::let(ir::Operation operation, SourceLocation where) {
-  ScalarType type = operation.type;
+  ir::Type type = operation.type;
   ir::LocalId local = new_local();
   append({ir::Let{local, std::move(operation)}, place(where)});
   return ir::Value::local(type, local);
@@ -113,9 +114,9 @@ ir::Block Trace::close_block(std::size_t depth) {
 
 void Trace::require_launch_rank(int rank, SourceLocation where) {
   if (launch_rank_ != 0 && launch_rank_ != rank)
-    throw UserError(where, "thread_index<" + std::to_string(rank) + ">() in a kernel whose launch has " +
-                               std::to_string(launch_rank_) + " dimensions (" + rank_where_.to_string() +
-                               "); use one rank throughout a kernel");
+    throw UserError(where, std::string(tiles() ? "block" : "thread") + "_index<" + std::to_string(rank) +
+                               ">() in a kernel whose launch has " + std::to_string(launch_rank_) + " dimensions (" +
+                               rank_where_.to_string() + "); use one rank throughout a kernel");
   if (launch_rank_ == 0) rank_where_ = where;
   launch_rank_ = rank;
 }
@@ -125,6 +126,7 @@ ir::Kernel Trace::finish(std::string name) {
   kernel.name = std::move(name);
   kernel.parameters = parameters_;
   kernel.launch_rank = launch_rank_ == 0 ? 1 : launch_rank_;
+  kernel.block_threads = block_threads_;
   kernel.body = jumps_.close().whole.around(close_block(1), where_);
   kernel.local_count = static_cast<ir::LocalId>(defined_in_.size());
   kernel.local_array_count = static_cast<ir::LocalArrayId>(allocated_in_.size());

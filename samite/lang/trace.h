@@ -21,7 +21,8 @@ class Trace {
   static Trace &current(SourceLocation where);
 
   // Makes a new trace current for its own lifetime. Captures do not nest: UserError.
-  Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where);
+  // `block_threads` is that of a tile kernel, else 0.
+  Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where, int block_threads = 0);
   ~Trace();
   Trace(const Trace &) = delete;
   Trace &operator=(const Trace &) = delete;
@@ -57,6 +58,9 @@ class Trace {
 
   JumpTargets &jumps() { return jumps_; }
 
+  // Whether the function is about a block, and may have tiles.
+  bool tiles() const { return block_threads_ != 0; }
+
   // Whether the adjoint of a custom_adjoint is being captured.
   bool in_adjoint() const { return in_adjoint_; }
   bool set_in_adjoint(bool in_adjoint) { return std::exchange(in_adjoint_, in_adjoint); }
@@ -82,7 +86,7 @@ class Trace {
   SourceLocation place(SourceLocation where) const { return attributed_.known() ? attributed_ : where; }
 
   SourceLocation where_, latest_, attributed_;
-  int launch_rank_;
+  int launch_rank_, block_threads_;
   bool in_adjoint_ = false;
   SourceLocation rank_where_;
   JumpTargets jumps_;

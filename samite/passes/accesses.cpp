@@ -1,5 +1,6 @@
 #include "samite/passes/accesses.h"
 
+#include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 
 #include <algorithm>
@@ -18,9 +19,23 @@ Shift moved(Shift shift, const Value &by, std::int64_t sign) {
   return shift;
 }
 
+Shift scaled(Shift shift, const Value &by) {
+  if (!by.is_constant() || by.as_int() <= 0) return {};
+  shift.scale *= by.as_int();
+  if (shift.offset) *shift.offset *= by.as_int();
+  return shift;
+}
+
+// Of a tile, or of an element, along a dimension of an array with so many of them.
+std::int64_t extent_along(const Type &element, std::size_t dimension, std::size_t rank) {
+  const TileShape shape = element.shape();
+  const auto from_last = static_cast<int>(rank - dimension);
+  return from_last <= shape.rank() ? shape[shape.rank() - from_last] : 1;
+}
+
 }  // namespace
 
-ShiftAnalysis::ShiftAnalysis(const Kernel &kernel) : shifts_(kernel.local_count) {
+ShiftAnalysis::ShiftAnalysis(const Kernel &kernel) : shifts_(kernel.local_count), tiles_(is_tile_kernel(kernel)) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto *let = stmt.as<Let>()) shifts_[let->local] = shift(let->value);
   });
@@ -33,6 +48,12 @@ Shift ShiftAnalysis::shift(const Operation &operation) const {
   bool invariant = std::all_of(operation.operands.begin(), operation.operands.end(),
                                [&](const Value &operand) { return (*this)(operand).kind == Shift::Kind::Invariant; });
   if (invariant) return {Shift::Kind::Invariant};
+  // Where a tile begins does not wrap round: it would be outside of its array.
+  if (operation.op == Op::Mul && tiles_ && is_integer(operation.type) && !operation.type.is_tile()) {
+    const Value &x = operation.operands[0], &y = operation.operands[1];
+    if ((*this)(x).kind == Shift::Kind::Thread) return scaled((*this)(x), y);
+    if ((*this)(y).kind == Shift::Kind::Thread) return scaled((*this)(y), x);
+  }
   bool is_sum = operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Cast;
   // Integers wrap, and different ones stay different; floating numbers are rounded, and may become one.
   if (!is_sum || !is_integer(operation.type) || !is_integer(operation.operands[0].type())) return {};
@@ -47,10 +68,15 @@ Shift ShiftAnalysis::shift(const Operation &operation) const {
   return {};
 }
 
-void Accesses::add(const std::vector<Value> &indices, const ShiftAnalysis &shift) {
-  if (places_.empty()) {
-    for (const Value &index : indices) places_.push_back({index, shift(index), true});
-    return;
+void Accesses::add(const std::vector<Value> &indices, const Type &element, const ShiftAnalysis &shift) {
+  const bool gather = is_gather(indices);
+  const bool first = places_.empty();
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (first) places_.push_back({indices[d], shift(indices[d]), true});
+    const std::int64_t extent = gather ? 1 : extent_along(element, d, indices.size());
+    places_[d].extent = std::max(places_[d].extent, extent);
+    // Two elements of one tile may meet.
+    if (gather) places_[d].shift.kind = Shift::Kind::Unknown;
   }
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (same(places_[d], {indices[d], shift(indices[d]), true})) continue;
@@ -62,7 +88,8 @@ void Accesses::add(const std::vector<Value> &indices, const ShiftAnalysis &shift
 bool Accesses::one_to_one(int launch_rank) const {
   for (int dimension = 0; dimension < launch_rank; ++dimension)
     if (std::none_of(places_.begin(), places_.end(), [&](const Place &place) {
-          return place.shift.kind == Shift::Kind::Thread && place.shift.dimension == dimension;
+          return place.shift.kind == Shift::Kind::Thread && place.shift.dimension == dimension &&
+                 place.shift.scale >= place.extent;
         }))
       return false;
   return true;
@@ -71,7 +98,8 @@ bool Accesses::one_to_one(int launch_rank) const {
 bool Accesses::same(const Place &a, const Place &b) {
   if (a.index == b.index) return true;
   return a.shift.kind == Shift::Kind::Thread && b.shift.kind == Shift::Kind::Thread &&
-         a.shift.dimension == b.shift.dimension && a.shift.offset && a.shift.offset == b.shift.offset;
+         a.shift.dimension == b.shift.dimension && a.shift.offset && a.shift.offset == b.shift.offset &&
+         a.shift.scale == b.shift.scale;
 }
 
 }  // namespace samite::passes

@@ -8,7 +8,7 @@ using namespace ir;
 
 Value Builder::operation(Operation operation) {
   if (auto folded = fold(operation)) return *folded;
-  ScalarType type = operation.type;
+  Type type = operation.type;
   LocalId local = new_local();
   append({Let{local, std::move(operation)}, where_});
   return Value::local(type, local);
@@ -16,17 +16,17 @@ Value Builder::operation(Operation operation) {
 
 Value Builder::operator()(Op op, std::initializer_list<Value> operands) {
   std::vector<Value> values(operands);
-  ScalarType type = values[0].type();
-  if (info(op).typing == Typing::Compare) type = ScalarType::Bool;
+  Type type = values[0].type();
+  if (info(op).typing == Typing::Compare) type = type.of(ScalarType::Bool);
   if (op == Op::Select) type = values[1].type();
   return operation({op, type, std::move(values)});
 }
 
-Value Builder::cast(ScalarType type, Value value) {
+Value Builder::cast(Type type, Value value) {
   return value.type() == type ? value : operation({Op::Cast, type, {value}});
 }
 
-LocalArrayId Builder::allocate(ScalarType type, Value size) {
+LocalArrayId Builder::allocate(Type type, Value size) {
   LocalArrayId array = next_array_++;
   append({Allocate{array, type, size}, where_});
   return array;
@@ -36,7 +36,7 @@ void Builder::local_store(LocalArrayId array, Value index, Value value) {
   append({LocalStore{array, index, value}, where_});
 }
 
-Value Builder::local_load(ScalarType type, LocalArrayId array, Value index) {
+Value Builder::local_load(Type type, LocalArrayId array, Value index) {
   return operation({Op::LocalLoad, type, {index}, array});
 }
 

@@ -24,16 +24,16 @@ class Builder {
   // The result type is that of the first operand, or bool for comparisons.
   ir::Value operator()(ir::Op op, std::initializer_list<ir::Value> operands);
   ir::Value select(ir::Value condition, ir::Value a, ir::Value b) { return (*this)(ir::Op::Select, {condition, a, b}); }
-  ir::Value cast(ScalarType type, ir::Value value);
+  ir::Value cast(ir::Type type, ir::Value value);
 
   // A local that may be assigned (captured form), starting as `initial`.
   ir::LocalId variable(ir::Value initial);
   void assign(ir::LocalId local, ir::Value value) { append({ir::Assign{local, value}, where_}); }
 
   // Memory of the instance's own, in the block being written.
-  ir::LocalArrayId allocate(ScalarType type, ir::Value size);
+  ir::LocalArrayId allocate(ir::Type type, ir::Value size);
   void local_store(ir::LocalArrayId array, ir::Value index, ir::Value value);
-  ir::Value local_load(ScalarType type, ir::LocalArrayId array, ir::Value index);
+  ir::Value local_load(ir::Type type, ir::LocalArrayId array, ir::Value index);
 
   ir::LocalId new_local() { return next_++; }
   ir::LocalArrayId new_local_array() { return next_array_++; }

@@ -28,10 +28,10 @@ std::size_t mixed(std::uint64_t x) {
 }
 
 std::size_t hash_of(const Operation &operation, std::uint32_t epoch) {
-  std::size_t hash =
-      mixed(static_cast<std::uint64_t>(operation.op) << 56 ^ static_cast<std::uint64_t>(operation.type) << 48 ^
-            std::uint64_t{operation.array} << 24 ^ static_cast<std::uint32_t>(operation.attribute)) +
-      epoch;
+  std::size_t hash = mixed(static_cast<std::uint64_t>(operation.op) << 56 ^
+                           static_cast<std::uint64_t>(operation.type.element()) << 48 ^
+                           std::uint64_t{operation.array} << 24 ^ static_cast<std::uint32_t>(operation.attribute)) +
+                     epoch;
   const bool in_order = !commutes(operation.op);
   for (const Value &operand : operation.operands) {
     const std::size_t more = mixed(operand.bits() ^ static_cast<std::uint64_t>(operand.kind()) << 62);

@@ -32,8 +32,7 @@ class Liveness {
     return std::ranges::all_of(places_, [&](const Place &place) {
       bool stays = place.needed;
       if (const Let *let = place.stmt->as<Let>()) return stays && (let->value.op != Op::AtomicAdd || live_[let->local]);
-      for_each_definition(*place.stmt,
-                          [&](LocalId local, ScalarType) { stays = stays && may_stay(*place.stmt, local); });
+      for_each_definition(*place.stmt, [&](LocalId local, Type) { stays = stays && may_stay(*place.stmt, local); });
       return stays;
     });
   }
@@ -68,7 +67,7 @@ class Liveness {
         places_[place].end = place + 1;
         continue;
       }
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { definition_[local] = place; });
+      for_each_definition(stmt, [&](LocalId local, Type) { definition_[local] = place; });
       if (auto *allocate = stmt.as<Allocate>()) arrays_[allocate->array].makers.push_back(place);
       if (auto *store = stmt.as<LocalStore>()) arrays_[store->array].makers.push_back(place);
       if (auto *branch = stmt.as<If>())

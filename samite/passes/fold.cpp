@@ -9,7 +9,7 @@ using namespace ir;
 
 bool commutes(Op op) { return op == Op::Add || op == Op::Mul || op == Op::And || op == Op::Or || op == Op::Xor; }
 
-std::optional<Value> fold_floating(Op op, ScalarType type, double a, double b) {
+std::optional<Value> fold_floating(Op op, Type type, double a, double b) {
   // For these four, computing in double and rounding once more to a narrower type gives its result exactly.
   switch (op) {
     case Op::Add: return Value::constant(type, a + b);
@@ -20,7 +20,7 @@ std::optional<Value> fold_floating(Op op, ScalarType type, double a, double b) {
   }
 }
 
-std::optional<Value> fold_integer(Op op, ScalarType type, Value x, Value y) {
+std::optional<Value> fold_integer(Op op, Type type, Value x, Value y) {
   bool is_unsigned = class_of(type) != ScalarClass::Signed;
   auto a = static_cast<std::uint64_t>(x.as_int()), b = static_cast<std::uint64_t>(y.as_int());
   std::int64_t sa = x.as_int(), sb = y.as_int();
@@ -43,15 +43,15 @@ std::optional<Value> fold_integer(Op op, ScalarType type, Value x, Value y) {
   }
 }
 
-std::optional<Value> fold_comparison(Op op, const Value &x, const Value &y) {
-  auto compare = [op](auto a, auto b) -> std::optional<Value> {
+std::optional<Value> fold_comparison(Op op, Type type, const Value &x, const Value &y) {
+  auto compare = [op, type](auto a, auto b) -> std::optional<Value> {
     switch (op) {
-      case Op::Equal: return Value::boolean(a == b);
-      case Op::NotEqual: return Value::boolean(a != b);
-      case Op::Less: return Value::boolean(a < b);
-      case Op::LessEqual: return Value::boolean(a <= b);
-      case Op::Greater: return Value::boolean(a > b);
-      case Op::GreaterEqual: return Value::boolean(a >= b);
+      case Op::Equal: return Value::constant(type, a == b);
+      case Op::NotEqual: return Value::constant(type, a != b);
+      case Op::Less: return Value::constant(type, a < b);
+      case Op::LessEqual: return Value::constant(type, a <= b);
+      case Op::Greater: return Value::constant(type, a > b);
+      case Op::GreaterEqual: return Value::constant(type, a >= b);
       default: return std::nullopt;
     }
   };
@@ -60,16 +60,17 @@ std::optional<Value> fold_comparison(Op op, const Value &x, const Value &y) {
   return compare(x.bits(), y.bits());
 }
 
-std::optional<Value> fold_cast(ScalarType type, const Value &x) {
-  if (type == ScalarType::Bool) return std::nullopt;
+std::optional<Value> fold_cast(Type type, const Value &x) {
+  if (type.element() == ScalarType::Bool) return std::nullopt;
   if (!is_floating(x.type())) {
-    bool wide = x.type() == ScalarType::UInt64;
+    bool wide = x.type().element() == ScalarType::UInt64;
     // Straight to f32: through double a 64-bit integer would be rounded twice.
-    if (type == ScalarType::Float16 || type == ScalarType::BFloat16) {
+    if (type.element() == ScalarType::Float16 || type.element() == ScalarType::BFloat16) {
       if (!wide) return Value::constant(type, x.as_int());
-      return Value::constant(type, type == ScalarType::Float16 ? double{half(x.bits())} : double{bfloat16(x.bits())});
+      return Value::constant(
+          type, type.element() == ScalarType::Float16 ? double{half(x.bits())} : double{bfloat16(x.bits())});
     }
-    if (type == ScalarType::Float32)
+    if (type.element() == ScalarType::Float32)
       return Value::constant(type, double{wide ? static_cast<float>(x.bits()) : static_cast<float>(x.as_int())});
     return wide && is_floating(type) ? Value::constant(type, x.as_double()) : Value::constant(type, x.as_int());
   }
@@ -96,11 +97,38 @@ std::optional<Value> fold_neutral(Op op, const Value &x, const Value &y) {
       return y.is_constant(1.0) ? std::optional(x) : std::nullopt;
     case Op::Div: return y.is_constant(1.0) ? std::optional(x) : std::nullopt;
     case Op::And:
-      if (x.type() == ScalarType::Bool) return y.bits() ? x : y;
+      if (x.type().element() == ScalarType::Bool) return y.bits() ? x : y;
       return y.bits() == 0 ? std::optional(y) : std::nullopt;
     case Op::Or:
-      if (x.type() == ScalarType::Bool) return y.bits() ? y : x;
+      if (x.type().element() == ScalarType::Bool) return y.bits() ? y : x;
       return y.bits() == 0 ? std::optional(x) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+// Operations on tiles: of constants, which are tiles of equal elements, and where nothing changes.
+std::optional<Value> fold_tile(const Operation &operation) {
+  const auto &operands = operation.operands;
+  const Value &x = operands[0];
+  const bool same = x.type() == operation.type, zero = x.is_constant() && x.bits() == 0;
+  switch (operation.op) {
+    case Op::Broadcast:
+    case Op::Reshape:
+      if (same) return x;
+      return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
+    case Op::Transpose:
+      return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
+    case Op::Window: return zero ? std::optional(Value::zero(operation.type)) : std::nullopt;
+    case Op::ReduceAdd:
+    case Op::ReduceMul:
+      if (same) return x;
+      return zero ? std::optional(Value::zero(operation.type)) : std::nullopt;
+    case Op::ReduceMin:
+    case Op::ReduceMax:
+      if (same) return x;
+      return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
+    case Op::MatMul:
+      return zero || (operands[1].is_constant() && operands[1].bits() == 0) ? std::optional(operands[2]) : std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -110,6 +138,7 @@ std::optional<Value> fold_neutral(Op op, const Value &x, const Value &y) {
 std::optional<Value> fold(const Operation &operation) {
   const auto &operands = operation.operands;
   Typing typing = info(operation.op).typing;
+  if (typing >= Typing::Coordinate) return operands.empty() ? std::nullopt : fold_tile(operation);
   if (operation.op == Op::Copy) return operands[0];
   if (operation.op == Op::Select) {
     if (operands[0].is_constant()) return operands[0].bits() ? operands[1] : operands[2];
@@ -123,12 +152,12 @@ std::optional<Value> fold(const Operation &operation) {
                ? Value::constant(operation.type, -operands[0].as_double())
                : fold_integer(Op::Sub, operation.type, Value::zero(operation.type), operands[0]);
   if (operation.op == Op::Not && operands[0].is_constant())
-    return operation.type == ScalarType::Bool ? Value::boolean(!operands[0].bits())
-                                              : Value::constant(operation.type, ~operands[0].as_int());
+    return operation.type.element() == ScalarType::Bool ? Value::constant(operation.type, operands[0].bits() ? 0 : 1)
+                                                        : Value::constant(operation.type, ~operands[0].as_int());
   if (operands.size() != 2 || !info(operation.op).pure) return std::nullopt;
   const Value &a = operands[0], &b = operands[1];
   if (a.is_constant() && b.is_constant()) {
-    if (typing == Typing::Compare) return fold_comparison(operation.op, a, b);
+    if (typing == Typing::Compare) return fold_comparison(operation.op, operation.type, a, b);
     if (typing != Typing::Same && typing != Typing::Integer && typing != Typing::Bits) return std::nullopt;
     auto folded = is_floating(operation.type)
                       ? fold_floating(operation.op, operation.type, a.as_double(), b.as_double())

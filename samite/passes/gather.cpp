@@ -402,6 +402,7 @@ class Gatherer {
 }  // namespace
 
 std::optional<GatheredAdjoint> gather_adjoint(const Kernel &adjoint, bool even_if_slower) {
+  if (is_tile_kernel(adjoint)) return std::nullopt;
   const Sites sites(adjoint);
   if (sites.sites.empty()) return std::nullopt;
   Gatherer gatherer(adjoint, sites);

@@ -110,7 +110,7 @@ Kernel lower_threads(Kernel kernel) {
              Value::constant(types[d], std::int64_t{1}),
              std::move(body),
              {},
-             innermost ? LoopKind::Thread : LoopKind::Block};
+             innermost && !is_tile_kernel(kernel) ? LoopKind::Thread : LoopKind::Block};
     body = Block{Stmt(std::move(loop), kernel.where)};
   }
   bounds.insert(bounds.end(), body.begin(), body.end());

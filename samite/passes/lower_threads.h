@@ -3,7 +3,8 @@
 // A structured kernel is what one instance does. Here it is wrapped into one loop for each dimension of the launch,
 // from `launch_begin` to `launch_end` by one: dimension 0 outermost, the last one innermost. The outer loops are
 // `LoopKind::Block` (independent, any order), the innermost is `LoopKind::Thread` (lanes of a vector, threads of a
-// block), and `thread_index` is replaced by the loops' indices. A target runs the result for any box of the launch.
+// block; of a tile kernel it is a Block loop, too), and `thread_index` is replaced by the loops' indices. A target runs
+// the result for any box of the launch.
 //
 // A dimension whose every `thread_index` is an i32 is counted in i32, any other in i64: whoever launches must refuse
 // an extent that the kernel's own index type cannot count.

@@ -47,6 +47,13 @@ struct Own {
   bool is_row() const { return elements.empty(); }
 };
 
+// Of what the statement loads or stores.
+Type element_of(const Stmt &stmt) {
+  if (auto *let = stmt.as<Let>()) return let->value.type;
+  if (auto *store = stmt.as<Store>()) return store->value.type();
+  return stmt.as<Accumulate>()->value.type();
+}
+
 const std::vector<Value> *indices_of(const Stmt &stmt, std::uint32_t &array) {
   if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load)
     return array = let->value.array, &let->value.operands;
@@ -92,9 +99,11 @@ class Privatiser {
       Path path = around;
       path.push_back({&block, n, in_loop});
       if (auto *let = stmt.as<Let>()) definition_[let->local] = let;
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { defined_at_[local] = path.back(); });
+      for_each_definition(stmt, [&](LocalId local, Type) { defined_at_[local] = path.back(); });
       std::uint32_t array = 0;
-      if (const std::vector<Value> *indices = indices_of(stmt, array))
+      if (const std::vector<Value> *indices = indices_of(stmt, array); indices && element_of(stmt).is_tile())
+        shared_.push_back(array);
+      else if (indices)
         accesses_[array].push_back({*indices, path});
       else if (auto touched = array_written(stmt))
         shared_.push_back(*touched);  // by an atomic operation
@@ -128,7 +137,7 @@ class Privatiser {
     const std::vector<Access> &accesses = accesses_[array];
     if (accesses.empty() || std::ranges::find(shared_, array) != shared_.end()) return;
     Accesses met;
-    for (const Access &access : accesses) met.add(access.indices, shift_);
+    for (const Access &access : accesses) met.add(access.indices, kernel_.parameters[array].type, shift_);
     if (!met.one_to_one(kernel_.launch_rank)) return;
 
     // The innermost block around all accesses that no loop repeats.
@@ -239,7 +248,7 @@ class Privatiser {
 
   // An access to an element of an instance's own, as one to its local.
   void access(const Own &own, const std::vector<Value> &indices, const Stmt &stmt) {
-    const ScalarType type = kernel_.parameters[own.array].type;
+    const Type type = kernel_.parameters[own.array].type;
     const LocalId local = own.is_row() ? 0 : local_of(own, indices);
     const Value index = own.is_row() ? row_index(own, indices) : Value::zero(ScalarType::Int32);
     auto get = [&] { return own.is_row() ? build_.local_load(type, own.row, index) : Value::local(type, local); };
@@ -278,7 +287,7 @@ class Privatiser {
   }
 
   void enter(Own &own) {
-    const ScalarType type = kernel_.parameters[own.array].type;
+    const Type type = kernel_.parameters[own.array].type;
     for (std::size_t d = 0; d < own.place.size(); ++d) {
       if (!own.moves[d]) own.place[d] = have(own.place[d]);
       own.extents.push_back(
@@ -305,7 +314,7 @@ class Privatiser {
   }
 
   void leave(const Own &own) {
-    const ScalarType type = kernel_.parameters[own.array].type;
+    const Type type = kernel_.parameters[own.array].type;
     for_each_element(own, [&](const std::vector<Value> &indices, LocalId local) {
       Value last = own.is_row() ? build_.local_load(type, own.row, row_index(own, indices)) : Value::local(type, local);
       build_.append({Store{own.array, indices, last}, build_.where()});
@@ -342,7 +351,7 @@ class Privatiser {
       auto loops = [&](auto &self, std::size_t d) -> void {
         if (d == indices.size()) return visit(indices, 0);
         if (!own.moves[d]) return self(self, d + 1);
-        const ScalarType type = own.extents[d].type();
+        const Type type = own.extents[d].type();
         For loop{build_.new_local(), type, Value::zero(type), own.extents[d], Value::constant(type, 1), {}, {},
                  LoopKind::Serial};
         indices[d] = Value::local(type, loop.index);

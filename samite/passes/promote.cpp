@@ -180,7 +180,7 @@ class Promoter {
     out.push_back({std::move(promoted), where});
   }
 
-  std::vector<ScalarType> types_;
+  std::vector<Type> types_;
   std::vector<std::optional<Value>> environment_;
   LocalId next_ = 0;
 };

@@ -8,15 +8,17 @@ namespace {
 
 using namespace ir;
 
-// The indices of a gradient access, or null.
-const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt, std::uint32_t &array) {
+// The indices of a gradient access, or null. `element` is the type of what is accessed.
+const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt, std::uint32_t &array, Type &element) {
   const std::vector<Value> *indices = nullptr;
   if (auto *accumulate = stmt.as<Accumulate>()) {
     array = accumulate->array;
     indices = &accumulate->indices;
+    element = accumulate->value.type();
   } else if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load) {
     array = let->value.array;
     indices = &let->value.operands;
+    element = let->value.type;
   }
   return indices && kernel.parameters[array].role == Role::Gradient ? indices : nullptr;
 }
@@ -60,7 +62,9 @@ Kernel relax_atomics(const Kernel &adjoint) {
   std::vector<Accesses> accesses(adjoint.parameters.size());
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     std::uint32_t array = 0;
-    if (const std::vector<Value> *indices = gradient_access(adjoint, stmt, array)) accesses[array].add(*indices, shift);
+    Type element = ScalarType::Float32;
+    if (const std::vector<Value> *indices = gradient_access(adjoint, stmt, array, element))
+      accesses[array].add(*indices, element, shift);
   });
   std::vector<bool> plain(adjoint.parameters.size());
   for (std::size_t i = 0; i < plain.size(); ++i)

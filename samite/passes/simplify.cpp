@@ -62,7 +62,7 @@ class Simplifier {
 
   Value value(const Value &old) const { return old.is_local() ? *value_of_[old.id()] : old; }
 
-  LocalId define(LocalId old, ScalarType type) {
+  LocalId define(LocalId old, Type type) {
     value_of_[old] = Value::local(type, next_);
     return next_++;
   }

@@ -15,7 +15,7 @@ void Slices::add(const Block &block, std::size_t around) {
     const std::size_t number = statements_.size();
     statements_.push_back(stmt);
     around_.push_back(around);
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { defined_[local] = number; });
+    for_each_definition(stmt, [&](LocalId local, Type) { defined_[local] = number; });
     if (const If *branch = stmt.as<If>()) {
       add(branch->then_block, number);
       add(branch->else_block, number);

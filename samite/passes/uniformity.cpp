@@ -30,7 +30,7 @@ bool can_start_late(const For &loop, Shape begin, Shape end) {
 class Analysis {
  public:
   Analysis(const Kernel &kernel, std::vector<Shape> &shapes)
-      : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(true) {
+      : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(!is_tile_kernel(kernel)) {
     // Before lowering, the whole body is what one lane does.
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const For *loop = stmt.as<For>();
@@ -49,8 +49,9 @@ class Analysis {
           [](const CapturedOnly auto &) { throw InternalError("uniformity of a kernel that is not structured"); },
           [](const CustomAdjoint &) { throw InternalError("uniformity of a kernel whose adjoints are not inlined"); },
           [](const Store &) {}, [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
-          [](const Print &) {}, [](const Check &) {}, [&](const If &branch) { analyse(branch); },
-          [&](const For &loop) { analyse(loop); }, [&](const While &loop) { analyse(loop); });
+          [](const TileCall &) {}, [](const Print &) {}, [](const Check &) {},
+          [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
+          [&](const While &loop) { analyse(loop); });
     }
   }
 

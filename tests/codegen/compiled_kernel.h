@@ -9,6 +9,7 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/workspaces.h"
 #include "samite/passes/lower_threads.h"
+#include "samite/passes/lower_tiles.h"
 #include "samite/toolchain/host_compiler.h"
 #include "samite/toolchain/host_target.h"
 
@@ -64,6 +65,8 @@ class CompiledKernel {
   explicit CompiledKernel(ir::Kernel structured, const codegen::EmitOptions &options = test::options())
       : layout_(codegen::argument_layout(structured.parameters)), rank_(structured.launch_rank) {
     ir::verify(structured, ir::Form::structured, "test");
+    structured = passes::lower_tiles(std::move(structured), /*flat=*/false);
+    ir::verify(structured, ir::Form::structured, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::structured, "lower_threads");
     source_ = codegen::emit_cpu(lowered, options);

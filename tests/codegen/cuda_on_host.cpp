@@ -31,6 +31,7 @@ constexpr std::string_view intrinsics = R"(
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __syncthreads() machine.wait()
+#define __align__(bytes) alignas(bytes)
 
 // CUDA's, with C's names outside of samite.
 #define FUNCTION_1(name)                                     \
@@ -117,6 +118,10 @@ template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cas
 SAMITE_INLINE void sync_warp() { machine.wait(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
+// As large as any device's. Static, as what is __shared__: blocks run one after another.
+alignas(128) static u8 memory_of_block[232448];
+SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
+
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
@@ -198,6 +203,7 @@ void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<
 
 CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options)
     : form_(options.cuda), rank_(structured.launch_rank) {
+  form_.tile_threads = structured.block_threads;
   source_ = emit_for_cuda(std::move(structured), options);
   static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
@@ -230,7 +236,7 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
   for_each_block(shape, [&] {
-    const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps;
+    const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps || form_.tile_threads != 0;
     if (!together) return for_each_thread(shape, run_here);
     std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
     block_barrier = &barrier;

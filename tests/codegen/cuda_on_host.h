@@ -20,6 +20,8 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
 
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options) {
   ir::verify(structured, ir::Form::structured, "test");
+  structured = passes::lower_tiles(std::move(structured), /*flat=*/true);
+  ir::verify(structured, ir::Form::structured, "lower_tiles");
   return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
 }
 inline codegen::EmittedSource emit_for_cuda(std::string_view text,

@@ -169,7 +169,7 @@ class RandomKernel {
         return {op, from.type, {value(index_type())}, from.id};
       }
       case Typing::Atomic: return atomic(op);
-      case Typing::Load: break;
+      default: break;
     }
     std::uint32_t index = array(op == Op::Exchange);
     return {op, kernel_.parameters[index].type, indices(index), index, op == Op::Exchange ? below(2) : 0};

@@ -141,7 +141,7 @@ TEST(Visit, OperandsOfLocalArrays) {
 
 TEST(Visit, LocalTypes) {
   Kernel kernel = parse_kernel("kernel @k() threads 1 { %2: f64 = copy 1.0:f64 if true -> (%0: u8 = 1:u8 | 2:u8) {} }");
-  std::vector<ScalarType> types = local_types(kernel);
+  std::vector<Type> types = local_types(kernel);
   ASSERT_EQ(types.size(), 3u);
   EXPECT_EQ(types[2], ScalarType::Float64);
   EXPECT_EQ(types[0], ScalarType::UInt8);

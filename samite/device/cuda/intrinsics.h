@@ -101,6 +101,12 @@ SAMITE_INLINE T load_current(const T *p) {
   return *static_cast<const volatile T *>(p);
 }
 
+// What a block asks for when it is launched.
+SAMITE_INLINE u8 *shared_memory() {
+  extern __shared__ __align__(128) u8 memory_of_block[];
+  return memory_of_block;
+}
+
 // Whether it holds for some thread of the block; all of them call it together.
 SAMITE_INLINE bool any_of_block(bool holds) { return __syncthreads_or(holds) != 0; }
 

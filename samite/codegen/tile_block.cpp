@@ -1,0 +1,66 @@
+// Tile kernels where the threads of a block are CUDA's: a block for each instance of the launch, loops over elements
+// that the threads share, and effects that one of them has for all.
+#include "samite/base/error.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <utility>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+// What a tile occupies is planned before anything is written.
+void KernelEmitter::place_tiles() {
+  tile_memory_ = passes::plan_tile_memory(kernel_);
+  out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
+}
+
+void KernelEmitter::loop_of_block(const For &loop) {
+  if (loop.kind == LoopKind::Block) return launch_blocks(loop);
+  const std::string index = name(loop.index), type(scalar_name(loop.type));
+  out_.open("for ({0} {1} = {2} + {0}(thread_of_block()); {1} < {3}; {1} += {0}(threads_of_block())) {{", type, index,
+            scalar(loop.begin), scalar(loop.end));
+  in_thread_loop_ = true;
+  block(loop.body);
+  in_thread_loop_ = false;
+  out_.close();
+  out_.line("__syncthreads();");
+}
+
+// Any grid runs any box: a block goes on to further instances.
+void KernelEmitter::launch_blocks(const For &outermost) {
+  std::vector<const For *> nest{&outermost};
+  while (static_cast<int>(nest.size()) < kernel_.launch_rank) nest.push_back(nest.back()->body.at(0).as<For>());
+  auto extent = [&](const For &loop) { return fmt::format("(i64({}) - {})", scalar(loop.end), scalar(loop.begin)); };
+  std::string count;
+  for (const For *loop : nest) count += (count.empty() ? "" : " * ") + extent(*loop);
+  out_.line("const i64 blocks = {};", count);
+  out_.open("for (i64 block = blockIdx.x; block < blocks; block += gridDim.x) {{");
+  out_.line("i64 rest = block;");
+  for (auto loop = nest.rbegin(); loop != nest.rend(); ++loop) {
+    out_.line("const {0} {1} = {2} + {0}(rest % {3});", scalar_name((*loop)->type), name((*loop)->index),
+              scalar((*loop)->begin), extent(**loop));
+    out_.line("rest /= {};", extent(**loop));
+  }
+  block(nest.back()->body);
+  out_.close();
+}
+
+// Stores, additions and messages of a block, which all of its threads come to.
+bool KernelEmitter::by_one_thread(const Stmt &stmt) {
+  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_;
+  const bool acts = stmt.as<Store>() || stmt.as<Accumulate>() || stmt.as<Print>() || stmt.as<Check>();
+  if (!of_block || !acts) return false;
+  out_.line("__syncthreads();");
+  out_.open("if (thread_of_block() == 0) {{");
+  in_thread_loop_ = true;
+  statement(stmt);
+  in_thread_loop_ = false;
+  out_.close();
+  out_.line("__syncthreads();");
+  return true;
+}
+
+}  // namespace samite::codegen

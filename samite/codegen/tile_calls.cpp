@@ -1,0 +1,65 @@
+// Operations on whole tiles, as calls of the functions in samite/device/tile/.
+#include "samite/base/error.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/tile_rules.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+std::string_view step_name(Op op) {
+  switch (op) {
+    case Op::ReduceAdd: return "StepAdd";
+    case Op::ReduceMul: return "StepMul";
+    case Op::ReduceMin:
+    case Op::ReduceArgMin: return "StepMin";
+    case Op::ReduceMax:
+    case Op::ReduceArgMax: return "StepMax";
+    default: throw InternalError("an operation that is no reduction");
+  }
+}
+
+// The extents, as four, and which of them are reduced, as bits.
+std::string reduction(const Type &from, const Type &to) {
+  const TileShape shape = from.shape(), reduced = to.shape();
+  std::string extents;
+  int along = 0;
+  for (int d = 0; d < maximum_tile_rank; ++d) {
+    const int own = d - (maximum_tile_rank - shape.rank());
+    extents += fmt::format("{}, ", own < 0 ? 1 : shape[own]);
+    if (own >= 0 && (!to.is_tile() || reduced[own] != shape[own])) along |= 1 << d;
+  }
+  return fmt::format("{}{}", extents, along);
+}
+
+}  // namespace
+
+void KernelEmitter::tile_call(const TileCall &call) {
+  internal_check(!in_lanes(), "a call on tiles inside of a thread loop");
+  std::string arguments = array_name(call.result.array);
+  for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
+  const Type from = call.operands[0].type;
+  switch (info(call.op).typing) {
+    case Typing::Reduce:
+      out_.line("tile_reduce<{}, {}>({});", step_name(call.op), reduction(from, call.result.type), arguments);
+      break;
+    case Typing::Position:
+      out_.line("tile_position<{}, {}>({});", step_name(call.op), reduction(from, call.result.type), arguments);
+      break;
+    case Typing::MatMul: {
+      const MatMulExtents e = matmul_extents(from, call.result.type, call.attribute);
+      out_.line("tile_matmul<{}, {}, {}, {}, {}, {}>({});", e.rows, e.columns, e.inner, e.batch,
+                (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, arguments);
+      break;
+    }
+    default: throw InternalError("a call of an operation that is done element by element");
+  }
+  if (!target_.explicit_lanes()) out_.line("__syncthreads();");
+}
+
+}  // namespace samite::codegen

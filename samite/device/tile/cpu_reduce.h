@@ -1,0 +1,77 @@
+// Reductions of a tile that lies row by row in a block's memory, along any of its dimensions.
+//
+// A tile has four extents here, the first of them 1 where it has less; bit d of `along` says that dimension d is
+// reduced.
+#pragma once
+
+#include "samite/device/cpu/math.h"
+#include "samite/device/tile/steps.h"
+
+namespace samite {
+
+template <class Step, class T>
+SAMITE_INLINE T tile_reduce_row(const T *row, int count) {
+  constexpr int lanes = SAMITE_VECTOR_BYTES / int(sizeof(T));
+  typedef T Vector __attribute__((ext_vector_type(lanes)));
+  typedef T Unaligned __attribute__((ext_vector_type(lanes), aligned(sizeof(T))));
+  T result = Step::template first<T>();
+  int i = 0;
+  if (count >= 4 * lanes) {
+    Vector sums[4];
+    for (int s = 0; s < 4; ++s) sums[s] = Vector(result);
+    for (; i + 4 * lanes <= count; i += 4 * lanes)
+      for (int s = 0; s < 4; ++s)
+        sums[s] = Step::apply(sums[s], Vector(*reinterpret_cast<const Unaligned *>(row + i + s * lanes)));
+    const Vector all = Step::apply(Step::apply(sums[0], sums[1]), Step::apply(sums[2], sums[3]));
+    for (int l = 0; l < lanes; ++l) result = Step::apply(result, T(all[l]));
+  }
+  for (; i < count; ++i) result = Step::apply(result, row[i]);
+  return result;
+}
+
+template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
+static __attribute__((noinline)) void tile_reduce(R *out, const T *in) {
+  constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
+  constexpr int s2 = r3 ? 1 : e3, s1 = s2 * (r2 ? 1 : e2), s0 = s1 * (r1 ? 1 : e1), count = s0 * (r0 ? 1 : e0);
+  using V = Register<T>;
+  for (int o = 0; o < count; ++o) out[o] = R(Step::template first<V>());
+  for (int i0 = 0; i0 < e0; ++i0)
+    for (int i1 = 0; i1 < e1; ++i1)
+      for (int i2 = 0; i2 < e2; ++i2) {
+        const T *row = in + ((i0 * e1 + i1) * e2 + i2) * e3;
+        R *to = out + (r0 ? 0 : i0 * s0) + (r1 ? 0 : i1 * s1) + (r2 ? 0 : i2 * s2);
+        if constexpr (!r3)
+          for (int i3 = 0; i3 < e3; ++i3) to[i3] = R(Step::apply(V(to[i3]), V(row[i3])));
+        else if constexpr (__is_same(T, V))
+          *to = R(Step::apply(V(*to), tile_reduce_row<Step>(row, e3)));
+        else {
+          V sum = Step::template first<V>();
+          for (int i3 = 0; i3 < e3; ++i3) sum = Step::apply(sum, V(row[i3]));
+          *to = R(Step::apply(V(*to), sum));
+        }
+      }
+}
+
+// The first position that has the least or greatest element, counted along the dimensions that are reduced.
+template <class Order, int e0, int e1, int e2, int e3, int along, class T>
+static __attribute__((noinline)) void tile_position(i32 *out, const T *in) {
+  constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
+  int o = 0;
+  for (int k0 = 0; k0 < (r0 ? 1 : e0); ++k0)
+    for (int k1 = 0; k1 < (r1 ? 1 : e1); ++k1)
+      for (int k2 = 0; k2 < (r2 ? 1 : e2); ++k2)
+        for (int k3 = 0; k3 < (r3 ? 1 : e3); ++k3) {
+          i32 best = 0, at = 0;
+          Register<T> least = Order::template first<Register<T>>();
+          for (int i0 = k0; i0 < (r0 ? e0 : k0 + 1); ++i0)
+            for (int i1 = k1; i1 < (r1 ? e1 : k1 + 1); ++i1)
+              for (int i2 = k2; i2 < (r2 ? e2 : k2 + 1); ++i2)
+                for (int i3 = k3; i3 < (r3 ? e3 : k3 + 1); ++i3, ++at) {
+                  const Register<T> x = in[((i0 * e1 + i1) * e2 + i2) * e3 + i3];
+                  if (at == 0 || Order::before(x, least)) best = at, least = x;
+                }
+          out[o++] = best;
+        }
+}
+
+}  // namespace samite

@@ -1,0 +1,44 @@
+// Products of matrices that lie row by row in a block's shared memory, C += A B, by all threads of the block: each has
+// pieces of 4 x 4 elements of C.
+#pragma once
+
+#include "samite/device/cuda/half.h"
+
+namespace samite {
+
+template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, class C, class F>
+SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
+  using T = Register<C>;
+  constexpr int side = 4, down = (M + side - 1) / side, across = (N + side - 1) / side;
+  for (int piece = int(thread_of_block()); piece < batch * down * across; piece += int(threads_of_block())) {
+    const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
+    const F *left = a + n * (M * K), *right = b + n * (K * N);
+    C *to = c + n * (M * N);
+    T sum[side][side];
+#pragma unroll
+    for (int i = 0; i < side; ++i)
+#pragma unroll
+      for (int j = 0; j < side; ++j)
+        sum[i][j] = i0 + i < M && j0 + j < N ? T(Register<C>(to[(i0 + i) * N + j0 + j])) : T(0);
+    for (int k = 0; k < K; ++k) {
+      T x[side], y[side];
+#pragma unroll
+      for (int i = 0; i < side; ++i) {
+        const int row = i0 + i < M ? i0 + i : M - 1, column = j0 + i < N ? j0 + i : N - 1;
+        x[i] = T(Register<F>(transposed_a ? left[k * M + row] : left[row * K + k]));
+        y[i] = T(Register<F>(transposed_b ? right[column * K + k] : right[k * N + column]));
+      }
+#pragma unroll
+      for (int i = 0; i < side; ++i)
+#pragma unroll
+        for (int j = 0; j < side; ++j) sum[i][j] = sum[i][j] + x[i] * y[j];
+    }
+#pragma unroll
+    for (int i = 0; i < side; ++i)
+#pragma unroll
+      for (int j = 0; j < side; ++j)
+        if (i0 + i < M && j0 + j < N) to[(i0 + i) * N + j0 + j] = C(sum[i][j]);
+  }
+}
+
+}  // namespace samite

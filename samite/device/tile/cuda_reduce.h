@@ -1,0 +1,92 @@
+// Reductions of a tile in a block's shared memory, by all threads of the block: one for each element of the result, or,
+// where the result has less elements than there are threads, a warp. The steps are the same on every run.
+#pragma once
+
+#include "samite/device/cuda/reduce.h"
+#include "samite/device/tile/steps.h"
+
+namespace samite {
+
+// What one thread computes for all of the block.
+template <class T, class Compute>
+SAMITE_INLINE T of_one_thread(Compute compute) {
+  __shared__ T value;
+  __syncthreads();  // an earlier value has been read
+  if (thread_of_block() == 0) value = compute();
+  __syncthreads();
+  return value;
+}
+
+// Which elements of the tile become which of the result. The extents are four, bit d of `along` that d is reduced.
+template <int e0, int e1, int e2, int e3, int along>
+struct TileReduction {
+  static constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
+  static constexpr int count = (r0 ? 1 : e0) * (r1 ? 1 : e1) * (r2 ? 1 : e2) * (r3 ? 1 : e3);
+  static constexpr int length = e0 * e1 * e2 * e3 / count;
+
+  // Element `r` of those that become element `o`.
+  static SAMITE_INLINE_MEMBER int place(int o, int r) {
+    int place = 0, stride = 1;
+    auto dimension = [&](int extent, bool reduced) {
+      int &rest = reduced ? r : o;
+      place += rest % extent * stride;
+      rest /= extent;
+      stride *= extent;
+    };
+    dimension(e3, r3), dimension(e2, r2), dimension(e1, r1), dimension(e0, r0);
+    return place;
+  }
+};
+
+template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
+SAMITE_INLINE void tile_reduce(R *out, const T *in) {
+  using Reduction = TileReduction<e0, e1, e2, e3, along>;
+  using V = Register<T>;
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  if (Reduction::count >= threads) {
+    for (int o = thread; o < Reduction::count; o += threads) {
+      V sum = Step::template first<V>();
+      for (int r = 0; r < Reduction::length; ++r) sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
+      out[o] = R(sum);
+    }
+    return;
+  }
+  const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
+  for (int first = 0; first < Reduction::count; first += warps) {
+    const int o = first + warp;
+    V sum = Step::template first<V>();
+    if (o < Reduction::count)
+      for (int r = lane; r < Reduction::length; r += 32) sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
+    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+    if (o < Reduction::count && lane == 0) out[o] = R(sum);
+  }
+}
+
+template <class Order, int e0, int e1, int e2, int e3, int along, class T>
+SAMITE_INLINE void tile_position(i32 *out, const T *in) {
+  using Reduction = TileReduction<e0, e1, e2, e3, along>;
+  using V = Register<T>;
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
+  for (int first = 0; first < Reduction::count; first += warps) {
+    const int o = first + warp;
+    const bool here = o < Reduction::count && lane < Reduction::length;
+    i32 best = here ? lane : Reduction::length;
+    V least = here ? V(in[Reduction::place(o, lane)]) : V(0);
+    for (int r = lane + 32; here && r < Reduction::length; r += 32) {
+      const V x = V(in[Reduction::place(o, r)]);
+      if (Order::before(x, least)) best = r, least = x;
+    }
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+      const i32 other_place = shuffle_xor(best, distance);
+      const V other = shuffle_xor(least, distance);
+      const bool none = best == Reduction::length, better = Order::before(other, least);
+      const bool equal = !better && !Order::before(least, other);
+      if (other_place != Reduction::length && (none || better || (equal && other_place < best)))
+        best = other_place, least = other;
+    }
+    if (o < Reduction::count && lane == 0) out[o] = best;
+  }
+}
+
+}  // namespace samite

@@ -1,0 +1,46 @@
+// A kernel whose function is about a block of threads, to be launched over many blocks: see lang/tile.h.
+#pragma once
+
+#include "samite/jit/kernel.h"
+#include "samite/lang/tile_operations.h"
+
+namespace samite {
+
+// What a TileKernel is made with.
+struct TileOptions {
+  int threads = 256;  // of a block, on CUDA: a multiple of 32, at most 1024
+};
+
+namespace jit {
+// UserError where that many threads do not make a block.
+int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where);
+}  // namespace jit
+
+// Launched, recorded, put on tapes and differentiated as any Kernel; a launch's extents count blocks.
+template <class Signature>
+class TileKernel;
+
+template <class... Ps>
+class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
+ public:
+  template <class F>
+  TileKernel(std::string name, const F &function, TileOptions options = {},
+             SourceLocation where = std::source_location::current())
+      : TileKernel(std::move(name), {}, function, options, where) {}
+  template <class F>
+  TileKernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+             TileOptions options = {}, SourceLocation where = std::source_location::current())
+      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(
+            lang::capture<Ps...>(name, parameter_names, function, where, jit::block_threads(options, name, where)))) {}
+};
+
+template <class F, class Signature = typename jit::SignatureOf<F>::type>
+TileKernel(std::string, F) -> TileKernel<Signature>;
+template <class F, class Signature = typename jit::SignatureOf<F>::type>
+TileKernel(std::string, F, TileOptions) -> TileKernel<Signature>;
+template <class F, class Signature = typename jit::SignatureOf<F>::type>
+TileKernel(std::string, std::initializer_list<std::string>, F) -> TileKernel<Signature>;
+template <class F, class Signature = typename jit::SignatureOf<F>::type>
+TileKernel(std::string, std::initializer_list<std::string>, F, TileOptions) -> TileKernel<Signature>;
+
+}  // namespace samite

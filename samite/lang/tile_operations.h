@@ -1,0 +1,245 @@
+// What can be done with tiles: the namespace `tile`.
+//
+// Arrays are cut into tiles from their first element on: `load(a, {i, j}, {64, 32})` is tile (i, j) of those of 64 by
+// 32, zero where it reaches beyond the array, and `store` leaves out what is outside. A tile has as many dimensions as
+// the array, or less: it then lies along the last ones, and the first indices count elements. `load_at` and `store_at`
+// begin at an element of any index, and may begin before the array.
+//
+//   Tile<float> x = tile::load(a, {i, 0}, {1, 256});
+//   Tile<float> e = exp(x - tile::max(x, {1}));
+//   tile::store(b, {i, 0}, e / tile::sum(e, {1}));
+//
+// A reduction leaves 1 along the dimensions that it is given, so that its result meets the tile that it is of; without
+// dimensions it is of all elements, and gives a number.
+#pragma once
+
+#include "samite/lang/tile.h"
+#include "samite/lang/tile_math.h"
+
+namespace samite {
+namespace lang {
+
+using Indices = std::initializer_list<Index>;
+using Dimensions = std::initializer_list<int>;
+
+// Where a tile begins, for the number of it (`cut`) or for an element. UserError where there are not as many indices as
+// dimensions of the array, or the tile has more.
+std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int rank, bool cut, SourceLocation where);
+void store_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
+void add_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
+ir::Value load_tile(std::uint32_t array, std::vector<ir::Value> indices, const ir::Type &type, SourceLocation where);
+ir::Value reduce_tile(ir::Op op, ScalarType result, ir::Value tile, Dimensions along, SourceLocation where);
+ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where);
+ir::Value concatenate_tiles(ir::Value a, ir::Value b, int dimension, SourceLocation where);
+ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b,
+                         SourceLocation where);
+ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, SourceLocation where);
+// The type that products of this one are added up in, unless another is asked for.
+ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
+                      SourceLocation where);
+
+template <Scalar T>
+using Accumulator = std::conditional_t<std::same_as<T, half> || std::same_as<T, bfloat16>, float,
+                                       std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
+
+}  // namespace lang
+
+namespace tile {
+
+// How the factors of a product are read.
+struct Transposes {
+  bool a = false, b = false;
+};
+
+inline Int ceil_div(const Operand<std::int32_t> &a, std::int32_t b) {
+  return Int::adopt(lang::record(ir::Op::Div, ScalarType::Int32,
+                                 {lang::record(ir::Op::Add, ScalarType::Int32,
+                                               {a.value(), ir::Value::constant(ScalarType::Int32, b - 1)}, a.where()),
+                                  ir::Value::constant(ScalarType::Int32, b)},
+                                 a.where()));
+}
+
+template <Scalar T>
+Tile<T> full(TileExtents extents, const Operand<T> &value, SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  if (value.value().is_constant()) return Tile<T>::copy(ir::Value::from_bits(type, value.value().bits()), where);
+  return Tile<T>::adopt(lang::record_tile({ir::Op::Broadcast, type, {value.value()}}, where));
+}
+template <Scalar T>
+Tile<T> zeros(TileExtents extents, SourceLocation where = std::source_location::current()) {
+  return full<T>(extents, Operand<T>(T{}, where), where);
+}
+
+// Each element's own index along a dimension.
+template <std::integral T = std::int32_t>
+Tile<T> coordinate(TileExtents extents, int dimension, SourceLocation where = std::source_location::current()) {
+  static_assert(sizeof(T) >= 4 && std::is_signed_v<T>, "coordinates are Int or Int64");
+  return Tile<T>::adopt(lang::record_tile(
+      {ir::Op::Coordinate, lang::tile_type(scalar_type_of<T>, extents, where), {}, 0, dimension}, where));
+}
+// 0, 1, 2, …
+template <std::integral T = std::int32_t>
+Tile<T> arange(std::int64_t count, SourceLocation where = std::source_location::current()) {
+  return coordinate<T>({count}, 0, where);
+}
+
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices number, TileExtents extents,
+                                  SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::load_tile(array.index(where), lang::tile_origin(number, type, Rank, true, where), type, where));
+}
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices first, TileExtents extents,
+                                     SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::load_tile(array.index(where), lang::tile_origin(first, type, Rank, false, where), type, where));
+}
+template <class T, int Rank>
+void store(const Array<T, Rank> &array, lang::Indices number, const Tile<T> &value,
+           SourceLocation where = std::source_location::current()) {
+  lang::store_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
+                   where);
+}
+template <class T, int Rank>
+void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<T> &value,
+              SourceLocation where = std::source_location::current()) {
+  lang::store_tile(array.index(where), lang::tile_origin(first, value.type(), Rank, false, where), value.value(where),
+                   where);
+}
+// Adds each element in one step, as other blocks may add to it, too.
+template <class T, int Rank>
+void atomic_add(const Array<T, Rank> &array, lang::Indices number, const Tile<T> &value,
+                SourceLocation where = std::source_location::current()) {
+  lang::add_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
+                 where);
+}
+
+// Elements of any indices: element e of the result is array(indices(e)), and zero where that is outside.
+template <class T>
+Tile<std::remove_const_t<T>> gather(const Array<T, 1> &array, const Tile<std::int32_t> &indices,
+                                    SourceLocation where = std::source_location::current()) {
+  const ir::Value index = indices.value(where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::load_tile(array.index(where), {index}, index.type().of(scalar_type_of<T>), where));
+}
+// The opposite, where several may go to one element.
+template <class T>
+void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, const Tile<T> &value,
+                 SourceLocation where = std::source_location::current()) {
+  lang::add_tile(array.index(where), {indices.value(where)}, value.value(where), where);
+}
+
+#define SAMITE_TILE_REDUCTION(name, op)                                                                            \
+  template <Scalar T>                                                                                              \
+    requires(!std::same_as<T, bool>)                                                                               \
+  Traced<T> name(const Tile<T> &x, SourceLocation where = std::source_location::current()) {                       \
+    return Traced<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), {}, where));          \
+  }                                                                                                                \
+  template <Scalar T>                                                                                              \
+    requires(!std::same_as<T, bool>)                                                                               \
+  Tile<T> name(const Tile<T> &x, lang::Dimensions along, SourceLocation where = std::source_location::current()) { \
+    return Tile<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), along, where));         \
+  }
+SAMITE_TILE_REDUCTION(sum, ReduceAdd)
+SAMITE_TILE_REDUCTION(product, ReduceMul)
+SAMITE_TILE_REDUCTION(min, ReduceMin)  // of a number and a NaN, the number
+SAMITE_TILE_REDUCTION(max, ReduceMax)
+#undef SAMITE_TILE_REDUCTION
+
+// The first position of the least or greatest element: along the dimensions that are reduced, row by row.
+#define SAMITE_TILE_REDUCTION(name, op)                                                                               \
+  template <Scalar T>                                                                                                 \
+    requires(!std::same_as<T, bool>)                                                                                  \
+  Int name(const Tile<T> &x, SourceLocation where = std::source_location::current()) {                                \
+    return Int::adopt(lang::reduce_tile(ir::Op::op, ScalarType::Int32, x.value(where), {}, where));                   \
+  }                                                                                                                   \
+  template <Scalar T>                                                                                                 \
+    requires(!std::same_as<T, bool>)                                                                                  \
+  Tile<std::int32_t> name(const Tile<T> &x, lang::Dimensions along,                                                   \
+                          SourceLocation where = std::source_location::current()) {                                   \
+    return Tile<std::int32_t>::adopt(lang::reduce_tile(ir::Op::op, ScalarType::Int32, x.value(where), along, where)); \
+  }
+SAMITE_TILE_REDUCTION(argmin, ReduceArgMin)
+SAMITE_TILE_REDUCTION(argmax, ReduceArgMax)
+#undef SAMITE_TILE_REDUCTION
+
+// Repeats what has extent 1.
+template <Scalar T>
+Tile<T> broadcast(const TileOperand<T> &x, TileExtents extents,
+                  SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(
+      lang::record_tile({ir::Op::Broadcast, lang::tile_type(scalar_type_of<T>, extents, where), {x.value()}}, where));
+}
+template <Scalar T>
+Tile<T> reshape(const Tile<T> &x, TileExtents extents, SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::record_tile(
+      {ir::Op::Reshape, lang::tile_type(scalar_type_of<T>, extents, where), {x.value(where)}}, where));
+}
+// Of a matrix; or with the dimensions in another order.
+template <Scalar T>
+Tile<T> transpose(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::transpose_tile(x.value(where), {1, 0}, where));
+}
+template <Scalar T>
+Tile<T> transpose(const Tile<T> &x, lang::Dimensions order, SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::transpose_tile(x.value(where), order, where));
+}
+// `extents` elements from `begin` on, which may be traced; zero outside of the tile.
+template <Scalar T>
+Tile<T> slice(const Tile<T> &x, lang::Indices begin, TileExtents extents,
+              SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::window_tile(x.value(where), begin, extents, where));
+}
+template <Scalar T>
+Tile<T> concatenate(const Tile<T> &a, const Tile<T> &b, int dimension,
+                    SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::concatenate_tiles(a.value(where), b.value(where), dimension, where));
+}
+// One element.
+template <Scalar T>
+  requires(!std::same_as<T, bool>)
+Traced<T> extract(const Tile<T> &x, lang::Indices at, SourceLocation where = std::source_location::current()) {
+  const std::vector<std::int64_t> ones(at.size(), 1);
+  const ir::Type one(scalar_type_of<T>, ir::TileShape(ones));
+  ir::Operation window{ir::Op::Window, one, {x.value(where)}};
+  for (const Index &index : at) window.operands.push_back(index.value());
+  return Traced<T>::adopt(
+      lang::reduce_tile(ir::Op::ReduceAdd, scalar_type_of<T>, lang::record_tile(std::move(window), where), {}, where));
+}
+template <Scalar To, Scalar From>
+Tile<To> cast(const Tile<From> &x, SourceLocation where = std::source_location::current()) {
+  return Tile<To>::adopt(lang::record_on_tiles(ir::Op::Cast, scalar_type_of<To>, {x.value(where)}, where));
+}
+
+// A function of numbers, of each element of tiles.
+template <class F, class... Tiles>
+auto map(const F &function, const Tiles &...tiles) {
+  return function(tiles...);
+}
+
+// A B + C, of two matrices or, in three dimensions, of as many pairs of them. 16-bit types are added up in f32,
+// integers of 8 and 16 bits in i32.
+template <Scalar T, Scalar C>
+void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed = {},
+            SourceLocation where = std::source_location::current()) {
+  static_assert(std::same_as<C, T> || std::same_as<C, lang::Accumulator<T>>,
+                "matmul: factors of half and bfloat16 are added up in float or their own type, those of 8 and 16 bit "
+                "integers in int32 or their own type, any other in their own type");
+  sum = Tile<C>::adopt(
+      lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a, transposed.b, where));
+}
+template <Scalar T>
+Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes transposed = {},
+                                  SourceLocation where = std::source_location::current()) {
+  using C = lang::Accumulator<T>;
+  const ir::Value left = a.value(where), right = b.value(where);
+  const ir::Type type =
+      lang::product_type(left.type(), right.type(), transposed.a, transposed.b, scalar_type_of<C>, where);
+  return Tile<C>::adopt(lang::multiply_tiles(left, right, ir::Value::zero(type), transposed.a, transposed.b, where));
+}
+
+}  // namespace tile
+}  // namespace samite

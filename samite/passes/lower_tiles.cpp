@@ -1,0 +1,444 @@
+#include "samite/passes/lower_tiles.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
+#include "samite/passes/tile_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// Whether the operation is computed by a call from memory to memory.
+bool is_call(Op op) {
+  switch (info(op).typing) {
+    case Typing::Reduce:
+    case Typing::Position:
+    case Typing::MatMul: return true;
+    default: return false;
+  }
+}
+
+// Whether an operation's result at one element depends on its operand at another.
+bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast; }
+
+bool touches_array(const Stmt &stmt) { return array_read(stmt) || array_written(stmt); }
+
+// The tile that a statement is about: what it defines, or stores.
+std::optional<Type> tile_of(const Stmt &stmt) {
+  auto tile = [](const Type &type) { return type.is_tile() ? std::optional(type) : std::nullopt; };
+  if (auto *let = stmt.as<Let>()) return is_call(let->value.op) ? std::nullopt : tile(let->value.type);
+  if (auto *store = stmt.as<Store>()) return tile(store->value.type());
+  if (auto *accumulate = stmt.as<Accumulate>()) return tile(accumulate->value.type());
+  if (auto *store = stmt.as<LocalStore>()) return tile(store->value.type());
+  return std::nullopt;
+}
+
+const std::vector<Value> *indices_of(const Stmt &stmt) {
+  if (auto *let = stmt.as<Let>()) return &let->value.operands;
+  if (auto *store = stmt.as<Store>()) return &store->indices;
+  return &stmt.as<Accumulate>()->indices;
+}
+
+class Lowerer final : public TileMemories {
+ public:
+  Lowerer(const Kernel &kernel, bool flat)
+      : flat_(flat), build_(kernel.local_count), uses_(kernel.local_count), tiles_(kernel.local_count) {
+    for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      for_each_operand(stmt, [&](const Value &value) {
+        if (value.is_local()) ++uses_[value.id()];
+      });
+    });
+  }
+
+  Kernel run(Kernel kernel) {
+    lower(kernel.body);
+    kernel.body = build_.take();
+    kernel.local_count = build_.local_count();
+    kernel.local_array_count = build_.local_array_count();
+    return kernel;
+  }
+
+  std::optional<TileMemory> memory(const Value &tile) const override {
+    const auto &known = tiles_[tile.id()].array;
+    return known ? std::optional(TileMemory{*known, tile.type()}) : std::nullopt;
+  }
+
+ private:
+  struct Tile {
+    std::optional<LocalArrayId> array, wanted;  // where it is; where it is best put
+    std::optional<LocalId> instead_of;          // the tile there, which nothing reads afterwards
+    int depth = 0;                              // of loops around its definition
+    bool alone = true;                          // no other tile has the same memory
+  };
+
+  LocalArrayId allocate(const Type &type) {
+    const LocalArrayId array = build_.new_local_array();
+    build_.append(
+        {Allocate{array, type.element(), Value::constant(ScalarType::Int32, type.count()), true}, build_.where()});
+    return array;
+  }
+
+  // Memory for a tile that is being defined: of its own, or, where it may be, that of what it takes the place of.
+  LocalArrayId define(LocalId local, const Type &type, bool in_place = false) {
+    Tile &tile = tiles_[local];
+    tile.array = in_place && tile.wanted ? *tile.wanted : allocate(type);
+    tile.depth = depth_;
+    return *tile.array;
+  }
+
+  Block lowered(const Block &block) {
+    Block outer = build_.open();
+    lower(block);
+    return build_.close(std::move(outer));
+  }
+
+  void lower(const Block &block) {
+    for (std::size_t i = 0; i < block.size();) i = lower_from(block, i);
+  }
+
+  // Some statements from here on; the place after them.
+  std::size_t lower_from(const Block &block, std::size_t i) {
+    const Stmt &stmt = block[i];
+    build_.at(stmt.where());
+    if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Reshape && let->value.type.is_tile()) {
+      reshape(*let);
+    } else if (let && is_call(let->value.op)) {
+      call(*let);
+    } else if (tile_of(stmt)) {
+      return group(block, i);
+    } else {
+      visit(
+          stmt, [&](const If &branch) { lower_branch(branch, stmt.where()); },
+          [&](const For &loop) { lower_loop(loop, stmt.where()); },
+          [&](const While &loop) { lower_loop(loop, stmt.where()); },
+          [&](const Allocate &allocate) { lower_allocate(allocate, stmt.where()); },
+          [&](const auto &) { build_.append(stmt); });
+    }
+    return i + 1;
+  }
+
+  void lower_allocate(const Allocate &allocate, SourceLocation where) {
+    if (!allocate.type.is_tile()) return build_.append({allocate, where});
+    const Type counter = allocate.size.type();
+    const Value size = build_(Op::Mul, {allocate.size, Value::constant(counter, allocate.type.count())});
+    build_.append({Allocate{allocate.array, allocate.type.element(), size, true}, where});
+  }
+
+  // A run of statements that go over equal extents, as one loop.
+  class Group {
+   public:
+    explicit Group(TileShape shape) : shape_(shape) {}
+
+    bool takes(const Stmt &stmt) const {
+      const auto type = tile_of(stmt);
+      if (!type || type->shape() != shape_) return false;
+      if (auto *let = stmt.as<Let>()) {
+        if (let->value.op == Op::Reshape) return false;
+        if (moves_elements(let->value.op) && defines(let->value.operands[0])) return false;
+        if (let->value.op == Op::LocalLoad && local_arrays_written_.contains(let->value.array)) return false;
+      }
+      if (auto *store = stmt.as<LocalStore>()) return !local_arrays_read_.contains(store->array);
+      if (!touches_array(stmt)) return true;
+      // Whatever is written is written where the others read and write, element by element.
+      const bool writes = writes_ || array_written(stmt);
+      if (accesses_.empty() || !writes) return true;
+      if (is_gather(*indices_of(stmt))) return false;
+      return std::ranges::all_of(accesses_,
+                                 [&](const Stmt *other) { return *indices_of(*other) == *indices_of(stmt); });
+    }
+
+    void add(const Stmt &stmt) {
+      statements.push_back(&stmt);
+      if (auto *let = stmt.as<Let>()) {
+        defined_.insert(let->local);
+        if (let->value.op == Op::LocalLoad) local_arrays_read_.insert(let->value.array);
+      }
+      if (auto *store = stmt.as<LocalStore>()) local_arrays_written_.insert(store->array);
+      if (!touches_array(stmt)) return;
+      accesses_.push_back(&stmt);
+      writes_ = writes_ || array_written(stmt).has_value();
+    }
+
+    bool defines(const Value &value) const { return value.is_local() && defined_.contains(value.id()); }
+    bool writes() const { return writes_; }
+
+    // Whether some element is asked for its coordinates.
+    bool with_coordinates() const {
+      return std::ranges::any_of(statements, [&](const Stmt *stmt) {
+        auto *let = stmt->as<Let>();
+        if (let && (let->value.op == Op::Coordinate || let->value.op == Op::Transpose || let->value.op == Op::Window))
+          return true;
+        if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
+        return touches_array(*stmt) && !is_gather(*indices_of(*stmt));
+      });
+    }
+
+    std::vector<const Stmt *> statements;
+
+   private:
+    TileShape shape_;
+    std::set<LocalId> defined_;
+    std::set<LocalArrayId> local_arrays_read_, local_arrays_written_;
+    std::vector<const Stmt *> accesses_;
+    bool writes_ = false;
+  };
+
+  // What only scalars depend on may come before the loop, in between.
+  static bool may_come_before(const Stmt &stmt, const Group &group) {
+    auto *let = stmt.as<Let>();
+    if (!let || let->value.type.is_tile() || is_call(let->value.op)) return false;
+    return info(let->value.op).pure || (let->value.op == Op::Load && !group.writes());
+  }
+
+  std::size_t group(const Block &block, std::size_t i) {
+    const TileShape shape = tile_of(block[i])->shape();
+    Group group(shape);
+    std::size_t next = i, after = i;
+    for (; next < block.size(); ++next) {
+      if (group.takes(block[next])) {
+        group.add(block[next]);
+        after = next + 1;
+      } else if (!may_come_before(block[next], group)) {
+        break;
+      }
+    }
+    for (std::size_t n = i; n < after; ++n)
+      if (!tile_of(block[n])) build_.append(block[n]);
+    write(group, shape, block[i].where());
+    return after;
+  }
+
+  void write(const Group &group, TileShape shape, SourceLocation where) {
+    std::map<LocalId, int> uses_inside;
+    for (const Stmt *stmt : group.statements)
+      for_each_operand(*stmt, [&](const Value &value) {
+        if (value.is_local()) ++uses_inside[value.id()];
+      });
+    std::vector<std::pair<Value, TileMemory>> kept;
+    for (const Stmt *stmt : group.statements) {
+      auto *let = stmt->as<Let>();
+      if (!let || uses_inside[let->local] == uses_[let->local]) continue;
+      // In the place of another tile only where that is read at the same elements, and for the last time.
+      const auto &instead_of = tiles_[let->local].instead_of;
+      const bool in_place = instead_of && read_here_alone(*instead_of, group, uses_inside);
+      const LocalArrayId array = define(let->local, let->value.type, in_place);
+      kept.push_back({Value::local(let->value.type, let->local), {array, let->value.type}});
+    }
+    TileLoop loop(build_, *this, shape, flat_, group.with_coordinates());
+    for (const Stmt *stmt : group.statements)
+      visit(
+          *stmt, [&](const Let &let) { loop.operation(let, stmt->where()); },
+          [&](const Store &store) { loop.store(store, stmt->where()); },
+          [&](const Accumulate &accumulate) { loop.accumulate(accumulate, stmt->where()); },
+          [&](const LocalStore &store) { loop.local_store(store, stmt->where()); },
+          [](const auto &) { throw InternalError("a statement that is not about a tile"); });
+    for (const auto &[tile, memory] : kept) loop.keep(tile, memory);
+    loop.close(where);
+  }
+
+  bool read_here_alone(LocalId tile, const Group &group, std::map<LocalId, int> &uses_inside) const {
+    if (uses_inside[tile] != uses_[tile]) return false;
+    return std::ranges::none_of(group.statements, [&](const Stmt *stmt) {
+      auto *let = stmt->as<Let>();
+      return let && moves_elements(let->value.op) && let->value.operands[0].is_local() &&
+             let->value.operands[0].id() == tile;
+    });
+  }
+
+  // A value in memory: that which it is in, or new memory with a constant.
+  TileMemory in_memory(const Value &value) {
+    if (value.is_local() && value.type().is_tile()) {
+      const auto known = memory(value);
+      internal_check(known.has_value(), "a tile is needed that is not in memory");
+      return *known;
+    }
+    const TileMemory place{allocate(value.type()), value.type()};
+    fill(place, value);
+    return place;
+  }
+
+  // A loop that copies a tile.
+  void fill(const TileMemory &to, const Value &value) {
+    TileLoop loop(build_, *this, to.type.shape(), flat_, false);
+    loop.keep(value, to);
+    loop.close(build_.where());
+  }
+
+  void reshape(const Let &let) {
+    const Value &from = let.value.operands[0];
+    tiles_[let.local].array = in_memory(from).array;
+    tiles_[let.local].depth = depth_;
+    const bool alone = from.is_local() && uses_[from.id()] == 1 && tiles_[from.id()].alone;
+    tiles_[let.local].alone = alone;
+    if (from.is_local() && !alone) tiles_[from.id()].alone = false;
+  }
+
+  void call(const Let &let) {
+    const Operation &operation = let.value;
+    if (operation.op == Op::MatMul) return product(let);
+    const TileMemory from = in_memory(operation.operands[0]);
+    const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
+                        operation.type};
+    build_.append({TileCall{operation.op, operation.attribute, to, {from}}, build_.where()});
+    if (operation.type.is_tile()) return;
+    build_.append(
+        {Let{let.local, {Op::LocalLoad, operation.type, {Value::zero(ScalarType::Int32)}, to.array}}, build_.where()});
+  }
+
+  // Whether the memory of a tile may be written over by the one statement that reads it.
+  bool may_overwrite(const Value &tile) const {
+    if (!tile.is_local()) return false;
+    const Tile &known = tiles_[tile.id()];
+    return uses_[tile.id()] == 1 && known.alone && known.array && known.depth == depth_;
+  }
+
+  // Added to what is there: that is the third operand, or a copy of it.
+  void product(const Let &let) {
+    const Operation &operation = let.value;
+    const TileMemory a = in_memory(operation.operands[0]), b = in_memory(operation.operands[1]);
+    const Value &added = operation.operands[2];
+    TileMemory sum{0, operation.type};
+    if (may_overwrite(added)) {
+      sum.array = *tiles_[added.id()].array;
+      tiles_[let.local].array = sum.array;
+      tiles_[let.local].depth = depth_;
+    } else {
+      sum.array = define(let.local, operation.type);
+      fill(sum, added);
+    }
+    build_.append({TileCall{operation.op, operation.attribute, sum, {a, b}}, build_.where()});
+  }
+
+  void copy_into(LocalArrayId array, const Value &value) {
+    if (value.is_local() && memory(value)->array == array) return;
+    fill({array, value.type()}, value);
+  }
+
+  void lower_branch(const If &branch, SourceLocation where) {
+    If lowered_branch{branch.condition, {}, {}, {}};
+    std::vector<std::pair<const BranchResult *, LocalArrayId>> tiles;
+    for (const BranchResult &result : branch.results) {
+      if (result.type.is_tile())
+        tiles.emplace_back(&result, define(result.local, result.type));
+      else
+        lowered_branch.results.push_back(result);
+    }
+    auto side = [&](const Block &block, Value BranchResult::*chosen) {
+      Block outer = build_.open();
+      lower(block);
+      build_.at(where);
+      for (const auto &[result, array] : tiles) copy_into(array, result->*chosen);
+      return build_.close(std::move(outer));
+    };
+    lowered_branch.then_block = side(branch.then_block, &BranchResult::then_value);
+    lowered_branch.else_block = side(branch.else_block, &BranchResult::else_value);
+    build_.append({std::move(lowered_branch), where});
+  }
+
+  // The tiles that a loop carries, each in one place.
+  struct CarriedTile {
+    const Carried *value;
+    LocalArrayId array;
+  };
+  std::vector<CarriedTile> enter(const std::vector<Carried> &carried, std::vector<Carried> &scalars) {
+    std::vector<CarriedTile> tiles;
+    for (const Carried &c : carried) {
+      if (!c.type.is_tile()) {
+        scalars.push_back(c);
+        continue;
+      }
+      LocalArrayId array = 0;
+      if (may_overwrite(c.initial)) {
+        array = *tiles_[c.initial.id()].array;
+      } else {
+        array = allocate(c.type);
+        fill({array, c.type}, c.initial);
+      }
+      tiles_[c.inner].array = tiles_[c.result].array = array;
+      tiles_[c.inner].depth = depth_ + 1;
+      tiles_[c.result].depth = depth_;
+      if (c.next.is_local() && c.next.id() != c.inner && uses_of_next(carried, c.next) == 1) {
+        tiles_[c.next.id()].wanted = array;
+        tiles_[c.next.id()].instead_of = c.inner;
+      }
+      tiles.push_back({&c, array});
+    }
+    return tiles;
+  }
+
+  static std::ptrdiff_t uses_of_next(const std::vector<Carried> &carried, const Value &next) {
+    return std::ranges::count_if(carried, [&](const Carried &c) { return c.next == next; });
+  }
+
+  // At the end of an iteration. What one tile becomes may be what another one was.
+  void advance(const std::vector<CarriedTile> &tiles) {
+    std::vector<std::pair<CarriedTile, Value>> moves;
+    for (const CarriedTile &tile : tiles) {
+      Value next = tile.value->next;
+      if (next.is_local() && memory(next)->array == tile.array) continue;
+      const bool another = next.is_local() && std::ranges::any_of(tiles, [&](const CarriedTile &other) {
+                             return memory(next)->array == other.array;
+                           });
+      if (another) {
+        const auto copy = static_cast<LocalId>(tiles_.size());
+        const LocalArrayId array = allocate(next.type());
+        fill({array, next.type()}, next);
+        tiles_.emplace_back();
+        tiles_.back().array = array;
+        moves.emplace_back(tile, Value::local(next.type(), copy));
+      } else {
+        moves.emplace_back(tile, next);
+      }
+    }
+    for (const auto &[tile, next] : moves) fill({tile.array, tile.value->type}, next);
+  }
+
+  void lower_loop(const For &loop, SourceLocation where) {
+    For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind};
+    const auto tiles = enter(loop.carried, lowered_loop.carried);
+    ++depth_;
+    Block outer = build_.open();
+    lower(loop.body);
+    build_.at(where);
+    advance(tiles);
+    lowered_loop.body = build_.close(std::move(outer));
+    --depth_;
+    build_.append({std::move(lowered_loop), where});
+  }
+
+  void lower_loop(const While &loop, SourceLocation where) {
+    While lowered_loop{{}, loop.condition, {}, {}};
+    const auto tiles = enter(loop.carried, lowered_loop.carried);
+    ++depth_;
+    lowered_loop.condition_block = lowered(loop.condition_block);
+    Block outer = build_.open();
+    lower(loop.body);
+    build_.at(where);
+    advance(tiles);
+    lowered_loop.body = build_.close(std::move(outer));
+    --depth_;
+    build_.append({std::move(lowered_loop), where});
+  }
+
+  bool flat_;
+  Builder build_;
+  std::vector<int> uses_;
+  std::vector<Tile> tiles_;  // by local
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Kernel lower_tiles(Kernel structured, bool flat) {
+  if (!is_tile_kernel(structured)) return structured;
+  Lowerer lowerer(structured, flat);
+  return lowerer.run(std::move(structured));
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,22 @@
+// From tiles to memory that the threads of a block share, and loops over its elements.
+//
+// A tile that is needed as a whole gets shared memory (`local shared $1`). Operations that are done element by element
+// become one loop for each run of them over equal extents: what is not needed outside of the run lives in the loop
+// alone. Reductions and products of matrices become calls from memory to memory (`TileCall`). Values that a loop
+// carries stay in one place, where what an iteration makes of them can be written over them.
+//
+// A loop over elements is a thread loop: the last dimension's, inside of serial loops over the others, or, where
+// `flat`, one over all elements. The threads of a block wait for each other after each of them and after each call;
+// elsewhere they all do the same.
+//
+// Runs after everything that knows tiles, on the structured form; `lower_threads` comes next.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::passes {
+
+// The kernel itself where it is no tile kernel.
+ir::Kernel lower_tiles(ir::Kernel structured, bool flat);
+
+}  // namespace samite::passes

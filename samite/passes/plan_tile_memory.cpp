@@ -1,0 +1,117 @@
+#include "samite/passes/plan_tile_memory.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr std::int64_t alignment = 128;
+
+class LiveRanges {
+ public:
+  explicit LiveRanges(const Kernel &kernel) : kernel_(kernel) { walk(kernel.body); }
+
+  std::vector<PlacedTile> tiles;
+
+ private:
+  void walk(const Block &block) {
+    for (const Stmt &stmt : block) {
+      const int here = ++time_;
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) {
+        if (!allocate->size.is_constant())
+          throw UserError(
+              stmt.where().known() ? stmt.where() : kernel_.where,
+              "kernel '" + kernel_.name +
+                  "': on CUDA a tile has no room whose number is known only when the kernel runs. An adjoint "
+                  "keeps the tiles that a loop carries where it needs them again; give the loop a constant "
+                  "number of iterations, or keep what it carries in an array");
+        const std::int64_t elements = allocate->size.as_int();
+        place_of_[allocate->array] = tiles.size();
+        tiles.push_back({allocate->array, allocate->type.element(), elements,
+                         elements * static_cast<std::int64_t>(size_of(allocate->type)), 0, here, here, stmt.where()});
+      }
+      for (LocalArrayId array : touched(stmt)) touch(array, here);
+      if (auto *branch = stmt.as<If>()) {
+        walk(branch->then_block);
+        walk(branch->else_block);
+      } else if (auto *loop = stmt.as<For>()) {
+        again(here, {&loop->body});
+      } else if (auto *loop = stmt.as<While>()) {
+        again(here, {&loop->condition_block, &loop->body});
+      }
+    }
+  }
+
+  // What was made before a loop is there until the last iteration has ended.
+  void again(int begin, std::initializer_list<const Block *> blocks) {
+    for (const Block *block : blocks) walk(*block);
+    const int end = ++time_;
+    for (PlacedTile &tile : tiles)
+      if (tile.first < begin && tile.last > begin) tile.last = end;
+  }
+
+  static std::vector<LocalArrayId> touched(const Stmt &stmt) {
+    if (auto *call = stmt.as<TileCall>()) {
+      std::vector<LocalArrayId> arrays{call->result.array};
+      for (const TileMemory &operand : call->operands) arrays.push_back(operand.array);
+      return arrays;
+    }
+    if (auto *store = stmt.as<LocalStore>()) return {store->array};
+    auto *let = stmt.as<Let>();
+    return let && let->value.op == Op::LocalLoad ? std::vector{let->value.array} : std::vector<LocalArrayId>{};
+  }
+
+  void touch(LocalArrayId array, int time) {
+    auto known = place_of_.find(array);
+    if (known != place_of_.end()) tiles[known->second].last = time;
+  }
+
+  const Kernel &kernel_;
+  std::unordered_map<LocalArrayId, std::size_t> place_of_;
+  int time_ = 0;
+};
+
+bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.last && b.first <= a.last; }
+
+}  // namespace
+
+TileMemoryPlan plan_tile_memory(const Kernel &lowered) {
+  TileMemoryPlan plan{LiveRanges(lowered).tiles};
+  std::vector<PlacedTile *> order;
+  for (PlacedTile &tile : plan.tiles) order.push_back(&tile);
+  std::ranges::stable_sort(order, [](const PlacedTile *a, const PlacedTile *b) { return a->bytes > b->bytes; });
+  std::vector<const PlacedTile *> placed;
+  for (PlacedTile *tile : order) {
+    std::ranges::sort(placed, {}, &PlacedTile::offset);
+    for (const PlacedTile *other : placed)
+      if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
+          other->offset < tile->offset + tile->bytes)
+        tile->offset = (other->offset + other->bytes + alignment - 1) / alignment * alignment;
+    plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes);
+    placed.push_back(tile);
+  }
+  return plan;
+}
+
+std::optional<std::int64_t> TileMemoryPlan::offset(LocalArrayId array) const {
+  for (const PlacedTile &tile : tiles)
+    if (tile.array == array) return tile.offset;
+  return std::nullopt;
+}
+
+std::string TileMemoryPlan::to_string() const {
+  std::string text;
+  for (const PlacedTile &tile : tiles)
+    text += std::to_string(tile.bytes) + " B at " + std::to_string(tile.offset) + ": " + std::to_string(tile.elements) +
+            " of " + std::string(name(tile.type)) + ", statements " + std::to_string(tile.first) + " to " +
+            std::to_string(tile.last) + ", " + tile.where.to_string() + "\n";
+  return text + std::to_string(bytes) + " B in all\n";
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,159 @@
+// Tile kernels and their adjoints, as CUDA runs them and as the CPU does: blocks of 64 threads on the host.
+#include "samite/samite.h"
+#include "tests/codegen/cuda_on_host.h"
+
+namespace samite::test {
+namespace {
+
+constexpr TileOptions of_64{.threads = 64};
+
+// Every array is of 12 x 17 elements, or of 17, and its numbers are the parameter's own.
+std::vector<double> numbers(const ir::Parameter &parameter, std::size_t seed) {
+  std::vector<double> values(parameter.rank == 2 ? 12 * 17 : 17);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<double>((i + 1) * (seed + 2) % 1013));
+  return values;
+}
+
+std::vector<std::vector<double>> run(const ir::Kernel &kernel, const std::vector<long long> &blocks, bool cuda) {
+  std::vector<std::vector<double>> arrays;
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) arrays.push_back(numbers(kernel.parameters[i], i));
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    arguments.push_back(kernel.parameters[i].rank == 2 ? array(arrays[i], {12, 17}) : array(arrays[i], {17}));
+  if (cuda)
+    CudaOnHost(kernel).run(blocks, arguments);
+  else
+    CompiledKernel(kernel).run(blocks, arguments);
+  return arrays;
+}
+
+void expect_equal(const ir::Kernel &kernel, const std::vector<long long> &blocks) {
+  const auto expected = run(kernel, blocks, false), actual = run(kernel, blocks, true);
+  for (std::size_t a = 0; a < expected.size(); ++a)
+    for (std::size_t i = 0; i < expected[a].size(); ++i)
+      ASSERT_NEAR(actual[a][i], expected[a][i], 1e-11) << kernel.parameters[a].name << ' ' << i;
+}
+
+template <class K>
+void expect_same(const K &kernel, const std::vector<long long> &blocks) {
+  SCOPED_TRACE(kernel.name());
+  expect_equal(kernel.ir(), blocks);
+  std::uint64_t active = 0;
+  for (std::size_t i = 0; i < kernel.ir().parameters.size(); ++i) active |= std::uint64_t{1} << i;
+  expect_equal(kernel.definition()->adjoint(active, false).kernel, blocks);
+}
+
+using In = Array<const double, 2>;
+using Out = Array<double, 2>;
+
+TEST(CudaTiles, Product) {
+  expect_same(TileKernel{"gemm",
+                         [](In a, In b, Out c) {
+                           auto [i, j] = block_index<2>();
+                           Tile<double> sum = tile::zeros<double>({5, 6});
+                           for (Int k : range(3))
+                             tile::matmul(tile::load(a, {i, k}, {5, 4}), tile::load(b, {k, j}, {4, 6}), sum);
+                           tile::store(c, {i, j}, sum);
+                         },
+                         of_64},
+              {3, 3});
+}
+
+TEST(CudaTiles, Softmax) {
+  expect_same(TileKernel{"softmax",
+                         [](In x, Out y) {
+                           Tile<double> row = tile::load(x, {block_index(), 0}, {3, 17});
+                           Tile<double> e = exp(row - tile::max(row, {1}));
+                           tile::store(y, {block_index(), 0}, e / tile::sum(e, {1}));
+                         },
+                         of_64},
+              {4});
+}
+
+TEST(CudaTiles, ReductionsToNumbers) {
+  expect_same(TileKernel{"sums",
+                         [](In x, Array<double, 1> y) {
+                           Tile<double> t = tile::load(x, {block_index(), 0}, {2, 17});
+                           y(block_index()) =
+                               tile::sum(t * t) + tile::max(t) + tile::product(tile::slice(t, {0, 3}, {2, 2}));
+                           atomic_add(y(16), tile::min(t));
+                         },
+                         of_64},
+              {6});
+}
+
+TEST(CudaTiles, ReductionsOfManyColumns) {
+  expect_same(TileKernel{"columns",
+                         [](In x, Out y) {
+                           Tile<double> t = tile::load(x, {0, 0}, {12, 17});
+                           Tile<double> wide = tile::reshape(t, {2, 102});
+                           Tile<double> all = tile::sum(wide * wide, {0}) + tile::max(wide, {0});
+                           tile::store(y, {0, 0}, tile::reshape(all, {6, 17}));
+                         },
+                         of_64},
+              {1});
+}
+
+TEST(CudaTiles, MovesOfElements) {
+  expect_same(TileKernel{"moves",
+                         [](In x, Out y) {
+                           Tile<double> t = tile::load(x, {0, 0}, {7, 9});
+                           Tile<double> turned = tile::transpose(t * t);
+                           Tile<double> slice = tile::slice(turned, {2, 0}, {7, 7});
+                           tile::store(y, {0, 0}, tile::concatenate(slice, t, 1));
+                         },
+                         of_64},
+              {1});
+}
+
+TEST(CudaTiles, Loops) {
+  expect_same(TileKernel{"loops",
+                         [](In x, Out y) {
+                           Int j = block_index();
+                           Tile<double> sum = tile::zeros<double>({1, 5}), last = tile::full<double>({1, 5}, 1);
+                           for (Int k : range(x.extent(0))) {
+                             Tile<double> row = tile::load(x, {k, j}, {1, 5});
+                             if_(k % 2 == 0, [&] { sum += row * last; }, [&] { sum = sum * 0.5; });
+                             last = row;
+                           }
+                           tile::store(y, {0, j}, sum + last);
+                         },
+                         of_64},
+              {4});
+}
+
+TEST(CudaTiles, GatherAndScatter) {
+  const auto indices = [] {
+    const Tile<std::int32_t> i = tile::arange(24);
+    return i * i % 19;
+  };
+  expect_same(TileKernel{"gather",
+                         [=](Array<const double, 1> x, Array<double, 1> y) {
+                           tile::scatter_add(y, indices(), 2 * tile::gather(x, indices()));
+                         },
+                         of_64},
+              {2});
+}
+
+// Tiles that are not needed at one time lie in one place.
+TEST(CudaTiles, MemoryIsShared) {
+  TileKernel chain{"chain",
+                   [](Array<const float, 2> x, Array<float, 2> y) {
+                     Tile<float> t = tile::load(x, {0, 0}, {32, 32});
+                     for (int step = 0; step < 6; ++step) t = tile::transpose(t * 2);
+                     tile::store(y, {0, 0}, t);
+                   },
+                   of_64};
+  const passes::TileMemoryPlan plan = emit_for_cuda(chain.ir(), cuda_options()).tile_memory;
+  EXPECT_EQ(plan.tiles.size(), 6u);
+  EXPECT_LE(plan.bytes, 2 * 32 * 32 * 4);
+  for (const passes::PlacedTile &a : plan.tiles)
+    for (const passes::PlacedTile &b : plan.tiles) {
+      const bool at_one_time = a.array != b.array && a.first <= b.last && b.first <= a.last;
+      EXPECT_FALSE(at_one_time && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes);
+    }
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,136 @@
+// Products of matrices by tiles, on extents that tiles do not divide.
+#include "samite/ir/visit.h"
+#include "tests/tiles/reference.h"
+
+namespace samite::test {
+namespace {
+
+template <class T, class C>
+auto gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return TileKernel{"gemm", {"a", "b", "c"}, [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      Tile<C> sum = tile::zeros<C>({m, n});
+                      for (Int step : range(tile::ceil_div(a.extent(1), static_cast<int>(k))))
+                        tile::matmul(tile::load(a, {i, step}, {m, k}), tile::load(b, {step, j}, {k, n}), sum);
+                      tile::store(c, {i, j}, sum);
+                    }};
+}
+
+template <class T, class C>
+void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t rows, std::int64_t columns,
+                std::int64_t inner) {
+  SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " of " << rows << "x" << columns << "x" << inner);
+  const Matrix a(rows, inner, 1), b(inner, columns, 2);
+  auto c = poisoned<C>({rows, columns});
+  gemm<T, C>(m, n, k).launch({blocks(rows, m), blocks(columns, n)}, buffer<T>(a.extents(), a.values),
+                             buffer<T>(b.extents(), b.values), c);
+  expect_near(c, product(a, b).values, sizeof(C) == 8 ? 1e-12 : 1e-4);
+}
+
+TEST(TileMatMul, EvenAndOddExtents) {
+  check_gemm<float, float>(8, 4, 8, 8, 4, 8);
+  check_gemm<float, float>(16, 32, 8, 32, 64, 16);
+  check_gemm<float, float>(7, 5, 3, 20, 13, 11);
+  check_gemm<float, float>(64, 64, 64, 100, 70, 130);
+  check_gemm<float, float>(1, 1, 1, 3, 2, 4);
+}
+
+TEST(TileMatMul, Types) {
+  check_gemm<double, double>(9, 17, 5, 20, 19, 12);
+  check_gemm<half, float>(8, 16, 8, 20, 19, 12);
+  check_gemm<bfloat16, float>(8, 16, 8, 20, 19, 12);
+}
+
+TEST(TileMatMul, Integers) {
+  TileKernel multiply{
+      "multiply", [](Array<const std::int8_t, 2> a, Array<const std::int8_t, 2> b, Array<std::int32_t, 2> c) {
+        tile::store(c, {0, 0}, tile::matmul(tile::load(a, {0, 0}, {3, 5}), tile::load(b, {0, 0}, {5, 2})));
+      }};
+  std::vector<std::int8_t> a(15), b(10);
+  for (int i = 0; i < 15; ++i) a[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(17 * i - 100);
+  for (int i = 0; i < 10; ++i) b[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(100 - 23 * i);
+  Buffer<std::int32_t> c(device(), {3, 2});
+  multiply.launch({1}, Buffer<std::int8_t>(device(), {3, 5}, a), Buffer<std::int8_t>(device(), {5, 2}, b), c);
+  const auto result = c.to_vector();
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 2; ++j) {
+      std::int32_t sum = 0;
+      for (std::size_t k = 0; k < 5; ++k) sum += std::int32_t{a[i * 5 + k]} * b[k * 2 + j];
+      EXPECT_EQ(result[i * 2 + j], sum);
+    }
+}
+
+TEST(TileMatMul, Transposes) {
+  const Matrix a(6, 5, 1), b(5, 7, 2);
+  const Matrix turned_a(5, 6, [&](auto i, auto j) { return a(j, i); }),
+      turned_b(7, 5, [&](auto i, auto j) { return b(j, i); });
+  for (bool ta : {false, true})
+    for (bool tb : {false, true}) {
+      TileKernel multiply{"multiply", [=](Array<const double, 2> a, Array<const double, 2> b, Array<double, 2> c) {
+                            auto x = ta ? tile::load(a, {0, 0}, {5, 6}) : tile::load(a, {0, 0}, {6, 5});
+                            auto y = tb ? tile::load(b, {0, 0}, {7, 5}) : tile::load(b, {0, 0}, {5, 7});
+                            tile::store(c, {0, 0}, tile::matmul(x, y, {.a = ta, .b = tb}));
+                          }};
+      auto c = poisoned<double>({6, 7}, Gradient::tracked);
+      auto x =
+          buffer<double>(ta ? turned_a.extents() : a.extents(), ta ? turned_a.values : a.values, Gradient::tracked);
+      auto y =
+          buffer<double>(tb ? turned_b.extents() : b.extents(), tb ? turned_b.values : b.values, Gradient::tracked);
+      multiply.launch({1}, x, y, c);
+      expect_near(c, product(a, b).values, 1e-12);
+      GradientReport report = gradcheck(multiply, {1}, x, y, c);
+      EXPECT_TRUE(report.passed) << report << ta << tb;
+    }
+}
+
+TEST(TileMatMul, Batches) {
+  TileKernel multiply{"multiply", [](Array<const double, 3> a, Array<const double, 3> b, Array<double, 3> c) {
+                        tile::store(
+                            c, {0, 0, 0},
+                            tile::matmul(tile::load(a, {0, 0, 0}, {3, 2, 4}), tile::load(b, {0, 0, 0}, {3, 4, 5})));
+                      }};
+  auto a = buffer<double>({3, 2, 4}, numbers(24, 1), Gradient::tracked);
+  auto b = buffer<double>({3, 4, 5}, numbers(60, 2), Gradient::tracked);
+  auto c = poisoned<double>({3, 2, 5}, Gradient::tracked);
+  multiply.launch({1}, a, b, c);
+  const auto x = numbers(24, 1), y = numbers(60, 2);
+  std::vector<double> expected;
+  for (std::size_t n = 0; n < 3; ++n)
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t j = 0; j < 5; ++j) {
+        double sum = 0;
+        for (std::size_t k = 0; k < 4; ++k) sum += x[(n * 2 + i) * 4 + k] * y[(n * 4 + k) * 5 + j];
+        expected.push_back(sum);
+      }
+  expect_near(c, expected, 1e-12);
+  GradientReport report = gradcheck(multiply, {1}, a, b, c);
+  EXPECT_TRUE(report.passed) << report;
+}
+
+TEST(TileMatMul, GradientOfALoop) {
+  const auto kernel = gemm<double, double>(4, 3, 2);
+  auto a = buffer<double>({7, 5}, numbers(35, 1), Gradient::tracked);
+  auto b = buffer<double>({5, 8}, numbers(40, 2), Gradient::tracked);
+  auto c = poisoned<double>({7, 8}, Gradient::tracked);
+  GradientReport report = gradcheck(kernel, {2, 3}, a, b, c);
+  EXPECT_TRUE(report.passed) << report;
+}
+
+// Only what has a gradient is multiplied for.
+TEST(TileMatMul, AdjointOfOneFactorHasOneProduct) {
+  const auto kernel = gemm<double, double>(4, 4, 4);
+  const auto products = [&](std::uint64_t active) {
+    int count = 0;
+    ir::for_each_statement(kernel.definition()->adjoint(active, false).kernel.body, [&](const ir::Stmt &stmt) {
+      auto *let = stmt.as<ir::Let>();
+      count += let && let->value.op == ir::Op::MatMul;
+    });
+    return count;
+  };
+  EXPECT_EQ(products(0b111), 2);
+  EXPECT_EQ(products(0b101), 1);
+  EXPECT_EQ(products(0b110), 1);
+}
+
+}  // namespace
+}  // namespace samite::test
