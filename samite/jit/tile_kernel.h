@@ -12,6 +12,10 @@ struct TileOptions {
 };
 
 namespace jit {
+// Which comes last, and is no function.
+template <>
+struct SignatureOf<TileOptions> {};
+
 // UserError where that many threads do not make a block.
 int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where);
 }  // namespace jit

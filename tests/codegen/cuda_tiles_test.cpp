@@ -1,6 +1,9 @@
 // Tile kernels and their adjoints, as CUDA runs them and as the CPU does: blocks of 64 threads on the host.
+#include "samite/codegen/prelude.h"
 #include "samite/samite.h"
+#include "samite/toolchain/cuda_compiler.h"
 #include "tests/codegen/cuda_on_host.h"
+#include "tests/toolchain/cuda_sample.h"
 
 namespace samite::test {
 namespace {
@@ -153,6 +156,33 @@ TEST(CudaTiles, MemoryIsShared) {
       const bool at_one_time = a.array != b.array && a.first <= b.last && b.first <= a.last;
       EXPECT_FALSE(at_one_time && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes);
     }
+}
+
+// NVIDIA's compiler takes it, for every architecture, and needs no more shared memory than is planned.
+class CudaTilesCompile : public CudaCompilerTest {};
+
+TEST_F(CudaTilesCompile, TypesAndArchitectures) {
+  static const std::string prelude = codegen::cuda_prelude();
+  auto compile = [](const ir::Kernel &kernel) {
+    const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
+    for (const std::string &architecture : cuda_architectures()) {
+      const auto report = compile_cuda({.name = "tiles", .text = source.text}, prelude, architecture).image->report();
+      ASSERT_EQ(report.kernels.size(), 1u);
+      EXPECT_EQ(report.kernels[0].shared_bytes, 0u) << "all of it is asked for when it is launched";
+    }
+  };
+  auto each = [&](auto zero) {
+    using T = decltype(zero);
+    TileKernel kernel{"mixed", [](Array<const T, 2> a, Array<T, 2> b) {
+                        auto t = tile::load(a, {block_index(), 0}, {16, 16});
+                        auto p = tile::cast<T>(tile::matmul(t, t, {.b = true}));
+                        auto q = p - tile::max(p, {0}) * tile::sum(p, {1});
+                        tile::store(b, {block_index(), 0}, tile::transpose(q) + tile::slice(p, {-1, 3}, {16, 16}));
+                      }};
+    compile(kernel.ir());
+    if constexpr (FloatingScalar<T>) compile(kernel.definition()->adjoint(3, false).kernel);
+  };
+  each(float{}), each(double{}), each(half{}), each(bfloat16{}), each(std::int8_t{}), each(std::int32_t{});
 }
 
 }  // namespace

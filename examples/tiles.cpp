@@ -1,0 +1,56 @@
+// The programs of docs/tiles.md: a product of matrices and a softmax by tiles, checked.
+#include <samite/samite.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+using namespace samite;
+
+namespace {
+
+void check(bool right, const char *what) {
+  std::printf("%-24s %s\n", what, right ? "as expected" : "WRONG");
+  if (!right) std::exit(1);
+}
+
+const TileKernel gemm{"gemm", [](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
+                        auto [i, j] = block_index<2>();
+                        Tile<float> sum = tile::zeros<float>({64, 64});
+                        for (Int k : range(tile::ceil_div(a.extent(1), 32)))
+                          tile::matmul(tile::load(a, {i, k}, {64, 32}), tile::load(b, {k, j}, {32, 64}), sum);
+                        tile::store(c, {i, j}, sum);
+                      }};
+
+const TileKernel softmax{"softmax", [](Array<const float, 2> x, Array<float, 2> y) {
+                           Tile<float> row = tile::load(x, {block_index(), 0}, {1, 100});
+                           Tile<float> e = exp(row - tile::max(row, {1}));
+                           tile::store(y, {block_index(), 0}, e / tile::sum(e, {1}));
+                         }};
+
+}  // namespace
+
+int main() {
+  const Device device = Device::preferred();
+  const std::int64_t rows = 150, inner = 70, columns = 100;
+  std::vector<float> ones(static_cast<std::size_t>(inner * columns), 1), numbers;
+  for (std::int64_t n = 0; n < rows * inner; ++n) numbers.push_back(static_cast<float>(n % 7) - 3);
+
+  Buffer<float> a{device, {rows, inner}, numbers, Gradient::tracked};
+  Buffer<float> b{device, {inner, columns}, ones, Gradient::tracked};
+  Buffer<float> c{device, {rows, columns}, Gradient::tracked};
+  gemm.launch({3, 2}, a, b, c);  // blocks of 64 x 64
+
+  float first = 0;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(inner); ++k) first += numbers[k];
+  check(c.at(0, 0) == first && c.at(0, columns - 1) == first, "product");
+
+  c.gradient().fill(1);
+  gemm.launch({3, 2}, {.direction = Direction::adjoint}, a, b, c);
+  check(a.gradient().at(rows - 1, inner - 1) == static_cast<float>(columns), "gradient of a factor");
+
+  Buffer<float> y{device, {rows, columns}};
+  softmax.launch({rows}, c, y);
+  check(std::abs(y.at(7, 9) - 1.0f / static_cast<float>(columns)) < 1e-6f, "softmax of equal numbers");
+}
