@@ -120,10 +120,11 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
   options.cuda.waits_for_earlier_launch = variant.key.programmatic;
   options.cuda.tile_threads = lowered.block_threads;
-  if (!variant.key.debug && !is_tile_kernel(lowered))
+  const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
+  if (by_threads)
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));
-  if (!variant.key.debug && variant.key.outgrows_caches && !options.cuda.grid_stride &&
+  if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
   codegen::EmittedSource emitted = codegen::emit_cuda(lowered, options);
