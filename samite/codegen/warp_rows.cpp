@@ -50,7 +50,7 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   std::vector<Rows> rows = rows_of(loop);
   WarpTile tile = warp_tile_of(loop);
   if (rows.empty() && tile.loads.empty()) return false;
-  const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type();
+  const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type().element();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
   if (rows.size() > warp / 2) rows.resize(warp / 2);
   std::size_t statements = 0;
