@@ -246,7 +246,8 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
             "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
   EXPECT_EQ(error_of("kernel @k() threads 1 {"),
             "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-            "local_store, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found the end of "
+            "local_store, tile_call, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found "
+            "the end of "
             "the text");
 }
 
