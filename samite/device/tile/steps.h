@@ -6,7 +6,7 @@
 namespace samite {
 
 template <class T>
-constexpr bool is_float = T(0.5f) != T(0);
+inline constexpr bool is_floating_element = T(0.5f) != T(0);
 template <class T>
 SAMITE_INLINE T largest_integer() {
   if (T(-1) > T(0)) return T(-1);
@@ -37,7 +37,7 @@ struct StepMul {
 struct StepMin {
   template <class T>
   static SAMITE_INLINE_MEMBER T first() {
-    if constexpr (is_float<T>)
+    if constexpr (is_floating_element<T>)
       return T(nan_f32());
     else
       return largest_integer<T>();
@@ -54,7 +54,7 @@ struct StepMin {
 struct StepMax {
   template <class T>
   static SAMITE_INLINE_MEMBER T first() {
-    if constexpr (is_float<T>)
+    if constexpr (is_floating_element<T>)
       return T(nan_f32());
     else
       return T(-1) > T(0) ? T(0) : T(~largest_integer<T>());
