@@ -115,7 +115,7 @@ TEST(CudaTiles, Loops) {
                          [](In x, Out y) {
                            Int j = block_index();
                            Tile<double> sum = tile::zeros<double>({1, 5}), last = tile::full<double>({1, 5}, 1);
-                           for (Int k : range(x.extent(0))) {
+                           for (Int k : range(12)) {
                              Tile<double> row = tile::load(x, {k, j}, {1, 5});
                              if_(k % 2 == 0, [&] { sum += row * last; }, [&] { sum = sum * 0.5; });
                              last = row;
