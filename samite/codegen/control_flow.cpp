@@ -181,6 +181,28 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
   return fmt::format("(to_mask({0} > {1}) ? {2} : {3})", vector(loop.step), zero, compare("<"), compare(">"));
 }
 
+std::size_t KernelEmitter::instructions(const Block &block) {
+  std::size_t count = 0;
+  for_each_statement(block, [&](const Stmt &stmt) {
+    const Let *let = stmt.as<Let>();
+    const bool floating = let && is_floating(let->value.type);
+    const Op op = floating ? let->value.op : Op::Copy;
+    if (op == Op::Pow)
+      count += 64;
+    else if (op == Op::Div || op == Op::Sqrt)
+      count += 8;
+    else if (op == Op::Rsqrt)
+      count += 4;
+    else
+      count += spelling(op).form == Spelling::Form::Function && !cheap(op) ? 24 : 1;
+  });
+  return count;
+}
+
+void KernelEmitter::keep_small(const For &loop) {
+  if (!target_.explicit_lanes() && instructions(loop.body) > largest_unrolled) out_.line("#pragma unroll 1");
+}
+
 void KernelEmitter::loop(const For &loop) {
   if (loop.kind != LoopKind::Serial && !target_.explicit_lanes())
     return is_tile_kernel(kernel_) ? loop_of_block(loop) : launch_loop(loop);
@@ -194,6 +216,7 @@ void KernelEmitter::loop(const For &loop) {
   }
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
+  keep_small(loop);
   out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
             continues(loop, Shape::Uniform), index, scalar(loop.step));
   block(loop.body);

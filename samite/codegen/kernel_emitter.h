@@ -213,6 +213,10 @@ class KernelEmitter {
   void divergent_loop(const ir::While &loop);
   void late_loop(const ir::For &loop);
   std::string continues(const ir::For &loop, Shape shape) const;
+  // About how many instructions a block becomes. NVIDIA's compiler unrolls loops of any size, which takes its time.
+  static std::size_t instructions(const ir::Block &block);
+  static constexpr std::size_t largest_unrolled = 64;
+  void keep_small(const ir::For &loop);
   void declare_carried(const std::vector<ir::Carried> &carried, bool divergent);
   void advance_carried(const std::vector<ir::Carried> &carried, bool divergent);
   void name_results(const std::vector<ir::Carried> &carried, bool divergent);

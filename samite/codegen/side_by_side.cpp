@@ -146,6 +146,7 @@ void KernelEmitter::several(const For &loop) {
   if (loop_of_warp(loop)) return;
   for_each_copy([&] { declare_carried(loop.carried, false); });
   const std::string index = name(loop.index);
+  keep_small(loop);
   out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
             continues(loop, Shape::Uniform), index, scalar(loop.step));
   several(loop.body);

@@ -18,7 +18,10 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t warp = 32, most_iterations = 8, most_statements = 640, most_of_tile = 1024;
+// Of instructions: as many as keep a multiprocessor busy, and no more than are compiled quickly.
+constexpr std::size_t warp = 32, most_iterations = 8, most_in_pieces = 640, most_of_tile = 1024;
+// With fewer iterations at once, what they share is little beside what each of them does.
+constexpr std::size_t least_iterations = 4;
 
 std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
   std::unordered_map<LocalId, const Operation *> lets;
@@ -53,17 +56,15 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type().element();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
   if (rows.size() > warp / 2) rows.resize(warp / 2);
-  std::size_t statements = 0;
+  std::size_t size = instructions(loop.body);
   bool nested = false;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    ++statements;
-    nested = nested || stmt.as<For>() || stmt.as<While>();
-  });
+  for_each_statement(loop.body, [&](const Stmt &stmt) { nested = nested || stmt.as<For>() || stmt.as<While>(); });
   std::size_t iterations = rows.empty() ? warp : std::min(most_iterations, warp / std::bit_ceil(rows.size()));
-  const std::size_t size = rows.empty() ? statements * static_cast<std::size_t>(copies_) : statements;
-  const std::size_t most = rows.empty() ? most_of_tile : most_statements;
-  while (iterations > 1 && iterations * size > most) iterations /= 2;
-  const bool in_pieces = iterations > 1 && !nested, tiled = in_pieces && !tile.loads.empty();
+  if (rows.empty()) size *= static_cast<std::size_t>(copies_);
+  while (iterations > 1 && iterations * size > (rows.empty() ? most_of_tile : most_in_pieces)) iterations /= 2;
+  const bool small = !rows.empty() || instructions(loop.body) <= largest_unrolled;
+  const bool in_pieces = iterations >= least_iterations && small && !nested;
+  const bool tiled = in_pieces && !tile.loads.empty();
   if (!in_pieces && rows.empty()) return false;
 
   for_each_copy([&] { declare_carried(loop.carried, false); });
@@ -114,6 +115,7 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
     }
     out_.close();
   }
+  if (in_pieces || size > largest_unrolled) out_.line("#pragma unroll 1");
   out_.open("for (; {}; {} += {}) {{", continues(loop, Shape::Uniform), index, scalar(loop.step));
   iterate("");
   out_.close();

@@ -88,7 +88,7 @@ class TensorMap {
   TensorMap(const Context &context, std::shared_ptr<const void> memory, std::uint64_t alignment)
       : context_(context), memory_(std::move(memory)), alignment_(alignment) {}
 
-  TensorMapBits bits_;  // the driver writes all of it
+  TensorMapBits bits_{};
   Context context_;
   std::shared_ptr<const void> memory_;
   std::uint64_t alignment_;  // of the address, in bytes
