@@ -176,7 +176,7 @@ class RandomProgram {
     static void change(Reference reference, int kind, const Double &written) {
       switch (kind) {
         case 0: reference *= 0.5 + 0.5 * written; break;
-        case 1: reference /= 1.5 + written; break;
+        case 1: reference /= 2 + written; break;
         case 2: reference = reference * 0.5 + written; break;
         default: reference = written; break;
       }
@@ -193,7 +193,7 @@ class RandomProgram {
       switch (pick(5)) {
         case 0: target += squash(value(1)); break;
         case 1: target *= 0.5 + 0.5 * squash(value(1)); break;
-        case 2: target /= 1.5 + squash(value(1)); break;
+        case 2: target /= 2 + squash(value(1)); break;
         default: target = squash(value(2)); break;
       }
     }
