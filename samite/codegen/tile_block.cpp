@@ -5,6 +5,7 @@
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
 
+#include <ranges>
 #include <utility>
 
 namespace samite::codegen {
@@ -39,10 +40,10 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   out_.line("const i64 blocks = {};", count);
   out_.open("for (i64 block = blockIdx.x; block < blocks; block += gridDim.x) {{");
   out_.line("i64 rest = block;");
-  for (auto loop = nest.rbegin(); loop != nest.rend(); ++loop) {
-    out_.line("const {0} {1} = {2} + {0}(rest % {3});", scalar_name((*loop)->type), name((*loop)->index),
-              scalar((*loop)->begin), extent(**loop));
-    out_.line("rest /= {};", extent(**loop));
+  for (const For *loop : std::views::reverse(nest)) {
+    out_.line("const {0} {1} = {2} + {0}(rest % {3});", scalar_name(loop->type), name(loop->index), scalar(loop->begin),
+              extent(*loop));
+    out_.line("rest /= {};", extent(*loop));
   }
   block(nest.back()->body);
   out_.close();

@@ -85,7 +85,10 @@ TileMemoryPlan plan_tile_memory(const Kernel &lowered) {
   TileMemoryPlan plan{LiveRanges(lowered).tiles};
   std::vector<PlacedTile *> order;
   for (PlacedTile &tile : plan.tiles) order.push_back(&tile);
-  std::ranges::stable_sort(order, [](const PlacedTile *a, const PlacedTile *b) { return a->bytes > b->bytes; });
+  // The largest first, and in the order of their numbers.
+  std::ranges::sort(order, [](const PlacedTile *a, const PlacedTile *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+  });
   std::vector<const PlacedTile *> placed;
   for (PlacedTile *tile : order) {
     std::ranges::sort(placed, {}, &PlacedTile::offset);
