@@ -41,11 +41,11 @@ void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   if (is_small_float(let.value.type) && rounds(let.value.op))
     text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
   const bool acts = let.value.op == Op::Exchange || ir::info(let.value.op).typing == ir::Typing::Atomic;
-  if (acts && is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_)
+  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_;
+  if (acts && of_block)
     text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", scalar_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
   // What a tile was reduced to is read by every thread before its memory is another's.
-  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_;
   if (of_block && let.value.op == Op::LocalLoad && local_array(let.value.array).shared) out_.line("__syncthreads();");
 }
 

@@ -56,13 +56,13 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type().element();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
   if (rows.size() > warp / 2) rows.resize(warp / 2);
-  std::size_t size = instructions(loop.body);
+  const std::size_t of_one = instructions(loop.body);
   bool nested = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { nested = nested || stmt.as<For>() || stmt.as<While>(); });
   std::size_t iterations = rows.empty() ? warp : std::min(most_iterations, warp / std::bit_ceil(rows.size()));
-  if (rows.empty()) size *= static_cast<std::size_t>(copies_);
+  const std::size_t size = rows.empty() ? of_one * static_cast<std::size_t>(copies_) : of_one;
   while (iterations > 1 && iterations * size > (rows.empty() ? most_of_tile : most_in_pieces)) iterations /= 2;
-  const bool small = !rows.empty() || instructions(loop.body) <= largest_unrolled;
+  const bool small = !rows.empty() || of_one <= largest_unrolled;
   const bool in_pieces = iterations >= least_iterations && small && !nested;
   const bool tiled = in_pieces && !tile.loads.empty();
   if (!in_pieces && rows.empty()) return false;

@@ -399,15 +399,20 @@ class Lowerer final : public TileMemories {
     for (const auto &[tile, next] : moves) fill({tile.array, tile.value->type}, next);
   }
 
+  // The body, and then what the carried tiles become.
+  Block iteration(const Block &body, const std::vector<CarriedTile> &tiles, SourceLocation where) {
+    Block outer = build_.open();
+    lower(body);
+    build_.at(where);
+    advance(tiles);
+    return build_.close(std::move(outer));
+  }
+
   void lower_loop(const For &loop, SourceLocation where) {
     For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind};
     const auto tiles = enter(loop.carried, lowered_loop.carried);
     ++depth_;
-    Block outer = build_.open();
-    lower(loop.body);
-    build_.at(where);
-    advance(tiles);
-    lowered_loop.body = build_.close(std::move(outer));
+    lowered_loop.body = iteration(loop.body, tiles, where);
     --depth_;
     build_.append({std::move(lowered_loop), where});
   }
@@ -417,11 +422,7 @@ class Lowerer final : public TileMemories {
     const auto tiles = enter(loop.carried, lowered_loop.carried);
     ++depth_;
     lowered_loop.condition_block = lowered(loop.condition_block);
-    Block outer = build_.open();
-    lower(loop.body);
-    build_.at(where);
-    advance(tiles);
-    lowered_loop.body = build_.close(std::move(outer));
+    lowered_loop.body = iteration(loop.body, tiles, where);
     --depth_;
     build_.append({std::move(lowered_loop), where});
   }
