@@ -41,8 +41,7 @@ test: cuda-toolchain build/release/build.ninja
 bench: build/release/build.ninja
 	cmake --build --preset release --target bench
 
-# Left out by the presets is what exercises NVIDIA's compiler or generated code for minutes and little that sanitizers
-# see; `make test` runs all of it.
+# What sanitizers have nothing to see in is left out, see tests/CMakeLists.txt; `make test` runs all of it.
 #
 # At exit LeakSanitizer stops all threads, and dies of it now and then ("Tracer caught signal 11") where one of oneTBB's
 # is just ending. A test that failed is run once more: what is wrong with the code fails twice.
@@ -66,9 +65,11 @@ format format-check:
 	@scripts/install-dependencies scripts/packages-style.txt
 	scripts/$@
 
-tidy: build/release/build.ninja
+# clang-tidy needs to know how each source is compiled, and nothing that is built.
+tidy: | dependencies
 	@scripts/install-dependencies scripts/packages-style.txt
-	scripts/tidy build/release
+	cmake --preset release -B build/tidy -DSAMITE_UNITY=OFF $(CONFIGURE_ARGUMENTS)
+	scripts/tidy build/tidy
 
 clean:
 	rm -rf build

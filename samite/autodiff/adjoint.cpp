@@ -177,8 +177,8 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   adjoint.loops = count_runs(primal, adjoint.kernel, keep);
 }
 
-Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
-                       std::optional<std::int64_t> memory_limit, Notes *notes) {
+Adjoint derive_with(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
+                    std::optional<std::int64_t> memory_limit, Notes *notes) {
   const Kernel forward = passes::inline_primals(structured);
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);
@@ -214,11 +214,11 @@ Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active
 
 Adjoint derive_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
                        std::optional<std::int64_t> memory_limit) {
-  return derive_adjoint(structured, active, may_alias, memory_limit, nullptr);
+  return derive_with(structured, active, may_alias, memory_limit, nullptr);
 }
 
 Adjoint derive_noting_adjoint(const Kernel &structured, const std::vector<bool> &active, bool may_alias, Notes &notes) {
-  return derive_adjoint(structured, active, may_alias, std::nullopt, &notes);
+  return derive_with(structured, active, may_alias, std::nullopt, &notes);
 }
 
 }  // namespace samite::autodiff

@@ -20,9 +20,9 @@ namespace {
 
 using namespace ir;
 
-class Deriver {
+class TangentDeriver {
  public:
-  Deriver(const Kernel &primal, const std::vector<bool> &active)
+  TangentDeriver(const Kernel &primal, const std::vector<bool> &active)
       : primal_(primal),
         active_array_(active),
         activity_(find_activity(primal, active)),
@@ -325,7 +325,7 @@ class Deriver {
 Tangent derive_tangent(const Kernel &structured, const std::vector<bool> &active) {
   refuse_unordered_atomics(structured, active);
   refuse_lost_gradients(structured, lost_gradients(structured, active));
-  Tangent tangent = Deriver(structured, active).run();
+  Tangent tangent = TangentDeriver(structured, active).run();
   tangent.kernel = passes::simplify(tangent.kernel);
   return tangent;
 }

@@ -17,7 +17,7 @@ constexpr std::uint64_t quiet_nan = 0x7ff8'0000'0000'0000;
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
@@ -37,7 +37,7 @@ std::string quoted(std::string_view text) {
 std::string at_name(std::string_view name) {
   bool identifier = !name.empty() && is_letter(name[0]);
   for (char c : name) identifier = identifier && (is_letter(c) || is_digit(c));
-  return "@" + (identifier ? std::string(name) : quoted(name));
+  return "@" + (identifier ? std::string(name) : in_quotes(name));
 }
 
 std::string digits(ScalarType type, double value) {
@@ -292,7 +292,7 @@ class Printer {
     std::string text;
     auto part = [&](const std::string &next) { text += (text.empty() ? "" : ", ") + next; };
     for (std::size_t i = 0; i < message.texts.size(); ++i) {
-      if (!message.texts[i].empty()) part(quoted(message.texts[i]));
+      if (!message.texts[i].empty()) part(in_quotes(message.texts[i]));
       if (i < message.values.size()) part(value(message.values[i]));
     }
     return text.empty() ? std::string(where_empty) : text;
@@ -358,7 +358,7 @@ class Printer {
 
   std::string location(SourceLocation where) const {
     if (!options_.locations || !where.known()) return "";
-    return fmt::format(" at {}:{}", quoted(where.file), where.line);
+    return fmt::format(" at {}:{}", in_quotes(where.file), where.line);
   }
 
   const std::vector<Parameter> &parameters_;

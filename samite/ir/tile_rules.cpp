@@ -6,7 +6,7 @@
 namespace samite::ir {
 namespace {
 
-bool is_index_type(const Type &type) {
+bool holds_indices(const Type &type) {
   return type.element() == ScalarType::Int32 || type.element() == ScalarType::Int64;
 }
 
@@ -47,7 +47,7 @@ std::string window_error(const Operation &operation) {
     return fmt::format("{} offsets, expected {}", operation.operands.size() - 1, from.shape().rank());
   for (std::size_t i = 1; i < operation.operands.size(); ++i) {
     const Type offset = operation.operands[i].type();
-    if (offset.is_tile() || !is_index_type(offset)) return fmt::format("an offset of type {}", name(offset));
+    if (offset.is_tile() || !holds_indices(offset)) return fmt::format("an offset of type {}", name(offset));
   }
   return "";
 }
@@ -110,7 +110,7 @@ std::string tile_type_error(const Operation &operation) {
   };
   switch (info(operation.op).typing) {
     case Typing::Coordinate:
-      if (!type.is_tile() || !is_index_type(type)) return fmt::format("coordinates of type {}", name(type));
+      if (!type.is_tile() || !holds_indices(type)) return fmt::format("coordinates of type {}", name(type));
       return operation.attribute < 0 || operation.attribute >= type.shape().rank() ? "no such dimension" : "";
     case Typing::Broadcast: return broadcasts(operation.operands[0].type(), type) ? "" : mismatch("broadcast");
     case Typing::Reduce:
