@@ -63,6 +63,7 @@ Kernel Deriver::run() {
   kernel.parameters = parameters_;
   kernel.launch_rank = primal_.launch_rank;
   kernel.block_threads = primal_.block_threads;
+  kernel.sums_in_shared = primal_.sums_in_shared;
   kernel.where = primal_.where;
   kernel.body = build_.take();
   kernel.local_count = build_.local_count();

@@ -33,7 +33,7 @@ For Deriver::reversed_range(const For &loop) {
   Value last = size == 1 ? build_(Op::Add, {end, number(-s)})
                          : build_(Op::Add, {begin, build_(Op::Mul, {build_(Op::Sub, {count, number(1)}), step})});
   Value stop = build_(Op::Add, {begin, number(s > 0 ? -1 : 1)});
-  return {0, loop.type, last, stop, number(-s), {}, {}, loop.kind};
+  return {0, loop.type, last, stop, number(-s), {}, {}, loop.kind, loop.stages};
 }
 
 void Deriver::reverse_loop(const For &loop, SourceLocation where) {

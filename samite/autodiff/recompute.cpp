@@ -108,8 +108,8 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
     length = TapeLength{trip_count(loop)};
   else
     for (const LocalWrites &w : logged_writes({&loop.body})) undo_.push_back({copy_of(w.array)});
-  run(iterations(loop, where), {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind},
-      length);
+  run(iterations(loop, where),
+      {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages}, length);
 }
 
 // How often a while_ runs shows only when it has run. Where its reverse needs values of the iterations, it runs to

@@ -38,6 +38,7 @@ class TangentDeriver {
     kernel.parameters = primal_.parameters;
     kernel.launch_rank = primal_.launch_rank;
     kernel.block_threads = primal_.block_threads;
+    kernel.sums_in_shared = primal_.sums_in_shared;
     kernel.where = primal_.where;
     for (std::uint32_t i = 0; i < active_array_.size(); ++i) {
       tangent_parameter_.push_back(static_cast<std::uint32_t>(kernel.parameters.size()));
@@ -288,7 +289,8 @@ class TangentDeriver {
   }
 
   void loop(const For &loop, SourceLocation where) {
-    For copy{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, enter(loop.carried), loop.kind};
+    For copy{0,  loop.type,           value(loop.begin), value(loop.end), value(loop.step),
+             {}, enter(loop.carried), loop.kind,         loop.stages};
     Block outer = build_.open();
     copy.index = define(primal_value_, loop.index, loop.type);
     block(loop.body);

@@ -103,7 +103,8 @@ class Rules {
     const Value r = build_.cast(seed.type().of(a.type().element()), seed);
     const Type to = operation_.operands[i].type(), sum = to.of(seed.type().element());
     auto product = [&](const Value &left, bool turned_left, const Value &right, bool turned_right) {
-      const std::int32_t attribute = (turned_left ? transposed_a : 0) | (turned_right ? transposed_b : 0);
+      const std::int32_t attribute =
+          (turned_left ? transposed_a : 0) | (turned_right ? transposed_b : 0) | (operation_.attribute & tf32_factors);
       return build_.cast(to, build_.operation({Op::MatMul, sum, {left, right, Value::zero(sum)}, 0, attribute}));
     };
     if (i == 0) return turned_a ? product(b, turned_b, r, true) : product(r, false, b, !turned_b);

@@ -4,6 +4,8 @@
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
 
+#include <algorithm>
+
 namespace samite::codegen {
 
 using namespace ir;
@@ -200,7 +202,8 @@ std::size_t KernelEmitter::instructions(const Block &block) {
 }
 
 void KernelEmitter::keep_small(const For &loop) {
-  if (!target_.explicit_lanes() && instructions(loop.body) > largest_unrolled) out_.line("#pragma unroll 1");
+  const bool calls = std::ranges::any_of(loop.body, [](const Stmt &stmt) { return stmt.as<TileCall>() != nullptr; });
+  if (!target_.explicit_lanes() && (calls || instructions(loop.body) > largest_unrolled)) out_.line("#pragma unroll 1");
 }
 
 void KernelEmitter::loop(const For &loop) {
@@ -214,6 +217,8 @@ void KernelEmitter::loop(const For &loop) {
   } else if (!is_tile_kernel(kernel_) && loop_of_warp(loop)) {
     return;
   }
+  if (auto staged = placement_.staged.find(&loop); staged != placement_.staged.end())
+    return staged_loop(loop, staged->second);
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   keep_small(loop);

@@ -10,6 +10,7 @@
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
 #include "samite/codegen/tiles.h"
+#include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/uniformity.h"
 
@@ -137,6 +138,19 @@ class KernelEmitter {
   void loop_of_block(const ir::For &loop);
   void launch_blocks(const ir::For &outermost);
   bool by_one_thread(const ir::Stmt &stmt);
+
+  // tile_registers.cpp: tiles in registers and in rows, and loads ahead.
+  void allocate_tile(const ir::Allocate &allocate);
+  std::string tile_element(ir::LocalArrayId array, const std::string &index) const;
+  static std::string fragments_type(const passes::Fragments &fragments);
+  std::string rows_type(const ir::TileMemory &memory) const;
+  std::optional<ir::LocalArrayId> fragments_of(const ir::For &loop) const;
+  void loop_of_fragments(const ir::For &loop, ir::LocalArrayId sums);
+  std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
+  void tile_load(const ir::TileCall &call);
+  void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
+  bool goes_beside_copies(const ir::Stmt &stmt) const;
+  void wait_for_copies();
   std::string array_name(ir::LocalArrayId array) const {
     return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
   }
@@ -253,8 +267,18 @@ class KernelEmitter {
   std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
+  passes::TilePlacement placement_;
   passes::TileMemoryPlan tile_memory_;
-  bool in_thread_loop_ = false;  // of a tile kernel without explicit lanes
+  struct FragmentLoop {
+    ir::LocalId index;
+    ir::LocalArrayId sums;
+    std::int64_t columns;
+  };
+  std::optional<FragmentLoop> fragment_loop_;
+  std::string stage_;            // where the emitter stands in a staged loop: which of a tile's buffers is meant
+  bool copies_pending_ = false;  // tiles are on their way, and nothing has waited for them
+  const ir::TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
+  bool in_thread_loop_ = false;               // of a tile kernel without explicit lanes
 
   bool in_lanes() const { return !mask_.empty(); }
   ArrayFacts facts(std::uint32_t array) const {

@@ -81,7 +81,7 @@ KernelEmitter::Access KernelEmitter::shared_access(LocalArrayId array, const Val
   result.mask = mask_;
   result.shape = in_lanes() ? shape(index) : Shape::Uniform;
   if (result.shape == Shape::Uniform) {
-    result.element = fmt::format("{}[{}]", array_name(array), scalar(index));
+    result.element = tile_element(array, scalar(index));
   } else if (result.shape == Shape::Linear) {
     result.pointer = fmt::format("{} + {}", array_name(array), scalar(index));
   } else {
@@ -98,8 +98,7 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
                        : in_lanes()    ? vector_in_memory(allocate.type)
                                        : scalar_name(allocate.type);
   if (allocate.shared && !target_.explicit_lanes()) {
-    out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2});", element, name,
-              *tile_memory_.offset(allocate.array));
+    allocate_tile(allocate);
     return;
   }
   if (on_stack_[allocate.array]) {

@@ -55,6 +55,7 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
   auto operand = [&](std::size_t i) { return vectors ? mixed(operands[i]) : scalar(operands[i]); };
   auto whole = [&](std::size_t i) { return as(operands[i], result); };
 
+  if (const std::string coordinate = fragment_coordinate(operation); !coordinate.empty()) return coordinate;
   switch (operation.op) {
     case Op::Copy:
     case Op::StopGradient: return whole(0);

@@ -55,7 +55,8 @@ std::string cuda_prelude_with(std::string_view intrinsics) {
   append(text, intrinsics);
   for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
-  for (std::string_view name : {"steps", "cuda_matmul", "cuda_reduce"})
+  for (std::string_view name : {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads",
+                                "cuda_multiply_matrices", "cuda_multiply", "cuda_matmul", "cuda_reduce"})
     append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }

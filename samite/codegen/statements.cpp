@@ -67,7 +67,11 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
 
 void KernelEmitter::block(const Block &block) {
   open_workspace_scope(block);
-  for (const Stmt &stmt : block) statement(stmt);
+  for (const Stmt &stmt : block) {
+    if (copies_pending_ && !goes_beside_copies(stmt)) wait_for_copies();
+    statement(stmt);
+  }
+  if (copies_pending_) wait_for_copies();
 }
 
 void KernelEmitter::statement(const Stmt &stmt) {

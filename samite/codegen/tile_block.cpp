@@ -14,12 +14,14 @@ using namespace ir;
 
 // What a tile occupies is planned before anything is written.
 void KernelEmitter::place_tiles() {
-  tile_memory_ = passes::plan_tile_memory(kernel_);
+  placement_ = passes::place_tiles(kernel_, !kernel_.sums_in_shared);
+  tile_memory_ = passes::plan_tile_memory(kernel_, placement_);
   out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
 }
 
 void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
+  if (const auto sums = fragments_of(loop)) return loop_of_fragments(loop, *sums);
   const std::string index = name(loop.index), type(scalar_name(loop.type));
   out_.open("for ({0} {1} = {2} + {0}(thread_of_block()); {1} < {3}; {1} += {0}(threads_of_block())) {{", type, index,
             scalar(loop.begin), scalar(loop.end));

@@ -41,6 +41,7 @@ std::string reduction(const Type &from, const Type &to) {
 
 void KernelEmitter::tile_call(const TileCall &call) {
   internal_check(!in_lanes(), "a call on tiles inside of a thread loop");
+  if (call.op == Op::Load) return tile_load(call);
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;
@@ -53,13 +54,22 @@ void KernelEmitter::tile_call(const TileCall &call) {
       break;
     case Typing::MatMul: {
       const MatMulExtents e = matmul_extents(from, call.result.type, call.attribute);
+      const auto fragments = target_.explicit_lanes() ? std::nullopt : passes::fragments(call, kernel_.block_threads);
+      if (fragments) {
+        out_.line(
+            "{}<{}, {}, {}, {}, {}, {}>({});",
+            placement_.registers.contains(call.result.array) ? "tile_multiply_add" : "tile_multiply_add_in_memory",
+            fragments_type(*fragments), e.inner, (call.attribute & transposed_a) != 0,
+            (call.attribute & transposed_b) != 0, rows_type(call.operands[0]), rows_type(call.operands[1]), arguments);
+        break;
+      }
       out_.line("tile_matmul<{}, {}, {}, {}, {}, {}>({});", e.rows, e.columns, e.inner, e.batch,
                 (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, arguments);
       break;
     }
     default: throw InternalError("a call of an operation that is done element by element");
   }
-  if (!target_.explicit_lanes()) out_.line("__syncthreads();");
+  if (!target_.explicit_lanes() && waited_for_ != &call) out_.line("__syncthreads();");
 }
 
 }  // namespace samite::codegen

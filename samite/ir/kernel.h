@@ -31,6 +31,7 @@ struct Kernel {
   // Of a tile kernel, whose body runs once for each block and whose values may be tiles: the threads that hold them
   // together. 0 of any other, whose instances are a thread each.
   int block_threads = 0;
+  bool sums_in_shared = false;         // of a tile kernel: no tile stays in the registers of its threads
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

@@ -138,7 +138,7 @@ enum class Typing : std::uint8_t {
 // the one dimension, or of all elements. Element i of a `Window` is element i + offset of the operand, and zero outside
 // of it: a slice, or a tile with a margin of zeros. `MatMul` gives A B + C, of the type of C; `attribute` says whether
 // A and B are transposed.
-inline constexpr std::int32_t transposed_a = 1, transposed_b = 2;
+inline constexpr std::int32_t transposed_a = 1, transposed_b = 2, tf32_factors = 4;
 
 // Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }

@@ -40,6 +40,7 @@ class Parser {
     if (tiles) {
       expect_word("of");
       kernel_.block_threads = number<int>("the number of threads of a block");
+      kernel_.sums_in_shared = accept("shared");
     }
     kernel_.where = parse_location();
     kernel_.body = parse_block();
@@ -240,6 +241,7 @@ class Parser {
         break;
       }
       case Typing::MatMul:
+        if (accept("tf32")) operation.attribute |= tf32_factors;
         if (accept("transposed")) operation.attribute |= transposed_a;
         operation.operands.push_back(parse_value());
         expect(",");
@@ -359,8 +361,13 @@ class Parser {
     const auto attribute = number<std::int32_t>("the operation's attribute");
     TileCall call{*op, attribute, parse_tile_memory(), {}};
     expect("=");
-    do call.operands.push_back(parse_tile_memory());
-    while (accept(","));
+    if (call.op == Op::Load) {
+      call.array = parse_array();
+      call.indices = parse_indices();
+    } else {
+      do call.operands.push_back(parse_tile_memory());
+      while (accept(","));
+    }
     SourceLocation where = parse_location();
     return Stmt(std::move(call), where);
   }
@@ -445,7 +452,8 @@ class Parser {
     Value end = parse_value();
     expect_word("step");
     Value step = parse_value();
-    For loop{index, type, begin, end, step, {}, parse_carried(), kind};
+    const int stages = accept("stages") ? number<int>("the number of stages") : 1;
+    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

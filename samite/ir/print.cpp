@@ -101,7 +101,8 @@ class Printer {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
-      write(") blocks {} of {}{} {{\n", kernel.launch_rank, kernel.block_threads, location(kernel.where));
+      write(") blocks {} of {}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
+            kernel.sums_in_shared ? " shared" : "", location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
@@ -143,6 +144,7 @@ class Printer {
           std::string operands;
           for (const TileMemory &operand : call.operands)
             operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
+          if (call.op == Op::Load) operands = element(call.array, call.indices);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },
@@ -165,8 +167,9 @@ class Printer {
           write("}}");
         },
         [&](const For &loop) {
-          write("{} {}: {} in {} .. {} step {}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step), carried(loop.carried), where);
+          write("{} {}: {} in {} .. {} step {}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+                value(loop.begin), value(loop.end), value(loop.step),
+                loop.stages == 1 ? "" : fmt::format(" stages {}", loop.stages), carried(loop.carried), where);
           print_nested(loop.body);
           indent();
           write("}}");
@@ -317,8 +320,8 @@ class Printer {
         auto factor = [&](std::size_t i, std::int32_t bit) {
           return (operation.attribute & bit ? "transposed " : "") + value(operation.operands[i]);
         };
-        return fmt::format("{} {}, {}, {}", op.name, factor(0, transposed_a), factor(1, transposed_b),
-                           value(operation.operands[2]));
+        return fmt::format("{} {}{}, {}, {}", op.name, operation.attribute & tf32_factors ? "tf32 " : "",
+                           factor(0, transposed_a), factor(1, transposed_b), value(operation.operands[2]));
       }
       case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
       case Typing::Load: {

@@ -98,11 +98,14 @@ struct TileMemory {
 
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
+// `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives.
 struct TileCall {
   Op op;
   std::int32_t attribute;
   TileMemory result;
   std::vector<TileMemory> operands;
+  std::uint32_t array = 0;
+  std::vector<Value> indices = {};
 };
 
 struct BranchResult {
@@ -155,7 +158,7 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s: counts up where step > 0, down where step < 0.
+// for %index in begin .. end step s [stages n]: counts up where step > 0, down where step < 0.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -163,6 +166,8 @@ struct For {
   Block body;
   std::vector<Carried> carried;
   LoopKind kind = LoopKind::Serial;
+  // Of a tile kernel: what an iteration loads may be loaded while others before it run, for so many at a time.
+  int stages = 1;
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

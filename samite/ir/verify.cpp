@@ -365,6 +365,7 @@ class Verifier {
     if (form_ != Form::structured || !is_tile_kernel(kernel_)) fail("a call on tiles in memory");
     check_local_array(call.result.array);
     for (const TileMemory &operand : call.operands) check_local_array(operand.array);
+    if (call.op == Op::Load) check_element(array(call.array), call.indices, call.result.type);
   }
 
   void check_message(const Message &message) const {
@@ -410,6 +411,7 @@ class Verifier {
     check_value(loop.step, loop.type, "the loop's step");
     if (loop.step.is_constant() && loop.step.bits() == 0) fail("the loop's step is zero");
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
+    if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
     check_initial_values(loop.carried);
     {
       Scope scope(*this);

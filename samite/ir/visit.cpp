@@ -48,8 +48,8 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const Store &store) { all(store.indices), f(store.value); },
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
       [&](const Allocate &allocate) { f(allocate.size); },
-      [&](const LocalStore &store) { f(store.index), f(store.value); }, [](const TileCall &) {},
-      [&](const Print &print) { all(print.message.values); },
+      [&](const LocalStore &store) { f(store.index), f(store.value); },
+      [&](const TileCall &call) { all(call.indices); }, [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
         f(branch.condition);
@@ -69,6 +69,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
 }
 
 std::optional<std::uint32_t> array_read(const Stmt &stmt) {
+  if (auto *call = stmt.as<TileCall>(); call && call->op == Op::Load) return call->array;
   auto *let = stmt.as<Let>();
   if (!let) return std::nullopt;
   Typing typing = info(let->value.op).typing;
@@ -155,7 +156,10 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         store.value = f(store.value);
         return Stmt(store, stmt.where());
       },
-      [&](const TileCall &) { return stmt; },
+      [&](TileCall call) {
+        call.indices = map_all(std::move(call.indices));
+        return Stmt(std::move(call), stmt.where());
+      },
       [&](Print print) {
         print.message.values = map_all(std::move(print.message.values));
         return Stmt(std::move(print), stmt.where());
@@ -175,7 +179,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
       },
       [&](const For &loop) {
         For mapped{loop.index,   loop.type, f(loop.begin), f(loop.end), f(loop.step), map_operands(loop.body, f),
-                   loop.carried, loop.kind};
+                   loop.carried, loop.kind, loop.stages};
         mapped.carried = map_carried(std::move(mapped.carried));
         return Stmt(std::move(mapped), stmt.where());
       },

@@ -50,8 +50,8 @@ void check_tile_memory(const KernelDefinition &definition, const Variant &varian
   if (variant.tile_memory.bytes <= most) return;
   throw UserError(definition.where(),
                   "kernel '" + definition.name() + "': its tiles take " + std::to_string(variant.tile_memory.bytes) +
-                      " bytes of a block's shared memory, and the device has " + std::to_string(most) +
-                      "; make them smaller:\n" + variant.tile_memory.to_string());
+                      " bytes of a block's shared memory, and the device has " + std::to_string(most) + "; " +
+                      variant.tile_memory.too_large(most) + ":\n" + variant.tile_memory.to_string());
 }
 
 }  // namespace

@@ -12,4 +12,9 @@ int block_threads(const TileOptions &options, const std::string &kernel, SourceL
   return options.threads;
 }
 
+ir::Kernel with_options(ir::Kernel captured, const TileOptions &options) {
+  captured.sums_in_shared = options.sums == tile::Memory::shared;
+  return captured;
+}
+
 }  // namespace samite::jit

@@ -9,6 +9,9 @@ namespace samite {
 // What a TileKernel is made with.
 struct TileOptions {
   int threads = 256;  // of a block, on CUDA: a multiple of 32, at most 1024
+  // Where sums of products are on CUDA from one statement to the next: in registers where that can be, or in shared
+  // memory, as other tiles are (docs/tiles.md). It matters where a kernel needs more registers than it has.
+  tile::Memory sums = tile::Memory::registers;
 };
 
 namespace jit {
@@ -18,6 +21,7 @@ struct SignatureOf<TileOptions> {};
 
 // UserError where that many threads do not make a block.
 int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where);
+ir::Kernel with_options(ir::Kernel captured, const TileOptions &options);
 }  // namespace jit
 
 // Launched, recorded, put on tapes and differentiated as any Kernel; a launch's extents count blocks.
@@ -34,8 +38,9 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
   template <class F>
   TileKernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
              TileOptions options = {}, SourceLocation where = std::source_location::current())
-      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(
-            lang::capture<Ps...>(name, parameter_names, function, where, jit::block_threads(options, name, where)))) {}
+      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(jit::with_options(
+            lang::capture<Ps...>(name, parameter_names, function, where, jit::block_threads(options, name, where)),
+            options))) {}
 };
 
 template <class F, class Signature = typename jit::SignatureOf<F>::type>

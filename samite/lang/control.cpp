@@ -7,11 +7,13 @@ namespace samite {
 namespace lang {
 
 // Bounds that are assigned in the body still mean their value at the start, as the operands of a range do in C++.
-LoopCapture::LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, SourceLocation where)
+LoopCapture::LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, int stages,
+                         SourceLocation where)
     : begin_(record(ir::Op::Copy, type, {begin}, where)),
       end_(record(ir::Op::Copy, type, {end}, where)),
       step_(ir::Value::constant(type, step)),
       type_(type),
+      stages_(stages),
       where_(where) {
   if (step == 0) throw UserError(where, "range with a step of 0 never ends; give a positive or negative step");
 }
@@ -29,7 +31,7 @@ void LoopCapture::close() {
   ir::Block body = trace.close_block(depth_);
   const JumpTargets::Target loop = trace.jumps().close();
   body = loop.iteration.around(std::move(body), where_);
-  ir::For whole{index_, type_, begin_, end_, step_, std::move(body), {}, ir::LoopKind::Serial};
+  ir::For whole{index_, type_, begin_, end_, step_, std::move(body), {}, ir::LoopKind::Serial, stages_};
   trace.append(loop.whole.around({ir::Stmt(std::move(whole), where_)}, where_));
 }
 
@@ -97,6 +99,14 @@ Int record_thread_index(int dimension, int rank, SourceLocation where) {
 }
 
 }  // namespace lang
+
+Pipelined pipelined(int stages, SourceLocation where) {
+  constexpr int most = 16;
+  if (stages < 1 || stages > most)
+    throw UserError(where, "pipelined(" + std::to_string(stages) + "): a loop has 1 to " + std::to_string(most) +
+                               " stages; with 1 nothing is loaded ahead");
+  return {stages};
+}
 
 void break_(SourceLocation where) {
   lang::Trace &trace = lang::Trace::current(where);

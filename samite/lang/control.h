@@ -2,6 +2,7 @@
 //
 //   for (Int i : range(n)) { … }                     // i = 0 … n - 1
 //   for (Int i : range(begin, end, -2)) { … }        // counts down, `end` excluded; the step is a C++ integer
+//   for (Int k : range(n, pipelined(3))) { … }       // tiles are loaded two iterations ahead
 //   if_(x < 0, [&] { x = -x; });
 //   if_(inside, [&] { … }, [&] { … });
 //   while_([&] { return error > tolerance; }, [&] { … });
@@ -36,13 +37,14 @@ namespace lang {
 // One `for` that is being captured.
 class LoopCapture {
  public:
-  LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, SourceLocation where);
+  LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, int stages, SourceLocation where);
   ir::Value open();  // opens the body; the index
   void close();      // closes the body and appends the loop
 
  private:
   ir::Value begin_, end_, step_;
   ScalarType type_;
+  int stages_;
   SourceLocation where_;
   ir::LocalId index_ = 0;
   std::size_t depth_ = 0;  // of the body
@@ -68,8 +70,8 @@ class Range {
     bool done_ = false;
   };
 
-  Range(const Operand<T> &begin, const Operand<T> &end, std::int64_t step, SourceLocation where)
-      : loop_(scalar_type_of<T>, begin.value(), end.value(), step, where), where_(where) {}
+  Range(const Operand<T> &begin, const Operand<T> &end, std::int64_t step, int stages, SourceLocation where)
+      : loop_(scalar_type_of<T>, begin.value(), end.value(), step, stages, where), where_(where) {}
   Iterator begin() { return Iterator(*this); }
   Sentinel end() { return {}; }
 
@@ -134,18 +136,40 @@ void loop_while(const std::function<ir::Value()> &condition, const std::function
 template <class End>
 auto range(const End &end, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<End>;
-  return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, where);
+  return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, 1, where);
 }
 template <class Begin, class End>
 auto range(const Begin &begin, const End &end, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
-  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, where);
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, 1, where);
 }
 // `step` is not zero; where it is negative the range counts down from `begin` while above `end`.
 template <class Begin, class End>
 auto range(const Begin &begin, const End &end, int step, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
-  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, where);
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, 1, where);
+}
+
+// Of a tile kernel's loop: what an iteration loads is loaded ahead, while those before it run, so that `stages` of them
+// are under way at once. Each tile that is loaded so takes that many times its memory on CUDA; on the CPU nothing
+// changes. Loads that depend on anything but the loop's index wait for their turn, as do all in a loop that writes to
+// an array.
+struct Pipelined {
+  int stages;
+};
+// UserError unless there are 1 to 16.
+Pipelined pipelined(int stages, SourceLocation where = std::source_location::current());
+
+template <class End>
+auto range(const End &end, Pipelined pipeline, SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<End>;
+  return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, pipeline.stages, where);
+}
+template <class Begin, class End>
+auto range(const Begin &begin, const End &end, Pipelined pipeline,
+           SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<Begin, End>;
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, pipeline.stages, where);
 }
 
 template <std::invocable Then>

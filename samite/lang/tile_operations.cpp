@@ -135,10 +135,18 @@ ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, b
   return {element, ir::TileShape(extents)};
 }
 
-ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b,
+void check_precision(bool tf32, ScalarType factor, SourceLocation where) {
+  if (!tf32 || factor == ScalarType::Float32) return;
+  throw UserError(where,
+                  "matmul of factors of " + std::string(name(factor)) +
+                      " with Precision::tf32, which is how factors of f32 are rounded; leave it out, or cast them");
+}
+
+ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b, bool tf32,
                          SourceLocation where) {
   ir::Operation product{ir::Op::MatMul, sum.type(), {a, b, sum}, 0};
-  product.attribute = (transposed_a ? ir::transposed_a : 0) | (transposed_b ? ir::transposed_b : 0);
+  product.attribute =
+      (transposed_a ? ir::transposed_a : 0) | (transposed_b ? ir::transposed_b : 0) | (tf32 ? ir::tf32_factors : 0);
   if (!ir::tile_type_error(product).empty())
     throw UserError(where, "matmul of tiles of extents " + extents_of(a.type()) +
                                (transposed_a ? " (transposed)" : "") + " and " + extents_of(b.type()) +

@@ -31,8 +31,10 @@ ir::Value load_tile(std::uint32_t array, std::vector<ir::Value> indices, const i
 ir::Value reduce_tile(ir::Op op, ScalarType result, ir::Value tile, Dimensions along, SourceLocation where);
 ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where);
 ir::Value concatenate_tiles(ir::Value a, ir::Value b, int dimension, SourceLocation where);
-ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b,
+ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b, bool tf32,
                          SourceLocation where);
+// UserError where factors of another type than float are to be rounded to tf32.
+void check_precision(bool tf32, ScalarType factor, SourceLocation where);
 ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, SourceLocation where);
 // The type that products of this one are added up in, unless another is asked for.
 ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
@@ -50,6 +52,10 @@ namespace tile {
 struct Transposes {
   bool a = false, b = false;
 };
+// Where a block of CUDA's threads has a tile.
+enum class Memory : std::uint8_t { registers, shared };
+// Of products of float: `tf32` lets tensor cores round the factors to 11 digits, and is many times faster there.
+enum class Precision : std::uint8_t { full, tf32 };
 
 inline Int ceil_div(const Operand<std::int32_t> &a, std::int32_t b) {
   return Int::adopt(lang::record(ir::Op::Div, ScalarType::Int32,
@@ -223,22 +229,36 @@ auto map(const F &function, const Tiles &...tiles) {
 // A B + C, of two matrices or, in three dimensions, of as many pairs of them. 16-bit types are added up in f32,
 // integers of 8 and 16 bits in i32.
 template <Scalar T, Scalar C>
-void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed = {},
+void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed, Precision precision,
             SourceLocation where = std::source_location::current()) {
   static_assert(std::same_as<C, T> || std::same_as<C, lang::Accumulator<T>>,
                 "matmul: factors of half and bfloat16 are added up in float or their own type, those of 8 and 16 bit "
                 "integers in int32 or their own type, any other in their own type");
-  sum = Tile<C>::adopt(
-      lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a, transposed.b, where));
+  lang::check_precision(precision == Precision::tf32, scalar_type_of<T>, where);
+  sum = Tile<C>::adopt(lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a,
+                                            transposed.b, precision == Precision::tf32, where));
+}
+template <Scalar T, Scalar C>
+void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed = {},
+            SourceLocation where = std::source_location::current()) {
+  matmul(a, b, sum, transposed, Precision::full, where);
+}
+template <Scalar T, Scalar C>
+void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Precision precision,
+            SourceLocation where = std::source_location::current()) {
+  matmul(a, b, sum, {}, precision, where);
 }
 template <Scalar T>
 Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes transposed = {},
+                                  Precision precision = Precision::full,
                                   SourceLocation where = std::source_location::current()) {
   using C = lang::Accumulator<T>;
+  lang::check_precision(precision == Precision::tf32, scalar_type_of<T>, where);
   const ir::Value left = a.value(where), right = b.value(where);
   const ir::Type type =
       lang::product_type(left.type(), right.type(), transposed.a, transposed.b, scalar_type_of<C>, where);
-  return Tile<C>::adopt(lang::multiply_tiles(left, right, ir::Value::zero(type), transposed.a, transposed.b, where));
+  return Tile<C>::adopt(lang::multiply_tiles(left, right, ir::Value::zero(type), transposed.a, transposed.b,
+                                             precision == Precision::tf32, where));
 }
 
 }  // namespace tile

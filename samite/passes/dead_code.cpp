@@ -181,7 +181,7 @@ Block sweep(const Block &block, const Liveness &liveness, std::size_t &place) {
         },
         [&](const For &loop) {
           kept.push_back({For{loop.index, loop.type, loop.begin, loop.end, loop.step, inside(loop.body),
-                              live_carried(loop.carried, liveness), loop.kind},
+                              live_carried(loop.carried, liveness), loop.kind, loop.stages},
                           stmt.where()});
         },
         [&](const While &loop) {

@@ -221,25 +221,41 @@ class Lowerer final : public TileMemories {
         if (value.is_local()) ++uses_inside[value.id()];
       });
     std::vector<std::pair<Value, TileMemory>> kept;
+    std::set<const Stmt *> loaded;
     for (const Stmt *stmt : group.statements) {
       auto *let = stmt->as<Let>();
       if (!let || uses_inside[let->local] == uses_[let->local]) continue;
+      if (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes()) {
+        build_.at(stmt->where());
+        const TileMemory to{define(let->local, let->value.type), let->value.type};
+        build_.append({TileCall{Op::Load, 0, to, {}, let->value.array, let->value.operands}, stmt->where()});
+        loaded.insert(stmt);
+        continue;
+      }
       // In the place of another tile only where that is read at the same elements, and for the last time.
       const auto &instead_of = tiles_[let->local].instead_of;
       const bool in_place = instead_of && read_here_alone(*instead_of, group, uses_inside);
       const LocalArrayId array = define(let->local, let->value.type, in_place);
       kept.push_back({Value::local(let->value.type, let->local), {array, let->value.type}});
     }
+    if (loaded.size() == group.statements.size()) return;
     TileLoop loop(build_, *this, shape, flat_, group.with_coordinates());
-    for (const Stmt *stmt : group.statements)
+    for (const Stmt *stmt : group.statements) {
+      if (loaded.contains(stmt)) continue;
       visit(
           *stmt, [&](const Let &let) { loop.operation(let, stmt->where()); },
           [&](const Store &store) { loop.store(store, stmt->where()); },
           [&](const Accumulate &accumulate) { loop.accumulate(accumulate, stmt->where()); },
           [&](const LocalStore &store) { loop.local_store(store, stmt->where()); },
           [](const auto &) { throw InternalError("a statement that is not about a tile"); });
+    }
     for (const auto &[tile, memory] : kept) loop.keep(tile, memory);
     loop.close(where);
+  }
+
+  // A load that the threads of a block do as one: rows and columns of an array, as they are.
+  bool loads_window(const Let &let) const {
+    return flat_ && let.value.op == Op::Load && let.value.type.shape().rank() <= 2 && !is_gather(let.value.operands);
   }
 
   bool read_here_alone(LocalId tile, const Group &group, std::map<LocalId, int> &uses_inside) const {
@@ -409,7 +425,7 @@ class Lowerer final : public TileMemories {
   }
 
   void lower_loop(const For &loop, SourceLocation where) {
-    For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind};
+    For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind, loop.stages};
     const auto tiles = enter(loop.carried, lowered_loop.carried);
     ++depth_;
     lowered_loop.body = iteration(loop.body, tiles, where);

@@ -2,7 +2,8 @@
 //
 // A tile that is needed as a whole gets shared memory (`local shared $1`). Operations that are done element by element
 // become one loop for each run of them over equal extents: what is not needed outside of the run lives in the loop
-// alone. Reductions and products of matrices become calls from memory to memory (`TileCall`). Values that a loop
+// alone. Reductions and products of matrices become calls from memory to memory (`TileCall`), and so, where `flat`, do
+// loads of tiles that are needed as a whole. Values that a loop
 // carries stay in one place, where what an iteration makes of them can be written over them.
 //
 // A loop over elements is a thread loop: the last dimension's, inside of serial loops over the others, or, where

@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace samite::passes {
@@ -15,9 +16,12 @@ constexpr std::int64_t alignment = 128;
 
 class LiveRanges {
  public:
-  explicit LiveRanges(const Kernel &kernel) : kernel_(kernel) { walk(kernel.body); }
+  LiveRanges(const Kernel &kernel, const TilePlacement &placement) : kernel_(kernel), placement_(placement) {
+    walk(kernel.body);
+  }
 
   std::vector<PlacedTile> tiles;
+  std::vector<TileMemoryPlan::InRegisters> in_registers;
 
  private:
   void walk(const Block &block) {
@@ -31,10 +35,7 @@ class LiveRanges {
                   "': on CUDA a tile has no room whose number is known only when the kernel runs. An adjoint "
                   "keeps the tiles that a loop carries where it needs them again; give the loop a constant "
                   "number of iterations, or keep what it carries in an array");
-        const std::int64_t elements = allocate->size.as_int();
-        place_of_[allocate->array] = tiles.size();
-        tiles.push_back({allocate->array, allocate->type.element(), elements,
-                         elements * static_cast<std::int64_t>(size_of(allocate->type)), 0, here, here, stmt.where()});
+        place(*allocate, here, stmt.where());
       }
       for (LocalArrayId array : touched(stmt)) touch(array, here);
       if (auto *branch = stmt.as<If>()) {
@@ -48,12 +49,31 @@ class LiveRanges {
     }
   }
 
+  void place(const Allocate &allocate, int here, SourceLocation where) {
+    const std::int64_t elements = allocate.size.as_int();
+    if (auto known = placement_.registers.find(allocate.array); known != placement_.registers.end()) {
+      in_registers.push_back({allocate.type.element(), elements, known->second.registers(), where});
+      return;
+    }
+    std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(allocate.type));
+    if (auto rows = placement_.rows.find(allocate.array); rows != placement_.rows.end())
+      bytes = elements / rows->second.columns * rows->second.units * 16;
+    auto staged = placement_.stages.find(allocate.array);
+    const int stages = staged == placement_.stages.end() ? 1 : staged->second;
+    if (stages > 1) bytes = (bytes + alignment - 1) / alignment * alignment * stages;
+    place_of_[allocate.array] = tiles.size();
+    tiles.push_back({allocate.array, allocate.type.element(), elements, bytes, 0, stages, here, here, where});
+  }
+
   // What was made before a loop is there until the last iteration has ended.
   void again(int begin, std::initializer_list<const Block *> blocks) {
     for (const Block *block : blocks) walk(*block);
     const int end = ++time_;
-    for (PlacedTile &tile : tiles)
-      if (tile.first < begin && tile.last > begin) tile.last = end;
+    for (PlacedTile &tile : tiles) {
+      const bool loaded_ahead = tile.stages > 1 && tile.first > begin && !whole_loop_.contains(tile.array);
+      if (loaded_ahead) tile.first = begin, whole_loop_.insert(tile.array);
+      if (loaded_ahead || (tile.first < begin && tile.last > begin)) tile.last = end;
+    }
   }
 
   static std::vector<LocalArrayId> touched(const Stmt &stmt) {
@@ -73,6 +93,8 @@ class LiveRanges {
   }
 
   const Kernel &kernel_;
+  const TilePlacement &placement_;
+  std::set<LocalArrayId> whole_loop_;
   std::unordered_map<LocalArrayId, std::size_t> place_of_;
   int time_ = 0;
 };
@@ -81,8 +103,9 @@ bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.la
 
 }  // namespace
 
-TileMemoryPlan plan_tile_memory(const Kernel &lowered) {
-  TileMemoryPlan plan{LiveRanges(lowered).tiles};
+TileMemoryPlan plan_tile_memory(const Kernel &lowered, const TilePlacement &placement) {
+  LiveRanges ranges(lowered, placement);
+  TileMemoryPlan plan{std::move(ranges.tiles), 0, std::move(ranges.in_registers)};
   std::vector<PlacedTile *> order;
   for (PlacedTile &tile : plan.tiles) order.push_back(&tile);
   // The largest first, and in the order of their numbers.
@@ -102,19 +125,35 @@ TileMemoryPlan plan_tile_memory(const Kernel &lowered) {
   return plan;
 }
 
-std::optional<std::int64_t> TileMemoryPlan::offset(LocalArrayId array) const {
+const PlacedTile *TileMemoryPlan::tile(LocalArrayId array) const {
   for (const PlacedTile &tile : tiles)
-    if (tile.array == array) return tile.offset;
-  return std::nullopt;
+    if (tile.array == array) return &tile;
+  return nullptr;
 }
 
 std::string TileMemoryPlan::to_string() const {
   std::string text;
   for (const PlacedTile &tile : tiles)
     text += std::to_string(tile.bytes) + " B at " + std::to_string(tile.offset) + ": " + std::to_string(tile.elements) +
-            " of " + std::string(name(tile.type)) + ", statements " + std::to_string(tile.first) + " to " +
-            std::to_string(tile.last) + ", " + tile.where.to_string() + "\n";
+            " of " + std::string(name(tile.type)) +
+            (tile.stages > 1 ? ", " + std::to_string(tile.stages) + " times" : "") + ", statements " +
+            std::to_string(tile.first) + " to " + std::to_string(tile.last) + ", " + tile.where.to_string() + "\n";
+  for (const InRegisters &tile : in_registers)
+    text += std::to_string(tile.registers) + " elements in each thread's registers: " + std::to_string(tile.elements) +
+            " of " + std::string(name(tile.type)) + ", " + tile.where.to_string() + "\n";
   return text + std::to_string(bytes) + " B in all\n";
+}
+
+std::string TileMemoryPlan::too_large(std::int64_t most) const {
+  if (bytes <= most || tiles.empty()) return "";
+  const PlacedTile &largest = *std::ranges::max_element(tiles, {}, &PlacedTile::bytes);
+  const std::int64_t over = bytes - most, fits = largest.bytes - over;
+  const std::string what =
+      "the tile of " + std::to_string(largest.elements) + " elements at " + largest.where.to_string();
+  if (fits <= 0) return std::to_string(over) + " bytes too many: make several of them smaller, first of all " + what;
+  return std::to_string(over) + " bytes too many: " + what + " would fit with " +
+         std::to_string(largest.elements * fits / largest.bytes) +
+         (largest.stages > 1 ? ", or with fewer stages of its loop" : "");
 }
 
 }  // namespace samite::passes

@@ -1,13 +1,15 @@
 // Where the tiles of a block lie in its shared memory.
 //
 // A tile is there from the first statement that touches it to the last one; of a loop that it was made outside of, to
-// the loop's end. Tiles that are not there at one time may share memory. Each begins at a multiple of 128 bytes, which
-// is what any access wants. The largest come first, each at the lowest place that is free.
+// the loop's end; with a buffer for each stage, where it is loaded ahead, all through its loop. Tiles that are not
+// there at one time may share memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
+// access wants. The largest come first, each at the lowest place that is free.
 //
 // A pure function of a lowered kernel, for targets that have shared memory.
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/place_tiles.h"
 
 #include <optional>
 #include <string>
@@ -19,6 +21,7 @@ struct PlacedTile {
   ir::LocalArrayId array;
   ScalarType type;
   std::int64_t elements, bytes, offset;
+  int stages;       // buffers in these bytes, one after another
   int first, last;  // the statements, counted in program order, between which it is needed
   SourceLocation where;
 };
@@ -26,12 +29,21 @@ struct PlacedTile {
 struct TileMemoryPlan {
   std::vector<PlacedTile> tiles;  // in program order
   std::int64_t bytes = 0;         // of all of them together
+  struct InRegisters {
+    ScalarType type;
+    std::int64_t elements, registers;  // of the tile; of each thread
+    SourceLocation where;
+  };
+  std::vector<InRegisters> in_registers;
 
-  std::optional<std::int64_t> offset(ir::LocalArrayId array) const;
-  std::string to_string() const;  // a line for each tile, with its bytes, place, live range and source line
+  const PlacedTile *tile(ir::LocalArrayId array) const;  // null where it is in registers
+  // A line for each tile, with its bytes, place, live range and source line.
+  std::string to_string() const;
+  // What would have to be smaller to take no more than `most` bytes.
+  std::string too_large(std::int64_t most) const;
 };
 
 // UserError where a tile's size is known only when the kernel runs: what an adjoint keeps of a loop.
-TileMemoryPlan plan_tile_memory(const ir::Kernel &lowered);
+TileMemoryPlan plan_tile_memory(const ir::Kernel &lowered, const TilePlacement &placement = {});
 
 }  // namespace samite::passes

@@ -234,9 +234,9 @@ class Privatiser {
           build_.append({std::move(rebuilt), stmt.where()});
         },
         [&](const For &loop) {
-          build_.append(
-              {For{loop.index, loop.type, loop.begin, loop.end, loop.step, rebuild(loop.body), loop.carried, loop.kind},
-               stmt.where()});
+          build_.append({For{loop.index, loop.type, loop.begin, loop.end, loop.step, rebuild(loop.body), loop.carried,
+                             loop.kind, loop.stages},
+                         stmt.where()});
         },
         [&](const While &loop) {
           While rebuilt{rebuild(loop.condition_block), loop.condition, {}, loop.carried};

@@ -157,7 +157,7 @@ class Promoter {
 
   void promote_loop(const For &loop, SourceLocation where, Block &out) {
     auto locals = assigned({&loop.body});
-    For promoted{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind};
+    For promoted{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages};
     promoted.carried = enter(loop.carried, locals);
     promoted.index = define(loop.index);
     promoted.body = block(loop.body);

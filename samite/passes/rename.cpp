@@ -50,9 +50,10 @@ Block renamed(const Block &block, const Renaming &to) {
           copy.emplace_back(std::move(renamed_branch), stmt.where());
         },
         [&](const For &loop) {
-          copy.emplace_back(For{to.local(loop.index), loop.type, to.value(loop.begin), to.value(loop.end),
-                                to.value(loop.step), renamed(loop.body, to), renamed(loop.carried, to), loop.kind},
-                            stmt.where());
+          copy.emplace_back(
+              For{to.local(loop.index), loop.type, to.value(loop.begin), to.value(loop.end), to.value(loop.step),
+                  renamed(loop.body, to), renamed(loop.carried, to), loop.kind, loop.stages},
+              stmt.where());
         },
         [&](const While &loop) {
           copy.emplace_back(While{renamed(loop.condition_block, to), to.value(loop.condition), renamed(loop.body, to),

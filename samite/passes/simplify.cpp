@@ -222,7 +222,7 @@ class Simplifier {
   void simplify_loop(const For &loop, SourceLocation where, Block &out) {
     const Writes written = writes({&loop.body});
     note(written);
-    For simplified{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind};
+    For simplified{0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages};
     simplified.carried = enter(loop.carried);
     simplified.index = define(loop.index, loop.type);
     simplified.body = block(loop.body);

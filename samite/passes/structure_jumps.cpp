@@ -163,7 +163,8 @@ class Structurer {
   void rewrite_loop(const For &loop, SourceLocation where) {
     const Exits leaves = exits(loop.body);
     if (leaves.labels.empty()) {
-      For kept{loop.index, loop.type, loop.begin, loop.end, loop.step, nested(loop.body), loop.carried, loop.kind};
+      For kept{loop.index,        loop.type,    loop.begin, loop.end,   loop.step,
+               nested(loop.body), loop.carried, loop.kind,  loop.stages};
       return build_.append({std::move(kept), where});
     }
     const LocalId counter = build_.variable(loop.begin);

@@ -18,7 +18,7 @@ struct Place {
 struct Machine {
   const Place *(*place)();
   void (*wait)();  // for all threads of the block
-  unsigned char (*slots)[8];
+  unsigned char (*slots)[64];
   bool whole_warps;
 };
 
@@ -60,7 +60,7 @@ struct Place {
 struct Machine {
   const Place *(*place)();
   void (*wait)();
-  u8 (*slots)[8];
+  u8 (*slots)[64];
   bool whole_warps;
 };
 Machine machine;
@@ -166,6 +166,90 @@ SAMITE_INLINE bool any_of_block(bool holds) {
   });
 }
 
+// Matrices of a warp, by the tables in the PTX manual of which thread has which elements.
+template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
+  struct Words { u32 at[4]; };
+  if (u64(row) % 16 != 0) __builtin_trap();
+  struct Row { const u16 *at; };
+  const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
+  machine.wait();
+  __builtin_memcpy(machine.slots[thread_of_block()], &row, sizeof row);
+  machine.wait();
+  for (u32 m = 0; m < 4; ++m) {
+    u16 pair[2];
+    for (u32 i = 0; i < 2; ++i) {
+      const u32 r = turned ? lane % 4 * 2 + i : lane / 4, c = turned ? lane / 4 : lane % 4 * 2 + i;
+      const u16 *from;
+      __builtin_memcpy(&from, machine.slots[first + 8 * m + r], sizeof from);
+      pair[i] = from[c];
+    }
+    __builtin_memcpy(&words[m], pair, sizeof pair);
+  }
+  machine.wait();
+}
+struct MatrixF16 { using Element = u16; static f64 value(u16 bits) { return f16_value(bits); } };
+struct MatrixBF16 { using Element = u16; static f64 value(u16 bits) { return f32_of_bits(u32(bits) << 16); } };
+struct MatrixTF32 {
+  using Element = u32;
+  static f64 value(u32 bits) { return f32_of_bits(bits & ~0x1fffu); }
+};
+struct MatrixI8 { using Element = i8; static f64 value(i8 bits) { return bits; } };
+struct MatrixU8 { using Element = u8; static f64 value(u8 bits) { return bits; } };
+struct MatrixF64 { using Element = f64; static f64 value(f64 bits) { return bits; } };
+// Each thread has four words of A, two of B and four elements of C; a word is as wide as C's elements or a part of it.
+template <class Kind, class C, class Word>
+SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
+  using Element = typename Kind::Element;
+  constexpr int each = sizeof(Word) / sizeof(Element), terms = 8 * each;
+  struct Brought { Word a[4], b[2]; } own;
+  __builtin_memcpy(own.a, a, sizeof a), __builtin_memcpy(own.b, b, sizeof b);
+  machine.wait();
+  __builtin_memcpy(machine.slots[thread_of_block()], &own, sizeof own);
+  machine.wait();
+  const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
+  auto element = [&](u32 thread, bool of_b, int word, int i) {
+    const u8 *slot = machine.slots[first + thread] + (of_b ? sizeof own.a : 0) + word * sizeof(Word);
+    Element value;
+    __builtin_memcpy(&value, slot + i * sizeof value, sizeof value);
+    return Kind::value(value);
+  };
+  for (int r = 0; r < 4; ++r) {
+    const int row = int(lane) / 4 + r / 2 * 8, column = int(lane) % 4 * 2 + r % 2;
+    f64 sum = f64(c[r]);
+    for (int k = 0; k < terms; ++k) {
+      const int half = k / (terms / 2), thread = k % (terms / 2) / each, i = k % each;
+      sum += element(u32(row % 8 * 4 + thread), false, row / 8 + 2 * half, i) *
+             element(u32(column * 4 + thread), true, half, i);
+    }
+    c[r] = C(sum);
+  }
+  machine.wait();
+}
+SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1fffu; }
+
+// What is on its way arrives when it is waited for, and no earlier.
+struct CopyAhead { void *to; const void *from; int group; };
+static struct { CopyAhead copies[256]; int count, group; } on_its_way[1024];
+SAMITE_INLINE void copy_ahead(void *to, const void *from) {
+  auto &own = on_its_way[thread_of_block()];
+  if (u64(to) % 16 != 0 || u64(from) % 16 != 0 || own.count == 256) __builtin_trap();
+  __builtin_memset(to, 0xff, 16);
+  own.copies[own.count++] = {to, from, own.group};
+}
+SAMITE_INLINE void end_group_of_copies() { ++on_its_way[thread_of_block()].group; }
+template <int groups> SAMITE_INLINE void wait_for_copies() {
+  auto &own = on_its_way[thread_of_block()];
+  int kept = 0;
+  for (int i = 0; i < own.count; ++i) {
+    const CopyAhead copy = own.copies[i];
+    if (copy.group < own.group - groups)
+      __builtin_memcpy(copy.to, copy.from, 16);
+    else
+      own.copies[kept++] = copy;
+  }
+  own.count = kept;
+}
+
 }  // namespace samite
 )";
 
@@ -184,7 +268,7 @@ using RunThread = void(const Machine *machine, const void *arguments, const void
 
 thread_local Place here;
 std::barrier<> *block_barrier = nullptr;
-unsigned char slots[1024][8];
+unsigned char slots[1024][64];
 
 void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
   for (unsigned a = 0; a < 3; ++a) here.threads[a] = shape.block[a], here.blocks[a] = shape.grid[a];

@@ -135,6 +135,85 @@ SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
 // Waits for all threads of the warp, whose writes to shared memory are then seen.
 SAMITE_INLINE void sync_warp() { __syncwarp(); }
 
+// Matrices of a warp, in the registers of its threads: all of them call these together. What each thread has of a
+// matrix is NVIDIA's choice; samite/device/tile/fragments.h has it.
+
+// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says where row r of matrix m is. Thread
+// 4 r + c gets word c of row r of each; `turned`, of 16-bit elements, words of the matrices' transposes.
+template <bool turned>
+SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  if constexpr (turned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+// What the factors of a product are.
+struct MatrixF16 {};
+struct MatrixBF16 {};
+struct MatrixTF32 {};
+struct MatrixI8 {};
+struct MatrixU8 {};
+struct MatrixF64 {};
+
+// c += a b: 16 rows, 8 columns, and as many terms as 32 bytes have.
+#define SAMITE_MATRIX_PRODUCT(Kind, C, constraint, instruction)                                  \
+  SAMITE_INLINE void multiply_matrices(Kind, C(&c)[4], const u32(&a)[4], const u32(&b)[2]) {     \
+    asm("mma.sync.aligned." instruction                                                          \
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                                        \
+        "{%0, %1, %2, %3};"                                                                      \
+        : "+" constraint(c[0]), "+" constraint(c[1]), "+" constraint(c[2]), "+" constraint(c[3]) \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                     \
+  }
+SAMITE_MATRIX_PRODUCT(MatrixF16, f32, "f", "m16n8k16.row.col.f32.f16.f16.f32")
+SAMITE_MATRIX_PRODUCT(MatrixBF16, f32, "f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+SAMITE_MATRIX_PRODUCT(MatrixTF32, f32, "f", "m16n8k8.row.col.f32.tf32.tf32.f32")
+SAMITE_MATRIX_PRODUCT(MatrixI8, i32, "r", "m16n8k32.row.col.s32.s8.s8.s32")
+SAMITE_MATRIX_PRODUCT(MatrixU8, i32, "r", "m16n8k32.row.col.s32.u8.u8.s32")
+#undef SAMITE_MATRIX_PRODUCT
+
+// The same with 8 terms.
+SAMITE_INLINE void multiply_matrices(MatrixF64, f64 (&c)[4], const f64 (&a)[4], const f64 (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+  for (int k = 0; k < 2; ++k)
+    for (int half = 0; half < 2; ++half)
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+          : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
+          : "d"(a[2 * k + half]), "d"(b[k]));
+#endif
+}
+
+// To nearest, ties away from zero.
+SAMITE_INLINE u32 tf32_bits(f32 value) {
+  u32 bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+// 16 bytes from device memory to shared memory, both at multiples of 16: on their way until they are waited for.
+SAMITE_INLINE void copy_ahead(void *to, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from)
+               : "memory");
+}
+// Copies since the last call are a group; all but the last `groups` of them are waited for.
+SAMITE_INLINE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int groups>
+SAMITE_INLINE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+
 // Everything that this thread has written is seen, by the host too, before what it writes next.
 SAMITE_INLINE void publish() { __threadfence_system(); }
 

@@ -1,0 +1,31 @@
+// Products of matrices in a block's shared memory by all of its threads, with the sums in their registers.
+#pragma once
+
+#include "samite/device/tile/cuda_multiply_matrices.h"
+#include "samite/device/tile/cuda_multiply_threads.h"
+
+namespace samite {
+
+// sums += A B. `Product` says which sums each thread has, `RowsOfA` and `RowsOfB` how the factors lie in memory.
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
+SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, const F *b) {
+  if constexpr (same_type<typename Product::Unit, MatrixPieces>)
+    tile_multiply_by_matrices<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
+  else
+    tile_multiply_by_threads<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
+}
+
+// The same where the sums are in shared memory, row by row.
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
+SAMITE_INLINE void tile_multiply_add_in_memory(C *c, const F *a, const F *b) {
+  Register<C> sums[Product::registers];
+#pragma unroll
+  for (int r = 0; r < Product::registers; ++r)
+    sums[r] = Product::holds(r) ? Register<C>(c[Product::row(r) * Product::columns + Product::column(r)]) : 0;
+  tile_multiply_add<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
+#pragma unroll
+  for (int r = 0; r < Product::registers; ++r)
+    if (Product::holds(r)) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
+}
+
+}  // namespace samite

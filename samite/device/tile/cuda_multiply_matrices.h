@@ -1,0 +1,130 @@
+// Products whose sums are in registers, on tensor cores: `mma.sync`, with the factors by `ldmatrix` where that can read
+// them. Terms beyond the last are zeros.
+#pragma once
+
+#include "samite/device/cuda/half.h"
+#include "samite/device/tile/fragments.h"
+
+namespace samite {
+
+// What the cores take for factors of type F: in words that have one or several terms each.
+template <class F>
+struct MatrixFactor;
+template <>
+struct MatrixFactor<f16> {
+  using Kind = MatrixF16;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<bf16> {
+  using Kind = MatrixBF16;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<f32> {
+  using Kind = MatrixTF32;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<i8> {
+  using Kind = MatrixI8;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<u8> {
+  using Kind = MatrixU8;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<f64> {
+  using Kind = MatrixF64;
+  using Word = f64;
+};
+
+// A factor as a matrix of `extent` rows or columns of the product and K terms each. `along_terms`: a row of memory has
+// the terms of one of them, else one term of all.
+template <class F, class Rows, int extent, int K, bool along_terms>
+struct FactorInMemory {
+  using Word = typename MatrixFactor<F>::Word;
+  static constexpr int each = int(sizeof(Word) / sizeof(F));  // terms of a word
+  static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
+
+  static SAMITE_INLINE_MEMBER F element(const F *factor, int of, int k) {
+    if (k >= K) return F(0.0f);
+    const int inside = least(of, extent - 1);
+    return factor[along_terms ? Rows::place(inside, k) : Rows::place(k, inside)];
+  }
+  static SAMITE_INLINE_MEMBER Word word(const F *factor, int of, int k) {
+    if constexpr (each == 1) {
+      if constexpr (same_type<F, f32>)
+        return tf32_bits(element(factor, of, k));
+      else
+        return element(factor, of, k);
+    } else {
+      struct {
+        F at[each];
+      } elements;
+#pragma unroll
+      for (int i = 0; i < each; ++i) elements.at[i] = element(factor, of, k + i);
+      return __builtin_bit_cast(Word, elements);
+    }
+  }
+
+  // Words of 16 rows or columns and both halves of the terms, as A's (`rows_first`): word 1 is 8 rows on from word 0,
+  // word 2 has the other half of the terms; or as those of two neighbours of B, where it is the other way round.
+  template <bool rows_first>
+  static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int first, int k) {
+    const int lane = int(thread_of_block()) % 32;
+    constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
+    if constexpr (loads_matrices) {
+      if (k + 2 * half <= K) {
+        const int m = lane / 8, on = 8 * (rows_first ? m % 2 : m / 2), terms = half * (rows_first ? m / 2 : m % 2);
+        if constexpr (along_terms) {
+          const int row = least(first + on + lane % 8, extent - 1);
+          load_matrices<false>(words, factor + Rows::place_along(row, terms, k));
+        } else {
+          const int column = least(first + on, (extent - 1) / 8 * 8);
+          load_matrices<true>(words, factor + Rows::place(k + terms + lane % 8, column));
+        }
+        if constexpr (same_type<F, f32>)
+#pragma unroll
+          for (int w = 0; w < 4; ++w) words[w] = tf32_bits(f32_of_bits(words[w]));
+        return;
+      }
+    }
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      const int on = 8 * (rows_first ? w % 2 : w / 2), terms = half * (rows_first ? w / 2 : w % 2);
+      words[w] = word(factor, first + on + lane / 4, k + terms + lane % 4 * each);
+    }
+  }
+};
+
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
+SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
+  using A = FactorInMemory<F, RowsOfA, Product::rows, K, !transposed_a>;
+  using B = FactorInMemory<F, RowsOfB, Product::columns, K, transposed_b>;
+  using Word = typename A::Word;
+  constexpr int down = Product::pieces_down, across = Product::pieces_across, terms = 2 * A::half;
+  constexpr int pairs = (across + 1) / 2;
+  const int first_row = Product::first_row(), first_column = Product::first_column();
+#pragma unroll
+  for (int k = 0; k < K; k += terms) {
+    Word left[down][4], right[pairs][4];
+#pragma unroll
+    for (int i = 0; i < down; ++i) A::template load<true>(left[i], a, first_row + i * MatrixPieces::rows, k);
+#pragma unroll
+    for (int j = 0; j < pairs; ++j)
+      B::template load<false>(right[j], b, first_column + 2 * j * MatrixPieces::columns, k);
+#pragma unroll
+    for (int i = 0; i < down; ++i)
+#pragma unroll
+      for (int j = 0; j < across; ++j) {
+        const Word column[2] = {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]};
+        C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(i * across + j) * 4]);
+        multiply_matrices(typename MatrixFactor<F>::Kind(), sum, left[i], column);
+      }
+  }
+}
+
+}  // namespace samite

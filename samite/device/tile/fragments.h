@@ -1,0 +1,58 @@
+// Which elements of a product the threads of a block have in their registers.
+//
+// The warps lie `down` by `across` over the rows and columns, each with pieces of 16 rows. What reaches beyond the
+// matrix is there, and means nothing.
+#pragma once
+
+#include "samite/device/tile/rows.h"
+
+namespace samite {
+
+SAMITE_INLINE u32 thread_of_block();
+
+template <class Pieces, int M, int N, int down, int across>
+struct Fragments {
+  using Unit = Pieces;
+  static constexpr int rows = M, columns = N;
+  static constexpr int pieces_down = (M + Pieces::rows * down - 1) / (Pieces::rows * down);
+  static constexpr int pieces_across = (N + Pieces::columns * across - 1) / (Pieces::columns * across);
+  static constexpr int registers = pieces_down * pieces_across * Pieces::registers;
+  static constexpr bool whole_rows = M == pieces_down * Pieces::rows * down;
+  static constexpr bool whole_columns = N == pieces_across * Pieces::columns * across;
+
+  static SAMITE_INLINE_MEMBER int first_row() {
+    return int(thread_of_block()) / 32 / across * (pieces_down * Pieces::rows);
+  }
+  static SAMITE_INLINE_MEMBER int first_column() {
+    return int(thread_of_block()) / 32 % across * (pieces_across * Pieces::columns);
+  }
+  // Of register `r`. Piece by piece, row by row.
+  static SAMITE_INLINE_MEMBER int row(int r) {
+    return first_row() + r / Pieces::registers / pieces_across * Pieces::rows + Pieces::row(r % Pieces::registers);
+  }
+  static SAMITE_INLINE_MEMBER int column(int r) {
+    return first_column() + r / Pieces::registers % pieces_across * Pieces::columns +
+           Pieces::column(r % Pieces::registers);
+  }
+  static SAMITE_INLINE_MEMBER bool holds(int r) {
+    return (whole_rows || row(r) < M) && (whole_columns || column(r) < N);
+  }
+};
+
+// Pieces of 16 by 8, as tensor cores have them.
+struct MatrixPieces {
+  static constexpr int rows = 16, columns = 8, registers = 4;
+  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 4 + r / 2 * 8; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 4 * 2 + r % 2; }
+};
+
+// Pieces of 16 by 32: each thread has 4 by 4 elements, eight threads lie side by side.
+struct ThreadPieces {
+  static constexpr int rows = 16, columns = 32, registers = 16;
+  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 8 * 4 + r / 4; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 8 * 4 + r % 4; }
+};
+
+SAMITE_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }
+
+}  // namespace samite

@@ -1,0 +1,48 @@
+// A matrix in a block's shared memory, row by row, so that its rows begin at multiples of 16 bytes.
+//
+// Shared memory has 32 banks of 4 bytes: 8 units of 16 bytes lie side by side, and the next 8 are in the same banks.
+// Factors of products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4
+// rows; one unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, a unit's place within
+// its 8 is therefore crossed with the row's number such that none of them meets a bank twice; an odd number of units
+// does that for the first two by itself.
+#pragma once
+
+#include "samite/device/cuda/scalar.h"
+
+namespace samite {
+
+// `units` of a row: the elements' own, or one more where the caller wants an odd number of them. 0: the elements lie
+// one after another, at no multiple of anything.
+template <class T, int columns, int units>
+struct TileRows {
+  static constexpr int of_unit = 16 / int(sizeof(T));
+  static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
+  static constexpr bool crossed = units == 2 || units == 4 || (units > 0 && units % 8 == 0);
+  static constexpr bool power_of_two = (units & (units - 1)) == 0;
+  static constexpr int stride = units == 0 ? columns : units * of_unit;
+
+  // What the number of a unit in its row is crossed with.
+  static SAMITE_INLINE_MEMBER int crossing(int row) {
+    constexpr int rows_side_by_side = units >= 8 ? 0 : units == 4 ? 1 : 2;  // as a power of two
+    return (row >> 3 & 3) << 1 ^ (row >> 2 & 1) ^ ((row & 3) >> rows_side_by_side) << 1;
+  }
+  static SAMITE_INLINE_MEMBER int place(int row, int column) {
+    if constexpr (!crossed)
+      return row * stride + column;
+    else if constexpr (units >= 8)
+      return row * stride + (column / of_unit ^ crossing(row)) * of_unit + column % of_unit;
+    else
+      return ((row * units + column / of_unit) ^ crossing(row)) * of_unit + column % of_unit;
+  }
+  // The same for the beginnings of units: `first` and `more` are of a column and have no bit in common. It is little
+  // work where `more` alone changes.
+  static SAMITE_INLINE_MEMBER int place_along(int row, int first, int more) {
+    if constexpr (crossed && power_of_two)
+      return (row * stride ^ crossing(row) * of_unit ^ first) ^ more;
+    else
+      return place(row, first + more);
+  }
+  static SAMITE_INLINE_MEMBER int place(int index) { return place(index / columns, index % columns); }
+};
+
+}  // namespace samite

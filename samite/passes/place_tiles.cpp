@@ -1,0 +1,255 @@
+#include "samite/passes/place_tiles.h"
+
+#include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <set>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr std::int64_t most_registers = 128;  // of a thread, for sums
+constexpr int warp = 32, unit_bytes = 16;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+struct Piece {
+  std::int64_t rows, columns, registers;
+};
+Piece piece_of(Fragments::Unit unit) { return unit == Fragments::Unit::Matrices ? Piece{16, 8, 4} : Piece{16, 32, 16}; }
+
+// A row for each type that some unit multiplies; the others are nobody's.
+struct Factors {
+  ScalarType factor, sum;
+  Fragments::Unit unit;
+};
+constexpr Factors table[] = {
+    {ScalarType::Float16, ScalarType::Float32, Fragments::Unit::Matrices},
+    {ScalarType::BFloat16, ScalarType::Float32, Fragments::Unit::Matrices},
+    {ScalarType::Float16, ScalarType::Float16, Fragments::Unit::Matrices},
+    {ScalarType::BFloat16, ScalarType::BFloat16, Fragments::Unit::Matrices},
+    {ScalarType::Int8, ScalarType::Int32, Fragments::Unit::Matrices},
+    {ScalarType::UInt8, ScalarType::Int32, Fragments::Unit::Matrices},
+    {ScalarType::Float64, ScalarType::Float64, Fragments::Unit::Matrices},
+    {ScalarType::Float32, ScalarType::Float32, Fragments::Unit::Threads},
+    {ScalarType::Int32, ScalarType::Int32, Fragments::Unit::Threads},
+    {ScalarType::UInt32, ScalarType::UInt32, Fragments::Unit::Threads},
+};
+
+std::optional<Fragments::Unit> unit_of(const TileCall &call) {
+  const ScalarType factor = call.operands[0].type.element(), sum = call.result.type.element();
+  if (factor == ScalarType::Float32 && (call.attribute & tf32_factors)) return Fragments::Unit::Matrices;
+  for (const Factors &row : table)
+    if (row.factor == factor && row.sum == sum) return row.unit;
+  return std::nullopt;
+}
+
+std::int64_t registers_of(const Fragments &fragments, ScalarType sum) {
+  return fragments.registers() * (size_of(sum) == 8 ? 2 : 1);
+}
+
+// How the lowered kernel touches each of its shared arrays.
+struct Touches {
+  bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
+  bool factor = false, other_call = false;
+  std::set<const For *> loops;      // over its elements
+  std::vector<Fragments> products;  // whose sums it is
+  std::optional<Type> factor_type;
+  std::int64_t count = 0;
+  ScalarType type = ScalarType::Bool;
+};
+
+class Placer {
+ public:
+  explicit Placer(const Kernel &kernel) : kernel_(kernel) { walk(kernel.body, nullptr); }
+
+  TilePlacement place(bool in_registers) {
+    if (in_registers) place_in_registers();
+    place_rows();
+    place_stages(kernel_.body);
+    return std::move(placement_);
+  }
+
+ private:
+  void walk(const Block &block, const For *threads) {
+    for (const Stmt &stmt : block) {
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) {
+        Touches &own = arrays_[allocate->array];
+        own.count = allocate->size.is_constant() ? allocate->size.as_int() : 0;
+        own.type = allocate->type.element();
+        own.elementwise = allocate->size.is_constant();
+      } else if (auto *call = stmt.as<TileCall>()) {
+        touch(*call);
+      } else if (auto *store = stmt.as<LocalStore>()) {
+        touch(store->array, store->index, threads);
+      } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
+        touch(let->value.array, let->value.operands[0], threads);
+      } else if (auto *branch = stmt.as<If>()) {
+        walk(branch->then_block, threads);
+        walk(branch->else_block, threads);
+      } else if (auto *loop = stmt.as<For>()) {
+        walk(loop->body, loop->kind == LoopKind::Thread ? loop : threads);
+      } else if (auto *loop = stmt.as<While>()) {
+        walk(loop->condition_block, threads);
+        walk(loop->body, threads);
+      }
+    }
+  }
+
+  void touch(LocalArrayId array, const Value &index, const For *threads) {
+    auto known = arrays_.find(array);
+    if (known == arrays_.end()) return;
+    Touches &own = known->second;
+    const bool own_element = threads && index.is_local() && index.id() == threads->index &&
+                             threads->end.is_constant() && threads->end.as_int() == own.count;
+    own.elementwise = own.elementwise && own_element;
+    if (own_element) own.loops.insert(threads);
+  }
+
+  void touch(const TileCall &call) {
+    const bool product = call.op == Op::MatMul;
+    const auto served = product ? fragments(call, kernel_.block_threads) : std::nullopt;
+    Touches &result = arrays_[call.result.array];
+    if (served)
+      result.products.push_back(*served);
+    else
+      result.elementwise = false;
+    result.other_call = result.other_call || call.op != Op::Load;
+    for (const TileMemory &operand : call.operands) {
+      Touches &own = arrays_[operand.array];
+      own.elementwise = false;
+      if (served && (!own.factor_type || own.factor_type == operand.type))
+        own.factor = true, own.factor_type = operand.type;
+      else
+        own.other_call = true;
+    }
+  }
+
+  // From the sums of products on to what the loops over them touch, as long as no loop has two layouts.
+  void place_in_registers() {
+    std::map<const For *, Fragments> layout;
+    std::int64_t registers = 0;
+    auto place = [&](LocalArrayId array, const Touches &own, const Fragments &wanted) {
+      const bool one_layout = std::ranges::all_of(own.products, [&](const Fragments &f) { return f == wanted; });
+      const bool free = std::ranges::all_of(own.loops, [&](const For *loop) {
+        auto known = layout.find(loop);
+        return known == layout.end() || known->second == wanted;
+      });
+      const bool fits = own.count == wanted.rows * wanted.columns && size_of(own.type) >= 4 &&
+                        registers + registers_of(wanted, own.type) <= most_registers;
+      if (!own.elementwise || !one_layout || !free || !fits) return false;
+      registers += registers_of(wanted, own.type);
+      for (const For *loop : own.loops) layout.emplace(loop, wanted);
+      return placement_.registers.emplace(array, wanted).second;
+    };
+    for (const auto &[array, own] : arrays_)
+      if (!own.products.empty()) place(array, own, own.products[0]);
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto &[array, own] : arrays_) {
+        if (!own.products.empty() || own.loops.empty() || placement_.registers.contains(array)) continue;
+        const auto known = layout.find(*own.loops.begin());
+        const bool in_all = known != layout.end() &&
+                            std::ranges::all_of(own.loops, [&](const For *loop) { return layout.contains(loop); });
+        more = (in_all && place(array, own, known->second)) || more;
+      }
+    }
+  }
+
+  void place_rows() {
+    for (const auto &[array, own] : arrays_) {
+      if (!own.factor || own.other_call) continue;
+      const TileShape shape = own.factor_type->shape();
+      const std::int64_t columns = shape[shape.rank() - 1];
+      std::int64_t units = ceil_div(columns * static_cast<std::int64_t>(size_of(own.type)), unit_bytes);
+      if (units != 2 && units != 4 && units % 8 != 0) units |= 1;
+      placement_.rows.emplace(array, TilePlacement::Rows{columns, units});
+    }
+  }
+
+  void place_stages(const Block &block) {
+    for (const Stmt &stmt : block) {
+      if (auto *branch = stmt.as<If>()) {
+        place_stages(branch->then_block);
+        place_stages(branch->else_block);
+      } else if (auto *loop = stmt.as<For>()) {
+        place_stages(loop->body);
+        if (loop->stages > 1) place_stages(*loop);
+      } else if (auto *loop = stmt.as<While>()) {
+        place_stages(loop->body);
+      }
+    }
+  }
+
+  void place_stages(const For &loop) {
+    bool writes = false;
+    std::map<LocalArrayId, int> written;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      writes = writes || array_written(stmt);
+      if (auto *store = stmt.as<LocalStore>()) ++written[store->array];
+      if (auto *call = stmt.as<TileCall>()) ++written[call->result.array];
+    });
+    if (writes || !loop.step.is_constant()) return;
+    std::set<LocalId> inside;
+    for (const Carried &carried : loop.carried) inside.insert(carried.inner);
+    StagedLoop staged{0, {}};
+    for (std::size_t i = 0; i < loop.body.size(); ++i) {
+      const Stmt &stmt = loop.body[i];
+      bool ready = true;
+      for_each_operand(
+          stmt, [&](const Value &value) { ready = ready && !(value.is_local() && inside.contains(value.id())); });
+      auto *let = stmt.as<Let>();
+      const bool scalar = let && info(let->value.op).pure && let->value.op != Op::LocalLoad;
+      auto *call = stmt.as<TileCall>();
+      if (ready && call && call->op == Op::Load && written[call->result.array] == 1) {
+        staged.buffers.push_back(call->result.array);
+        staged.ahead = i + 1;
+      } else if (!ready || !(scalar || stmt.as<Allocate>())) {
+        break;
+      }
+    }
+    if (staged.buffers.empty()) return;
+    for (LocalArrayId buffer : staged.buffers) placement_.stages[buffer] = loop.stages;
+    placement_.staged.emplace(&loop, std::move(staged));
+  }
+
+  const Kernel &kernel_;
+  std::map<LocalArrayId, Touches> arrays_;
+  TilePlacement placement_;
+};
+
+}  // namespace
+
+std::int64_t Fragments::registers() const {
+  const Piece piece = piece_of(unit);
+  return ceil_div(rows, piece.rows * down) * ceil_div(columns, piece.columns * across) * piece.registers;
+}
+
+std::optional<Fragments> fragments(const TileCall &call, int threads) {
+  const MatMulExtents extents = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
+  const auto unit = unit_of(call);
+  if (!unit || extents.batch != 1 || threads % warp != 0) return std::nullopt;
+  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads.
+  std::optional<Fragments> best;
+  std::int64_t fewest = 0;
+  const Piece piece = piece_of(*unit);
+  for (int down = 1; down <= threads / warp; ++down) {
+    if (threads / warp % down != 0) continue;
+    const Fragments tried{*unit, extents.rows, extents.columns, down, threads / warp / down};
+    // Of a warp's matrices, or of a thread's rows and columns, which are 4 of each piece.
+    const bool matrices = *unit == Fragments::Unit::Matrices;
+    const std::int64_t loads = ceil_div(tried.rows, piece.rows * tried.down) * (matrices ? piece.rows : 4) +
+                               ceil_div(tried.columns, piece.columns * tried.across) * (matrices ? piece.columns : 4);
+    const std::int64_t cost = registers_of(tried, call.result.type.element()) * 4096 + loads;
+    if (!best || cost < fewest) best = tried, fewest = cost;
+  }
+  if (registers_of(*best, call.result.type.element()) > most_registers) return std::nullopt;
+  return best;
+}
+
+TilePlacement place_tiles(const Kernel &lowered, bool in_registers) { return Placer(lowered).place(in_registers); }
+
+}  // namespace samite::passes

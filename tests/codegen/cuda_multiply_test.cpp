@@ -1,0 +1,173 @@
+// Products of tiles as CUDA's threads compute them, in registers and on tensor cores, run on the host and compared with
+// sums in double.
+#include "samite/samite.h"
+#include "tests/codegen/cuda_on_host.h"
+
+#include <random>
+
+namespace samite::test {
+namespace {
+
+struct Shape {
+  std::int64_t rows, columns, inner;
+};
+struct How {
+  tile::Transposes transposed = {};
+  tile::Precision precision = tile::Precision::full;
+  int threads = 64, stages = 1;
+  tile::Memory sums = tile::Memory::registers;
+};
+
+template <class T, class C>
+auto product_kernel(Shape tile, std::int64_t inner, How how) {
+  const int steps = static_cast<int>((inner + tile.inner - 1) / tile.inner);
+  return TileKernel{
+      "product",
+      [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+        const auto [m, n, k] = tile;
+        auto [i, j] = block_index<2>();
+        Tile<C> sum = tile::zeros<C>({m, n});
+        for (Int step : range(steps, pipelined(how.stages))) {
+          Tile<T> x = how.transposed.a ? tile::load(a, {step, i}, {k, m}) : tile::load(a, {i, step}, {m, k});
+          Tile<T> y = how.transposed.b ? tile::load(b, {j, step}, {n, k}) : tile::load(b, {step, j}, {k, n});
+          tile::matmul(x, y, sum, how.transposed, how.precision);
+        }
+        tile::store(c, {i, j}, sum);
+      },
+      TileOptions{.threads = how.threads, .sums = how.sums}};
+}
+
+template <class T>
+std::vector<T> random_values(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_integral_v<T>)
+      values.push_back(static_cast<T>(std::uniform_int_distribution<int>(std::is_signed_v<T> ? -100 : 0, 100)(engine)));
+    else
+      values.push_back(T(static_cast<float>(std::uniform_real_distribution<double>(-1, 1)(engine))));
+  }
+  return values;
+}
+
+// The arrays are of another size than the tiles, which reach beyond them.
+template <class T, class C = lang::Accumulator<T>>
+void expect_product(Shape tile, Shape whole, How how = {}, double tolerance = 1e-5) {
+  const auto a = random_values<T>(whole.rows * whole.inner, 1), b = random_values<T>(whole.inner * whole.columns, 2);
+  std::vector<C> c(static_cast<std::size_t>(whole.rows * whole.columns), C(-77));
+  const auto kernel = product_kernel<T, C>(tile, whole.inner, how);
+  const auto turned = [](bool turned, std::int64_t rows, std::int64_t columns) {
+    return turned ? std::vector<long long>{columns, rows} : std::vector<long long>{rows, columns};
+  };
+  const CudaOnHost run(kernel.ir());
+  run.run({(whole.rows + tile.rows - 1) / tile.rows, (whole.columns + tile.columns - 1) / tile.columns},
+          {array(a, turned(how.transposed.a, whole.rows, whole.inner)),
+           array(b, turned(how.transposed.b, whole.inner, whole.columns)), array(c, {whole.rows, whole.columns})});
+  for (std::int64_t i = 0; i < whole.rows; ++i)
+    for (std::int64_t j = 0; j < whole.columns; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < whole.inner; ++k) {
+        const auto at_a = how.transposed.a ? k * whole.rows + i : i * whole.inner + k;
+        const auto at_b = how.transposed.b ? j * whole.inner + k : k * whole.columns + j;
+        sum += static_cast<double>(a[static_cast<std::size_t>(at_a)]) *
+               static_cast<double>(b[static_cast<std::size_t>(at_b)]);
+      }
+      ASSERT_NEAR(static_cast<double>(c[static_cast<std::size_t>(i * whole.columns + j)]), sum, tolerance)
+          << i << ' ' << j << '\n'
+          << run.source().text;
+    }
+}
+
+// Of all transposes, even extents and odd ones, in rows that are aligned and rows that are not.
+template <class T, class C = lang::Accumulator<T>>
+void expect_products(How how = {}, double tolerance = 1e-5) {
+  for (const tile::Transposes transposed : {tile::Transposes{}, {.a = true}, {.b = true}, {true, true}}) {
+    how.transposed = transposed;
+    SCOPED_TRACE(::testing::Message() << transposed.a << transposed.b);
+    expect_product<T, C>({32, 32, 32}, {32, 64, 64}, how, tolerance);
+    expect_product<T, C>({21, 35, 19}, {30, 37, 43}, how, tolerance);
+  }
+}
+
+TEST(CudaMultiply, Float) { expect_products<float>(); }
+TEST(CudaMultiply, TF32) { expect_products<float>({.precision = tile::Precision::tf32}, 2e-2); }
+TEST(CudaMultiply, Half) { expect_products<half>(); }
+TEST(CudaMultiply, BFloat16) { expect_products<bfloat16>(); }
+TEST(CudaMultiply, Int8) { expect_products<std::int8_t>(); }
+TEST(CudaMultiply, UInt8) { expect_products<std::uint8_t>(); }
+TEST(CudaMultiply, Int32) { expect_products<std::int32_t>(); }
+TEST(CudaMultiply, Double) { expect_products<double>({}, 1e-12); }
+TEST(CudaMultiply, HalfSumsInHalf) { expect_product<half, half>({32, 16, 16}, {40, 20, 16}, {}, 5e-3); }
+
+TEST(CudaMultiply, SmallTilesAndManyThreads) {
+  expect_product<float>({5, 6, 4}, {12, 17, 17}, {.threads = 128});
+  expect_product<double>({1, 3, 2}, {4, 7, 5}, {.threads = 96}, 1e-12);
+  expect_product<bfloat16>({8, 4, 8}, {12, 17, 24}, {.threads = 32});
+}
+
+TEST(CudaMultiply, SumsInSharedMemory) {
+  expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
+  expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
+}
+
+TEST(CudaMultiply, LoadedAhead) {
+  for (int stages : {2, 3, 5}) {
+    expect_product<float>({32, 32, 16}, {64, 32, 96}, {.stages = stages});
+    expect_product<bfloat16>({32, 32, 16}, {64, 35, 75}, {.stages = stages});
+    expect_product<bfloat16>({32, 32, 16}, {32, 32, 16}, {.stages = stages});
+  }
+}
+
+// What comes after a product, element by element, is done where its sums are.
+TEST(CudaMultiply, Epilogue) {
+  const TileKernel layer{
+      "layer",
+      [](Array<const float, 2> x, Array<const float, 2> w, Array<const float, 1> bias, Array<float, 2> y) {
+        auto [i, j] = block_index<2>();
+        Tile<float> sum = tile::zeros<float>({20, 24});
+        for (Int k : range(2)) tile::matmul(tile::load(x, {i, k}, {20, 16}), tile::load(w, {k, j}, {16, 24}), sum);
+        Tile<float> row = tile::reshape(tile::load(bias, {j}, {24}), {1, 24});
+        Tile<float> out = max(sum * 0.5f + row, 0.0f);
+        tile::store(y, {i, j}, out + tile::coordinate<std::int32_t>({20, 24}, 0));
+      },
+      TileOptions{.threads = 64}};
+  const auto x = random_values<float>(30 * 32, 1), w = random_values<float>(32 * 40, 2),
+             bias = random_values<float>(40, 3);
+  std::vector<float> y(30 * 40);
+  const CudaOnHost run(layer.ir());
+  EXPECT_EQ(run.source().tile_memory.in_registers.size(), 1u) << run.source().tile_memory.to_string();
+  run.run({2, 2}, {array(x, {30, 32}), array(w, {32, 40}), array(bias), array(y, {30, 40})});
+  for (std::size_t i = 0; i < 30; ++i)
+    for (std::size_t j = 0; j < 40; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 32; ++k) sum += double(x[i * 32 + k]) * double(w[k * 40 + j]);
+      ASSERT_NEAR(y[i * 40 + j], std::max(sum * 0.5 + double(bias[j]), 0.0) + double(i % 20), 1e-5) << i << ' ' << j;
+    }
+}
+
+// What needs a product as a whole has it in shared memory.
+TEST(CudaMultiply, ReducedProduct) {
+  const TileKernel scores{"scores",
+                          [](Array<const float, 2> x, Array<float, 2> y) {
+                            Tile<float> t = tile::load(x, {block_index(), 0}, {16, 20});
+                            Tile<float> s = tile::matmul(t, t, {.b = true});
+                            tile::store(y, {block_index(), 0}, s - tile::max(s, {1}));
+                          },
+                          TileOptions{.threads = 64}};
+  const auto x = random_values<float>(32 * 20, 1);
+  std::vector<float> y(32 * 16);
+  CudaOnHost(scores.ir()).run({2}, {array(x, {32, 20}), array(y, {32, 16})});
+  for (std::size_t i = 0; i < 32; ++i) {
+    std::vector<double> row;
+    for (std::size_t j = 0; j < 16; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 20; ++k) sum += double(x[i * 20 + k]) * double(x[(i / 16 * 16 + j) * 20 + k]);
+      row.push_back(sum);
+    }
+    for (std::size_t j = 0; j < 16; ++j)
+      ASSERT_NEAR(y[i * 16 + j], row[j] - *std::ranges::max_element(row), 1e-5) << i << ' ' << j;
+  }
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,132 @@
+// Which banks of shared memory the threads of a warp meet in, counted from where device/tile/rows.h puts each element.
+//
+// The machine takes a warp's access in turns of 128 bytes: all threads with 4 bytes each, or so many neighbours as have
+// 128 bytes together. In each turn no bank may have to give two different words.
+#define __device__
+#define __forceinline__ inline
+#include "samite/device/tile/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+namespace samite {
+namespace {
+
+// The most words that one bank gives in a turn, for accesses of `bytes` at the elements that `place` says.
+template <class T>
+int ways(int bytes, const std::function<int(int thread)> &place) {
+  int most = 0;
+  const int together = 128 / bytes;
+  for (int first = 0; first < 32; first += together) {
+    std::map<int, std::set<int>> words;
+    for (int thread = first; thread < first + together; ++thread)
+      for (int byte = 0; byte < bytes; byte += 4) {
+        const int word = (place(thread) * static_cast<int>(sizeof(T)) + byte) / 4;
+        words[word % 32].insert(word);
+      }
+    for (const auto &[bank, of_bank] : words) most = std::max(most, static_cast<int>(of_bank.size()));
+  }
+  return most;
+}
+
+// As passes/place_tiles.cpp does.
+constexpr int units_of(int bytes) {
+  const int units = (bytes + 15) / 16;
+  return units == 2 || units == 4 || units % 8 == 0 ? units : units | 1;
+}
+
+template <class T, int columns>
+using Rows = TileRows<T, columns, units_of(columns *static_cast<int>(sizeof(T)))>;
+
+// 16 bytes of each of 8 neighbouring rows, from every column on: `ldmatrix`.
+template <class T, int columns>
+void expect_matrices() {
+  for (int column = 0; column < columns; column += 16 / static_cast<int>(sizeof(T)))
+    for (int row = 0; row < 64; row += 8) {
+      const auto place = [&](int thread) { return Rows<T, columns>::place(row + thread % 8, column); };
+      EXPECT_EQ(ways<T>(16, place), 1) << columns << " of " << sizeof(T) << " bytes, " << row << ' ' << column;
+    }
+}
+
+TEST(TileBanks, MatricesOfTensorCores) {
+  expect_matrices<short, 8>(), expect_matrices<short, 16>(), expect_matrices<short, 24>();
+  expect_matrices<short, 32>(), expect_matrices<short, 40>(), expect_matrices<short, 64>();
+  expect_matrices<short, 128>(), expect_matrices<short, 19>(), expect_matrices<short, 256>();
+  expect_matrices<signed char, 32>(), expect_matrices<signed char, 64>(), expect_matrices<signed char, 128>();
+  expect_matrices<float, 8>(), expect_matrices<float, 16>(), expect_matrices<float, 32>(), expect_matrices<float, 48>();
+}
+
+// Element k = thread % 4 of row thread / 4, or the other way round: factors that `ldmatrix` does not take.
+template <class T, int columns>
+void expect_elements() {
+  constexpr int bytes = sizeof(T);
+  for (int row = 0; row < 32; row += 4)
+    for (int column = 0; column + 8 <= columns; column += 8) {
+      const auto down = [&](int thread) { return Rows<T, columns>::place(row + thread % 4, column + thread / 4); };
+      EXPECT_EQ(ways<T>(bytes, down), 1) << columns << " of " << bytes << " bytes, " << row << ' ' << column;
+    }
+  for (int row = 0; row < 32; row += 8)
+    for (int column = 0; column + 4 <= columns; column += 4) {
+      const auto along = [&](int thread) { return Rows<T, columns>::place(row + thread / 4, column + thread % 4); };
+      EXPECT_EQ(ways<T>(bytes, along), 1) << columns << " of " << bytes << " bytes, " << row << ' ' << column;
+    }
+}
+
+TEST(TileBanks, ElementsOfTensorCores) {
+  expect_elements<float, 16>(), expect_elements<float, 32>(), expect_elements<float, 64>();
+  expect_elements<float, 128>();
+  expect_elements<double, 8>(), expect_elements<double, 16>(), expect_elements<double, 64>();
+  expect_elements<double, 128>();
+}
+
+// Threads have 4 by 4 elements, 8 threads side by side: 16 bytes along a row for each column of threads, or of every
+// fourth row, where the factor is transposed.
+template <int columns>
+void expect_threads() {
+  for (int row = 0; row < 64; ++row)
+    for (int column = 0; column + 32 <= columns; column += 32) {
+      const auto along = [&](int thread) { return Rows<float, columns>::place(row, column + thread % 8 * 4); };
+      EXPECT_EQ(ways<float>(16, along), 1) << columns << ", " << row << ' ' << column;
+    }
+  for (int row = 0; row < 64; row += 32)
+    for (int i = 0; i < 4; ++i)
+      for (int column = 0; column < columns; column += 4) {
+        const auto down = [&](int thread) { return Rows<float, columns>::place(row + thread % 8 * 4 + i, column); };
+        EXPECT_EQ(ways<float>(16, down), 1) << columns << ", " << row << ' ' << i << ' ' << column;
+      }
+}
+
+TEST(TileBanks, ElementsOfThreads) {
+  expect_threads<8>(), expect_threads<16>(), expect_threads<32>(), expect_threads<64>(), expect_threads<128>();
+}
+
+// Units one after another, as they are loaded.
+TEST(TileBanks, Loads) {
+  const auto expect_loads = [](auto rows, int units) {
+    using R = decltype(rows);
+    const auto place = [&](int thread) { return R::place(thread / units, thread % units * R::of_unit); };
+    EXPECT_EQ(ways<float>(16, place), 1) << units;
+  };
+  expect_loads(Rows<float, 8>(), 2), expect_loads(Rows<float, 16>(), 4), expect_loads(Rows<float, 32>(), 8);
+  expect_loads(Rows<float, 128>(), 32);
+}
+
+// Nothing is put where something else is.
+TEST(TileBanks, PlacesDiffer) {
+  const auto expect_own_places = [](auto rows, int columns) {
+    using R = decltype(rows);
+    std::set<int> places;
+    for (int row = 0; row < 64; ++row)
+      for (int column = 0; column < columns; ++column) places.insert(R::place(row, column));
+    EXPECT_EQ(static_cast<int>(places.size()), 64 * columns);
+  };
+  expect_own_places(Rows<float, 8>(), 8), expect_own_places(Rows<float, 16>(), 16);
+  expect_own_places(Rows<float, 19>(), 19), expect_own_places(Rows<float, 64>(), 64);
+  expect_own_places(Rows<double, 16>(), 16), expect_own_places(Rows<short, 40>(), 40);
+}
+
+}  // namespace
+}  // namespace samite

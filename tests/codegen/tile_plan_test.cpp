@@ -1,0 +1,144 @@
+// Where the tiles of a product are on CUDA, what they take, and what is said where that is too much.
+#include "samite/base/error.h"
+#include "samite/codegen/prelude.h"
+#include "samite/ir/print.h"
+#include "samite/samite.h"
+#include "samite/toolchain/cuda_compiler.h"
+#include "tests/codegen/cuda_on_host.h"
+#include "tests/toolchain/cuda_sample.h"
+
+namespace samite::test {
+namespace {
+
+template <class T, class C = lang::Accumulator<T>>
+ir::Kernel gemm(std::int64_t rows, std::int64_t columns, std::int64_t inner, int stages, TileOptions options = {},
+                tile::Precision precision = tile::Precision::full) {
+  const TileKernel kernel{"gemm",
+                          [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+                            auto [i, j] = block_index<2>();
+                            Tile<C> sum = tile::zeros<C>({rows, columns});
+                            const Int steps = tile::ceil_div(a.extent(1), static_cast<int>(inner));
+                            for (Int k : range(steps, pipelined(stages)))
+                              tile::matmul(tile::load(a, {i, k}, {rows, inner}),
+                                           tile::load(b, {k, j}, {inner, columns}), sum, precision);
+                            tile::store(c, {i, j}, sum);
+                          },
+                          options};
+  return kernel.ir();
+}
+
+passes::TileMemoryPlan plan(const ir::Kernel &kernel) { return emit_for_cuda(kernel, cuda_options()).tile_memory; }
+
+TEST(TilePlan, SumsAreInRegisters) {
+  const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 16, 1));
+  ASSERT_EQ(own.in_registers.size(), 1u);
+  EXPECT_EQ(own.in_registers[0].registers, 128 * 128 / 256);
+  EXPECT_EQ(own.bytes, 2 * 128 * 16 * 4);
+}
+
+TEST(TilePlan, OrWhereTheUserSays) {
+  const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 16, 1, {.sums = tile::Memory::shared}));
+  EXPECT_TRUE(own.in_registers.empty());
+  EXPECT_EQ(own.bytes, (2 * 128 * 16 + 128 * 128) * 4);
+}
+
+// 128 registers are the most that sums may take of a thread.
+TEST(TilePlan, LargeSumsAreInSharedMemory) {
+  EXPECT_EQ(plan(gemm<float>(128, 128, 16, 1, {.threads = 128})).in_registers.size(), 1u);
+  EXPECT_TRUE(plan(gemm<float>(128, 128, 16, 1, {.threads = 64})).in_registers.empty());
+  EXPECT_TRUE(plan(gemm<double>(128, 128, 16, 1, {.threads = 128})).in_registers.empty());
+}
+
+TEST(TilePlan, EachStageHasItsBuffers) {
+  EXPECT_EQ(plan(gemm<float>(128, 128, 16, 3)).bytes, 3 * 2 * 128 * 16 * 4);
+  EXPECT_EQ(plan(gemm<bfloat16>(128, 128, 32, 4)).bytes, 4 * 2 * 128 * 32 * 2);
+}
+
+// Nothing is loaded ahead of what the same loop may write.
+TEST(TilePlan, LoopsThatWriteToArraysLoadInTurn) {
+  const TileKernel kernel{"in_turn", [](Array<float, 2> x, Array<float, 2> y) {
+                            Tile<float> sum = tile::zeros<float>({16, 16});
+                            for (Int k : range(4, pipelined(3))) {
+                              Tile<float> t = tile::load(x, {k, 0}, {16, 16});
+                              tile::matmul(t, t, sum);
+                              tile::store(x, {k + 1, 0}, sum);
+                            }
+                            tile::store(y, {0, 0}, sum);
+                          }};
+  for (const passes::PlacedTile &tile : plan(kernel.ir()).tiles) EXPECT_EQ(tile.stages, 1);
+}
+
+TEST(TilePlan, TooLarge) {
+  const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 128, 2));
+  EXPECT_EQ(own.bytes, 2 * 2 * 128 * 128 * 4);
+  EXPECT_EQ(own.too_large(own.bytes), "");
+  const std::string text = own.too_large(232448);
+  EXPECT_NE(text.find("29696 bytes too many"), text.npos) << text;
+  EXPECT_NE(text.find("16384 elements at"), text.npos) << text;
+  EXPECT_NE(text.find("tile_plan_test.cpp:"), text.npos) << text;
+  EXPECT_NE(text.find("would fit with 12672, or with fewer stages of its loop"), text.npos) << text;
+  EXPECT_NE(own.too_large(1000).find("make several of them smaller"), text.npos);
+  EXPECT_NE(own.to_string().find("131072 B at 0: 16384 of f32, 2 times, statements "), text.npos) << own.to_string();
+  EXPECT_NE(own.to_string().find("64 elements in each thread's registers: 16384 of f32"), text.npos);
+}
+
+TEST(TilePlan, StagesOutOfRange) {
+  for (int stages : {0, 17}) try {
+      gemm<float>(16, 16, 16, stages);
+      ADD_FAILURE() << "no error";
+    } catch (const UserError &error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("tile_plan_test.cpp:"), text.npos) << text;
+      EXPECT_NE(text.find("pipelined(" + std::to_string(stages) + "): a loop has 1 to 16 stages"), text.npos) << text;
+    }
+}
+
+TEST(TilePlan, PrecisionOfOtherTypes) {
+  try {
+    gemm<double>(16, 16, 16, 1, {}, tile::Precision::tf32);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError &error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("tile_plan_test.cpp:"), text.npos) << text;
+    EXPECT_NE(text.find("factors of f64 with Precision::tf32"), text.npos) << text;
+  }
+}
+
+// What is read is what was written.
+TEST(TilePlan, LoweredTextIsParsed) {
+  const ir::Kernel lowered =
+      passes::lower_tiles(gemm<float>(32, 32, 16, 3, {.sums = tile::Memory::shared}, tile::Precision::tf32), true);
+  const std::string text = ir::to_string(lowered);
+  EXPECT_NE(text.find("tile_call load"), text.npos) << text;
+  EXPECT_NE(text.find(" stages 3"), text.npos) << text;
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+// No product of the usual sizes spills registers, on any architecture.
+class TilePlanCompile : public CudaCompilerTest {};
+
+TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
+  static const std::string prelude = codegen::cuda_prelude();
+  auto expect_fits = [](const char *name, const ir::Kernel &kernel) {
+    const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
+    for (const std::string &architecture : cuda_architectures()) {
+      const auto report = compile_cuda({.name = name, .text = source.text}, prelude, architecture).image->report();
+      ASSERT_EQ(report.kernels.size(), 1u);
+      const CudaKernelResources &needs = report.kernels[0];
+      EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u)
+          << name << ' ' << architecture << ' ' << report.to_string();
+      EXPECT_EQ(needs.shared_bytes, 0u) << "all of it is asked for when it is launched";
+      if (std::getenv("SAMITE_TEST_SHOW"))
+        std::cout << name << ' ' << architecture << ": " << report.to_string() << source.tile_memory.to_string();
+    }
+  };
+  expect_fits("f32", gemm<float>(128, 128, 16, 3));
+  expect_fits("tf32", gemm<float>(128, 128, 32, 3, {}, tile::Precision::tf32));
+  expect_fits("bf16", gemm<bfloat16>(128, 128, 32, 4));
+  expect_fits("f16", gemm<half>(128, 128, 64, 3));
+  expect_fits("f64", gemm<double>(64, 64, 16, 3, {.threads = 128}));
+  expect_fits("int8", gemm<std::int8_t>(64, 128, 32, 2));
+}
+
+}  // namespace
+}  // namespace samite::test
