@@ -1,0 +1,172 @@
+// Products of matrices by tile kernels, beside cuBLAS's in the same process. Without a GPU, or without cuBLAS, there is
+// nothing to compare; a machine's own is found by the loader, or where SAMITE_CUBLAS says.
+#include "bench/support/alternate.h"
+#include "bench/support/report.h"
+#include "samite/base/dynamic_library.h"
+#include "samite/runtime/cuda_device.h"
+#include "samite/samite.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <optional>
+#include <random>
+
+using namespace samite;
+
+namespace {
+
+// Of cuBLAS's interface, which has been the same since its version 11.
+class Cublas {
+ public:
+  explicit Cublas(DynamicLibrary library) : library_(std::move(library)) {
+    check(library_.function<int(void **)>("cublasCreate_v2")(&handle_), "cublasCreate");
+    gemm_ = library_.function<Gemm>("cublasGemmEx");
+  }
+  Cublas(const Cublas &) = delete;
+  Cublas &operator=(const Cublas &) = delete;
+  ~Cublas() { library_.function<int(void *)>("cublasDestroy_v2")(handle_); }
+
+  void use(const driver::Stream &stream) {
+    check(library_.function<int(void *, void *)>("cublasSetStream_v2")(handle_, stream.raw()), "cublasSetStream");
+  }
+
+  enum Type { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
+  enum Compute { in_f32 = 68, in_f64 = 70, in_tf32 = 77 };
+
+  // C = A B, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
+  void multiply(int n, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
+    const float one = 1, zero = 0;
+    const double wide_one = 1, wide_zero = 0;
+    const bool wide = compute == in_f64;
+    check(gemm_(handle_, 0, 0, n, n, n, wide ? static_cast<const void *>(&wide_one) : &one, b, factors, n, a, factors,
+                n, wide ? static_cast<const void *>(&wide_zero) : &zero, c, sums, n, compute, -1),
+          "cublasGemmEx");
+  }
+
+ private:
+  using Gemm = int(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int,
+                   const void *, void *, int, int, int, int);
+
+  static void check(int status, const char *call) {
+    if (status != 0) throw std::runtime_error(fmt::format("{} failed with {}", call, status));
+  }
+
+  DynamicLibrary library_;
+  void *handle_ = nullptr;
+  Gemm *gemm_ = nullptr;
+};
+
+std::optional<DynamicLibrary> find_cublas() {
+  std::vector<std::string> names{"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
+  if (const char *own = std::getenv("SAMITE_CUBLAS")) names.insert(names.begin(), own);
+  for (const std::string &name : names) try {
+      return DynamicLibrary(name, Unloading::never);
+    } catch (const DeviceError &) {
+      continue;
+    }
+  return std::nullopt;
+}
+
+template <class Work>
+double device_seconds(const Stream &stream, const Work &work, int calls) {
+  Event begin, end;
+  begin.record(stream);
+  for (int i = 0; i < calls; ++i) work();
+  end.record(stream);
+  return end.milliseconds_since(begin) * 1e-3 / calls;
+}
+
+struct Plan {
+  std::int64_t rows, columns, inner;
+  int threads, stages;
+  tile::Precision precision = tile::Precision::full;
+};
+
+template <class T, class C>
+auto product(const Plan &plan) {
+  return TileKernel{"product",
+                    [plan](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      Tile<C> sum = tile::zeros<C>({plan.rows, plan.columns});
+                      const Int steps = tile::ceil_div(a.extent(1), static_cast<int>(plan.inner));
+                      for (Int k : range(steps, pipelined(plan.stages)))
+                        tile::matmul(tile::load(a, {i, k}, {plan.rows, plan.inner}),
+                                     tile::load(b, {k, j}, {plan.inner, plan.columns}), sum, plan.precision);
+                      tile::store(c, {i, j}, sum);
+                    },
+                    TileOptions{.threads = plan.threads}};
+}
+
+template <class T>
+Buffer<T> random_buffer(int n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < std::int64_t{n} * n; ++i) values.push_back(T(uniform(engine)));
+  return {Device::cuda(0), {n, n}, values};
+}
+
+template <class T, class C>
+void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const char *name, int n, const Plan &plan,
+                    Cublas::Type factors, Cublas::Type sums, Cublas::Compute compute, double tolerance, double reach) {
+  const Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+  Buffer<C> ours(Device::cuda(0), {n, n}), theirs(Device::cuda(0), {n, n});
+  const auto kernel = product<T, C>(plan);
+  Launch launch = kernel.record({(n + plan.rows - 1) / plan.rows, (n + plan.columns - 1) / plan.columns}, a, b, ours);
+  launch.launch();
+  for (const int i : {0, 77, n - 1}) {
+    double sum = 0;
+    for (int k = 0; k < n; ++k) sum += static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, n - 1 - i));
+    bench::require_close(static_cast<double>(ours.at(i, n - 1 - i)), sum, tolerance, name);
+  }
+  const Stream stream = Stream::standard(Device::cuda(0));
+  const double operations = 2.0 * n * n * n;
+  auto peer = [&] {
+    if (cublas) cublas->multiply(n, a.data(), b.data(), theirs.data(), factors, sums, compute);
+  };
+  std::vector<double> our_times, peer_times;
+  for (int round = 0; round <= 9; ++round) {
+    const double our_time = device_seconds(
+                     stream, [&] { launch.launch(); }, 5),
+                 peer_time = device_seconds(stream, peer, 5);
+    if (round == 0) continue;
+    our_times.push_back(our_time);
+    peer_times.push_back(peer_time);
+  }
+  const double time = bench::median(our_times), peer_time = bench::median(peer_times);
+  report.add(
+      {fmt::format("{}, {}³, {:.1f} TFLOP/s", name, n, operations / time * 1e-12), "time of a launch", time * 1e3, "ms",
+       cublas ? fmt::format("cuBLAS, {:.1f} TFLOP/s", operations / peer_time * 1e-12) : "no cuBLAS here",
+       cublas ? peer_time * 1e3 : 0},
+      {.ratio_at_least = cublas ? reach : 0});
+}
+
+}  // namespace
+
+int main() {
+  return bench::run("cuda_tile_matmul", [](bench::Report &report) {
+    if (CudaDevice::count() == 0) {
+      report.note("There is no GPU here.");
+      return;
+    }
+    std::optional<Cublas> cublas;
+    if (auto library = find_cublas()) {
+      cublas.emplace(std::move(*library));
+      cublas->use(CudaDevice::of(0)->standard_stream()->stream());
+    } else {
+      report.note("There is no cuBLAS here; SAMITE_CUBLAS may name its file.");
+    }
+    using enum Cublas::Type;
+    using enum Cublas::Compute;
+    const auto tf32 = tile::Precision::tf32;
+    for (int n : {2048, 4096}) {
+      against_cublas<float, float>(report, cublas, "f32", n, {128, 128, 16, 256, 3}, f32, f32, in_f32, 1e-4, 0.75);
+      against_cublas<float, float>(report, cublas, "tf32", n, {128, 128, 32, 256, 3, tf32}, f32, f32, in_tf32, 1e-1,
+                                   0.5);
+      against_cublas<half, float>(report, cublas, "f16", n, {128, 128, 64, 256, 3}, f16, f32, in_f32, 1e-3, 0.5);
+      against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 128, 64, 256, 3}, bf16, f32, in_f32, 1e-3, 0.5);
+      against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.7);
+    }
+  });
+}
