@@ -84,6 +84,14 @@ struct MessageSite {
   std::vector<ScalarType> types;  // of the values between them
 };
 
+// A tile that is loaded as a whole, on CUDA. `in_units`: where it lies inside its array it is copied in units of 16
+// bytes, since its rows and the array's have whole ones; any other is loaded element by element, which is slower.
+struct TileLoadSite {
+  std::uint32_t array;
+  bool in_units;
+  SourceLocation where;
+};
+
 struct EmittedSource {
   std::string text;
   std::string entry;
@@ -99,6 +107,7 @@ struct EmittedSource {
   bool sums_over_launch = false;
   // CUDA: the tiles of a block in its dynamic shared memory.
   passes::TileMemoryPlan tile_memory;
+  std::vector<TileLoadSite> tile_loads;  // in program order
 };
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);

@@ -131,7 +131,7 @@ class KernelEmitter {
   Access shared_access(ir::LocalArrayId array, const ir::Value &index) const;
 
   // tile_calls.cpp
-  void tile_call(const ir::TileCall &call);
+  void tile_call(const ir::TileCall &call, SourceLocation where);
 
   // tile_block.cpp
   void place_tiles();
@@ -147,7 +147,7 @@ class KernelEmitter {
   std::optional<ir::LocalArrayId> fragments_of(const ir::For &loop) const;
   void loop_of_fragments(const ir::For &loop, ir::LocalArrayId sums);
   std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
-  void tile_load(const ir::TileCall &call);
+  void tile_load(const ir::TileCall &call, SourceLocation where);
   void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
   bool goes_beside_copies(const ir::Stmt &stmt) const;
   void wait_for_copies();
@@ -269,6 +269,7 @@ class KernelEmitter {
   bool sums_over_launch_ = false;
   passes::TilePlacement placement_;
   passes::TileMemoryPlan tile_memory_;
+  std::vector<TileLoadSite> tile_loads_;
   struct FragmentLoop {
     ir::LocalId index;
     ir::LocalArrayId sums;

@@ -62,6 +62,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = sums_over_launch_;
   source.tile_memory = std::move(tile_memory_);
+  source.tile_loads = std::move(tile_loads_);
   return source;
 }
 
@@ -85,7 +86,7 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
-      [&](const TileCall &statement) { tile_call(statement); },
+      [&](const TileCall &statement) { tile_call(statement, stmt.where()); },
       [&](const Print &statement) { print(statement, stmt.where()); },
       [&](const Check &statement) { check(statement, stmt.where()); }, [&](const If &statement) { branch(statement); },
       [&](const For &statement) { loop(statement); }, [&](const While &statement) { loop(statement); });

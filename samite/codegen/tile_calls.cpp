@@ -39,9 +39,9 @@ std::string reduction(const Type &from, const Type &to) {
 
 }  // namespace
 
-void KernelEmitter::tile_call(const TileCall &call) {
+void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
   internal_check(!in_lanes(), "a call on tiles inside of a thread loop");
-  if (call.op == Op::Load) return tile_load(call);
+  if (call.op == Op::Load) return tile_load(call, where);
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;

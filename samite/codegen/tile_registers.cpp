@@ -96,7 +96,7 @@ std::string KernelEmitter::fragment_coordinate(const Operation &operation) const
 }
 
 // The last two dimensions of the array are the window's, or the last one; of the others it has one element.
-void KernelEmitter::tile_load(const TileCall &call) {
+void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   const TileShape shape = call.result.type.shape();
   const std::size_t rank = call.indices.size(), last = rank - 1;
   const bool rows = shape.rank() == 2;
@@ -117,6 +117,13 @@ void KernelEmitter::tile_load(const TileCall &call) {
             last, rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
             unit ? "1" : fmt::format("{}.stride[{}]", array, last));
   copies_pending_ = true;
+  const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(call.result.type));
+  const ArrayFacts known = facts(call.array);
+  const TileLoadSite site{call.array, known.unit_stride && known.aligned_rows && row_bytes % 16 == 0, where};
+  // A loop that loads ahead has the load several times.
+  const bool again = std::ranges::any_of(
+      tile_loads_, [&](const TileLoadSite &other) { return other.array == site.array && other.where == site.where; });
+  if (!again) tile_loads_.push_back(site);
 }
 
 // What needs nothing of a tile that is on its way, and takes no memory from another.

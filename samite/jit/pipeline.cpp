@@ -84,6 +84,7 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.uses_workspace = emitted.uses_workspace;
   variant.uses_channel = emitted.uses_channel;
   variant.tile_memory = emitted.tile_memory;
+  variant.tile_loads = emitted.tile_loads;
   variant.lanes = emitted.lanes;
 }
 

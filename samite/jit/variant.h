@@ -79,6 +79,7 @@ struct Variant {
   codegen::CudaForm form;
   bool uses_channel = false;
   passes::TileMemoryPlan tile_memory;  // CUDA: of each block
+  std::vector<codegen::TileLoadSite> tile_loads;
   CudaCompileReport cuda_compile;
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.

@@ -68,6 +68,23 @@ TEST(TilePlan, LoopsThatWriteToArraysLoadInTurn) {
   for (const passes::PlacedTile &tile : plan(kernel.ir()).tiles) EXPECT_EQ(tile.stages, 1);
 }
 
+// Which loads take the slower path is known once it is known how arrays lie.
+TEST(TilePlan, LoadsInUnits) {
+  auto in_units = [](const ir::Kernel &kernel, bool aligned) {
+    codegen::EmitOptions options = cuda_options();
+    for (codegen::ArrayFacts &array : options.arrays) array.aligned_rows = aligned;
+    std::vector<bool> found(2);
+    for (const codegen::TileLoadSite &site : emit_for_cuda(kernel, options).tile_loads) {
+      EXPECT_TRUE(site.where.known());
+      found.at(site.array) = site.in_units;
+    }
+    return found;
+  };
+  EXPECT_EQ(in_units(gemm<float>(32, 32, 16, 3), true), (std::vector{true, true}));
+  EXPECT_EQ(in_units(gemm<float>(32, 32, 16, 3), false), (std::vector{false, false}));
+  EXPECT_EQ(in_units(gemm<float>(32, 32, 15, 1), true), (std::vector{false, true}));
+}
+
 TEST(TilePlan, TooLarge) {
   const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 128, 2));
   EXPECT_EQ(own.bytes, 2 * 2 * 128 * 128 * 4);
