@@ -255,6 +255,10 @@ template <int groups> SAMITE_INLINE void wait_for_copies() {
 
 // After the kernel: how the host calls it.
 constexpr std::string_view entry = R"(
+// NaNs, where nothing has been written yet.
+extern "C" void poison_shared_memory() {{
+  __builtin_memset(samite::memory_of_block, 0xff, sizeof samite::memory_of_block);
+}}
 extern "C" void run_thread(const samite::Machine *machine, const void *arguments, const void *box, void *channel,
                            const void *workspace) {{
   samite::machine = *machine;
@@ -319,7 +323,9 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
 
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
+  auto *const poison = image_->function<void()>("poison_shared_memory");
   for_each_block(shape, [&] {
+    if (form_.tile_threads != 0) poison();
     const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps || form_.tile_threads != 0;
     if (!together) return for_each_thread(shape, run_here);
     std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
