@@ -68,7 +68,7 @@ void Deriver::reverse_let(const Let &let) {
   if (is_tile_operation(let.value.op)) {
     for (std::size_t i = 0; i < operation.operands.size(); ++i) {
       const Value &operand = let.value.operands[i];
-      if (active(operand)) add(operand, tile_gradient(build_, operation, seed, i));
+      if (active(operand)) add(operand, tile_gradient(build_, operation, *primal_value_[let.local], seed, i));
     }
   } else if (!reverse_power(let)) {
     auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);

@@ -119,7 +119,7 @@ class TangentDeriver {
     if (is_tile_operation(primal.op)) {
       std::vector<Value> tangents;
       for (const Value &operand : primal.operands) tangents.push_back(tangent(operand));
-      tangent_[let.local] = tile_tangent(build_, operation, tangents);
+      tangent_[let.local] = tile_tangent(build_, operation, result, tangents);
       return;
     }
     auto all = partials(build_, operation, result);

@@ -1,6 +1,7 @@
 #include "samite/autodiff/tile_rules.h"
 
-#include "samite/base/error.h"
+#include "samite/autodiff/tile_algebra_rules.h"
+#include "samite/autodiff/tile_scan_rules.h"
 
 namespace samite::autodiff {
 
@@ -127,12 +128,23 @@ class Rules {
 
 bool is_tile_operation(Op op) { return info(op).typing >= Typing::Coordinate; }
 
-Value tile_gradient(passes::Builder &builder, const Operation &operation, Value seed, std::size_t i) {
-  return Rules(builder, operation).gradient(seed, i);
+Value tile_gradient(passes::Builder &builder, const Operation &operation, Value result, Value seed, std::size_t i) {
+  switch (info(operation.op).typing) {
+    case Typing::Scan: return scan_gradient(builder, operation, result, seed, i);
+    case Typing::Cholesky: return cholesky_gradient(builder, result, seed);
+    case Typing::Solve: return solve_gradient(builder, operation, result, seed, i);
+    default: return Rules(builder, operation).gradient(seed, i);
+  }
 }
 
-Value tile_tangent(passes::Builder &builder, const Operation &operation, const std::vector<Value> &tangents) {
-  return Rules(builder, operation).tangent(tangents);
+Value tile_tangent(passes::Builder &builder, const Operation &operation, Value result,
+                   const std::vector<Value> &tangents) {
+  switch (info(operation.op).typing) {
+    case Typing::Scan: return scan_tangent(builder, operation, result, tangents);
+    case Typing::Cholesky: return cholesky_tangent(builder, result, tangents[0]);
+    case Typing::Solve: return solve_tangent(builder, operation, result, tangents);
+    default: return Rules(builder, operation).tangent(tangents);
+  }
 }
 
 }  // namespace samite::autodiff

@@ -37,6 +37,31 @@ std::string reduction(const Type &from, const Type &to) {
   return fmt::format("{}{}", extents, along);
 }
 
+std::string_view scan_step_name(Op op) {
+  switch (op) {
+    case Op::ScanAdd: return "ScanAdd";
+    case Op::ScanMul: return "ScanMul";
+    case Op::ScanMin: return "ScanMin";
+    case Op::ScanMax: return "ScanMax";
+    case Op::ScanLinear: return "ScanLinear";
+    default: throw InternalError("an operation that is no scan");
+  }
+}
+
+// The step, what lies before, along and after the dimension, and how it is gone along.
+std::string scan(const TileCall &call) {
+  const ScanExtents e = scan_extents(call.result.type, call.attribute & scan_dimension);
+  return fmt::format("{}, {}, {}, {}, {}, {}", scan_step_name(call.op), e.outer, e.extent, e.inner,
+                     (call.attribute & scan_backwards) != 0, (call.attribute & scan_exclusive) != 0);
+}
+
+// The rows and columns of a matrix, and how many there are.
+std::string matrices(const Type &type) {
+  const TileShape shape = type.shape();
+  const int rank = shape.rank();
+  return fmt::format("{}, {}, {}", shape[rank - 2], shape[rank - 1], rank == 3 ? shape[0] : 1);
+}
+
 }  // namespace
 
 void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
@@ -67,6 +92,12 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
                 (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, arguments);
       break;
     }
+    case Typing::Scan: out_.line("tile_scan<{}>({});", scan(call), arguments); break;
+    case Typing::Cholesky: out_.line("tile_cholesky<{}>({});", matrices(call.result.type), arguments); break;
+    case Typing::Solve:
+      out_.line("tile_triangular_solve<{}, {}, {}>({});", matrices(call.result.type),
+                (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, arguments);
+      break;
     default: throw InternalError("a call of an operation that is done element by element");
   }
   if (!target_.explicit_lanes() && waited_for_ != &call) out_.line("__syncthreads();");

@@ -34,6 +34,9 @@ enum class Typing : std::uint8_t {
   Transpose,   // `attribute` says which dimension of the operand each of the result's is: see tile_axis
   Window,      // a tile, and an i32 or i64 for each of its dimensions -> a tile of the same rank
   MatMul,      // two matrices, or as many pairs of them as the first dimension says, and what is added to their product
+  Scan,        // tiles of the result's type; `attribute` is a dimension and how it is gone along
+  Cholesky,    // a square matrix, or as many of them as the first dimension says, of the result's type
+  Solve,       // the same, and a matrix with as many rows, or as many of them
 };
 
 #define SAMITE_OPS(X)                                                    \
@@ -122,7 +125,14 @@ enum class Typing : std::uint8_t {
   X(Reshape, "reshape", 1, Reshape, true)                                \
   X(Transpose, "transpose", 1, Transpose, true)                          \
   X(Window, "window", -1, Window, true)                                  \
-  X(MatMul, "matmul", 3, MatMul, true)
+  X(MatMul, "matmul", 3, MatMul, true)                                   \
+  X(ScanAdd, "scan_add", 1, Scan, true)                                  \
+  X(ScanMul, "scan_mul", 1, Scan, true)                                  \
+  X(ScanMin, "scan_min", 1, Scan, true)                                  \
+  X(ScanMax, "scan_max", 1, Scan, true)                                  \
+  X(ScanLinear, "scan_linear", 2, Scan, true)                            \
+  X(Cholesky, "cholesky", 1, Cholesky, true)                             \
+  X(TriangularSolve, "triangular_solve", 2, Solve, true)
 
 // `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
 // store where it is 1 because no other instance touches the element; its operands are the indices.
@@ -139,6 +149,17 @@ enum class Typing : std::uint8_t {
 // of it: a slice, or a tile with a margin of zeros. `MatMul` gives A B + C, of the type of C; `attribute` says whether
 // A and B are transposed.
 inline constexpr std::int32_t transposed_a = 1, transposed_b = 2, tf32_factors = 4;
+
+// A scan takes each element together with all before it along a dimension, or with all after it (`scan_backwards`);
+// `scan_exclusive` leaves out the element itself, so that the first one is the neutral element: 0, 1, or what is
+// greater or less than all. `ScanLinear` of A and B begins with b and goes on with b + a * (the element before); it is
+// never exclusive. The first element of A is not read.
+inline constexpr std::int32_t scan_dimension = 15, scan_backwards = 16, scan_exclusive = 32;
+
+// `Cholesky` is the lower factor L of A = L Lᵀ, of whose elements the lower ones are read; where A is not positive
+// definite, what depends on the root is NaN. `TriangularSolve` of A and B is X of A X = B, where A is triangular: only
+// that half of it is read. `attribute` says which half, and whether it is Aᵀ X = B.
+inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
 
 // Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }

@@ -250,6 +250,18 @@ class Parser {
         expect(",");
         operation.operands.push_back(parse_value());
         break;
+      case Typing::Scan:
+        if (accept("backwards")) operation.attribute |= scan_backwards;
+        if (accept("exclusive")) operation.attribute |= scan_exclusive;
+        operation.attribute |= number<std::int32_t>("a dimension of the tile") & scan_dimension;
+        expect(",");
+        parse_operands(operation);
+        break;
+      case Typing::Solve:
+        if (accept("upper")) operation.attribute |= solve_upper;
+        if (accept("transposed")) operation.attribute |= solve_transposed;
+        parse_operands(operation);
+        break;
       case Typing::Extent:
         operation.array = parse_array();
         expect(",");
@@ -265,8 +277,7 @@ class Parser {
         operation.array = parse_array();
         operation.operands = parse_indices();
         expect(",");
-        do operation.operands.push_back(parse_value());
-        while (accept(","));
+        parse_operands(operation);
         break;
       case Typing::LocalLoad:
         operation.array = parse_local_array();
@@ -277,10 +288,14 @@ class Parser {
           operation.attribute = number<std::int32_t>("the number of a reason");
           break;
         }
-        do operation.operands.push_back(parse_value());
-        while (accept(","));
+        parse_operands(operation);
     }
     return operation;
+  }
+
+  void parse_operands(Operation &operation) {
+    do operation.operands.push_back(parse_value());
+    while (accept(","));
   }
 
   std::uint32_t parse_array() { return parameter_index(expect(TokenKind::Name, "an array, as in '@name'")); }

@@ -323,6 +323,13 @@ class Printer {
         return fmt::format("{} {}{}, {}, {}", op.name, operation.attribute & tf32_factors ? "tf32 " : "",
                            factor(0, transposed_a), factor(1, transposed_b), value(operation.operands[2]));
       }
+      case Typing::Scan:
+        return fmt::format("{} {}{}{}, {}", op.name, operation.attribute & scan_backwards ? "backwards " : "",
+                           operation.attribute & scan_exclusive ? "exclusive " : "",
+                           operation.attribute & scan_dimension, list(operation.operands));
+      case Typing::Solve:
+        return fmt::format("{} {}{}{}", op.name, operation.attribute & solve_upper ? "upper " : "",
+                           operation.attribute & solve_transposed ? "transposed " : "", list(operation.operands));
       case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
       case Typing::Load: {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;

@@ -64,6 +64,34 @@ std::string transpose_error(const Operation &operation) {
   return fits ? "" : fmt::format("{} is no transpose of {}", name(type), name(from));
 }
 
+std::string scan_error(const Operation &operation) {
+  const std::int32_t dimension = operation.attribute & scan_dimension;
+  const std::int32_t known = scan_dimension | scan_backwards | (operation.op == Op::ScanLinear ? 0 : scan_exclusive);
+  for (const Value &operand : operation.operands)
+    if (operand.type() != operation.type || !operation.type.is_tile() || operation.type.element() == ScalarType::Bool)
+      return fmt::format("{} is no scan of {}", name(operation.type), name(operand.type()));
+  return dimension >= operation.type.shape().rank() || (operation.attribute & ~known) ? "no such scan" : "";
+}
+
+bool is_square(const Type &type) {
+  const auto m = matrix(type, false);
+  return m && m->rows == m->columns && (type.element() == ScalarType::Float32 || type.element() == ScalarType::Float64);
+}
+
+std::string cholesky_error(const Operation &operation) {
+  if (operation.operands[0].type() == operation.type && is_square(operation.type)) return "";
+  return fmt::format("{} is no factor of {}", name(operation.type), name(operation.operands[0].type()));
+}
+
+std::string solve_error(const Operation &operation) {
+  const Type a = operation.operands[0].type(), b = operation.operands[1].type();
+  const auto left = matrix(a, false), right = matrix(b, false);
+  if (!left || !right || !is_square(a) || b != operation.type || a.element() != b.element() ||
+      a.shape().rank() != b.shape().rank() || left->batch != right->batch || left->rows != right->rows)
+    return fmt::format("{} is no solution of {} and {}", name(operation.type), name(a), name(b));
+  return operation.attribute & ~(solve_upper | solve_transposed) ? "no such half of a matrix" : "";
+}
+
 // Of the operations that are done element by element.
 std::string elements_error(const Operation &operation) {
   for (const Value &operand : operation.operands)
@@ -87,6 +115,14 @@ bool broadcasts(const Type &from, const Type &to) {
 MatMulExtents matmul_extents(const Type &a, const Type &result, std::int32_t attribute) {
   const Matrix left = *matrix(a, attribute & transposed_a), product = *matrix(result, false);
   return {product.rows, product.columns, left.columns, product.batch};
+}
+
+ScanExtents scan_extents(const Type &type, int dimension) {
+  const TileShape shape = type.shape();
+  ScanExtents extents{1, shape[dimension], 1};
+  for (int d = 0; d < shape.rank(); ++d)
+    if (d != dimension) (d < dimension ? extents.outer : extents.inner) *= shape[d];
+  return extents;
 }
 
 bool is_gather(std::span<const Value> indices) {
@@ -131,6 +167,9 @@ std::string tile_type_error(const Operation &operation) {
     case Typing::Transpose: return transpose_error(operation);
     case Typing::Window: return window_error(operation);
     case Typing::MatMul: return matmul_error(operation);
+    case Typing::Scan: return scan_error(operation);
+    case Typing::Cholesky: return cholesky_error(operation);
+    case Typing::Solve: return solve_error(operation);
     case Typing::Same:
     case Typing::Floating:
     case Typing::Integer:

@@ -26,4 +26,10 @@ struct MatMulExtents {
 };
 MatMulExtents matmul_extents(const Type &a, const Type &result, std::int32_t attribute);
 
+// What lies before, along and after the dimension of a scan.
+struct ScanExtents {
+  std::int64_t outer, extent, inner;
+};
+ScanExtents scan_extents(const Type &type, int dimension);
+
 }  // namespace samite::ir

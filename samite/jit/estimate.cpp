@@ -15,6 +15,8 @@ double cost_of(const ir::Stmt &stmt) {
     type = let->value.type;
     if (let->value.op == ir::Op::MatMul)
       each = static_cast<double>(ir::matmul_extents(let->value.operands[0].type(), type, let->value.attribute).inner);
+    if (let->value.op == ir::Op::Cholesky || let->value.op == ir::Op::TriangularSolve)
+      each = static_cast<double>(let->value.operands[0].type().shape()[let->value.type.shape().rank() - 1]) / 2;
     for (const ir::Value &operand : let->value.operands)
       if (operand.type().count() > type.count()) type = operand.type();
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "samite/jit/kernel.h"
+#include "samite/lang/tile_algebra.h"
 #include "samite/lang/tile_operations.h"
+#include "samite/lang/tile_scan.h"
 
 namespace samite {
 

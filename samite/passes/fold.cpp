@@ -118,6 +118,7 @@ std::optional<Value> fold_tile(const Operation &operation) {
       return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
     case Op::Transpose:
       return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
+    case Op::ScanAdd:
     case Op::Window: return zero ? std::optional(Value::zero(operation.type)) : std::nullopt;
     case Op::ReduceAdd:
     case Op::ReduceMul:

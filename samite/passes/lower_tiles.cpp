@@ -18,7 +18,10 @@ bool is_call(Op op) {
   switch (info(op).typing) {
     case Typing::Reduce:
     case Typing::Position:
-    case Typing::MatMul: return true;
+    case Typing::MatMul:
+    case Typing::Scan:
+    case Typing::Cholesky:
+    case Typing::Solve: return true;
     default: return false;
   }
 }
@@ -298,10 +301,11 @@ class Lowerer final : public TileMemories {
   void call(const Let &let) {
     const Operation &operation = let.value;
     if (operation.op == Op::MatMul) return product(let);
-    const TileMemory from = in_memory(operation.operands[0]);
+    std::vector<TileMemory> from;
+    for (const Value &operand : operation.operands) from.push_back(in_memory(operand));
     const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
                         operation.type};
-    build_.append({TileCall{operation.op, operation.attribute, to, {from}}, build_.where()});
+    build_.append({TileCall{operation.op, operation.attribute, to, std::move(from)}, build_.where()});
     if (operation.type.is_tile()) return;
     build_.append(
         {Let{let.local, {Op::LocalLoad, operation.type, {Value::zero(ScalarType::Int32)}, to.array}}, build_.where()});

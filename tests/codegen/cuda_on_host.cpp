@@ -158,6 +158,9 @@ template <class T> SAMITE_INLINE bool same_in_warp(T value) {
 template <class T> SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
   return exchange_in_block(value, [&](auto of) { return of(thread_of_block() ^ distance); });
 }
+template <class T> SAMITE_INLINE T shuffle(T value, u32 lane) {
+  return exchange_in_block(value, [&](auto of) { return of(thread_of_block() / 32 * 32 + lane); });
+}
 SAMITE_INLINE bool any_of_block(bool holds) {
   return exchange_in_block(holds, [](auto of) {
     bool any = false;

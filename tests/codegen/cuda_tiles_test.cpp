@@ -1,51 +1,8 @@
 // Tile kernels and their adjoints, as CUDA runs them and as the CPU does: blocks of 64 threads on the host.
-#include "samite/codegen/prelude.h"
-#include "samite/samite.h"
-#include "samite/toolchain/cuda_compiler.h"
-#include "tests/codegen/cuda_on_host.h"
-#include "tests/toolchain/cuda_sample.h"
+#include "tests/codegen/cuda_tile_kernel.h"
 
 namespace samite::test {
 namespace {
-
-constexpr TileOptions of_64{.threads = 64};
-
-// Every array is of 12 x 17 elements, or of 17, and its numbers are the parameter's own.
-std::vector<double> numbers(const ir::Parameter &parameter, std::size_t seed) {
-  std::vector<double> values(parameter.rank == 2 ? 12 * 17 : 17);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = std::sin(static_cast<double>((i + 1) * (seed + 2) % 1013));
-  return values;
-}
-
-std::vector<std::vector<double>> run(const ir::Kernel &kernel, const std::vector<long long> &blocks, bool cuda) {
-  std::vector<std::vector<double>> arrays;
-  std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) arrays.push_back(numbers(kernel.parameters[i], i));
-  for (std::size_t i = 0; i < arrays.size(); ++i)
-    arguments.push_back(kernel.parameters[i].rank == 2 ? array(arrays[i], {12, 17}) : array(arrays[i], {17}));
-  if (cuda)
-    CudaOnHost(kernel).run(blocks, arguments);
-  else
-    CompiledKernel(kernel).run(blocks, arguments);
-  return arrays;
-}
-
-void expect_equal(const ir::Kernel &kernel, const std::vector<long long> &blocks) {
-  const auto expected = run(kernel, blocks, false), actual = run(kernel, blocks, true);
-  for (std::size_t a = 0; a < expected.size(); ++a)
-    for (std::size_t i = 0; i < expected[a].size(); ++i)
-      ASSERT_NEAR(actual[a][i], expected[a][i], 1e-11) << kernel.parameters[a].name << ' ' << i;
-}
-
-template <class K>
-void expect_same(const K &kernel, const std::vector<long long> &blocks) {
-  SCOPED_TRACE(kernel.name());
-  expect_equal(kernel.ir(), blocks);
-  std::uint64_t active = 0;
-  for (std::size_t i = 0; i < kernel.ir().parameters.size(); ++i) active |= std::uint64_t{1} << i;
-  expect_equal(kernel.definition()->adjoint(active, false).kernel, blocks);
-}
 
 using In = Array<const double, 2>;
 using Out = Array<double, 2>;
@@ -162,15 +119,6 @@ TEST(CudaTiles, MemoryIsShared) {
 class CudaTilesCompile : public CudaCompilerTest {};
 
 TEST_F(CudaTilesCompile, TypesAndArchitectures) {
-  static const std::string prelude = codegen::cuda_prelude();
-  auto compile = [](const ir::Kernel &kernel) {
-    const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
-    for (const std::string &architecture : cuda_architectures()) {
-      const auto report = compile_cuda({.name = "tiles", .text = source.text}, prelude, architecture).image->report();
-      ASSERT_EQ(report.kernels.size(), 1u);
-      EXPECT_EQ(report.kernels[0].shared_bytes, 0u) << "all of it is asked for when it is launched";
-    }
-  };
   auto each = [&](auto zero) {
     using T = decltype(zero);
     TileKernel kernel{"mixed", [](Array<const T, 2> a, Array<T, 2> b) {
@@ -179,8 +127,8 @@ TEST_F(CudaTilesCompile, TypesAndArchitectures) {
                         auto q = p - tile::max(p, {0}) * tile::sum(p, {1});
                         tile::store(b, {block_index(), 0}, tile::transpose(q) + tile::slice(p, {-1, 3}, {16, 16}));
                       }};
-    compile(kernel.ir());
-    if constexpr (FloatingScalar<T>) compile(kernel.definition()->adjoint(3, false).kernel);
+    expect_compiles(kernel.ir(), true);
+    if constexpr (FloatingScalar<T>) expect_compiles(kernel.definition()->adjoint(3, false).kernel, true);
   };
   each(float{}), each(double{}), each(half{}), each(bfloat16{}), each(std::int8_t{}), each(std::int32_t{});
 }

@@ -209,6 +209,23 @@ TEST(Parse, InvertsThePrinterOnRandomKernels) {
   }
 }
 
+TEST(Parse, OperationsOnWholeTiles) {
+  const std::string text = R"(kernel @tiles(@x: array<f64, 2>) blocks 1 of 256 {
+  %0: tile<f64, 8, 8> = load @x[0, 0]
+  %1: tile<f64, 8, 8> = scan_add 1, %0
+  %2: tile<f64, 8, 8> = scan_max backwards exclusive 0, %1
+  %3: tile<f64, 8, 8> = scan_linear backwards 1, %1, %2
+  %4: tile<f64, 8, 8> = cholesky %3
+  %5: tile<f64, 8, 8> = triangular_solve %4, %0
+  %6: tile<f64, 8, 8> = triangular_solve upper transposed %4, %5
+  store @x[0, 0] = %6
+}
+)";
+  const Kernel kernel = parse_kernel(text);
+  EXPECT_NO_THROW(verify(kernel, Form::structured, "reading"));
+  EXPECT_EQ(to_string(kernel), text);
+}
+
 std::string documentation() {
   std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/ir.md");
   std::ostringstream text;

@@ -132,6 +132,11 @@ template <class T>
 SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
   return __shfl_xor_sync(~0u, value, distance);
 }
+// The value of thread `lane` of the warp.
+template <class T>
+SAMITE_INLINE T shuffle(T value, u32 lane) {
+  return __shfl_sync(~0u, value, lane);
+}
 // Waits for all threads of the warp, whose writes to shared memory are then seen.
 SAMITE_INLINE void sync_warp() { __syncwarp(); }
 

@@ -1,0 +1,46 @@
+// A X = B and Aᵀ X = B for triangular matrices A that lie row by row in a block's shared memory, by all threads of the
+// block: each solves for columns of its own where there are as many as threads; else each row of X, once it is known,
+// is subtracted by all threads from all rows that wait for it (Golub, Van Loan, Matrix Computations, 3.1).
+#pragma once
+
+#include "samite/device/cuda/math.h"
+
+namespace samite {
+
+template <int n, int columns, int batch, bool upper, bool transposed, class T>
+SAMITE_INLINE void tile_triangular_solve(T *x, const T *left, const T *right) {
+  constexpr bool forwards = upper == transposed;
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const auto element = [](const T *a, int i, int j) { return transposed ? a[j * n + i] : a[i * n + j]; };
+  if (columns * batch >= threads) {
+    for (int e = thread; e < columns * batch; e += threads) {
+      const T *a = left + e / columns * (n * n);
+      const int first = e / columns * (n * columns) + e % columns;
+      for (int step = 0; step < n; ++step) {
+        const int i = forwards ? step : n - 1 - step, known = forwards ? 0 : i + 1;
+        T value = right[first + i * columns];
+        for (int j = known; j < known + step; ++j) value = value - element(a, i, j) * x[first + j * columns];
+        x[first + i * columns] = value / a[i * n + i];
+      }
+    }
+    return;
+  }
+  for (int e = thread; e < batch * n * columns; e += threads) x[e] = right[e];
+  __syncthreads();
+  for (int step = 0; step < n; ++step) {
+    const int i = forwards ? step : n - 1 - step, rest = n - 1 - step, next = forwards ? i + 1 : 0;
+    for (int e = thread; e < batch * columns; e += threads) {
+      T &value = x[(e / columns * n + i) * columns + e % columns];
+      value = value / left[e / columns * (n * n) + i * n + i];
+    }
+    __syncthreads();
+    for (int e = thread; e < batch * rest * columns; e += threads) {
+      const int m = e / (rest * columns), j = next + e / columns % rest, c = e % columns;
+      T &value = x[(m * n + j) * columns + c];
+      value = value - element(left + m * (n * n), j, i) * x[(m * n + i) * columns + c];
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace samite

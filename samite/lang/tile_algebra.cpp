@@ -1,0 +1,51 @@
+#include "samite/lang/tile_algebra.h"
+
+#include "samite/base/error.h"
+
+namespace samite::lang {
+namespace {
+
+// UserError where it is no square matrix of a type that there is an algorithm for.
+void check_square(const char *what, const ir::Type &type, SourceLocation where) {
+  const ir::TileShape shape = type.shape();
+  const int rank = shape.rank();
+  if ((rank != 2 && rank != 3) || shape[rank - 1] != shape[rank - 2])
+    throw UserError(where, std::string(what) + " of a tile of extents " + shape.to_string() +
+                               "; it is of a square matrix, NxN, or of as many as the first of three dimensions says");
+  if (type.element() != ScalarType::Float32 && type.element() != ScalarType::Float64)
+    throw UserError(where, std::string(what) + " of a tile of " + std::string(name(type.element())) +
+                               "; the types that it is for are f32 and f64 (tile::cast)");
+}
+
+}  // namespace
+
+ir::Value cholesky_tile(ir::Value a, SourceLocation where) {
+  check_square("cholesky", a.type(), where);
+  return record_tile({ir::Op::Cholesky, a.type(), {a}}, where);
+}
+
+ir::Value solve_tile(ir::Value a, ir::Value b, tile::Triangle triangle, SourceLocation where) {
+  check_square("solve_triangular", a.type(), where);
+  const ir::TileShape matrix = a.type().shape(), right = b.type().shape();
+  const int rank = matrix.rank();
+  const bool one_system = right.rank() == rank - 1;
+  bool fits = one_system || right.rank() == rank;
+  for (int d = 0; fits && d < rank - 1; ++d) fits = matrix[d] == right[d];
+  if (!fits)
+    throw UserError(where, "solve_triangular with a matrix of extents " + matrix.to_string() +
+                               " and a right-hand side of extents " + right.to_string() +
+                               "; it has as many rows as the matrix, and the same first extent where there are three");
+  ir::Type columns = b.type();
+  if (one_system) {
+    std::vector<std::int64_t> extents(right.begin(), right.end());
+    extents.push_back(1);
+    columns = {b.type().element(), ir::TileShape(extents)};
+    b = record_tile({ir::Op::Reshape, columns, {b}}, where);
+  }
+  const std::int32_t attribute =
+      (triangle.upper ? ir::solve_upper : 0) | (triangle.transposed ? ir::solve_transposed : 0);
+  const ir::Value x = record_tile({ir::Op::TriangularSolve, columns, {a, b}, 0, attribute}, where);
+  return one_system ? record_tile({ir::Op::Reshape, {columns.element(), right}, {x}}, where) : x;
+}
+
+}  // namespace samite::lang

@@ -1,0 +1,58 @@
+// Factors of symmetric matrices, and solutions of triangular systems.
+//
+//   Tile<double> l = tile::cholesky(a);                                                 // a = l lᵀ
+//   Tile<double> y = tile::solve_triangular(l, b);                                      // l y = b
+//   Tile<double> x = tile::solve_triangular(l, y, {.transposed = true});                // lᵀ x = y, so that a x = b
+//
+// Matrices are float or double, two-dimensional, or three-dimensional for as many as the first dimension says. Of a
+// symmetric matrix the lower half is read, which has all of the gradient; of a triangular one, its half. Where a matrix
+// is not positive definite (in the type's precision), the first column of which that shows is NaN from the diagonal on,
+// and all columns right of it. A zero on a triangular matrix's diagonal is divided by: infinity or NaN.
+//
+// Gradients: I. Murray, Differentiation of the Cholesky decomposition (2016), and M. Giles, Collected matrix derivative
+// results (2008); see autodiff/tile_algebra_rules.h.
+#pragma once
+
+#include "samite/lang/tile.h"
+
+namespace samite {
+namespace tile {
+
+struct Triangle {
+  bool upper = false;       // which half of the matrix there is
+  bool transposed = false;  // its transpose is solved with
+};
+
+}  // namespace tile
+
+namespace lang {
+
+// UserError where the matrices do not fit each other, or have another type than float or double.
+ir::Value cholesky_tile(ir::Value a, SourceLocation where);
+ir::Value solve_tile(ir::Value a, ir::Value b, tile::Triangle triangle, SourceLocation where);
+
+}  // namespace lang
+
+namespace tile {
+
+// The lower factor, with zeros above its diagonal.
+template <Scalar T>
+Tile<T> cholesky(const Tile<T> &a, SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::cholesky_tile(a.value(where), where));
+}
+
+// X of A X = B, where B has a column for each system, or one dimension less than A for one system.
+template <Scalar T>
+Tile<T> solve_triangular(const Tile<T> &a, const Tile<T> &b, Triangle triangle = {},
+                         SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::solve_tile(a.value(where), b.value(where), triangle, where));
+}
+
+// X of A X = B for a matrix with Cholesky factor L.
+template <Scalar T>
+Tile<T> solve_cholesky(const Tile<T> &l, const Tile<T> &b, SourceLocation where = std::source_location::current()) {
+  return solve_triangular(l, solve_triangular(l, b, {}, where), {.transposed = true}, where);
+}
+
+}  // namespace tile
+}  // namespace samite
