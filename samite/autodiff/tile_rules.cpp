@@ -20,6 +20,10 @@ class Rules {
       case Op::Reshape: return build_.operation({Op::Reshape, x.type(), {seed}});
       case Op::Transpose: return build_.operation({Op::Transpose, x.type(), {seed}, 0, inverse_axes()});
       case Op::Window: return window_back(seed);
+      case Op::Take: return build_.operation({Op::PutAdd, x.type(), {seed, operation_.operands[1]}});
+      case Op::PutAdd: return build_.operation({Op::Take, x.type(), {seed, operation_.operands[1]}});
+      case Op::Fourier:
+        return build_.operation({Op::Fourier, x.type(), {seed}, 0, operation_.attribute ^ fourier_conjugate});
       case Op::MatMul: return i == 2 ? seed : factor_gradient(seed, i);
       case Op::ReduceAdd: return spread(seed);
       case Op::ReduceMul: return build_(Op::Mul, {spread(seed), product_of_others()});

@@ -42,8 +42,8 @@ std::string cpu_prelude(int vector_bytes) {
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
         "#undef SAMITE_FOR_EACH_ACTIVE\n";
   }
-  for (std::string_view name :
-       {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky", "cpu_triangular_solve"})
+  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky",
+                                "cpu_triangular_solve", "sort_steps", "cpu_sort", "fourier_steps", "cpu_fourier"})
     append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }
@@ -56,9 +56,10 @@ std::string cuda_prelude_with(std::string_view intrinsics) {
   append(text, intrinsics);
   for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
-  for (std::string_view name :
-       {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads", "cuda_multiply_matrices", "cuda_multiply",
-        "cuda_matmul", "cuda_reduce", "scan_steps", "cuda_scan", "cuda_cholesky", "cuda_triangular_solve"})
+  for (std::string_view name : {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads",
+                                "cuda_multiply_matrices", "cuda_multiply", "cuda_matmul", "cuda_reduce", "scan_steps",
+                                "cuda_scan", "cuda_cholesky", "cuda_triangular_solve", "sort_steps", "cuda_sort",
+                                "fourier_steps", "cuda_fourier"})
     append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }

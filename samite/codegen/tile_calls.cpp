@@ -62,6 +62,12 @@ std::string matrices(const Type &type) {
   return fmt::format("{}, {}, {}", shape[rank - 2], shape[rank - 1], rank == 3 ? shape[0] : 1);
 }
 
+// How many rows there are, and how long they are.
+std::string rows(const Type &type) {
+  const std::int64_t length = type.shape()[type.shape().rank() - 1];
+  return fmt::format("{}, {}", type.count() / length, length);
+}
+
 }  // namespace
 
 void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
@@ -98,6 +104,18 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
       out_.line("tile_triangular_solve<{}, {}, {}>({});", matrices(call.result.type),
                 (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, arguments);
       break;
+    case Typing::Order:
+      out_.line("tile_sort_order<{}, {}>({});", rows(from), (call.attribute & sort_descending) != 0, arguments);
+      break;
+    case Typing::Put:
+      out_.line("tile_put_add<{}, {}>({});", rows(call.result.type), from.shape()[from.shape().rank() - 1], arguments);
+      break;
+    case Typing::Fourier: {
+      const std::int64_t length = from.shape()[from.shape().rank() - 2];
+      out_.line("tile_fourier<{}, {}, {}, {}>({});", length, from.count() / (2 * length),
+                (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0, arguments);
+      break;
+    }
     default: throw InternalError("a call of an operation that is done element by element");
   }
   if (!target_.explicit_lanes() && waited_for_ != &call) out_.line("__syncthreads();");

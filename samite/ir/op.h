@@ -37,6 +37,10 @@ enum class Typing : std::uint8_t {
   Scan,        // tiles of the result's type; `attribute` is a dimension and how it is gone along
   Cholesky,    // a square matrix, or as many of them as the first dimension says, of the result's type
   Solve,       // the same, and a matrix with as many rows, or as many of them
+  Order,       // a tile -> one of i32 of the same extents
+  Take,        // a tile, and one of i32 that has the result's extents and, but for the last one, the operand's
+  Put,         // a tile, and one of i32 of the same extents -> a tile whose extents are these but for the last one
+  Fourier,     // a tile of the result's type, whose last extent is 2
 };
 
 #define SAMITE_OPS(X)                                                    \
@@ -132,7 +136,11 @@ enum class Typing : std::uint8_t {
   X(ScanMax, "scan_max", 1, Scan, true)                                  \
   X(ScanLinear, "scan_linear", 2, Scan, true)                            \
   X(Cholesky, "cholesky", 1, Cholesky, true)                             \
-  X(TriangularSolve, "triangular_solve", 2, Solve, true)
+  X(TriangularSolve, "triangular_solve", 2, Solve, true)                 \
+  X(SortOrder, "sort_order", 1, Order, true)                             \
+  X(Take, "take", 2, Take, true)                                         \
+  X(PutAdd, "put_add", 2, Put, true)                                     \
+  X(Fourier, "fourier", 1, Fourier, true)
 
 // `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
 // store where it is 1 because no other instance touches the element; its operands are the indices.
@@ -160,6 +168,12 @@ inline constexpr std::int32_t scan_dimension = 15, scan_backwards = 16, scan_exc
 // definite, what depends on the root is NaN. `TriangularSolve` of A and B is X of A X = B, where A is triangular: only
 // that half of it is read. `attribute` says which half, and whether it is Aᵀ X = B.
 inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
+
+// `SortOrder` gives where each element of a sorted row comes from: of equal elements the first one first, NaN last.
+// Element [.., i] of a `Take` is element [.., index[.., i]] of the operand, zero where there is none; `PutAdd` is the
+// opposite, and adds up what goes to one place. `Fourier` is the transform of rows of complex numbers, whose two parts
+// lie along the last dimension: the sum over k of x[k] exp(-2πi j k / n), of its conjugate, and divided by n.
+inline constexpr std::int32_t sort_descending = 1, fourier_conjugate = 1, fourier_scaled = 2;
 
 // Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }

@@ -257,6 +257,15 @@ class Parser {
         expect(",");
         parse_operands(operation);
         break;
+      case Typing::Order:
+        if (accept("descending")) operation.attribute |= sort_descending;
+        parse_operands(operation);
+        break;
+      case Typing::Fourier:
+        if (accept("conjugate")) operation.attribute |= fourier_conjugate;
+        if (accept("scaled")) operation.attribute |= fourier_scaled;
+        parse_operands(operation);
+        break;
       case Typing::Solve:
         if (accept("upper")) operation.attribute |= solve_upper;
         if (accept("transposed")) operation.attribute |= solve_transposed;

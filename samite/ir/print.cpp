@@ -327,6 +327,12 @@ class Printer {
         return fmt::format("{} {}{}{}, {}", op.name, operation.attribute & scan_backwards ? "backwards " : "",
                            operation.attribute & scan_exclusive ? "exclusive " : "",
                            operation.attribute & scan_dimension, list(operation.operands));
+      case Typing::Order:
+        return fmt::format("{} {}{}", op.name, operation.attribute & sort_descending ? "descending " : "",
+                           list(operation.operands));
+      case Typing::Fourier:
+        return fmt::format("{} {}{}{}", op.name, operation.attribute & fourier_conjugate ? "conjugate " : "",
+                           operation.attribute & fourier_scaled ? "scaled " : "", list(operation.operands));
       case Typing::Solve:
         return fmt::format("{} {}{}{}", op.name, operation.attribute & solve_upper ? "upper " : "",
                            operation.attribute & solve_transposed ? "transposed " : "", list(operation.operands));

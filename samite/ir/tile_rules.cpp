@@ -92,6 +92,27 @@ std::string solve_error(const Operation &operation) {
   return operation.attribute & ~(solve_upper | solve_transposed) ? "no such half of a matrix" : "";
 }
 
+bool equal_but_for_the_last(const TileShape &a, const TileShape &b) {
+  return a.rank() == b.rank() && a.rank() > 0 && std::equal(a.begin(), a.end() - 1, b.begin());
+}
+
+std::string place_error(const Operation &operation) {
+  const Type type = operation.type, from = operation.operands[0].type(), places = operation.operands[1].type();
+  const Type &placed = operation.op == Op::Take ? type : from;
+  if (from.element() == type.element() && equal_but_for_the_last(from.shape(), type.shape()) &&
+      places == placed.of(ScalarType::Int32))
+    return "";
+  return fmt::format("{} is not made of {} and places {}", name(type), name(from), name(places));
+}
+
+std::string fourier_error(const Operation &operation) {
+  const Type &type = operation.type;
+  const TileShape shape = type.shape();
+  const bool real = type.element() == ScalarType::Float32 || type.element() == ScalarType::Float64;
+  if (operation.operands[0].type() == type && real && shape.rank() >= 2 && shape[shape.rank() - 1] == 2) return "";
+  return fmt::format("{} is no transform of {}", name(type), name(operation.operands[0].type()));
+}
+
 // Of the operations that are done element by element.
 std::string elements_error(const Operation &operation) {
   for (const Value &operand : operation.operands)
@@ -170,6 +191,14 @@ std::string tile_type_error(const Operation &operation) {
     case Typing::Scan: return scan_error(operation);
     case Typing::Cholesky: return cholesky_error(operation);
     case Typing::Solve: return solve_error(operation);
+    case Typing::Order: {
+      const Type from = operation.operands[0].type();
+      const bool fits = from.is_tile() && from.element() != ScalarType::Bool && type == from.of(ScalarType::Int32);
+      return fits ? "" : mismatch("order");
+    }
+    case Typing::Take:
+    case Typing::Put: return place_error(operation);
+    case Typing::Fourier: return fourier_error(operation);
     case Typing::Same:
     case Typing::Floating:
     case Typing::Integer:

@@ -3,6 +3,8 @@
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 
+#include <cmath>
+
 namespace samite::jit {
 namespace {
 
@@ -17,6 +19,8 @@ double cost_of(const ir::Stmt &stmt) {
       each = static_cast<double>(ir::matmul_extents(let->value.operands[0].type(), type, let->value.attribute).inner);
     if (let->value.op == ir::Op::Cholesky || let->value.op == ir::Op::TriangularSolve)
       each = static_cast<double>(let->value.operands[0].type().shape()[let->value.type.shape().rank() - 1]) / 2;
+    if (let->value.op == ir::Op::SortOrder || let->value.op == ir::Op::Fourier)
+      each = 4 * std::log2(1 + static_cast<double>(type.count()));
     for (const ir::Value &operand : let->value.operands)
       if (operand.type().count() > type.count()) type = operand.type();
   }

@@ -3,8 +3,10 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/lang/tile_algebra.h"
+#include "samite/lang/tile_fourier.h"
 #include "samite/lang/tile_operations.h"
 #include "samite/lang/tile_scan.h"
+#include "samite/lang/tile_sort.h"
 
 namespace samite {
 

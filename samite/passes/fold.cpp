@@ -119,6 +119,9 @@ std::optional<Value> fold_tile(const Operation &operation) {
     case Op::Transpose:
       return x.is_constant() ? std::optional(Value::from_bits(operation.type, x.bits())) : std::nullopt;
     case Op::ScanAdd:
+    case Op::Take:
+    case Op::PutAdd:
+    case Op::Fourier:
     case Op::Window: return zero ? std::optional(Value::zero(operation.type)) : std::nullopt;
     case Op::ReduceAdd:
     case Op::ReduceMul:

@@ -21,13 +21,16 @@ bool is_call(Op op) {
     case Typing::MatMul:
     case Typing::Scan:
     case Typing::Cholesky:
-    case Typing::Solve: return true;
+    case Typing::Solve:
+    case Typing::Order:
+    case Typing::Put:
+    case Typing::Fourier: return true;
     default: return false;
   }
 }
 
 // Whether an operation's result at one element depends on its operand at another.
-bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast; }
+bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast || op == Op::Take; }
 
 bool touches_array(const Stmt &stmt) { return array_read(stmt) || array_written(stmt); }
 
@@ -175,9 +178,8 @@ class Lowerer final : public TileMemories {
     bool with_coordinates() const {
       return std::ranges::any_of(statements, [&](const Stmt *stmt) {
         auto *let = stmt->as<Let>();
-        if (let && (let->value.op == Op::Coordinate || let->value.op == Op::Transpose || let->value.op == Op::Window))
-          return true;
         if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
+        if (let && (let->value.op == Op::Coordinate || moves_elements(let->value.op))) return true;
         return touches_array(*stmt) && !is_gather(*indices_of(*stmt));
       });
     }
@@ -303,6 +305,8 @@ class Lowerer final : public TileMemories {
     if (operation.op == Op::MatMul) return product(let);
     std::vector<TileMemory> from;
     for (const Value &operand : operation.operands) from.push_back(in_memory(operand));
+    // A transform goes from memory to memory, step by step.
+    if (operation.op == Op::Fourier) from.push_back({allocate(operation.type), operation.type});
     const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
                         operation.type};
     build_.append({TileCall{operation.op, operation.attribute, to, std::move(from)}, build_.where()});

@@ -160,6 +160,22 @@ Value TileLoop::window(const Operation &operation) {
     inside = at(level, Op::And, {inside, here});
     place = at(level, Op::Add, {place, at(level, Op::Mul, {own, number(stride)})});
   }
+  return element_inside(operand, inside, place);
+}
+
+Value TileLoop::take(const Operation &operation) {
+  const Value &operand = operation.operands[0];
+  const TileShape from = operand.type().shape();
+  const int last = from.rank() - 1;
+  const Value own = element(operation.operands[1]);
+  const Value reached = at(innermost(), Op::GreaterEqual, {own, number(0)});
+  const Value inside = at(innermost(), Op::And, {reached, at(innermost(), Op::Less, {own, number(from[last])})});
+  const Value place = place_in(from, [&](int d) { return d == last ? own : coordinate(d, ScalarType::Int32); });
+  return element_inside(operand, inside, place);
+}
+
+// Zero where it is not inside.
+Value TileLoop::element_inside(const Value &operand, const Value &inside, const Value &place) {
   const ScalarType type = operand.type().element();
   Value taken = element(operand.is_constant() ? operand : Value::zero(operand.type()));
   Block inner;
@@ -187,6 +203,7 @@ void TileLoop::operation(const Let &let, SourceLocation where) {
     case Op::Broadcast:
     case Op::Transpose: return define(operand_element(operation, 0));
     case Op::Window: return define(window(operation));
+    case Op::Take: return define(take(operation));
     case Op::LocalLoad: {
       const Type counter = operation.operands[0].type();
       const Value begin = at(0, Op::Mul, {operation.operands[0], Value::constant(counter, shape_.count())});

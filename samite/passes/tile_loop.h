@@ -59,6 +59,8 @@ class TileLoop {
   Element array_element(std::uint32_t array, const std::vector<ir::Value> &indices, const ir::Type &type);
   ir::Value guarded(const Element &element, const ir::Operation &access);
   ir::Value window(const ir::Operation &operation);
+  ir::Value take(const ir::Operation &operation);
+  ir::Value element_inside(const ir::Value &operand, const ir::Value &inside, const ir::Value &place);
 
   Builder &build_;
   const TileMemories &memories_;

@@ -218,7 +218,14 @@ TEST(Parse, OperationsOnWholeTiles) {
   %4: tile<f64, 8, 8> = cholesky %3
   %5: tile<f64, 8, 8> = triangular_solve %4, %0
   %6: tile<f64, 8, 8> = triangular_solve upper transposed %4, %5
-  store @x[0, 0] = %6
+  %7: tile<i32, 8, 8> = sort_order descending %6
+  %8: tile<f64, 8, 8> = take %6, %7
+  %9: tile<f64, 8, 4> = window %8, 0, 0
+  %10: tile<i32, 8, 4> = window %7, 0, 0
+  %11: tile<f64, 8, 2> = put_add %9, %10
+  %12: tile<f64, 8, 2> = fourier %11
+  %13: tile<f64, 8, 2> = fourier conjugate scaled %12
+  store @x[0, 0] = %13
 }
 )";
   const Kernel kernel = parse_kernel(text);

@@ -45,7 +45,9 @@ Buffer<T> buffer(const Extents &extents, const std::vector<double> &values, Grad
 }
 template <class T>
 Buffer<T> poisoned(const Extents &extents, Gradient gradient = Gradient::untracked) {
-  return buffer<T>(extents, std::vector<double>(static_cast<std::size_t>(extents.count()), not_written), gradient);
+  // Integers have no NaN: a number that nothing else here is.
+  const double poison = FloatingScalar<T> ? not_written : 93;
+  return buffer<T>(extents, std::vector<double>(static_cast<std::size_t>(extents.count()), poison), gradient);
 }
 
 template <class T>

@@ -1,0 +1,68 @@
+// Fourier transforms of rows of complex numbers in a block's shared memory, whose parts lie side by side, by all
+// threads of the block: by Stockham's steps from one memory to another, of radix 4, 2, 3, 5 and 7, and by sums for
+// other primes (Govindaraju et al., High performance discrete Fourier transforms on graphics processors, 2008).
+#pragma once
+
+#include "samite/device/cuda/math.h"
+#include "samite/device/tile/fourier_steps.h"
+
+namespace samite {
+
+// A step after those whose radices' product is `done`.
+template <int n, int batch, int done, bool conjugate, class T>
+SAMITE_INLINE void fourier_step(T *to, const T *from, T scale) {
+  using C = ComplexNumber<T>;
+  constexpr int radix = fourier_radix(n / done), count = n / radix;
+  constexpr bool small = radix <= largest_small_radix;
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const auto load = [&](int i) { return C{from[2 * i], from[2 * i + 1]}; };
+  const auto store = [&](int i, C value) { to[2 * i] = scale * value.re, to[2 * i + 1] = scale * value.im; };
+  for (int e = thread; e < batch * (small ? count : n); e += threads) {
+    const int row = e / (small ? count : n) * n, first = e % count, k = first % done;
+    const int result = first / done * (done * radix) + k;
+    if constexpr (small) {
+      C x[radix];
+      const C turn = root_of_unity<conjugate, T>(k, done * radix);
+      C power = turn;
+#pragma unroll
+      for (int r = 0; r < radix; ++r) {
+        x[r] = load(row + first + r * count);
+        if (done > 1 && r > 0) x[r] = x[r] * power, power = power * turn;
+      }
+      transform_few<radix, conjugate>(x);
+#pragma unroll
+      for (int r = 0; r < radix; ++r) store(row + result + r * done, x[r]);
+    } else {
+      const int q = e % n / count, turn = k + q * done;
+      C sum = load(row + first);
+      for (int r = 1, at = turn; r < radix; ++r) {
+        sum = sum + load(row + first + r * count) * root_of_unity<conjugate, T>(at, done * radix);
+        at = at + turn < done * radix ? at + turn : at + turn - done * radix;
+      }
+      store(row + result + q * done, sum);
+    }
+  }
+}
+
+template <int n, int batch, int done, bool conjugate, class T>
+SAMITE_INLINE void fourier_steps_from(T *to, T *other, const T *from, T scale) {
+  constexpr int next = done * fourier_radix(n / done);
+  fourier_step<n, batch, done, conjugate>(to, from, next == n ? scale : T(1));
+  if constexpr (next < n) {
+    __syncthreads();
+    fourier_steps_from<n, batch, next, conjugate>(other, to, to, scale);
+  }
+}
+
+template <int n, int batch, bool conjugate, bool scaled, class T>
+SAMITE_INLINE void tile_fourier(T *out, const T *in, T *scratch) {
+  if constexpr (n == 1) {
+    for (int e = int(thread_of_block()); e < 2 * batch; e += int(threads_of_block())) out[e] = in[e];
+  } else {
+    constexpr bool odd = fourier_steps(n) % 2;
+    fourier_steps_from<n, batch, 1, conjugate>(odd ? out : scratch, odd ? scratch : out, in,
+                                               scaled ? T(1) / T(n) : T(1));
+  }
+}
+
+}  // namespace samite

@@ -1,0 +1,51 @@
+// The order of the elements of each row of a tile in a block's shared memory, and sums of elements by their place, by
+// all threads of the block: a bitonic network whose every step puts the first element first, so that a row that is no
+// power of two ends where the network would go on with what is last anyway (K. Batcher, Sorting networks and their
+// applications, 1968).
+#pragma once
+
+#include "samite/device/cuda/atomic.h"
+#include "samite/device/tile/sort_steps.h"
+
+namespace samite {
+
+template <int rows, int n, bool descending, class T>
+SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  int half = 1;
+  while (2 * half < n) half *= 2;
+  for (int e = thread; e < rows * n; e += threads) out[e] = e % n;
+  __syncthreads();
+  // `mirrored` is the first step of those that merge two sorted stretches.
+  const auto step = [&](int distance, bool mirrored) {
+    for (int e = thread; e < rows * half; e += threads) {
+      const int pair = e % half, first = pair / distance * (2 * distance), at = pair % distance;
+      const int a = first + at, b = mirrored ? first + 2 * distance - 1 - at : a + distance;
+      if (b >= n) continue;
+      i32 *order = out + e / half * n;
+      const T *keys = in + e / half * n;
+      const i32 x = order[a], y = order[b];
+      if (sorts_before<descending>(Register<T>(keys[y]), y, Register<T>(keys[x]), x)) order[a] = y, order[b] = x;
+    }
+    __syncthreads();
+  };
+  for (int length = 1; length < n; length *= 2) {
+    step(length, true);
+    for (int distance = length / 2; distance > 0; distance /= 2) step(distance, false);
+  }
+}
+
+// Adds element [r, i] of `in` to element [r, places[r, i]] of zeros; those without such a place are left out. Where
+// several go to one place, they are added in no particular order.
+template <int rows, int n, int from, class T>
+SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
+  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  for (int e = thread; e < rows * n; e += threads) out[e] = T(Register<T>(0));
+  __syncthreads();
+  for (int e = thread; e < rows * from; e += threads) {
+    const i32 place = places[e];
+    if (place >= 0 && place < n) atomic_add(out + e / from * n + place, Register<T>(in[e]));
+  }
+}
+
+}  // namespace samite

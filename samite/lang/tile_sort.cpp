@@ -1,0 +1,29 @@
+#include "samite/lang/tile_sort.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/tile_rules.h"
+
+namespace samite::lang {
+
+ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where) {
+  return record_tile(
+      {ir::Op::SortOrder, keys.type().of(ScalarType::Int32), {keys}, 0, options.descending ? ir::sort_descending : 0},
+      where);
+}
+
+ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where) {
+  ir::Operation take{ir::Op::Take, places.type().of(x.type().element()), {x, places}};
+  if (!ir::tile_type_error(take).empty())
+    throw UserError(where, "take of a tile of extents " + x.type().shape().to_string() + " by places of extents " +
+                               places.type().shape().to_string() + "; all but the last must be equal");
+  return record_tile(std::move(take), where);
+}
+
+void check_values_of_keys(const ir::Type &keys, const ir::Type &values, SourceLocation where) {
+  if (keys.shape() != values.shape())
+    throw UserError(where, "sort of keys of extents " + keys.shape().to_string() + " and values of extents " +
+                               values.shape().to_string() +
+                               "; there is a value for each key (tile::argsort and tile::take sort anything else)");
+}
+
+}  // namespace samite::lang

@@ -1,0 +1,70 @@
+// Sorting the rows of tiles: along the last dimension.
+//
+//   auto [keys, values] = tile::sort(k, v);                             // both in the order of the keys
+//   Tile<std::int32_t> order = tile::argsort(k, {.descending = true});  // where each element comes from
+//   Tile<float> best = tile::take(v, tile::slice(order, {0, 0}, {8, 3}));
+//
+// Sorting is stable: equal keys stay in their order, in either direction. NaN comes last, in either direction. Rows
+// have any length; keys any type but bool. Gradients go back to where the elements came from.
+#pragma once
+
+#include "samite/lang/tile.h"
+
+namespace samite {
+namespace tile {
+
+struct SortOptions {
+  bool descending = false;
+};
+
+template <Scalar K, Scalar V>
+struct Sorted {
+  Tile<K> keys;
+  Tile<V> values;
+};
+
+}  // namespace tile
+
+namespace lang {
+
+ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where);
+// UserError where the extents differ before the last one.
+ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where);
+// UserError where there is not one value for each key.
+void check_values_of_keys(const ir::Type &keys, const ir::Type &values, SourceLocation where);
+
+}  // namespace lang
+
+namespace tile {
+
+template <Scalar K>
+  requires(!std::same_as<K, bool>)
+Tile<std::int32_t> argsort(const Tile<K> &keys, SortOptions options = {},
+                           SourceLocation where = std::source_location::current()) {
+  return Tile<std::int32_t>::adopt(lang::sort_order_of_tile(keys.value(where), options, where));
+}
+
+// Element [.., i] is x[.., places[.., i]], and zero where that is outside. There may be more places than elements, and
+// the same twice.
+template <Scalar T>
+Tile<T> take(const Tile<T> &x, const Tile<std::int32_t> &places,
+             SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::take_of_tile(x.value(where), places.value(where), where));
+}
+
+template <Scalar K>
+  requires(!std::same_as<K, bool>)
+Tile<K> sort(const Tile<K> &keys, SortOptions options = {}, SourceLocation where = std::source_location::current()) {
+  return take(keys, argsort(keys, options, where), where);
+}
+template <Scalar K, Scalar V>
+  requires(!std::same_as<K, bool>)
+Sorted<K, V> sort(const Tile<K> &keys, const Tile<V> &values, SortOptions options = {},
+                  SourceLocation where = std::source_location::current()) {
+  lang::check_values_of_keys(keys.type(), values.type(), where);
+  const Tile<std::int32_t> order = argsort(keys, options, where);
+  return {take(keys, order, where), take(values, order, where)};
+}
+
+}  // namespace tile
+}  // namespace samite
