@@ -5,6 +5,8 @@
 #include "samite/lang/tile_algebra.h"
 #include "samite/lang/tile_fourier.h"
 #include "samite/lang/tile_operations.h"
+#include "samite/lang/tile_random.h"
+#include "samite/lang/tile_reduce.h"
 #include "samite/lang/tile_scan.h"
 #include "samite/lang/tile_sort.h"
 

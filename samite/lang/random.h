@@ -33,11 +33,12 @@ inline std::array<UInt, 2> wide_product(const UInt &a, std::uint32_t b) {
   return {UInt(product >> 32), UInt(product)};
 }
 
-// Four words for a counter of four words and a key of two. Word is std::uint32_t, or UInt in a kernel.
-template <class Word>
-std::array<Word, 4> philox(std::array<Word, 4> counter, std::array<Word, 2> key) {
+// Four words for a counter of four words and a key of two. Word is std::uint32_t, or UInt in a kernel; for tiles of
+// words the key is UInt.
+template <class Word, class Key = Word>
+std::array<Word, 4> philox(std::array<Word, 4> counter, std::array<Key, 2> key) {
   for (int round = 0; round < 10; ++round) {
-    if (round > 0) key = {Word(key[0] + 0x9E3779B9u), Word(key[1] + 0xBB67AE85u)};  // the golden ratio, √3 - 1
+    if (round > 0) key = {Key(key[0] + 0x9E3779B9u), Key(key[1] + 0xBB67AE85u)};  // the golden ratio, √3 - 1
     auto [high0, low0] = wide_product(counter[0], 0xD2511F53u);
     auto [high1, low1] = wide_product(counter[2], 0xCD9E8D57u);
     counter = std::array<Word, 4>{Word(high1 ^ counter[1] ^ key[0]), std::move(low1), Word(high0 ^ counter[3] ^ key[1]),

@@ -5,9 +5,16 @@
 #include "samite/lang/trace.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace samite::lang {
 namespace {
+
+std::string list(const auto &numbers) {
+  std::string text;
+  for (const auto &number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "{" + text + "}";
+}
 
 std::string extents_of(const ir::Type &type) { return type.shape().to_string(); }
 
@@ -37,6 +44,50 @@ std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int ra
     ++d;
   }
   return origin;
+}
+
+std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
+                                   const std::vector<std::int64_t> &steps, const std::vector<int> &order,
+                                   SourceLocation where) {
+  std::vector<ir::Value> origin = tile_origin(first, type, rank, false, where);
+  const auto dimensions = static_cast<std::size_t>(type.shape().rank());
+  std::vector<int> sorted = order;
+  std::ranges::sort(sorted);
+  bool all = order.empty() || order.size() == dimensions;
+  for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == static_cast<int>(d);
+  const bool some_step = steps.empty() || steps.size() == dimensions;
+  if (!all || !some_step || std::ranges::count(steps, 0) > 0)
+    throw UserError(where, "a view of steps " + list(steps) + " and order " + list(order) + " for a tile of extents " +
+                               extents_of(type) +
+                               "; both are empty or have a number for each dimension of the tile: steps other than 0, "
+                               "and an order that names each dimension once");
+  const std::size_t before = static_cast<std::size_t>(rank) - dimensions;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    ir::Value &index = origin[before + (order.empty() ? d : static_cast<std::size_t>(order[d]))];
+    const ir::Type indices = type.of(index.type().element());
+    const ir::Value own = record_tile({ir::Op::Coordinate, indices, {}, 0, static_cast<std::int32_t>(d)}, where);
+    const ir::Value step = ir::Value::constant(indices, steps.empty() ? 1 : steps[d]);
+    const ir::Value away = record_tile({ir::Op::Mul, indices, {own, step}}, where);
+    index = record_on_tiles(ir::Op::Add, indices.element(), {index, away}, where);
+  }
+  return origin;
+}
+
+ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocation where) {
+  const ir::Type type = x.type();
+  if (static_cast<int>(at.size()) != type.shape().rank())
+    throw UserError(where, "an element is inserted at " + std::to_string(at.size()) +
+                               " indices into a tile of extents " + extents_of(type) +
+                               "; there is an index for each dimension");
+  std::optional<ir::Value> here;
+  std::int32_t dimension = 0;
+  for (const Index &index : at) {
+    const ir::Type indices = type.of(index.value().type().element());
+    const ir::Value own = record_tile({ir::Op::Coordinate, indices, {}, 0, dimension++}, where);
+    const ir::Value equal = record_on_tiles(ir::Op::Equal, ScalarType::Bool, {own, index.value()}, where);
+    here = here ? record_tile({ir::Op::And, equal.type(), {*here, equal}}, where) : equal;
+  }
+  return record_on_tiles(ir::Op::Select, type.element(), {*here, value, x}, where);
 }
 
 ir::Value load_tile(std::uint32_t array, std::vector<ir::Value> indices, const ir::Type &type, SourceLocation where) {
@@ -154,6 +205,16 @@ ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transpose
                                extents_of(sum.type()) +
                                "; MxK and KxN have the product MxN, and three dimensions begin with the same extent");
   return record_tile(std::move(product), where);
+}
+
+ir::Value scaled_product(ir::Value alpha, ir::Value a, ir::Value b, ir::Value beta, ir::Value sum, bool transposed_a,
+                         bool transposed_b, SourceLocation where) {
+  const ScalarType type = sum.type().element();
+  const ir::Value product = multiply_tiles(a, b, ir::Value::zero(sum.type()), transposed_a, transposed_b, where);
+  return record_on_tiles(ir::Op::Add, type,
+                         {record_on_tiles(ir::Op::Mul, type, {alpha, product}, where),
+                          record_on_tiles(ir::Op::Mul, type, {beta, sum}, where)},
+                         where);
 }
 
 }  // namespace samite::lang

@@ -35,7 +35,15 @@ ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transpose
                          SourceLocation where);
 // UserError where factors of another type than float are to be rounded to tf32.
 void check_precision(bool tf32, ScalarType factor, SourceLocation where);
+ir::Value scaled_product(ir::Value alpha, ir::Value a, ir::Value b, ir::Value beta, ir::Value sum, bool transposed_a,
+                         bool transposed_b, SourceLocation where);
 ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, SourceLocation where);
+// One element replaced; and where the elements of a view lie, an index tile for each dimension of the array that the
+// tile lies along.
+ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocation where);
+std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
+                                   const std::vector<std::int64_t> &steps, const std::vector<int> &order,
+                                   SourceLocation where);
 // The type that products of this one are added up in, unless another is asked for.
 ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
                       SourceLocation where);
@@ -56,6 +64,14 @@ struct Transposes {
 enum class Memory : std::uint8_t { registers, shared };
 // Of products of float: `tf32` lets tensor cores round the factors to 11 digits, and is many times faster there.
 enum class Precision : std::uint8_t { full, tf32 };
+
+// How a tile lies in an array: from one element to the next of each dimension of the tile, so many of the array's;
+// dimension d of the tile along the dimension order[d] of those that the array ends with. Empty for 1, and for the same
+// order.
+struct View {
+  std::vector<std::int64_t> steps = {};
+  std::vector<int> order = {};
+};
 
 inline Int ceil_div(const Operand<std::int32_t> &a, std::int32_t b) {
   return Int::adopt(lang::record(ir::Op::Div, ScalarType::Int32,
@@ -121,6 +137,24 @@ void atomic_add(const Array<T, Rank> &array, lang::Indices number, const Tile<T>
                 SourceLocation where = std::source_location::current()) {
   lang::add_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
                  where);
+}
+
+// From element `first` on, as the view says: every other row, or transposed. Zero outside, or left out.
+//
+//   Tile<float> even = tile::load_view(x, {0, 0}, {32, 64}, {.steps = {2, 1}});
+//   Tile<float> turned = tile::load_view(x, {0, 0}, {64, 32}, {.order = {1, 0}});
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load_view(const Array<T, Rank> &array, lang::Indices first, TileExtents extents,
+                                       const View &view, SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(
+      array.index(where), lang::view_origin(first, type, Rank, view.steps, view.order, where), type, where));
+}
+template <class T, int Rank>
+void store_view(const Array<T, Rank> &array, lang::Indices first, const Tile<T> &value, const View &view,
+                SourceLocation where = std::source_location::current()) {
+  lang::store_tile(array.index(where), lang::view_origin(first, value.type(), Rank, view.steps, view.order, where),
+                   value.value(where), where);
 }
 
 // Elements of any indices: element e of the result is array(indices(e)), and zero where that is outside.
@@ -215,6 +249,12 @@ Traced<T> extract(const Tile<T> &x, lang::Indices at, SourceLocation where = std
   return Traced<T>::adopt(
       lang::reduce_tile(ir::Op::ReduceAdd, scalar_type_of<T>, lang::record_tile(std::move(window), where), {}, where));
 }
+// The tile with another number in place of one element; all as they were where `at` is outside.
+template <Scalar T>
+Tile<T> insert(const Tile<T> &x, lang::Indices at, const Operand<std::type_identity_t<T>> &value,
+               SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::insert_into_tile(x.value(where), at, value.value(), where));
+}
 template <Scalar To, Scalar From>
 Tile<To> cast(const Tile<From> &x, SourceLocation where = std::source_location::current()) {
   return Tile<To>::adopt(lang::record_on_tiles(ir::Op::Cast, scalar_type_of<To>, {x.value(where)}, where));
@@ -259,6 +299,18 @@ Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes
       lang::product_type(left.type(), right.type(), transposed.a, transposed.b, scalar_type_of<C>, where);
   return Tile<C>::adopt(lang::multiply_tiles(left, right, ir::Value::zero(type), transposed.a, transposed.b,
                                              precision == Precision::tf32, where));
+}
+
+// alpha A B + beta C, to C.
+template <Scalar T, Scalar C>
+void matmul(const Operand<std::type_identity_t<C>> &alpha, const Tile<T> &a, const Tile<T> &b,
+            const Operand<std::type_identity_t<C>> &beta, Tile<C> &sum, Transposes transposed = {},
+            SourceLocation where = std::source_location::current()) {
+  static_assert(std::same_as<C, T> || std::same_as<C, lang::Accumulator<T>>,
+                "matmul: factors of half and bfloat16 are added up in float or their own type, those of 8 and 16 bit "
+                "integers in int32 or their own type, any other in their own type");
+  sum = Tile<C>::adopt(lang::scaled_product(alpha.value(), a.value(where), b.value(where), beta.value(),
+                                            sum.value(where), transposed.a, transposed.b, where));
 }
 
 }  // namespace tile
