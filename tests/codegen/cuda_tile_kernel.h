@@ -8,6 +8,10 @@
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/toolchain/cuda_sample.h"
 
+#include <fmt/core.h>
+
+#include <cstdlib>
+
 namespace samite::test {
 
 inline constexpr TileOptions of_64{.threads = 64};
@@ -57,6 +61,8 @@ inline void expect_compiles(const ir::Kernel &kernel, bool only_planned_memory =
     ASSERT_EQ(report.kernels.size(), 1u);
     EXPECT_TRUE(!only_planned_memory || report.kernels[0].shared_bytes == 0)
         << "all of it is asked for when it is launched";
+    if (std::getenv("SAMITE_TEST_SHOW"))
+      fmt::print("{} {}: {}, {} B planned\n", architecture, kernel.name, report.to_string(), source.tile_memory.bytes);
   }
 }
 
