@@ -48,18 +48,21 @@ std::string cpu_prelude(int vector_bytes) {
   return text;
 }
 
-std::string cuda_prelude() { return cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h")); }
+std::string cuda_prelude(bool tiles) {
+  return cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h"), tiles);
+}
 
-std::string cuda_prelude_with(std::string_view intrinsics) {
+std::string cuda_prelude_with(std::string_view intrinsics, bool tiles) {
   std::string text;
   append(text, device_header("samite/device/cuda/scalar.h"));
   append(text, intrinsics);
   for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
-  for (std::string_view name : {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads",
-                                "cuda_multiply_matrices", "cuda_multiply", "cuda_matmul", "cuda_reduce", "scan_steps",
-                                "cuda_scan", "cuda_cholesky", "cuda_triangular_solve", "sort_steps", "cuda_sort",
-                                "fourier_steps", "cuda_fourier"})
+  if (!tiles) return text;
+  for (std::string_view name :
+       {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads", "cuda_multiply_matrices", "cuda_multiply",
+        "cuda_matmul", "cuda_reduce", "scan_steps", "cuda_scan", "cuda_cholesky", "cuda_triangular_solve", "sort_steps",
+        "cuda_sort", "fourier_steps", "cuda_fourier"})
     append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }

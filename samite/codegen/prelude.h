@@ -12,11 +12,12 @@ namespace samite::codegen {
 // either 4-byte or 8-byte elements fill a register.
 std::string cpu_prelude(int vector_bytes);
 
-// In CUDA C++17 without any header of CUDA's, for NVRTC.
-std::string cuda_prelude();
+// In CUDA C++17 without any header of CUDA's, for NVRTC, which reads it again with each kernel: what tiles need comes
+// with them alone.
+std::string cuda_prelude(bool tiles);
 
 // The same with another text in the place of samite/device/cuda/intrinsics.h, which is all of it that is not C++: for
 // running emitted kernels where there is no GPU.
-std::string cuda_prelude_with(std::string_view intrinsics);
+std::string cuda_prelude_with(std::string_view intrinsics, bool tiles);
 
 }  // namespace samite::codegen

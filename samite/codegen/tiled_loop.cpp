@@ -27,7 +27,7 @@ constexpr std::size_t kept_bytes = 24 << 10, most_lanes = 16;
 constexpr int most_vectors = 32;
 
 // Statements up to which a second, unmasked copy is worth its compile time.
-constexpr std::size_t largest_copied_body = 400;
+constexpr std::size_t largest_copied_tile = 400;
 
 bool calls_library(Op op) {
   switch (op) {
@@ -73,7 +73,7 @@ void KernelEmitter::tiled_loop(const For &loop, const TilePlan &plan, const Thre
   out_.close("};");
   const int group = tile_->group;
   out_.line("{} {} = {};", text.type, at, text.begin);
-  if (text.statements <= largest_copied_body) {
+  if (text.statements <= largest_copied_tile) {
     out_.open("while ({} - {} >= {} * lane_count) {{", tile_->end, at, group);
     out_.line("const {0} full = ({1} - {2}) / ({3} * lane_count);", text.type, tile_->end, at, group);
     out_.line("const i32 vectors = full < {0} ? i32(full) * {1} : {2};", most / group, group, most);

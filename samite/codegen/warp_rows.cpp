@@ -19,7 +19,7 @@ using namespace ir;
 namespace {
 
 // Of instructions: as many as keep a multiprocessor busy, and no more than are compiled quickly.
-constexpr std::size_t warp = 32, most_iterations = 8, most_in_pieces = 640, most_of_tile = 1024;
+constexpr std::size_t warp_lanes = 32, most_iterations = 8, most_in_pieces = 640, most_of_tile = 1024;
 // With fewer iterations at once, what they share is little beside what each of them does.
 constexpr std::size_t least_iterations = 4;
 
@@ -55,11 +55,12 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   if (rows.empty() && tile.loads.empty()) return false;
   const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type().element();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
-  if (rows.size() > warp / 2) rows.resize(warp / 2);
+  if (rows.size() > warp_lanes / 2) rows.resize(warp_lanes / 2);
   const std::size_t of_one = instructions(loop.body);
   bool nested = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { nested = nested || stmt.as<For>() || stmt.as<While>(); });
-  std::size_t iterations = rows.empty() ? warp : std::min(most_iterations, warp / std::bit_ceil(rows.size()));
+  std::size_t iterations =
+      rows.empty() ? warp_lanes : std::min(most_iterations, warp_lanes / std::bit_ceil(rows.size()));
   const std::size_t size = rows.empty() ? of_one * static_cast<std::size_t>(copies_) : of_one;
   while (iterations > 1 && iterations * size > (rows.empty() ? most_of_tile : most_in_pieces)) iterations /= 2;
   const bool small = !rows.empty() || of_one <= largest_unrolled;
@@ -86,7 +87,7 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   };
   if (in_pieces) {
     const std::int64_t step = loop.step.as_int();
-    const std::int64_t last = step * (static_cast<std::int64_t>(tiled ? warp : iterations) - 1);
+    const std::int64_t last = step * (static_cast<std::int64_t>(tiled ? warp_lanes : iterations) - 1);
     out_.open("while ({} && i64({}) - i64({}) {} {}) {{", whole, scalar(loop.end), index, step > 0 ? ">" : "<", last);
     std::string place = row;
     if (tiled) {
@@ -94,7 +95,7 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
       const std::string piece = fresh("piece");
       place = fmt::format("{} + {}", piece, row);
       out_.line("#pragma unroll 1");
-      out_.open("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", piece, warp, iterations);
+      out_.open("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", piece, warp_lanes, iterations);
       tiles_.push_back(tile);
     }
     if (!rows.empty()) out_.line("WarpRows<{}, {}, {}> {};", scalar_name(type), rows.size(), iterations, sums);

@@ -1,5 +1,6 @@
 #include "samite/ir/print.h"
 
+#include "samite/ir/tokens.h"
 #include "samite/ir/visit.h"
 
 #include <fmt/format.h>
@@ -13,9 +14,6 @@ namespace samite::ir {
 namespace {
 
 constexpr std::uint64_t quiet_nan = 0x7ff8'0000'0000'0000;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";

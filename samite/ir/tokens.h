@@ -1,4 +1,4 @@
-// The words of a printed kernel. Internal to `ir/parse.cpp`.
+// The words of a printed kernel. Internal to the printer and the parser.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,10 @@ struct Token {
   std::string text;
   std::uint32_t line, column;  // from 1; columns count bytes
 };
+
+// Of a name that needs no quotes.
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The tokens of `text`, with an `End` last. Throws UserError where a character begins none.
 std::vector<Token> tokenize(std::string_view text);

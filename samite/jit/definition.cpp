@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
@@ -14,10 +15,6 @@ namespace samite::jit {
 namespace {
 
 std::uint64_t bit(std::uint32_t parameter) { return std::uint64_t{1} << parameter; }
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 // The primals of such gradients, as bits.
 std::uint64_t gradients_only_added_to(const ir::Kernel &adjoint) {

@@ -9,7 +9,7 @@ namespace samite::jit {
 namespace {
 
 // Of a statement without blocks. On tiles, vectors do about as much in a step as lanes do elsewhere.
-double cost_of(const ir::Stmt &stmt) {
+double statement_cost(const ir::Stmt &stmt) {
   constexpr double elements_at_once = 8;
   ir::Type type = ScalarType::Float32;
   double each = 1;
@@ -29,25 +29,25 @@ double cost_of(const ir::Stmt &stmt) {
   return type.is_tile() ? each * static_cast<double>(type.count()) / elements_at_once + 1 : 1;
 }
 
-double cost_of(const ir::Block &block) {
+double block_cost(const ir::Block &block) {
   constexpr double assumed_iterations = 64;
   double cost = 0;
   for (const ir::Stmt &stmt : block) {
     if (auto *branch = stmt.as<ir::If>())
-      cost += cost_of(branch->then_block) + cost_of(branch->else_block);
+      cost += block_cost(branch->then_block) + block_cost(branch->else_block);
     else if (auto *loop = stmt.as<ir::For>())
-      cost += assumed_iterations * cost_of(loop->body);
+      cost += assumed_iterations * block_cost(loop->body);
     else if (auto *loop = stmt.as<ir::While>())
-      cost += assumed_iterations * (cost_of(loop->condition_block) + cost_of(loop->body));
+      cost += assumed_iterations * (block_cost(loop->condition_block) + block_cost(loop->body));
     else
-      cost += cost_of(stmt);
+      cost += statement_cost(stmt);
   }
   return cost;
 }
 
 }  // namespace
 
-double cost_of(const ir::Kernel &kernel) { return cost_of(kernel.body) + 1; }
+double cost_of(const ir::Kernel &kernel) { return block_cost(kernel.body) + 1; }
 
 std::vector<std::uint32_t> arrays_only_added_to(const ir::Kernel &kernel) {
   std::vector<bool> added(kernel.parameters.size()), touched(kernel.parameters.size());

@@ -8,6 +8,7 @@
 #include "samite/codegen/side_by_side.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/passes/gather.h"
 #include "samite/passes/inline_primals.h"
@@ -26,10 +27,6 @@ namespace samite::jit {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 ir::Kernel checked(ir::Kernel kernel, ir::Form form, [[maybe_unused]] const char *pass) {
 #if SAMITE_VERIFY_IR
@@ -141,8 +138,10 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.emit = milliseconds_since(start);
 
   start = Clock::now();
-  static const std::string prelude = codegen::cuda_prelude();
+  static const std::string plain = codegen::cuda_prelude(/*tiles=*/false);
+  static const std::string with_tiles = codegen::cuda_prelude(/*tiles=*/true);
   const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
+  const std::string &prelude = is_tile_kernel(lowered) ? with_tiles : plain;
   CompiledCuda compiled = compile_cuda(source, prelude, cuda_architecture(variant.key.cuda));
   variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
   variant.cuda_compile = compiled.report;

@@ -210,7 +210,8 @@ ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transpose
 ir::Value scaled_product(ir::Value alpha, ir::Value a, ir::Value b, ir::Value beta, ir::Value sum, bool transposed_a,
                          bool transposed_b, SourceLocation where) {
   const ScalarType type = sum.type().element();
-  const ir::Value product = multiply_tiles(a, b, ir::Value::zero(sum.type()), transposed_a, transposed_b, where);
+  const ir::Value product = multiply_tiles(a, b, ir::Value::zero(sum.type()), transposed_a, transposed_b,
+                                           /*tf32=*/false, where);
   return record_on_tiles(ir::Op::Add, type,
                          {record_on_tiles(ir::Op::Mul, type, {alpha, product}, where),
                           record_on_tiles(ir::Op::Mul, type, {beta, sum}, where)},

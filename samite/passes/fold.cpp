@@ -7,7 +7,9 @@ namespace {
 
 using namespace ir;
 
-bool commutes(Op op) { return op == Op::Add || op == Op::Mul || op == Op::And || op == Op::Or || op == Op::Xor; }
+bool operands_may_swap(Op op) {
+  return op == Op::Add || op == Op::Mul || op == Op::And || op == Op::Or || op == Op::Xor;
+}
 
 std::optional<Value> fold_floating(Op op, Type type, double a, double b) {
   // For these four, computing in double and rounding once more to a narrower type gives its result exactly.
@@ -83,7 +85,7 @@ std::optional<Value> fold_cast(Type type, const Value &x) {
 
 // x op c and c op x for the neutral c, and operations on bool.
 std::optional<Value> fold_neutral(Op op, const Value &x, const Value &y) {
-  if (commutes(op) && x.is_constant() && !y.is_constant()) return fold_neutral(op, y, x);
+  if (operands_may_swap(op) && x.is_constant() && !y.is_constant()) return fold_neutral(op, y, x);
   if (!y.is_constant()) {
     if ((op == Op::And || op == Op::Or || op == Op::Min || op == Op::Max) && x == y) return x;
     return std::nullopt;

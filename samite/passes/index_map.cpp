@@ -13,9 +13,9 @@ struct ExtentLess {
   std::int64_t less;
 };
 
-class Analysis {
+class IndexAnalysis {
  public:
-  explicit Analysis(const Kernel &kernel) : maps(kernel.local_count), extents_(kernel.local_count) {
+  explicit IndexAnalysis(const Kernel &kernel) : maps(kernel.local_count), extents_(kernel.local_count) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const Let *let = stmt.as<Let>();
       if (!let || !is_integer(let->value.type)) return;
@@ -92,6 +92,6 @@ class Analysis {
 
 }  // namespace
 
-std::vector<std::optional<IndexMap>> index_maps(const Kernel &structured) { return Analysis(structured).maps; }
+std::vector<std::optional<IndexMap>> index_maps(const Kernel &structured) { return IndexAnalysis(structured).maps; }
 
 }  // namespace samite::passes

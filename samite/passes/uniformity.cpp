@@ -27,9 +27,9 @@ bool can_start_late(const For &loop, Shape begin, Shape end) {
   return loop.step.as_int() == 1 || loop.step.as_int() == -1;
 }
 
-class Analysis {
+class UniformityAnalysis {
  public:
-  Analysis(const Kernel &kernel, std::vector<Shape> &shapes)
+  UniformityAnalysis(const Kernel &kernel, std::vector<Shape> &shapes)
       : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(!is_tile_kernel(kernel)) {
     // Before lowering, the whole body is what one lane does.
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
@@ -162,7 +162,7 @@ Uniformity Uniformity::all_uniform(const Kernel &kernel) {
 
 Uniformity uniformity(const Kernel &kernel) {
   Uniformity result = Uniformity::all_uniform(kernel);
-  Analysis(kernel, result.shapes_);
+  UniformityAnalysis(kernel, result.shapes_);
   return result;
 }
 

@@ -12,12 +12,12 @@
 namespace samite {
 namespace {
 
-struct File {
+struct ElfFile {
   int descriptor;
-  explicit File(const std::filesystem::path &path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-  ~File() {
+  explicit ElfFile(const std::filesystem::path &path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ElfFile(const ElfFile &) = delete;
+  ElfFile &operator=(const ElfFile &) = delete;
+  ~ElfFile() {
     if (descriptor >= 0) ::close(descriptor);
   }
   bool read(void *to, std::size_t bytes, std::uint64_t from) const {
@@ -48,7 +48,7 @@ std::string identifier_in_notes(const std::vector<char> &notes) {
   return {};
 }
 
-std::string identifier_in_elf(const File &file) {
+std::string identifier_in_elf(const ElfFile &file) {
   constexpr std::size_t longest_notes = 1 << 16;
   Elf64_Ehdr header;
   if (!file.read(&header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
@@ -66,7 +66,7 @@ std::string identifier_in_elf(const File &file) {
 }  // namespace
 
 std::string build_identifier(const std::filesystem::path &library) {
-  const File file(library);
+  const ElfFile file(library);
   struct stat status{};
   if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) return {};
   if (std::string found = identifier_in_elf(file); !found.empty()) return found;

@@ -26,7 +26,7 @@ Slots<std::shared_ptr<const std::string>> &precompiled_preludes() {
   return slots;
 }
 
-std::atomic<int> &compile_counter() {
+std::atomic<int> &host_compile_counter() {
   static std::atomic<int> counter{0};
   return counter;
 }
@@ -54,7 +54,7 @@ std::string file_name(std::string name) {
   return name.empty() ? "kernel" : name;
 }
 
-struct Job {
+struct HostJob {
   const HostSource &source;
   std::string_view prelude;
   std::string name = file_name(source.name);
@@ -77,7 +77,7 @@ struct Job {
   }
 };
 
-std::shared_ptr<const std::string> precompiled_prelude(const Job &job, CompileReport &report) {
+std::shared_ptr<const std::string> precompiled_prelude(const HostJob &job, CompileReport &report) {
   const Hash128 key = job.prelude_key();
   const auto slot = precompiled_preludes().at(key);
   const std::lock_guard lock(slot->mutex);
@@ -98,7 +98,7 @@ std::shared_ptr<const std::string> precompiled_prelude(const Job &job, CompileRe
   return slot->value;
 }
 
-std::shared_ptr<const HostImage> load(const Job &job, std::string_view bytes, CompileReport &report) {
+std::shared_ptr<const HostImage> load(const HostJob &job, std::string_view bytes, CompileReport &report) {
   const Stopwatch watch;
   auto image = HostImage::load(job.source.name, bytes);
   report.load_ms = watch.milliseconds();
@@ -106,7 +106,7 @@ std::shared_ptr<const HostImage> load(const Job &job, std::string_view bytes, Co
   return image;
 }
 
-std::shared_ptr<const HostImage> load_from_cache(const Job &job, const Hash128 &key, CompileReport &report) {
+std::shared_ptr<const HostImage> load_from_cache(const HostJob &job, const Hash128 &key, CompileReport &report) {
   const auto bytes = job.cache->find(key);
   if (!bytes) return nullptr;
   try {
@@ -121,13 +121,13 @@ std::shared_ptr<const HostImage> load_from_cache(const Job &job, const Hash128 &
   }
 }
 
-std::shared_ptr<const HostImage> compile(const Job &job, const Hash128 &key, CompileReport &report) {
+std::shared_ptr<const HostImage> compile(const HostJob &job, const Hash128 &key, CompileReport &report) {
   const Stopwatch open_watch;
   const SamiteClangPlugin &plugin = clang_plugin();
   if (!report.plugin_was_open) report.open_ms = open_watch.milliseconds();
   const auto precompiled = precompiled_prelude(job, report);
   const SamiteClangInput input = job.input(*precompiled);
-  ++compile_counter();
+  ++host_compile_counter();
   const Output output(plugin.compile(&input));
   report.frontend_ms = output->frontend_ms;
   report.backend_ms = output->backend_ms;
@@ -145,7 +145,7 @@ std::shared_ptr<const HostImage> compile(const Job &job, const Hash128 &key, Com
 
 CompiledHost compile_host(const HostSource &source, std::string_view prelude) {
   const Stopwatch watch;
-  const Job job{source, prelude};
+  const HostJob job{source, prelude};
   const Hash128 key = job.image_key();
   const auto slot = loaded_images().at(key);
   const std::lock_guard lock(slot->mutex);
@@ -162,7 +162,7 @@ CompiledHost compile_host(const HostSource &source, std::string_view prelude) {
   return result;
 }
 
-int host_compile_count() { return compile_counter(); }
+int host_compile_count() { return host_compile_counter(); }
 
 bool host_compiler_loaded() { return clang_plugin_is_open(); }
 

@@ -15,23 +15,23 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t default_limit_mb = 1024;
 
-const char *environment(const char *name) {
+const char *environment_variable(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
 // Empty where the environment names none.
 fs::path cache_folder() {
-  if (const char *own = environment("SAMITE_CACHE_DIR")) return fs::absolute(own);
+  if (const char *own = environment_variable("SAMITE_CACHE_DIR")) return fs::absolute(own);
   // The XDG specification asks to ignore a relative path.
-  if (const char *base = environment("XDG_CACHE_HOME"); base != nullptr && *base == '/')
+  if (const char *base = environment_variable("XDG_CACHE_HOME"); base != nullptr && *base == '/')
     return fs::path(base) / "samite";
-  if (const char *home = environment("HOME")) return fs::path(home) / ".cache" / "samite";
+  if (const char *home = environment_variable("HOME")) return fs::path(home) / ".cache" / "samite";
   return {};
 }
 
 std::uint64_t limit_bytes() {
-  const char *text = environment("SAMITE_CACHE_LIMIT_MB");
+  const char *text = environment_variable("SAMITE_CACHE_LIMIT_MB");
   if (text == nullptr) return default_limit_mb << 20;
   std::uint64_t megabytes = 0;
   const char *end = text + std::strlen(text);

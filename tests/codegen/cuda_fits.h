@@ -31,7 +31,7 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
 }
 
 inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {
-  static const std::string prelude = codegen::cuda_prelude();
+  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/false);
   if (kernel.body.empty()) return;
   bool local_arrays = false;
   ir::for_each_statement(kernel.body,

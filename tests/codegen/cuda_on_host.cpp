@@ -296,7 +296,7 @@ CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &option
     : form_(options.cuda), rank_(structured.launch_rank) {
   form_.tile_threads = structured.block_threads;
   source_ = emit_for_cuda(std::move(structured), options);
-  static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
+  static const std::string prelude = codegen::cuda_prelude_with(intrinsics, /*tiles=*/true);
   HostSource source;
   source.name = "test";
   source.text = source_.text + fmt::format(fmt::runtime(entry), source_.entry);

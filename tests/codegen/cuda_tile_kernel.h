@@ -54,7 +54,7 @@ void expect_same(const K &kernel, const std::vector<long long> &blocks) {
 }
 
 inline void expect_compiles(const ir::Kernel &kernel, bool only_planned_memory = false) {
-  static const std::string prelude = codegen::cuda_prelude();
+  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/true);
   const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
   for (const std::string &architecture : cuda_architectures()) {
     const auto report = compile_cuda({.name = "tiles", .text = source.text}, prelude, architecture).image->report();

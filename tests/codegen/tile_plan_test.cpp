@@ -135,7 +135,7 @@ TEST(TilePlan, LoweredTextIsParsed) {
 class TilePlanCompile : public CudaCompilerTest {};
 
 TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
-  static const std::string prelude = codegen::cuda_prelude();
+  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/true);
   auto expect_fits = [](const char *name, const ir::Kernel &kernel) {
     const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
     for (const std::string &architecture : cuda_architectures()) {
