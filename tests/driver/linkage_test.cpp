@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +25,13 @@ T read_at(const std::string &bytes, std::size_t offset) {
 
 // The libraries that a file's dynamic section says it needs; nothing where it is no ELF file with one.
 std::optional<std::vector<std::string>> needed_libraries(const fs::path &path) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::ifstream stream(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<std::streamoff>(stream.tellg());
+  if (size < SELFMAG) return std::nullopt;  // nor is a file that another test has removed meanwhile
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  stream.seekg(0).read(bytes.data(), SELFMAG);
   if (bytes.compare(0, SELFMAG, ELFMAG) != 0) return std::nullopt;
+  stream.read(bytes.data() + SELFMAG, size - SELFMAG);
 
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);
   for (std::size_t i = 0; i < header.e_shnum; ++i) {
