@@ -37,7 +37,7 @@ TEST(TaskPoolInTbb, ObeysTheUsersLimit) {
 
 // A thread that waits for its blocks and took up a task of the outer loop would lock the mutex a second time.
 TEST(TaskPoolInTbb, ACallerMayHoldALock) {
-  std::mutex mutex;
+  static std::mutex mutex;  // on the stack, its place would be another's before the sanitizer knows of the last unlock
   std::atomic<int> visits = 0;
   tbb::parallel_for(0, 64, [&](int) {
     std::lock_guard lock(mutex);
