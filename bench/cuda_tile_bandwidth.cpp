@@ -33,7 +33,7 @@ auto sum_of_chunks(std::int64_t chunk, int threads) {
 auto softmax(int threads) {
   return TileKernel{"softmax",
                     [](In x, Out y) {
-                      Tile<float> row = tile::load(x, {block_index(), 0}, {1, side});
+                      Tile<float> row = tile::load(x, {block_index(), 0}, {side});
                       Tile<float> e = exp(row - tile::max(row));
                       tile::store(y, {block_index(), 0}, e * (1 / tile::sum(e)));
                     },
@@ -43,7 +43,7 @@ auto softmax(int threads) {
 auto layer_norm(int threads) {
   return TileKernel{"layer_norm",
                     [](In x, Array<const float, 1> scale, Array<const float, 1> shift, Out y) {
-                      Tile<float> row = tile::load(x, {block_index(), 0}, {1, side});
+                      Tile<float> row = tile::load(x, {block_index(), 0}, {side});
                       Tile<float> centred = row - tile::sum(row) * (1.0f / side);
                       Float inverse = rsqrt(tile::sum(centred * centred) * (1.0f / side) + epsilon);
                       Tile<float> own_scale = tile::load(scale, {0}, {side}),
