@@ -15,12 +15,16 @@
 
 namespace samite::codegen {
 
+// The `dimension` of an out_of_memory: it is a block's tiles, not a thread's own array, for which there is no memory;
+// `index` is then what each of its threads would have to have.
+inline constexpr std::uint32_t memory_of_block = 1;
+
 struct CudaFailure {
   std::uint32_t state = 0;  // as in Failure, to the line
   FailureKind kind = FailureKind::none;
   std::uint32_t array = 0, dimension = 0;
   std::int64_t index = 0;
-  std::int64_t extent = 0;  // of out_of_memory: the bytes that a thread's workspace has
+  std::int64_t extent = 0;  // of out_of_memory: the bytes of workspace that there are for each thread
   std::uint32_t file = 0, line = 0;
 };
 

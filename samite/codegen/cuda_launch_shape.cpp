@@ -89,6 +89,7 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
     std::int64_t blocks = 1;
     for (std::int64_t extent : extents)
       if (__builtin_mul_overflow(blocks, extent, &blocks)) blocks = largest_grid[0];
+    if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
             {static_cast<unsigned>(form.tile_threads), 1, 1}};
   }

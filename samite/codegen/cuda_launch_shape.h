@@ -8,7 +8,8 @@
 // and is what a launcher should emit first. The other one is for launches that do not fit CUDA's limits, for kernels
 // that use a workspace, and for those that sum over the launch.
 //
-// A tile kernel has a block for each instance, all of them along x.
+// A tile kernel has a block for each instance, all of them along x; in the grid-stride form a limited number, which go
+// on to further instances.
 #pragma once
 
 #include "samite/codegen/emit.h"

@@ -67,7 +67,8 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   }
   out.line("[[maybe_unused]] const auto &begin = box.begin, &end = box.end;");
   out.line("[[maybe_unused]] Failure *const failure = &channel->failure;");
-  out.line("[[maybe_unused]] ThreadStack workspace(memory);");
+  out.line("[[maybe_unused]] ThreadStack workspace = {}(memory);",
+           is_tile_kernel(kernel) ? "stack_in_block" : "stack_in_grid");
 }
 
 void CudaTarget::close_kernel(SourceWriter &out) const {

@@ -127,7 +127,8 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // workspace takes the grid-stride form with a limited grid, since each thread has its share of the memory.
 //
 // A tile kernel has `CudaForm::tile_threads` threads in each block and a grid of any size along x alone; its blocks
-// have `EmittedSource::tile_memory.bytes` of dynamic shared memory.
+// have `EmittedSource::tile_memory.bytes` of dynamic shared memory. Tiles that a loop keeps, and that take more than 16
+// KiB in all or are of a number known only when the kernel runs, are in the workspace.
 //
 // A local array is in the thread's own memory where its size is a constant, it takes at most 1 KiB, and all such arrays
 // of the kernel at most 4 KiB. An instance that gets no memory for another one ends there, and is reported.

@@ -43,7 +43,10 @@ void KernelEmitter::place_local_arrays() {
       const std::int64_t bytes = allocate->size.is_constant()
                                      ? allocate->size.as_int() * static_cast<std::int64_t>(size_of(allocate->type))
                                      : share_of_tiles.array + 1;
-      if (!target_.explicit_lanes()) return;
+      if (!target_.explicit_lanes()) {
+        on_stack_[allocate->array] = !allocate->kept;
+        return;
+      }
       on_stack_[allocate->array] = bytes <= share_of_tiles.array && tiles + bytes <= share_of_tiles.kernel;
       if (on_stack_[allocate->array]) tiles += bytes;
       return;
@@ -98,7 +101,11 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
                        : in_lanes()    ? vector_in_memory(allocate.type)
                                        : scalar_name(allocate.type);
   if (allocate.shared && !target_.explicit_lanes()) {
-    allocate_tile(allocate);
+    if (!allocate.kept) return allocate_tile(allocate);
+    out_.line("{0} *const {1} = allocate_in_block<{0}>(workspace, failure, {2}, {3});", element, name,
+              scalar(allocate.size), sites_.size());
+    out_.line("if (!{}) return;", name);
+    sites_.push_back(where);
     return;
   }
   if (on_stack_[allocate.array]) {

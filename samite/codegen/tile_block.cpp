@@ -47,7 +47,13 @@ void KernelEmitter::launch_blocks(const For &outermost) {
               extent(*loop));
     out_.line("rest /= {};", extent(*loop));
   }
+  // A block that gets no memory ends alone.
+  if (uses_workspace()) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   block(nest.back()->body);
+  if (uses_workspace()) {
+    out_.close("};");
+    out_.line("instance();");
+  }
   out_.close();
 }
 

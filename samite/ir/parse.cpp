@@ -356,12 +356,12 @@ class Parser {
   }
 
   Stmt parse_allocate() {
-    const bool shared = accept("shared");
+    const bool shared = accept("shared"), kept = shared && accept("kept");
     LocalArrayId array = parse_local_array();
     expect(":");
     Type type = parse_type();
     expect("[");
-    Allocate allocate{array, type, parse_value(), shared};
+    Allocate allocate{array, type, parse_value(), shared, kept};
     expect("]");
     SourceLocation where = parse_location();
     return Stmt(allocate, where);

@@ -132,8 +132,8 @@ class Printer {
                 value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
-          write("local {}{}: {}[{}]{}", allocate.shared ? "shared " : "", local_array(allocate.array),
-                name(allocate.type), value(allocate.size), where);
+          write("local {}{}{}: {}[{}]{}", allocate.shared ? "shared " : "", allocate.kept ? "kept " : "",
+                local_array(allocate.array), name(allocate.type), value(allocate.size), where);
         },
         [&](const LocalStore &store) {
           write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);

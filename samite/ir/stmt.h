@@ -75,12 +75,13 @@ struct Accumulate {
 // local $array: type[size]
 // Memory of one instance's own, for the rest of the block that this is in: `size` elements, an i32 or i64, with no
 // particular values at first; none where the size is negative. Where nothing loads from a local array, its stores are
-// dead code. `shared` memory is of all threads of a block, and its size a constant   (lowered tile kernels only)
+// dead code. `shared` memory is of all threads of a block; on CUDA its size is a constant, or it is `kept`, which is in
+// device memory: tiles that a loop keeps for its adjoint   (lowered tile kernels only)
 struct Allocate {
   LocalArrayId array;
   Type type;
   Value size;
-  bool shared = false;
+  bool shared = false, kept = false;
 };
 
 // local_store $array[index] = value

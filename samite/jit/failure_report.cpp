@@ -2,6 +2,7 @@
 
 #include "samite/autodiff/adjoint.h"
 #include "samite/base/error.h"
+#include "samite/codegen/cuda_channel.h"
 
 namespace samite::jit {
 
@@ -25,6 +26,14 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
                                  ? "; with a LaunchOptions::memory_limit of less than " + std::to_string(limit) +
                                        " bytes loops keep fewer values, and run once more for the rest"
                                  : "";
+    // A number of bytes that was too large to count is no help.
+    constexpr std::int64_t countable = std::int64_t{1} << 40;
+    if (variant.key.cuda != 0 && failure.dimension == codegen::memory_of_block)
+      throw DeviceError(
+          opening + "allocating " + array + " in the memory of a block on " + device,
+          "its tiles take more than the " + std::to_string(failure.extent) + " bytes for each of the block's " +
+              std::to_string(variant.form.tile_threads) + " threads: raise LaunchOptions::workspace_bytes" +
+              (failure.index < countable ? " to " + std::to_string(failure.index) + " or more" : "") + mend);
     if (variant.key.cuda != 0)
       throw DeviceError(opening + "allocating " + array + " on a thread of " + device,
                         "it takes more than the " + std::to_string(failure.extent) +

@@ -31,7 +31,8 @@ struct LaunchOptions {
   // more has checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
   std::optional<std::int64_t> memory_limit = {};
   // CUDA: the memory that each thread has for local arrays that do not fit its own, such as what an adjoint keeps of a
-  // loop. An instance that needs more ends there, which is reported.
+  // loop. An instance that needs more ends there, which is reported. Of a tile kernel a block has that for each of its
+  // threads, for the tiles that its adjoint keeps of loops.
   std::int64_t workspace_bytes = std::int64_t{64} << 10;
   // What follows is for CUDA; the CPU has nothing of it. A device that cannot do it is a UserError with the reason.
   //

@@ -13,6 +13,9 @@ namespace {
 
 using namespace ir;
 
+// Bytes of a kernel: a small part of what a block has of shared memory on any device.
+constexpr std::int64_t most_kept_in_block = 16 << 10;
+
 // Whether the operation is computed by a call from memory to memory.
 bool is_call(Op op) {
   switch (info(op).typing) {
@@ -133,7 +136,17 @@ class Lowerer final : public TileMemories {
     if (!allocate.type.is_tile()) return build_.append({allocate, where});
     const Type counter = allocate.size.type();
     const Value size = build_(Op::Mul, {allocate.size, Value::constant(counter, allocate.type.count())});
-    build_.append({Allocate{allocate.array, allocate.type.element(), size, true}, where});
+    build_.append(
+        {Allocate{allocate.array, allocate.type.element(), size, true, flat_ && !fits_block(size, allocate)}, where});
+  }
+
+  // Whether tiles that a loop keeps may be where its other tiles are.
+  bool fits_block(const Value &size, const Allocate &allocate) {
+    if (!size.is_constant()) return false;
+    const auto bytes = static_cast<std::int64_t>(size_of(allocate.type.element()));
+    if (size.as_int() > (most_kept_in_block - kept_in_block_) / bytes) return false;
+    kept_in_block_ += size.as_int() * bytes;
+    return true;
   }
 
   // A run of statements that go over equal extents, as one loop.
@@ -456,6 +469,7 @@ class Lowerer final : public TileMemories {
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
   int depth_ = 0;
+  std::int64_t kept_in_block_ = 0;  // bytes
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 // loads of tiles that are needed as a whole. Values that a loop
 // carries stay in one place, where what an iteration makes of them can be written over them.
 //
+// Tiles that a loop keeps for its adjoint have shared memory too; where `flat`, those that would take more than 16 KiB
+// of it, and those whose number is known only when the kernel runs, are `kept` in device memory.
+//
 // A loop over elements is a thread loop: the last dimension's, inside of serial loops over the others, or, where
 // `flat`, one over all elements. The threads of a block wait for each other after each of them and after each call;
 // elsewhere they all do the same.

@@ -76,7 +76,7 @@ class Placer {
  private:
   void walk(const Block &block, const For *threads) {
     for (const Stmt &stmt : block) {
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) {
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared && !allocate->kept) {
         Touches &own = arrays_[allocate->array];
         own.count = allocate->size.is_constant() ? allocate->size.as_int() : 0;
         own.type = allocate->type.element();

@@ -16,9 +16,7 @@ constexpr std::int64_t alignment = 128;
 
 class LiveRanges {
  public:
-  LiveRanges(const Kernel &kernel, const TilePlacement &placement) : kernel_(kernel), placement_(placement) {
-    walk(kernel.body);
-  }
+  LiveRanges(const Kernel &kernel, const TilePlacement &placement) : placement_(placement) { walk(kernel.body); }
 
   std::vector<PlacedTile> tiles;
   std::vector<TileMemoryPlan::InRegisters> in_registers;
@@ -27,16 +25,8 @@ class LiveRanges {
   void walk(const Block &block) {
     for (const Stmt &stmt : block) {
       const int here = ++time_;
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) {
-        if (!allocate->size.is_constant())
-          throw UserError(
-              stmt.where().known() ? stmt.where() : kernel_.where,
-              "kernel '" + kernel_.name +
-                  "': on CUDA a tile has no room whose number is known only when the kernel runs. An adjoint "
-                  "keeps the tiles that a loop carries where it needs them again; give the loop a constant "
-                  "number of iterations, or keep what it carries in an array");
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared && !allocate->kept)
         place(*allocate, here, stmt.where());
-      }
       for (LocalArrayId array : touched(stmt)) touch(array, here);
       if (auto *branch = stmt.as<If>()) {
         walk(branch->then_block);
@@ -92,7 +82,6 @@ class LiveRanges {
     if (known != place_of_.end()) tiles[known->second].last = time;
   }
 
-  const Kernel &kernel_;
   const TilePlacement &placement_;
   std::set<LocalArrayId> whole_loop_;
   std::unordered_map<LocalArrayId, std::size_t> place_of_;

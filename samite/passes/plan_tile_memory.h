@@ -43,7 +43,7 @@ struct TileMemoryPlan {
   std::string too_large(std::int64_t most) const;
 };
 
-// UserError where a tile's size is known only when the kernel runs: what an adjoint keeps of a loop.
+// Not of tiles that a loop keeps in device memory.
 TileMemoryPlan plan_tile_memory(const ir::Kernel &lowered, const TilePlacement &placement = {});
 
 }  // namespace samite::passes

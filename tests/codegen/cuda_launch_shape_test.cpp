@@ -115,6 +115,14 @@ TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
   }
 }
 
+TEST(CudaLaunchShape, BlocksOfTilesAreLimitedInTheGridStrideForm) {
+  CudaForm form{.tile_threads = 128};
+  EXPECT_EQ(cuda_launch_shape(std::vector<std::int64_t>{50, 40}, form, 264).grid[0], 2000u);
+  form.grid_stride = true;
+  EXPECT_EQ(cuda_launch_shape(std::vector<std::int64_t>{50, 40}, form, 264).grid[0], 264u);
+  EXPECT_EQ(cuda_launch_shape(std::vector<std::int64_t>{50}, form, 264).grid[0], 50u);
+}
+
 TEST(CudaLaunchShape, WorkspacesAndSumsWantTheGridStrideForm) {
   EmittedSource source;
   EXPECT_FALSE(wants_grid_stride(source));

@@ -25,6 +25,8 @@ struct Channel {
 static_assert(sizeof(Channel) == 64, "as codegen/cuda_channel.h lays it out");
 
 enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
+// The dimension of a failure_memory: whose memory it is.
+enum : u32 { failure_of_thread = 0, failure_of_block = 1 };
 
 // The first failure of a launch is kept, whatever else fails after it or beside it.
 static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array, u32 dimension, i64 index, i64 extent,

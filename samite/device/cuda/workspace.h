@@ -8,6 +8,9 @@
 //   base + (b / 8 * threads + t) * 8 + b % 8
 //
 // The words are of one size for all arrays: threads whose stacks are not equally deep still never meet.
+//
+// In a tile kernel the stacks of each block lie together, interleaved among themselves, and are all equally deep. A row
+// of words, one of each thread, is then in one piece, and so is a tile that takes as many rows as it needs.
 #pragma once
 
 #include "samite/device/cuda/channel.h"
@@ -24,10 +27,14 @@ struct ThreadStack {
   Workspace memory;
   i64 next;  // bytes that are taken, a multiple of 8
   i64 threads, thread;
-
-  SAMITE_INLINE_MEMBER explicit ThreadStack(const Workspace &all)
-      : memory(all), next(0), threads(threads_of_grid()), thread(thread_of_grid()) {}
 };
+
+SAMITE_INLINE ThreadStack stack_in_grid(const Workspace &all) { return {all, 0, threads_of_grid(), thread_of_grid()}; }
+
+SAMITE_INLINE ThreadStack stack_in_block(const Workspace &all) {
+  const i64 first = thread_of_grid() - thread_of_block();
+  return {{all.base + first * all.bytes_per_thread, all.bytes_per_thread}, 0, threads_of_block(), thread_of_block()};
+}
 
 // What is allocated while this lives is released when it goes.
 struct WorkspaceScope {
@@ -62,11 +69,28 @@ SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure,
       stack.next += bytes;
       return {first, stack.threads * 8};
     }
-    report(failure, failure_memory, site, 0, bytes, stack.memory.bytes_per_thread, 0, 0);
+    report(failure, failure_memory, site, failure_of_thread, bytes, stack.memory.bytes_per_thread, 0, 0);
   } else {
-    report(failure, failure_memory, site, 0, unknown, stack.memory.bytes_per_thread, 0, 0);
+    report(failure, failure_memory, site, failure_of_thread, unknown, stack.memory.bytes_per_thread, 0, 0);
   }
   return {nullptr, 0};
+}
+
+// The same of a block, whose threads all come here. What is reported is what each thread would need, all in all.
+template <class T>
+SAMITE_INLINE T *allocate_in_block(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
+  constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;
+  // What was here may have been a thread's own, and be read by it still.
+  __syncthreads();
+  const i64 elements = count > 0 ? count : 0, row = stack.threads * 8;
+  const i64 end = elements <= most ? stack.next + (elements * i64(sizeof(T)) + row - 1) / row * 8 : unknown;
+  if (__builtin_expect(end <= stack.memory.bytes_per_thread, 1)) {
+    T *const first = reinterpret_cast<T *>(stack.memory.base + stack.next * stack.threads);
+    stack.next = end;
+    return first;
+  }
+  report(failure, failure_memory, site, failure_of_block, end, stack.memory.bytes_per_thread, 0, 0);
+  return nullptr;
 }
 
 }  // namespace samite
