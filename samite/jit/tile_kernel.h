@@ -9,6 +9,7 @@
 #include "samite/lang/tile_reduce.h"
 #include "samite/lang/tile_scan.h"
 #include "samite/lang/tile_sort.h"
+#include "samite/lang/tile_threads.h"
 
 namespace samite {
 

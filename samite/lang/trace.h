@@ -60,6 +60,7 @@ class Trace {
 
   // Whether the function is about a block, and may have tiles.
   bool tiles() const { return block_threads_ != 0; }
+  int block_threads() const { return block_threads_; }
 
   // Whether the adjoint of a custom_adjoint is being captured.
   bool in_adjoint() const { return in_adjoint_; }

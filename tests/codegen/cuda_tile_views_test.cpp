@@ -23,12 +23,29 @@ TEST(CudaTileViews, AndWhatElseIsMadeOfOthers) {
   expect_same(TileKernel{"made_of_others", [](In x, Out y) { made_of_others(x, y); }, of_64}, {1});
 }
 
+// Code of one thread, with loops and branches that end when all elements have left them.
+constexpr auto per_thread = [](In x, Out y) {
+  auto made = tile::per_thread({6, 7}, [&](Int i, Int j) {
+    Double sum = x(i, j);
+    for (Int k : range(i, i + j % 3)) if_(sum > 0, [&] { sum = sum * x(k, j) + log(sum + 0.5); });
+    while_([&] { return sum > 0.3; }, [&] { sum = sum / (1 + sum * sum); });
+    return sum;
+  });
+  tile::per_thread(tile::inclusive_scan(made, 1), [&](Int i, Int j, Double value) { y(i + 1, j) = value * 2; });
+};
+
+TEST(CudaTileViews, CodeOfOneThread) {
+  expect_same(TileKernel{"per_thread", [](In x, Out y) { per_thread(x, y); }, of_64}, {1});
+}
+
 class CudaTileViewsCompile : public CudaCompilerTest {};
 
 TEST_F(CudaTileViewsCompile, Architectures) {
   TileKernel kernel{"made_of_others", [](In x, Out y) { made_of_others(x, y); }, of_64};
   expect_compiles(kernel.ir(), true);
   expect_compiles(kernel.definition()->adjoint(3, false).kernel, true);
+  TileKernel threads{"per_thread", [](In x, Out y) { per_thread(x, y); }, of_64};
+  expect_compiles(threads.definition()->adjoint(3, false).kernel, true);
 }
 
 }  // namespace

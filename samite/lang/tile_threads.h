@@ -1,0 +1,121 @@
+// Tiles from and to code about one thread: each element by what a Kernel's function would be, with numbers, branches
+// and loops of its own.
+//
+//   Tile<float> depth = tile::per_thread([&](Int thread) {          // one value of each thread of the block
+//     Float sum = 0;
+//     for (Int k : range(first(thread), first(thread + 1))) sum += x(k);
+//     return sum;
+//   });
+//   tile::per_thread(tile::inclusive_scan(depth, 0), [&](Int thread, Float value) { y(thread) = value; });   // and
+//   back
+//
+// `per_thread({8, 16}, f)` makes a tile of these extents, and hands `f` an index for each of them; without extents it
+// is one of as many elements as the block has threads (TileOptions::threads). `per_thread(t, f)` hands `f` the indices
+// of an element of `t`, and the element. What `f` returns becomes an element of the result, a tile; it may return
+// nothing.
+//
+// The code is that of all elements at once: an operation is done for all of them before the next one, and where they
+// differ on a branch, both sides are gone through, each by those that it is for; a loop ends when all of them have left
+// it. What an element stores to an array is seen by the others. An index outside of its array reads zero, and stores
+// nothing. Numbers from outside of `f` are the block's, and are not assigned there; break_, continue_, return_, print,
+// check, local arrays, and atomics that give the element before are not for this code: UserError.
+#pragma once
+
+#include "samite/lang/tile_operations.h"
+
+#include <optional>
+
+namespace samite {
+namespace lang {
+
+// Code about one thread that is being captured, for each element of a tile.
+class ThreadCode {
+ public:
+  // Of tiles of these extents, or of as many elements as the block has threads.
+  ThreadCode(std::optional<TileExtents> extents, SourceLocation where);
+  // Of the elements of a tile, and their indices.
+  ThreadCode(ir::Value tile, SourceLocation where);
+
+  int rank() const { return shape_.rank(); }
+  ir::Value index(int dimension) const { return indices_[static_cast<std::size_t>(dimension)]; }
+  ir::Value element() const { return *element_; }
+  // Ends the code: what all elements have made of a value of it.
+  std::optional<ir::Value> close(std::optional<ir::Value> result);
+  // UserError where there are not as many indices as dimensions.
+  void check_indices(int indices) const;
+
+ private:
+  void open(const ir::TileShape &shape);
+
+  SourceLocation where_;
+  ir::TileShape shape_;
+  std::size_t depth_ = 0;
+  std::vector<ir::Value> indices_;
+  std::optional<ir::Value> element_, tile_;
+};
+
+template <int Rank, class F, class... Element>
+auto run_thread_code(ThreadCode &code, const F &function, SourceLocation where, Element &&...element) {
+  code.check_indices(Rank);
+  return [&]<std::size_t... D>(std::index_sequence<D...>) {
+    auto call = [&] {
+      return function(Int::copy(code.index(static_cast<int>(D)), where)..., std::forward<Element>(element)...);
+    };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call();
+      code.close(std::nullopt);
+    } else {
+      using T = value_type_of<decltype(call())>;
+      static_assert(!std::is_void_v<T>, "per_thread: the function returns a traced number (Float, Int, …), or nothing");
+      return Tile<T>::adopt(*code.close(Operand<T>(call(), where).value()));
+    }
+  }(std::make_index_sequence<Rank>{});
+}
+
+template <class F, class... Element>
+auto thread_code(ThreadCode &code, const F &function, SourceLocation where, Element &&...element) {
+  if constexpr (std::invocable<const F &, Int, Element...>) {
+    return run_thread_code<1>(code, function, where, std::forward<Element>(element)...);
+  } else if constexpr (std::invocable<const F &, Int, Int, Element...>) {
+    return run_thread_code<2>(code, function, where, std::forward<Element>(element)...);
+  } else if constexpr (std::invocable<const F &, Int, Int, Int, Element...>) {
+    return run_thread_code<3>(code, function, where, std::forward<Element>(element)...);
+  } else {
+    static_assert(std::invocable<const F &, Int, Int, Int, Int, Element...>,
+                  "per_thread: the function has an Int for each dimension of the tile, and then the element, if it is "
+                  "of a tile");
+    return run_thread_code<4>(code, function, where, std::forward<Element>(element)...);
+  }
+}
+
+}  // namespace lang
+
+// A condition that differs between the elements.
+template <class... Sides>
+void if_(const Tile<bool> &, Sides &&...) {
+  static_assert(
+      sizeof...(Sides) == 0,
+      "if_ on a tile: the threads of a block go the same way. Choose elements with select, make a number of the "
+      "tile (tile::max), or write code about one element with tile::per_thread");
+}
+
+namespace tile {
+
+template <class F>
+auto per_thread(TileExtents extents, const F &function, SourceLocation where = std::source_location::current()) {
+  lang::ThreadCode code(extents, where);
+  return lang::thread_code(code, function, where);
+}
+template <class F>
+auto per_thread(const F &function, SourceLocation where = std::source_location::current()) {
+  lang::ThreadCode code(std::nullopt, where);
+  return lang::thread_code(code, function, where);
+}
+template <Scalar T, class F>
+auto per_thread(const Tile<T> &x, const F &function, SourceLocation where = std::source_location::current()) {
+  lang::ThreadCode code(x.value(where), where);
+  return lang::thread_code(code, function, where, Traced<T>::copy(code.element(), where));
+}
+
+}  // namespace tile
+}  // namespace samite
