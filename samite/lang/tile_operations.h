@@ -301,6 +301,16 @@ Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes
                                              precision == Precision::tf32, where));
 }
 
+// Factors of two types.
+template <Scalar A, Scalar B, class... More>
+  requires(!std::same_as<A, B>)
+void matmul(const Tile<A> &, const Tile<B> &, More &&...) {
+  static_assert(std::same_as<A, B>,
+                "matmul: both factors have one type; tile::cast one of them. Factors of half and bfloat16 are added up "
+                "in float or their own type, those of 8 and 16 bit integers in int32 or their own type, any other in "
+                "their own type");
+}
+
 // alpha A B + beta C, to C.
 template <Scalar T, Scalar C>
 void matmul(const Operand<std::type_identity_t<C>> &alpha, const Tile<T> &a, const Tile<T> &b,

@@ -381,6 +381,16 @@ TEST(TileErrors, Extents) {
   EXPECT_THAT(message, HasSubstr("extents {0}"));
 }
 
+TEST(TileErrors, MoreElementsThanAnyMemoryHas) {
+  const std::string message = message_of<UserError>([] {
+    TileKernel wrong{"wrong",
+                     [](Array<float, 2> x) { tile::store(x, {0, 0}, tile::zeros<float>({1 << 15, 1 << 14})); }};
+  });
+  EXPECT_THAT(message, HasSubstr("extents 32768x16384 has more than 2^28 elements"));
+  EXPECT_THAT(message, HasSubstr("make it smaller"));
+  EXPECT_THAT(message, HasSubstr("operations_test.cpp"));
+}
+
 TEST(TileErrors, IndicesOfTheArray) {
   const std::string message = message_of<UserError>(
       [] { TileKernel wrong{"wrong", [](Array<float, 2> x) { tile::store(x, {0}, tile::zeros<float>({4})); }}; });
