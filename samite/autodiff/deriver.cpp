@@ -114,7 +114,7 @@ void Deriver::region(const Block &block) {
 void Deriver::declare_adjoints(const Block &block) {
   for (const Stmt &stmt : block) {
     for_each_definition(stmt, [&](LocalId local, Type type) {
-      if (active(local)) adjoint_[local] = build_.variable(Value::zero(type));
+      if (active(local)) adjoint_[local] = build_.variable(Value::zero(gradient_type(type)));
     });
     if (auto *allocate = stmt.as<Allocate>(); allocate && activity_.local_array[allocate->array])
       declare_adjoint_array(*allocate);
@@ -123,7 +123,7 @@ void Deriver::declare_adjoints(const Block &block) {
 
 Value Deriver::adjoint(LocalId local) const {
   internal_check(adjoint_[local].has_value(), "an adjoint is read before it is declared");
-  return Value::local(types_[local], *adjoint_[local]);
+  return Value::local(gradient_type(types_[local]), *adjoint_[local]);
 }
 
 void Deriver::add(const Value &primal, Value contribution) {

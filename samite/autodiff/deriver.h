@@ -92,6 +92,8 @@ class Deriver {
 
   bool active(LocalId local) const { return activity_.local[local]; }
   bool active(const Value &value) const { return value.is_local() && is_floating(value.type()) && active(value.id()); }
+  // The gradient of what has 8 bits is of f32: it is no number that these few digits were chosen for.
+  static ir::Type gradient_type(const ir::Type &type) { return is_float8(type) ? type.of(ScalarType::Float32) : type; }
   // Whether reversing the statement does anything.
   bool has_adjoint(const std::vector<ir::Carried> &carried, const Block &body) const;
   bool has_adjoint(const Block &block) const;

@@ -127,11 +127,12 @@ void Deriver::release_what_nothing_reads_before(const Stmt &stmt) {
 // The gradients of the elements, zero at first.
 void Deriver::declare_adjoint_array(const Allocate &allocate) {
   LocalArray &array = *local_array_[allocate.array];
-  array.adjoint = build_.allocate(array.type, array.size);
+  const Type gradients = gradient_type(array.type);
+  array.adjoint = build_.allocate(gradients, array.size);
   const Type type = array.size.type();
   For loop{build_.new_local(), type, Value::zero(type), array.size, Value::constant(type, 1), {}, {}, LoopKind::Serial};
   Block outer = build_.open();
-  build_.local_store(*array.adjoint, Value::local(type, loop.index), Value::zero(array.type));
+  build_.local_store(*array.adjoint, Value::local(type, loop.index), Value::zero(gradients));
   loop.body = build_.close(std::move(outer));
   build_.append({std::move(loop), SourceLocation()});
 }

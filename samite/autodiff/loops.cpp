@@ -79,7 +79,7 @@ void Deriver::reverse_loop(const While &loop, SourceLocation where) {
 void Deriver::begin_carried_adjoints(const std::vector<Carried> &carried) {
   for (const Carried &c : carried)
     if (active(c.inner))
-      adjoint_[c.inner] = build_.variable(active(c.result) ? adjoint(c.result) : Value::zero(c.type));
+      adjoint_[c.inner] = build_.variable(active(c.result) ? adjoint(c.result) : Value::zero(gradient_type(c.type)));
 }
 
 // From the value that an iteration left to what it was computed from.
@@ -88,8 +88,8 @@ void Deriver::hand_back(const std::vector<Carried> &carried) {
   for (const Carried &c : carried) {
     if (!active(c.inner)) continue;
     LocalId seed = build_.variable(adjoint(c.inner));
-    build_.assign(*adjoint_[c.inner], Value::zero(c.type));
-    taken.push_back({c.next, Value::local(c.type, seed)});
+    build_.assign(*adjoint_[c.inner], Value::zero(gradient_type(c.type)));
+    taken.push_back({c.next, Value::local(gradient_type(c.type), seed)});
   }
   for (auto &[next, seed] : taken) add(next, seed);
 }

@@ -66,6 +66,9 @@ void Deriver::reverse_let(const Let &let) {
   for (const Value &operand : operation.operands)
     if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
   if (is_tile_operation(let.value.op)) {
+    // What only moves elements moves their gradients, of whatever type these are.
+    if (is_float8(operation.operands[0].type()) && operation.op != Op::MatMul)
+      operation.operands[0] = Value::zero(gradient_type(operation.operands[0].type()));
     for (std::size_t i = 0; i < operation.operands.size(); ++i) {
       const Value &operand = let.value.operands[i];
       if (active(operand)) add(operand, tile_gradient(build_, operation, *primal_value_[let.local], seed, i));
@@ -74,7 +77,7 @@ void Deriver::reverse_let(const Let &let) {
     auto partials = autodiff::partials(build_, operation, *primal_value_[let.local]);
     for (std::size_t i = 0; i < partials.size(); ++i) {
       const Value &operand = let.value.operands[i];
-      if (active(operand)) add(operand, apply(build_, partials[i], seed, operand.type()));
+      if (active(operand)) add(operand, apply(build_, partials[i], seed, gradient_type(operand.type())));
     }
   }
   noted_operation_ = "the statement", noted_.clear();
@@ -85,8 +88,9 @@ void Deriver::reverse_store(const LocalStore &store) {
   if (!activity_.local_array[store.array]) return;
   const LocalArray &array = *local_array_[store.array];
   Value index = value(store.index);
-  Value taken = build_.local_load(array.type, *array.adjoint, index);
-  build_.local_store(*array.adjoint, index, Value::zero(array.type));
+  const Type type = gradient_type(array.type);
+  Value taken = build_.local_load(type, *array.adjoint, index);
+  build_.local_store(*array.adjoint, index, Value::zero(type));
   add(store.value, taken);
 }
 

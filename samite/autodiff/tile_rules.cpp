@@ -103,10 +103,14 @@ class Rules {
 
   // Of the factors A (i = 0) and B: with R the cotangent, R Bᵀ and Aᵀ R, or their transposes.
   Value factor_gradient(Value seed, std::size_t i) const {
-    const Value &a = operation_.operands[0], &b = operation_.operands[1];
+    // Factors of 8 bits have gradients of the sums' type, and are multiplied in it.
+    auto factor = [&](const Value &x) {
+      return is_float8(x.type()) ? build_.cast(x.type().of(seed.type().element()), x) : x;
+    };
+    const Value a = factor(operation_.operands[0]), b = factor(operation_.operands[1]);
     const bool turned_a = operation_.attribute & transposed_a, turned_b = operation_.attribute & transposed_b;
     const Value r = build_.cast(seed.type().of(a.type().element()), seed);
-    const Type to = operation_.operands[i].type(), sum = to.of(seed.type().element());
+    const Type to = i == 0 ? a.type() : b.type(), sum = to.of(seed.type().element());
     auto product = [&](const Value &left, bool turned_left, const Value &right, bool turned_right) {
       const std::int32_t attribute =
           (turned_left ? transposed_a : 0) | (turned_right ? transposed_b : 0) | (operation_.attribute & tf32_factors);

@@ -3,6 +3,7 @@
 // One table: enumerator, printed name, C++ type, bytes, class. A new type is a new row.
 #pragma once
 
+#include "samite/base/float8.h"
 #include "samite/base/half.h"
 
 #include <cstddef>
@@ -24,6 +25,8 @@ namespace samite {
   X(UInt16, "u16", std::uint16_t, 2, Unsigned) \
   X(UInt32, "u32", std::uint32_t, 4, Unsigned) \
   X(UInt64, "u64", std::uint64_t, 8, Unsigned) \
+  X(Float8E4M3, "f8e4m3", f8e4m3, 1, Floating) \
+  X(Float8E5M2, "f8e5m2", f8e5m2, 1, Floating) \
   X(Float16, "f16", half, 2, Floating)         \
   X(BFloat16, "bf16", bfloat16, 2, Floating)   \
   X(Float32, "f32", float, 4, Floating)        \
@@ -67,8 +70,14 @@ inline constexpr ScalarType scalar_type_of = ScalarTypeOf<std::remove_const_t<T>
 template <class T>
 concept Scalar = requires { ScalarTypeOf<std::remove_const_t<T>>::value; };
 
-// float, double, half and bfloat16: std::floating_point knows the first two alone.
+// float, double, and the types of 8 and 16 bits: std::floating_point knows the first two alone.
 template <class T>
 concept FloatingScalar = Scalar<T> && ScalarTypeOf<std::remove_const_t<T>>::kind == ScalarClass::Floating;
+
+// Those to compute with. The 8-bit floating types are types of memory: what they hold is converted first.
+template <class T>
+concept ArithmeticScalar =
+    Scalar<T> && !std::is_same_v<std::remove_const_t<T>, bool> && !(FloatingScalar<T> && sizeof(T) == 1);
+inline bool is_float8(ScalarType type) { return is_floating(type) && size_of(type) == 1; }
 
 }  // namespace samite

@@ -30,7 +30,7 @@ void append(std::string &text, std::string_view header) {
 
 std::string cpu_prelude(int vector_bytes) {
   std::string text;
-  for (std::string_view name : {"scalar", "half", "failure", "workspace", "math", "libmvec", "atomic"})
+  for (std::string_view name : {"scalar", "float8", "half", "failure", "workspace", "math", "libmvec", "atomic"})
     append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
   text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
   for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
@@ -56,6 +56,7 @@ std::string cuda_prelude_with(std::string_view intrinsics, bool tiles) {
   std::string text;
   append(text, device_header("samite/device/cuda/scalar.h"));
   append(text, intrinsics);
+  append(text, device_header("samite/device/cpu/float8.h"));
   for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
   if (!tiles) return text;

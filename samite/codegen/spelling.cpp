@@ -35,6 +35,8 @@ std::string_view vector_name(ScalarType type) {
     case ScalarType::UInt16: return "U16";
     case ScalarType::UInt32: return "U32";
     case ScalarType::UInt64: return "U64";
+    case ScalarType::Float8E4M3:
+    case ScalarType::Float8E5M2:
     case ScalarType::Float16:
     case ScalarType::BFloat16:
     case ScalarType::Float32: return "F32";
@@ -60,6 +62,8 @@ std::string literal(const ir::Value &constant) {
       return fmt::format("{}ll", value);
     case ScalarType::UInt32: return fmt::format("{}u", value);
     case ScalarType::UInt64: return fmt::format("{}ull", constant.bits());
+    case ScalarType::Float8E4M3:
+    case ScalarType::Float8E5M2:
     case ScalarType::Float16:
     case ScalarType::BFloat16:
     case ScalarType::Float32: return floating_literal(constant.as_double(), true);

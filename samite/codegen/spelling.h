@@ -16,7 +16,7 @@ std::string_view vector_name(ScalarType type);  // "F32"; "Mask"
 std::string_view memory_name(ScalarType type);  // "f16"
 
 // Whether values are wider than elements, so that each result must be rounded.
-inline bool is_small_float(ScalarType type) { return is_floating(type) && size_of(type) == 2; }
+inline bool is_small_float(ScalarType type) { return is_floating(type) && size_of(type) <= 2; }
 
 // The constant as an expression of exactly its own type: `2.0f`, `i8(3)`.
 std::string literal(const ir::Value &constant);

@@ -61,6 +61,8 @@ std::string constant_text(const Value &value) {
       return value.bits() == 1 ? "true" : "false";
     case ScalarType::Int32: return fmt::format("{}", value.as_int());
     case ScalarType::Float32: return digits(value.type(), value.as_double());
+    case ScalarType::Float8E4M3:
+    case ScalarType::Float8E5M2:
     case ScalarType::Float16:
     case ScalarType::BFloat16:
     case ScalarType::Float64: return fmt::format("{}:{}", digits(value.type(), value.as_double()), name(value.type()));

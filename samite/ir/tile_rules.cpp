@@ -113,6 +113,29 @@ std::string fourier_error(const Operation &operation) {
   return fmt::format("{} is no transform of {}", name(type), name(operation.operands[0].type()));
 }
 
+// The 8-bit floating types are types of memory.
+std::string float8_error(const Operation &operation) {
+  if (operation.operands.empty() || !is_float8(operation.operands[0].type())) return "";
+  switch (info(operation.op).typing) {
+    case Typing::Copy:
+    case Typing::Cast:
+    case Typing::Select:
+    case Typing::Compare:
+    case Typing::Broadcast:
+    case Typing::Reshape:
+    case Typing::Transpose:
+    case Typing::Window:
+    case Typing::Take: return "";
+    case Typing::MatMul:
+      return operation.type.element() == ScalarType::Float32
+                 ? ""
+                 : fmt::format("products of {} are added up in f32", name(operation.operands[0].type().element()));
+    default:
+      return fmt::format("{} is a type of memory; tile::cast it to float to compute with it",
+                         name(operation.operands[0].type().element()));
+  }
+}
+
 // Of the operations that are done element by element.
 std::string elements_error(const Operation &operation) {
   for (const Value &operand : operation.operands)
@@ -162,6 +185,7 @@ std::string tile_access_error(const std::vector<Value> &indices, int rank, const
 
 std::string tile_type_error(const Operation &operation) {
   const Type &type = operation.type;
+  if (const std::string error = float8_error(operation); !error.empty()) return error;
   const auto mismatch = [&](const char *what) {
     return fmt::format("{} is no {} of {}", name(type), what, name(operation.operands[0].type()));
   };

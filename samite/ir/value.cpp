@@ -9,6 +9,8 @@ Value Value::constant(Type type, double value) {
   // Rounded here, so that two spellings of one number are one constant.
   switch (type.element()) {
     case ScalarType::Float32: value = static_cast<float>(value); break;
+    case ScalarType::Float8E4M3: value = static_cast<float>(f8e4m3(value)); break;
+    case ScalarType::Float8E5M2: value = static_cast<float>(f8e5m2(value)); break;
     case ScalarType::Float16: value = static_cast<float>(half(value)); break;
     case ScalarType::BFloat16: value = static_cast<float>(bfloat16(value)); break;
     default: break;
@@ -29,6 +31,8 @@ Value Value::constant(Type type, std::int64_t value) {
     case ScalarType::UInt64: break;
     case ScalarType::Float16: return constant(type, static_cast<double>(static_cast<float>(half(value))));
     case ScalarType::BFloat16: return constant(type, static_cast<double>(static_cast<float>(bfloat16(value))));
+    case ScalarType::Float8E4M3:
+    case ScalarType::Float8E5M2:
     case ScalarType::Float32:
     case ScalarType::Float64: return constant(type, static_cast<double>(value));
   }

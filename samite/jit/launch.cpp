@@ -85,6 +85,8 @@ std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index,
   std::visit(
       [&](auto v) {
         auto store = [&](auto converted) { std::memcpy(&bits, &converted, sizeof converted); };
+        if (parameter.type == ScalarType::Float8E4M3) return store(f8e4m3(v));
+        if (parameter.type == ScalarType::Float8E5M2) return store(f8e5m2(v));
         if (parameter.type == ScalarType::Float16) return store(half(v));
         if (parameter.type == ScalarType::BFloat16) return store(bfloat16(v));
         if (parameter.type == ScalarType::Float32) return store(static_cast<float>(v));

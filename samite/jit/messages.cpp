@@ -14,9 +14,9 @@ template <class T>
 std::string text_of(std::uint64_t bits) {
   T value;
   std::memcpy(static_cast<void *>(&value), &bits, sizeof value);
-  if constexpr (sizeof(T) == 1 && !std::same_as<T, bool>)
+  if constexpr (std::integral<T> && sizeof(T) == 1 && !std::same_as<T, bool>)
     return fmt::format("{}", static_cast<int>(value));  // a number, not a character
-  else if constexpr (FloatingScalar<T> && sizeof(T) == 2)
+  else if constexpr (FloatingScalar<T> && sizeof(T) <= 2)
     return fmt::format("{}", static_cast<float>(value));
   else
     return fmt::format("{}", value);

@@ -26,6 +26,8 @@ using Add = void (*)(std::byte *, const std::byte *, std::int64_t, std::int64_t)
 // Integers wrap round, so those of one size are added alike.
 Add add_of(ScalarType type) {
   switch (type) {
+    case ScalarType::Float8E4M3: return add<f8e4m3>;
+    case ScalarType::Float8E5M2: return add<f8e5m2>;
     case ScalarType::Float16: return add<half>;
     case ScalarType::BFloat16: return add<bfloat16>;
     case ScalarType::Float32: return add<float>;

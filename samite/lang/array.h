@@ -21,7 +21,7 @@ namespace samite {
 class Index {
  public:
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   Index(const Traced<T> &value, SourceLocation where = std::source_location::current())
       : where_(where), value_(widen(value.value(where))) {}
   template <class T>

@@ -46,7 +46,7 @@ auto atomic(ir::Op op, const Element<T> &element, const Values &...values) {
 
 namespace lang {
 template <class T>
-inline constexpr bool adds_up = !std::same_as<T, bool>;
+inline constexpr bool adds_up = ArithmeticScalar<T>;
 template <class T>
 inline constexpr bool has_bits = std::integral<T>;
 template <class T>

@@ -26,7 +26,7 @@ auto binary(ir::Op op, const A &a, const B &b, SourceLocation where) {
 }
 
 template <class A>
-concept FloatingValue = FloatingScalar<value_type_of<A>>;
+concept FloatingValue = FloatingScalar<value_type_of<A>> && ArithmeticScalar<value_type_of<A>>;
 template <class A>
 concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool>;
 

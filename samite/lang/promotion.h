@@ -32,6 +32,8 @@ inline constexpr Promotion promotions[] = {
       ScalarType::Float64}},
     {ScalarType::UInt32, {ScalarType::UInt64, ScalarType::Int64, ScalarType::Float32, ScalarType::Float64}},
     {ScalarType::UInt64, {ScalarType::Float64}},
+    {ScalarType::Float8E4M3, {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64}},
+    {ScalarType::Float8E5M2, {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64}},
     {ScalarType::Float16, {ScalarType::Float32, ScalarType::Float64}},
     {ScalarType::BFloat16, {ScalarType::Float32, ScalarType::Float64}},
     {ScalarType::Float32, {ScalarType::Float64}},

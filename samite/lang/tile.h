@@ -77,26 +77,26 @@ struct TileOperators {
     return Tile<result>::adopt(                                                                  \
         record_on_tiles(ir::Op::op, scalar_type_of<result>, {a.value(), b.value()}, a.where())); \
   }
-  SAMITE_BINARY(+, Add, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(-, Sub, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(*, Mul, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(/, Div, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(%, Rem, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(+, Add, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(-, Sub, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(*, Mul, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(/, Div, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(%, Rem, T, (std::integral<T> && ArithmeticScalar<T>))
   SAMITE_BINARY(&, And, T, (std::integral<T>))
   SAMITE_BINARY(|, Or, T, (std::integral<T>))
   SAMITE_BINARY(^, Xor, T, (std::integral<T>))
   SAMITE_BINARY(==, Equal, Truth, true)
   SAMITE_BINARY(!=, NotEqual, Truth, true)
-  SAMITE_BINARY(<, Less, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(<=, LessEqual, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(>, Greater, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(>=, GreaterEqual, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(<, Less, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(<=, LessEqual, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>, Greater, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>=, GreaterEqual, Truth, (ArithmeticScalar<T>))
   SAMITE_BINARY(&&, And, Truth, (std::same_as<T, bool>))
   SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
 #undef SAMITE_BINARY
 
   friend Tile<T> operator-(const TileOperand<T> &a)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return Tile<T>::adopt(record_on_tiles(ir::Op::Neg, scalar_type_of<T>, {a.value()}, a.where()));
   }

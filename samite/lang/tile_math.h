@@ -36,6 +36,7 @@ auto on_tiles(ir::Op op, const A &a, const B &b, SourceLocation where) {
 
 #define SAMITE_TILE_FUNCTION(name, op)                                                                    \
   template <FloatingScalar T>                                                                             \
+    requires ArithmeticScalar<T>                                                                          \
   Tile<T> name(const Tile<T> &a, SourceLocation where = std::source_location::current()) {                \
     return Tile<T>::adopt(lang::record_on_tiles(ir::Op::op, scalar_type_of<T>, {a.value(where)}, where)); \
   }
@@ -86,7 +87,7 @@ SAMITE_TILE_FUNCTION(max, Max)
 #undef SAMITE_TILE_FUNCTION
 
 template <Scalar T>
-  requires(!std::same_as<T, bool>)
+  requires(ArithmeticScalar<T>)
 Tile<T> abs(const Tile<T> &a, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::record_on_tiles(ir::Op::Abs, scalar_type_of<T>, {a.value(where)}, where));
 }

@@ -49,7 +49,7 @@ ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, b
                       SourceLocation where);
 
 template <Scalar T>
-using Accumulator = std::conditional_t<std::same_as<T, half> || std::same_as<T, bfloat16>, float,
+using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
 
 }  // namespace lang
@@ -174,12 +174,12 @@ void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, co
 
 #define SAMITE_TILE_REDUCTION(name, op)                                                                            \
   template <Scalar T>                                                                                              \
-    requires(!std::same_as<T, bool>)                                                                               \
+    requires(ArithmeticScalar<T>)                                                                                  \
   Traced<T> name(const Tile<T> &x, SourceLocation where = std::source_location::current()) {                       \
     return Traced<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), {}, where));          \
   }                                                                                                                \
   template <Scalar T>                                                                                              \
-    requires(!std::same_as<T, bool>)                                                                               \
+    requires(ArithmeticScalar<T>)                                                                                  \
   Tile<T> name(const Tile<T> &x, lang::Dimensions along, SourceLocation where = std::source_location::current()) { \
     return Tile<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), along, where));         \
   }
@@ -192,12 +192,12 @@ SAMITE_TILE_REDUCTION(max, ReduceMax)
 // The first position of the least or greatest element: along the dimensions that are reduced, row by row.
 #define SAMITE_TILE_REDUCTION(name, op)                                                                               \
   template <Scalar T>                                                                                                 \
-    requires(!std::same_as<T, bool>)                                                                                  \
+    requires(ArithmeticScalar<T>)                                                                                     \
   Int name(const Tile<T> &x, SourceLocation where = std::source_location::current()) {                                \
     return Int::adopt(lang::reduce_tile(ir::Op::op, ScalarType::Int32, x.value(where), {}, where));                   \
   }                                                                                                                   \
   template <Scalar T>                                                                                                 \
-    requires(!std::same_as<T, bool>)                                                                                  \
+    requires(ArithmeticScalar<T>)                                                                                     \
   Tile<std::int32_t> name(const Tile<T> &x, lang::Dimensions along,                                                   \
                           SourceLocation where = std::source_location::current()) {                                   \
     return Tile<std::int32_t>::adopt(lang::reduce_tile(ir::Op::op, ScalarType::Int32, x.value(where), along, where)); \
@@ -240,7 +240,7 @@ Tile<T> concatenate(const Tile<T> &a, const Tile<T> &b, int dimension,
 }
 // One element.
 template <Scalar T>
-  requires(!std::same_as<T, bool>)
+  requires(ArithmeticScalar<T>)
 Traced<T> extract(const Tile<T> &x, lang::Indices at, SourceLocation where = std::source_location::current()) {
   const std::vector<std::int64_t> ones(at.size(), 1);
   const ir::Type one(scalar_type_of<T>, ir::TileShape(ones));
@@ -266,14 +266,15 @@ auto map(const F &function, const Tiles &...tiles) {
   return function(tiles...);
 }
 
-// A B + C, of two matrices or, in three dimensions, of as many pairs of them. 16-bit types are added up in f32,
+// A B + C, of two matrices or, in three dimensions, of as many pairs of them. 8- and 16-bit types are added up in f32,
 // integers of 8 and 16 bits in i32.
 template <Scalar T, Scalar C>
 void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed, Precision precision,
             SourceLocation where = std::source_location::current()) {
-  static_assert(std::same_as<C, T> || std::same_as<C, lang::Accumulator<T>>,
-                "matmul: factors of half and bfloat16 are added up in float or their own type, those of 8 and 16 bit "
-                "integers in int32 or their own type, any other in their own type");
+  static_assert(
+      (std::same_as<C, T> && ArithmeticScalar<T>) || std::same_as<C, lang::Accumulator<T>>,
+      "matmul: factors of half and bfloat16 are added up in float or their own type, those of f8e4m3 and f8e5m2 "
+      "in float, those of 8 and 16 bit integers in int32 or their own type, any other in their own type");
   lang::check_precision(precision == Precision::tf32, scalar_type_of<T>, where);
   sum = Tile<C>::adopt(lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a,
                                             transposed.b, precision == Precision::tf32, where));
@@ -307,8 +308,8 @@ template <Scalar A, Scalar B, class... More>
 void matmul(const Tile<A> &, const Tile<B> &, More &&...) {
   static_assert(std::same_as<A, B>,
                 "matmul: both factors have one type; tile::cast one of them. Factors of half and bfloat16 are added up "
-                "in float or their own type, those of 8 and 16 bit integers in int32 or their own type, any other in "
-                "their own type");
+                "in float or their own type, those of f8e4m3 and f8e5m2 in float, those of 8 and 16 bit integers in "
+                "int32 or their own type, any other in their own type");
 }
 
 // alpha A B + beta C, to C.
@@ -316,9 +317,10 @@ template <Scalar T, Scalar C>
 void matmul(const Operand<std::type_identity_t<C>> &alpha, const Tile<T> &a, const Tile<T> &b,
             const Operand<std::type_identity_t<C>> &beta, Tile<C> &sum, Transposes transposed = {},
             SourceLocation where = std::source_location::current()) {
-  static_assert(std::same_as<C, T> || std::same_as<C, lang::Accumulator<T>>,
-                "matmul: factors of half and bfloat16 are added up in float or their own type, those of 8 and 16 bit "
-                "integers in int32 or their own type, any other in their own type");
+  static_assert(
+      (std::same_as<C, T> && ArithmeticScalar<T>) || std::same_as<C, lang::Accumulator<T>>,
+      "matmul: factors of half and bfloat16 are added up in float or their own type, those of f8e4m3 and f8e5m2 "
+      "in float, those of 8 and 16 bit integers in int32 or their own type, any other in their own type");
   sum = Tile<C>::adopt(lang::scaled_product(alpha.value(), a.value(where), b.value(where), beta.value(),
                                             sum.value(where), transposed.a, transposed.b, where));
 }

@@ -71,7 +71,7 @@ Tile<T> reduce(const Tile<T> &x, lang::Dimensions along, const F &function,
 }
 // Of all elements, row by row, to a number.
 template <Scalar T, class F>
-  requires(std::invocable<const F &, const Tile<T> &, const Tile<T> &> && !std::same_as<T, bool>)
+  requires(std::invocable<const F &, const Tile<T> &, const Tile<T> &> && ArithmeticScalar<T>)
 Traced<T> reduce(const Tile<T> &x, const F &function, SourceLocation where = std::source_location::current()) {
   const std::int64_t count[] = {x.type().count()};
   const Tile<T> all = reduce(Tile<T>::adopt(lang::reshape_tile(x.value(where), count, where)), {0}, function, where);

@@ -38,13 +38,13 @@ ir::Value recur_tile(ir::Value a, ir::Value b, int dimension, bool backwards, So
 namespace tile {
 
 template <Scalar T>
-  requires(!std::same_as<T, bool>)
+  requires(ArithmeticScalar<T>)
 Tile<T> inclusive_scan(const Tile<T> &x, int dimension, ScanOptions options = {},
                        SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::scan_tile(x.value(where), dimension, options, false, where));
 }
 template <Scalar T>
-  requires(!std::same_as<T, bool>)
+  requires(ArithmeticScalar<T>)
 Tile<T> exclusive_scan(const Tile<T> &x, int dimension, ScanOptions options = {},
                        SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::scan_tile(x.value(where), dimension, options, true, where));
@@ -52,7 +52,7 @@ Tile<T> exclusive_scan(const Tile<T> &x, int dimension, ScanOptions options = {}
 
 // y[i] = a[i] y[i - 1] + b[i], which begins with b[0]; `backwards` with the last one, and i + 1.
 template <Scalar T>
-  requires(!std::same_as<T, bool>)
+  requires(ArithmeticScalar<T>)
 Tile<T> linear_recurrence(const Tile<T> &a, const Tile<T> &b, int dimension, bool backwards = false,
                           SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::recur_tile(a.value(where), b.value(where), dimension, backwards, where));

@@ -42,6 +42,8 @@ using UInt8 = Traced<std::uint8_t>;
 using UInt16 = Traced<std::uint16_t>;
 using UInt = Traced<std::uint32_t>;
 using UInt64 = Traced<std::uint64_t>;
+using F8E4M3 = Traced<f8e4m3>;
+using F8E5M2 = Traced<f8e5m2>;
 using Half = Traced<half>;
 using BFloat16 = Traced<bfloat16>;
 using Float = Traced<float>;
@@ -128,33 +130,33 @@ struct Operators {
   {                                                                                                              \
     return Traced<result>::adopt(record(ir::Op::op, scalar_type_of<result>, {a.value(), b.value()}, a.where())); \
   }
-  SAMITE_BINARY(+, Add, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(-, Sub, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(*, Mul, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(/, Div, T, (!std::same_as<T, bool>))
-  SAMITE_BINARY(%, Rem, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(+, Add, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(-, Sub, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(*, Mul, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(/, Div, T, (ArithmeticScalar<T>))
+  SAMITE_BINARY(%, Rem, T, (std::integral<T> && ArithmeticScalar<T>))
   SAMITE_BINARY(&, And, T, (std::integral<T>))
   SAMITE_BINARY(|, Or, T, (std::integral<T>))
   SAMITE_BINARY(^, Xor, T, (std::integral<T>))
-  SAMITE_BINARY(<<, ShiftLeft, T, (std::integral<T> && !std::same_as<T, bool>))
-  SAMITE_BINARY(>>, ShiftRight, T, (std::integral<T> && !std::same_as<T, bool>))
+  SAMITE_BINARY(<<, ShiftLeft, T, (std::integral<T> && ArithmeticScalar<T>))
+  SAMITE_BINARY(>>, ShiftRight, T, (std::integral<T> && ArithmeticScalar<T>))
   SAMITE_BINARY(==, Equal, Truth, true)
   SAMITE_BINARY(!=, NotEqual, Truth, true)
-  SAMITE_BINARY(<, Less, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(<=, LessEqual, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(>, Greater, Truth, (!std::same_as<T, bool>))
-  SAMITE_BINARY(>=, GreaterEqual, Truth, (!std::same_as<T, bool>))
+  SAMITE_BINARY(<, Less, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(<=, LessEqual, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>, Greater, Truth, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>=, GreaterEqual, Truth, (ArithmeticScalar<T>))
   SAMITE_BINARY(&&, And, Truth, (std::same_as<T, bool>))
   SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
 #undef SAMITE_BINARY
 
   friend Traced<T> operator-(const Operand<T> &a)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return Traced<T>::adopt(record(ir::Op::Neg, scalar_type_of<T>, {a.value()}, a.where()));
   }
   friend Traced<T> operator~(const Operand<T> &a)
-    requires(std::integral<T> && !std::same_as<T, bool>)
+    requires(std::integral<T> && ArithmeticScalar<T>)
   {
     return Traced<T>::adopt(record(ir::Op::Not, scalar_type_of<T>, {a.value()}, a.where()));
   }
@@ -217,27 +219,27 @@ class Traced : public lang::Operators<T> {
   }
 
   Traced &operator+=(const Operand<T> &b)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return update(ir::Op::Add, b);
   }
   Traced &operator-=(const Operand<T> &b)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return update(ir::Op::Sub, b);
   }
   Traced &operator*=(const Operand<T> &b)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return update(ir::Op::Mul, b);
   }
   Traced &operator/=(const Operand<T> &b)
-    requires(!std::same_as<T, bool>)
+    requires(ArithmeticScalar<T>)
   {
     return update(ir::Op::Div, b);
   }
   Traced &operator%=(const Operand<T> &b)
-    requires(std::integral<T> && !std::same_as<T, bool>)
+    requires(std::integral<T> && ArithmeticScalar<T>)
   {
     return update(ir::Op::Rem, b);
   }

@@ -31,6 +31,8 @@ constexpr Factors table[] = {
     {ScalarType::BFloat16, ScalarType::Float32, Fragments::Unit::Matrices},
     {ScalarType::Float16, ScalarType::Float16, Fragments::Unit::Matrices},
     {ScalarType::BFloat16, ScalarType::BFloat16, Fragments::Unit::Matrices},
+    {ScalarType::Float8E4M3, ScalarType::Float32, Fragments::Unit::Matrices},
+    {ScalarType::Float8E5M2, ScalarType::Float32, Fragments::Unit::Matrices},
     {ScalarType::Int8, ScalarType::Int32, Fragments::Unit::Matrices},
     {ScalarType::UInt8, ScalarType::Int32, Fragments::Unit::Matrices},
     {ScalarType::Float64, ScalarType::Float64, Fragments::Unit::Matrices},

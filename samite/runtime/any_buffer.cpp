@@ -23,6 +23,11 @@ void require_floating(ScalarType type, SourceLocation where) {
   if (!is_floating(type))
     throw UserError(where, fmt::format("a gradient needs floating-point elements, such as f32 or f64; {} given",
                                        samite::name(type)));
+  if (is_float8(type))
+    throw UserError(where,
+                    fmt::format("a buffer of {}, which has too few digits for a gradient, tracks none: keep what "
+                                "is to be differentiated in f32, and cast it to {} in the kernel",
+                                samite::name(type), samite::name(type)));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace samite {
 
 // Scalars that can have a gradient.
 template <class T>
-concept Differentiable = FloatingScalar<T>;
+concept Differentiable = FloatingScalar<T> && ArithmeticScalar<T>;
 
 template <Scalar T>
   requires(!std::is_const_v<T>)

@@ -20,7 +20,7 @@ template <class T>
 std::string value_text(const std::byte *address) {
   T value;
   std::memcpy(&value, address, sizeof(T));
-  if constexpr (FloatingScalar<T> && sizeof(T) == 2)
+  if constexpr (FloatingScalar<T> && sizeof(T) <= 2)
     return fmt::format("{}", static_cast<float>(value));
   else
     return fmt::format("{}", value);

@@ -63,7 +63,8 @@ std::string everything(ScalarType type) {
   keep("select %true, %1, %2");
   if (!boolean) body += "accumulate atomic @y[%0] += %1\naccumulate @y[%0] += %2\naccumulate atomic @y[0] += %1\n";
   std::string parameters;
-  for (const char *to : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}) {
+  for (const char *to : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f8e4m3", "f8e5m2", "f16",
+                         "bf16", "f32", "f64"}) {
     parameters += fmt::format(", @to_{0}: array<{0}, 1>", to);
     body += fmt::format("%{0}: {1} = cast %1\nstore @to_{1}[%0] = %{0}\n", next++, to);
   }

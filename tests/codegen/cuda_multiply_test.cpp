@@ -93,6 +93,8 @@ TEST(CudaMultiply, Float) { expect_products<float>(); }
 TEST(CudaMultiply, TF32) { expect_products<float>({.precision = tile::Precision::tf32}, 2e-2); }
 TEST(CudaMultiply, Half) { expect_products<half>(); }
 TEST(CudaMultiply, BFloat16) { expect_products<bfloat16>(); }
+TEST(CudaMultiply, Float8E4M3) { expect_products<f8e4m3>(); }
+TEST(CudaMultiply, Float8E5M2) { expect_products<f8e5m2>(); }
 TEST(CudaMultiply, Int8) { expect_products<std::int8_t>(); }
 TEST(CudaMultiply, UInt8) { expect_products<std::uint8_t>(); }
 TEST(CudaMultiply, Int32) { expect_products<std::int32_t>(); }

@@ -198,6 +198,16 @@ struct MatrixTF32 {
 };
 struct MatrixI8 { using Element = i8; static f64 value(i8 bits) { return bits; } };
 struct MatrixU8 { using Element = u8; static f64 value(u8 bits) { return bits; } };
+struct MatrixE4M3 {
+  using Element = u8;
+  static f64 value(u8 bits) {
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    if ((bits & 127) == 127) return __builtin_nan("");
+    const f64 size = __builtin_ldexp(exponent ? fraction | 8 : fraction, (exponent ? exponent : 1) - 10);
+    return bits >> 7 ? -size : size;
+  }
+};
+struct MatrixE5M2 { using Element = u8; static f64 value(u8 bits) { return f16_value(u16(bits << 8)); } };
 struct MatrixF64 { using Element = f64; static f64 value(f64 bits) { return bits; } };
 // Each thread has four words of A, two of B and four elements of C; a word is as wide as C's elements or a part of it.
 template <class Kind, class C, class Word>

@@ -153,6 +153,8 @@ TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
   expect_fits("tf32", gemm<float>(128, 128, 32, 3, {}, tile::Precision::tf32));
   expect_fits("bf16", gemm<bfloat16>(128, 128, 32, 4));
   expect_fits("f16", gemm<half>(128, 128, 64, 3));
+  expect_fits("e4m3", gemm<f8e4m3>(128, 128, 64, 3));
+  expect_fits("e5m2", gemm<f8e5m2>(128, 128, 64, 3));
   expect_fits("f64", gemm<double>(64, 64, 16, 3, {.threads = 128}));
   expect_fits("int8", gemm<std::int8_t>(64, 128, 32, 2));
 }

@@ -155,7 +155,7 @@ bool comparison(Op op, T a, T b) {
 
 template <class To, class From>
 To cast(From x) {
-  if constexpr (FloatingScalar<From> && sizeof(From) == 2) {
+  if constexpr (FloatingScalar<From> && sizeof(From) <= 2) {
     return cast<To>(static_cast<float>(x));
   } else if constexpr (std::same_as<To, bool>) {
     return x != From{0};
@@ -183,7 +183,7 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
     case Typing::Bits:
       return with_host_type(type, [&]<class T>(T) {
         T a = unboxed<T>(operands.front()), b = unboxed<T>(operands.back());
-        if constexpr (FloatingScalar<T> && sizeof(T) == 2)
+        if constexpr (FloatingScalar<T> && sizeof(T) <= 2)
           return boxed(T(scalar::floating(op, static_cast<float>(a), static_cast<float>(b))));
         else if constexpr (FloatingScalar<T>)
           return boxed(scalar::floating(op, a, b));

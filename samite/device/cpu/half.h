@@ -1,16 +1,17 @@
-// The 16-bit floating types. They are types of memory: values in registers are f32, which holds each of them exactly,
-// and an operation rounds its f32 result once more. (For + - * / and sqrt that is the correctly rounded result, since
-// an f32 has more than twice the digits.)
+// The floating types of 8 and 16 bits. They are types of memory: values in registers are f32, which holds each of them
+// exactly, and an operation rounds its f32 result once more. (For + - * / and sqrt that is the correctly rounded
+// result, since an f32 has more than twice the digits.)
 //
 // What is a template over V and U here works on scalars and on vectors: V is f32 or a vector of it, U the u32 as wide.
 #pragma once
 
-#include "samite/device/cpu/scalar.h"
+#include "samite/device/cpu/float8.h"
 
 namespace samite {
 
 // Of the bits of f32s that are not negative. To nearest, ties to even.
 struct BitsF16 {
+  using Word = u16;
   template <class V, class U>
   static SAMITE_INLINE_MEMBER U narrow(U magnitude) {
     constexpr u32 infinity = 255u << 23, too_large = (127u + 16u) << 23, lowest_normal = 113u << 23;
@@ -35,6 +36,7 @@ struct BitsF16 {
   }
 };
 struct BitsBF16 {
+  using Word = u16;
   template <class V, class U>
   static SAMITE_INLINE_MEMBER U narrow(U magnitude) {
     const U rounded = (magnitude + U(0x7fff) + (magnitude >> U(16) & U(1))) >> U(16);
@@ -46,25 +48,31 @@ struct BitsBF16 {
   }
 };
 
-// The bits of the 16-bit number nearest to `value`, and the value of such bits.
+// The bits of the number nearest to `value`, and the value of such bits.
+template <class Bits>
+inline constexpr u32 sign_bit = 1u << (8 * sizeof(typename Bits::Word) - 1);
+template <class Bits>
+inline constexpr u32 sign_shift = 32 - 8 * sizeof(typename Bits::Word);
 template <class Bits, class U, class V>
 SAMITE_INLINE U narrow_bits(V value) {
   const U bits = __builtin_bit_cast(U, value);
   const U magnitude = bits & U(0x7fffffff);
-  return Bits::template narrow<V, U>(magnitude) | (bits >> U(16) & U(0x8000));
+  return Bits::template narrow<V, U>(magnitude) | (bits >> U(sign_shift<Bits>) & U(sign_bit<Bits>));
 }
 template <class Bits, class V, class U>
 SAMITE_INLINE V widen_bits(U bits) {
-  return __builtin_bit_cast(V, Bits::template widen<V, U>(bits & U(0x7fff)) | (bits & U(0x8000)) << U(16));
+  const U sign = (bits & U(sign_bit<Bits>)) << U(sign_shift<Bits>);
+  return __builtin_bit_cast(V, Bits::template widen<V, U>(bits & U(sign_bit<Bits> - 1)) | sign);
 }
 
 template <class BitsOf>
 struct SmallFloat {
   using Bits = BitsOf;
-  u16 bits;
+  using Word = typename Bits::Word;
+  Word bits;
 
   SmallFloat() = default;
-  SAMITE_INLINE_MEMBER explicit SmallFloat(f32 value) : bits(u16(narrow_bits<Bits, u32>(value))) {}
+  SAMITE_INLINE_MEMBER explicit SmallFloat(f32 value) : bits(Word(narrow_bits<Bits, u32>(value))) {}
   SAMITE_INLINE_MEMBER operator f32() const { return widen_bits<Bits, f32>(u32(bits)); }
   SAMITE_INLINE_MEMBER SmallFloat &operator=(f32 value) { return *this = SmallFloat(value); }
   SAMITE_INLINE_MEMBER SmallFloat &operator+=(f32 value) { return *this = SmallFloat(f32(*this) + value); }
@@ -73,7 +81,9 @@ struct SmallFloat {
 };
 using f16 = SmallFloat<BitsF16>;
 using bf16 = SmallFloat<BitsBF16>;
-static_assert(sizeof(f16) == 2 && __is_trivially_copyable(f16));
+using f8e4m3 = SmallFloat<BitsE4M3>;
+using f8e5m2 = SmallFloat<BitsE5M2>;
+static_assert(sizeof(f16) == 2 && sizeof(f8e4m3) == 1 && __is_trivially_copyable(f16));
 
 // What a value of memory's type T is in a register.
 template <class T>

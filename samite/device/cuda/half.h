@@ -1,24 +1,48 @@
-// The 16-bit floating types. They are types of memory: values in registers are f32, which holds each of them exactly,
-// and an operation rounds its f32 result once more. (For + - * / and sqrt that is the correctly rounded result, since
-// an f32 has more than twice the digits.)
+// The floating types of 8 and 16 bits. They are types of memory: values in registers are f32, which holds each of them
+// exactly, and an operation rounds its f32 result once more. (For + - * / and sqrt that is the correctly rounded
+// result, since an f32 has more than twice the digits.)
 #pragma once
 
+#include "samite/device/cpu/float8.h"
 #include "samite/device/cuda/intrinsics.h"
 
 namespace samite {
 
 struct BitsF16 {
+  using Word = u16;
   static SAMITE_INLINE_MEMBER u16 narrow(f32 value) { return f16_bits(value); }
   static SAMITE_INLINE_MEMBER f32 widen(u16 bits) { return f16_value(bits); }
 };
 struct BitsBF16 {
+  using Word = u16;
   static SAMITE_INLINE_MEMBER u16 narrow(f32 value) { return bf16_bits(value); }
   static SAMITE_INLINE_MEMBER f32 widen(u16 bits) { return f32_of_bits(u32(bits) << 16); }
 };
 
+#if __CUDA_ARCH__ >= 890
+SAMITE_INLINE u8 float8_bits(BitsE4M3, f32 value) { return e4m3_bits(value); }
+SAMITE_INLINE u8 float8_bits(BitsE5M2, f32 value) { return e5m2_bits(value); }
+#endif
+// By an instruction, where there is one.
+template <class Bits>
+struct Float8Bits {
+  using Word = u8;
+  static SAMITE_INLINE_MEMBER u8 narrow(f32 value) {
+#if __CUDA_ARCH__ >= 890
+    return float8_bits(Bits(), value);
+#else
+    const u32 bits = bits_of(value);
+    return u8(Bits::template narrow<f32, u32>(bits & 0x7fffffff) | (bits >> 24 & 0x80));
+#endif
+  }
+  static SAMITE_INLINE_MEMBER f32 widen(u8 bits) {
+    return f32_of_bits(Bits::template widen<f32, u32>(bits & 0x7fu) | u32(bits >> 7) << 31);
+  }
+};
+
 template <class BitsOf>
 struct SmallFloat {
-  u16 bits;
+  typename BitsOf::Word bits;
 
   SmallFloat() = default;
   SAMITE_INLINE_MEMBER explicit SmallFloat(f32 value) : bits(BitsOf::narrow(value)) {}
@@ -33,7 +57,9 @@ struct SmallFloat {
 };
 using f16 = SmallFloat<BitsF16>;
 using bf16 = SmallFloat<BitsBF16>;
-static_assert(sizeof(f16) == 2, "an element of memory");
+using f8e4m3 = SmallFloat<Float8Bits<BitsE4M3>>;
+using f8e5m2 = SmallFloat<Float8Bits<BitsE5M2>>;
+static_assert(sizeof(f16) == 2 && sizeof(f8e4m3) == 1, "elements of memory");
 
 // What a value of memory's type T is in a register.
 template <class T>

@@ -27,6 +27,19 @@ SAMITE_INLINE u16 bf16_bits(f32 value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+#if __CUDA_ARCH__ >= 890
+// To nearest, ties to even; what is too large is the largest finite number.
+SAMITE_INLINE u8 e4m3_bits(f32 value) {
+  u16 two;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(value));
+  return u8(two);
+}
+SAMITE_INLINE u8 e5m2_bits(f32 value) {
+  u16 two;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(value));
+  return u8(two);
+}
+#endif
 
 // Memory that nothing writes while the kernel runs.
 template <class T>
@@ -167,6 +180,8 @@ struct MatrixTF32 {};
 struct MatrixI8 {};
 struct MatrixU8 {};
 struct MatrixF64 {};
+struct MatrixE4M3 {};
+struct MatrixE5M2 {};
 
 // c += a b: 16 rows, 8 columns, and as many terms as 32 bytes have.
 #define SAMITE_MATRIX_PRODUCT(Kind, C, constraint, instruction)                                  \
@@ -182,6 +197,43 @@ SAMITE_MATRIX_PRODUCT(MatrixBF16, f32, "f", "m16n8k16.row.col.f32.bf16.bf16.f32"
 SAMITE_MATRIX_PRODUCT(MatrixTF32, f32, "f", "m16n8k8.row.col.f32.tf32.tf32.f32")
 SAMITE_MATRIX_PRODUCT(MatrixI8, i32, "r", "m16n8k32.row.col.s32.s8.s8.s32")
 SAMITE_MATRIX_PRODUCT(MatrixU8, i32, "r", "m16n8k32.row.col.s32.u8.u8.s32")
+#if __CUDA_ARCH__ >= 890
+SAMITE_MATRIX_PRODUCT(MatrixE4M3, f32, "f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+SAMITE_MATRIX_PRODUCT(MatrixE5M2, f32, "f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+#else
+// Two of the four elements of a word, as f16, which has them all. An f16 has one more bit of exponent than an e4m3, and
+// another bias, by which it is off as long as its bits are just moved.
+SAMITE_INLINE u32 two_halves(MatrixE5M2, u32 word, u32 bytes) { return __byte_perm(word, 0, bytes); }
+SAMITE_INLINE u32 two_halves(MatrixE4M3, u32 word, u32 bytes) {
+  const u32 moved = __byte_perm(word, 0, bytes), magnitude = moved & 0x7f007f00;
+  u32 halves = (moved & 0x80008000) | magnitude >> 1;
+  constexpr u32 both_256 = 0x5c005c00;
+  asm("mul.f16x2 %0, %0, %1;" : "+r"(halves) : "r"(both_256));
+  if ((magnitude & 0xffff) == 0x7f00) halves |= 0x7fff;
+  if (magnitude >> 16 == 0x7f00) halves |= 0x7fff0000;
+  return halves;
+}
+// The order of the terms is the same for both factors, and so of no account.
+template <class Kind>
+SAMITE_INLINE void multiply_as_halves(Kind kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    const u32 bytes = part == 0 ? 0x1404 : 0x3424;
+    u32 left[4], right[2];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) left[w] = two_halves(kind, a[w], bytes);
+#pragma unroll
+    for (int w = 0; w < 2; ++w) right[w] = two_halves(kind, b[w], bytes);
+    multiply_matrices(MatrixF16(), c, left, right);
+  }
+}
+SAMITE_INLINE void multiply_matrices(MatrixE4M3 kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  multiply_as_halves(kind, c, a, b);
+}
+SAMITE_INLINE void multiply_matrices(MatrixE5M2 kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  multiply_as_halves(kind, c, a, b);
+}
+#endif
 #undef SAMITE_MATRIX_PRODUCT
 
 // The same with 8 terms.

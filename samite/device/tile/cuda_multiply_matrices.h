@@ -36,6 +36,16 @@ struct MatrixFactor<u8> {
   using Word = u32;
 };
 template <>
+struct MatrixFactor<f8e4m3> {
+  using Kind = MatrixE4M3;
+  using Word = u32;
+};
+template <>
+struct MatrixFactor<f8e5m2> {
+  using Kind = MatrixE5M2;
+  using Word = u32;
+};
+template <>
 struct MatrixFactor<f64> {
   using Kind = MatrixF64;
   using Word = f64;

@@ -1,4 +1,4 @@
-// The 16-bit floating types in vectors: memory of u16, values of f32.
+// The floating types of 8 and 16 bits in vectors: memory of u8 and u16, values of f32.
 #pragma once
 
 #include "samite/device/cpu/half.h"
@@ -7,11 +7,11 @@
 namespace samite::SAMITE_LANES_NAMESPACE {
 
 template <class Bits>
-SAMITE_INLINE U16 narrow_lanes(F32 value) {
-  return __builtin_convertvector(narrow_bits<Bits, U32>(value), U16);
+SAMITE_INLINE Vector<typename Bits::Word> narrow_lanes(F32 value) {
+  return __builtin_convertvector(narrow_bits<Bits, U32>(value), Vector<typename Bits::Word>);
 }
 template <class Bits>
-SAMITE_INLINE F32 widen_lanes(U16 bits) {
+SAMITE_INLINE F32 widen_lanes(Vector<typename Bits::Word> bits) {
   return widen_bits<Bits, F32>(__builtin_convertvector(bits, U32));
 }
 #ifdef __F16C__
@@ -26,12 +26,12 @@ SAMITE_INLINE_MEMBER F32 widen_lanes<BitsF16>(U16 bits) {
 #endif
 
 template <class Bits>
-SAMITE_INLINE const u16 *memory_bits(const SmallFloat<Bits> *p) {
-  return reinterpret_cast<const u16 *>(p);
+SAMITE_INLINE const typename Bits::Word *memory_bits(const SmallFloat<Bits> *p) {
+  return reinterpret_cast<const typename Bits::Word *>(p);
 }
 template <class Bits>
-SAMITE_INLINE u16 *memory_bits(SmallFloat<Bits> *p) {
-  return reinterpret_cast<u16 *>(p);
+SAMITE_INLINE typename Bits::Word *memory_bits(SmallFloat<Bits> *p) {
+  return reinterpret_cast<typename Bits::Word *>(p);
 }
 
 template <class Bits>
