@@ -11,6 +11,14 @@ namespace samite::codegen {
 
 using namespace ir;
 
+namespace {
+
+std::string rows_name(std::string_view element, const passes::FactorRows &rows) {
+  return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.crossed);
+}
+
+}  // namespace
+
 std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
   const bool matrices = f.unit == passes::Fragments::Unit::Matrices;
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", matrices ? "MatrixPieces" : "ThreadPieces", f.rows, f.columns,
@@ -20,8 +28,9 @@ std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
 std::string KernelEmitter::rows_type(const TileMemory &memory) const {
   const TileShape shape = memory.type.shape();
   auto known = placement_.rows.find(memory.array);
-  return fmt::format("TileRows<{}, {}, {}>", memory_name(memory.type), shape[shape.rank() - 1],
-                     known == placement_.rows.end() ? 0 : known->second.units);
+  return rows_name(memory_name(memory.type), known == placement_.rows.end()
+                                                 ? passes::FactorRows{shape[shape.rank() - 1], 0, false}
+                                                 : known->second);
 }
 
 void KernelEmitter::allocate_tile(const Allocate &allocate) {
@@ -33,8 +42,7 @@ void KernelEmitter::allocate_tile(const Allocate &allocate) {
     return;
   }
   if (auto rows = placement_.rows.find(allocate.array); rows != placement_.rows.end())
-    out_.line("using Rows{} = TileRows<{}, {}, {}>;", allocate.array, element, rows->second.columns,
-              rows->second.units);
+    out_.line("using Rows{} = {};", allocate.array, rows_name(element, rows->second));
   const passes::PlacedTile *tile = tile_memory_.tile(allocate.array);
   internal_check(tile != nullptr, "a tile without a place");
   const std::string stage = tile->stages > 1 ? fmt::format(" + {} * ({})", tile->bytes / tile->stages, stage_) : "";

@@ -12,7 +12,7 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t most_registers = 128;  // of a thread, for sums
-constexpr int warp = 32, unit_bytes = 16;
+constexpr int warp = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -53,6 +53,14 @@ std::int64_t registers_of(const Fragments &fragments, ScalarType sum) {
   return fragments.registers() * (size_of(sum) == 8 ? 2 : 1);
 }
 
+Reading reading_of(const TileCall &product, std::size_t operand, const Fragments &fragments) {
+  const bool turned = product.attribute & (operand == 0 ? transposed_a : transposed_b);
+  const bool along_terms = (operand == 0) != turned;
+  const bool tf32 = product.attribute & tf32_factors;
+  if (fragments.unit == Fragments::Unit::Threads && (operand == 0 || !along_terms)) return Reading::OneRow;
+  return tf32 && !along_terms ? Reading::PairsOfFour : Reading::Several;
+}
+
 // How the lowered kernel touches each of its shared arrays.
 struct Touches {
   bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
@@ -60,6 +68,7 @@ struct Touches {
   std::set<const For *> loops;      // over its elements
   std::vector<Fragments> products;  // whose sums it is
   std::optional<Type> factor_type;
+  std::optional<Reading> reading;  // by products
   std::int64_t count = 0;
   ScalarType type = ScalarType::Bool;
 };
@@ -120,13 +129,17 @@ class Placer {
     else
       result.elementwise = false;
     result.other_call = result.other_call || call.op != Op::Load;
-    for (const TileMemory &operand : call.operands) {
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const TileMemory &operand = call.operands[i];
       Touches &own = arrays_[operand.array];
       own.elementwise = false;
-      if (served && (!own.factor_type || own.factor_type == operand.type))
+      if (served && (!own.factor_type || own.factor_type == operand.type)) {
+        const Reading reading = reading_of(call, i, *served);
+        own.reading = own.reading.value_or(reading) == reading ? reading : Reading::Several;
         own.factor = true, own.factor_type = operand.type;
-      else
+      } else {
         own.other_call = true;
+      }
     }
   }
 
@@ -166,9 +179,7 @@ class Placer {
       if (!own.factor || own.other_call) continue;
       const TileShape shape = own.factor_type->shape();
       const std::int64_t columns = shape[shape.rank() - 1];
-      std::int64_t units = ceil_div(columns * static_cast<std::int64_t>(size_of(own.type)), unit_bytes);
-      if (units != 2 && units != 4 && units % 8 != 0) units |= 1;
-      placement_.rows.emplace(array, TilePlacement::Rows{columns, units});
+      placement_.rows.emplace(array, factor_rows(columns, size_of(own.type), *own.reading));
     }
   }
 

@@ -36,6 +36,32 @@ struct Fragments {
 // in batches, of types that no unit takes, and those whose sums would take more than 128 registers of a thread.
 std::optional<Fragments> fragments(const ir::TileCall &call, int threads);
 
+// What the threads of a warp read of a factor's rows at one time.
+enum class Reading : std::uint8_t {
+  OneRow,       // units of 16 bytes of one row
+  PairsOfFour,  // words of two units each of 4 rows
+  Several,      // also a unit of each of 8 rows, or of every fourth of 32
+};
+
+// Of a factor's rows in shared memory: their elements, how many units of 16 bytes they take, and whether the units'
+// places are crossed with the row's number (`TileRows` in samite/device/tile/rows.h).
+struct FactorRows {
+  std::int64_t columns, units;
+  bool crossed;
+};
+
+// Rows such that no two threads meet in a bank. Where a number of units does that by itself, nothing is crossed: what a
+// thread reads is then at constant distances, which cost no registers. An odd number would often do, too; but rows that
+// begin in the middle of a sector of 32 bytes take longer to be copied to (bfloat16 4096³ on an H200: 325 TFLOP/s, 401
+// crossed).
+constexpr FactorRows factor_rows(std::int64_t columns, std::size_t bytes, Reading reading) {
+  const std::int64_t own = (columns * static_cast<std::int64_t>(bytes) + 15) / 16;
+  if (reading == Reading::OneRow) return {columns, own, false};
+  if (reading == Reading::PairsOfFour && own > 2) return {columns, own + (6 - own % 4) % 4, false};
+  const bool crossed = own == 2 || own == 4 || own % 8 == 0;
+  return {columns, crossed ? own : own | 1, crossed};
+}
+
 // A loop that loads ahead.
 struct StagedLoop {
   std::size_t ahead;                      // so many of its first statements are what is done ahead
@@ -44,11 +70,7 @@ struct StagedLoop {
 
 struct TilePlacement {
   std::map<ir::LocalArrayId, Fragments> registers;
-  // Of a factor's rows in shared memory: their elements, and how many units of 16 bytes they take.
-  struct Rows {
-    std::int64_t columns, units;
-  };
-  std::map<ir::LocalArrayId, Rows> rows;
+  std::map<ir::LocalArrayId, FactorRows> rows;
   std::map<const ir::For *, StagedLoop> staged;
   std::map<ir::LocalArrayId, int> stages;  // of the tiles that have several buffers
 };

@@ -170,8 +170,9 @@ SAMITE_INLINE bool any_of_block(bool holds) {
 }
 
 // Matrices of a warp, by the tables in the PTX manual of which thread has which elements.
-template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
+template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *memory, int bytes) {
   struct Words { u32 at[4]; };
+  const void *const row = static_cast<const char *>(memory) + bytes;
   if (u64(row) % 16 != 0) __builtin_trap();
   struct Row { const u16 *at; };
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;

@@ -5,6 +5,7 @@
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
+#include "samite/passes/place_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -32,14 +33,15 @@ int ways(int bytes, const std::function<int(int thread)> &place) {
   return most;
 }
 
-// As passes/place_tiles.cpp does.
-constexpr int units_of(int bytes) {
-  const int units = (bytes + 15) / 16;
-  return units == 2 || units == 4 || units % 8 == 0 ? units : units | 1;
-}
+using passes::Reading;
 
-template <class T, int columns>
-using Rows = TileRows<T, columns, units_of(columns *static_cast<int>(sizeof(T)))>;
+template <class T, int columns, Reading reading = Reading::Several>
+struct RowsFor {
+  static constexpr passes::FactorRows rows = passes::factor_rows(columns, sizeof(T), reading);
+  using Type = TileRows<T, columns, static_cast<int>(rows.units), rows.crossed>;
+};
+template <class T, int columns, Reading reading = Reading::Several>
+using Rows = typename RowsFor<T, columns, reading>::Type;
 
 // 16 bytes of each of 8 neighbouring rows, from every column on: `ldmatrix`.
 template <class T, int columns>
@@ -75,6 +77,23 @@ void expect_elements() {
     }
 }
 
+// Words of 4 rows, where nothing else is read.
+template <int columns>
+void expect_pairs() {
+  using R = Rows<float, columns, Reading::PairsOfFour>;
+  for (int row = 0; row < 32; row += 4)
+    for (int column = 0; column + 8 <= columns; column += 8) {
+      const auto down = [&](int thread) { return R::place(row + thread % 4, column + thread / 4); };
+      EXPECT_EQ(ways<float>(4, down), 1) << columns << ", " << row << ' ' << column;
+    }
+}
+
+TEST(TileBanks, PairsOfFourRows) {
+  expect_pairs<8>(), expect_pairs<16>(), expect_pairs<24>(), expect_pairs<40>(), expect_pairs<64>(),
+      expect_pairs<128>();
+  EXPECT_EQ((RowsFor<float, 128, Reading::PairsOfFour>::rows.units), 34);
+}
+
 TEST(TileBanks, ElementsOfTensorCores) {
   expect_elements<float, 16>(), expect_elements<float, 32>(), expect_elements<float, 64>();
   expect_elements<float, 128>();
@@ -84,13 +103,19 @@ TEST(TileBanks, ElementsOfTensorCores) {
 
 // Threads have 4 by 4 elements, 8 threads side by side: 16 bytes along a row for each column of threads, or of every
 // fourth row, where the factor is transposed.
-template <int columns>
-void expect_threads() {
+template <class R, int columns>
+void expect_one_row() {
   for (int row = 0; row < 64; ++row)
     for (int column = 0; column + 32 <= columns; column += 32) {
-      const auto along = [&](int thread) { return Rows<float, columns>::place(row, column + thread % 8 * 4); };
+      const auto along = [&](int thread) { return R::place(row, column + thread % 8 * 4); };
       EXPECT_EQ(ways<float>(16, along), 1) << columns << ", " << row << ' ' << column;
     }
+}
+
+template <int columns>
+void expect_threads() {
+  expect_one_row<Rows<float, columns>, columns>();
+  expect_one_row<Rows<float, columns, Reading::OneRow>, columns>();
   for (int row = 0; row < 64; row += 32)
     for (int i = 0; i < 4; ++i)
       for (int column = 0; column < columns; column += 4) {

@@ -156,11 +156,12 @@ SAMITE_INLINE void sync_warp() { __syncwarp(); }
 // Matrices of a warp, in the registers of its threads: all of them call these together. What each thread has of a
 // matrix is NVIDIA's choice; samite/device/tile/fragments.h has it.
 
-// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says where row r of matrix m is. Thread
-// 4 r + c gets word c of row r of each; `turned`, of 16-bit elements, words of the matrices' transposes.
+// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says how many bytes on from `memory` row r of
+// matrix m is, which need not be computed again when `memory` changes. Thread 4 r + c gets word c of row r of each;
+// `turned`, of 16-bit elements, words of the matrices' transposes.
 template <bool turned>
-SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
+SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *memory, int bytes) {
+  const u32 at = u32(__cvta_generic_to_shared(memory)) + u32(bytes);
   if constexpr (turned)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])

@@ -91,10 +91,10 @@ struct FactorInMemory {
         const int m = lane / 8, on = 8 * (rows_first ? m % 2 : m / 2), terms = half * (rows_first ? m / 2 : m % 2);
         if constexpr (along_terms) {
           const int row = least(first + on + lane % 8, extent - 1);
-          load_matrices<false>(words, factor + Rows::place_along(row, terms, k));
+          load_matrices<false>(words, factor, Rows::place_along(row, terms, k) * int(sizeof(F)));
         } else {
           const int column = least(first + on, (extent - 1) / 8 * 8);
-          load_matrices<true>(words, factor + Rows::place(k + terms + lane % 8, column));
+          load_matrices<true>(words, factor, Rows::place(k + terms + lane % 8, column) * int(sizeof(F)));
         }
         if constexpr (same_type<F, f32>)
 #pragma unroll

@@ -3,21 +3,20 @@
 // Shared memory has 32 banks of 4 bytes: 8 units of 16 bytes lie side by side, and the next 8 are in the same banks.
 // Factors of products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4
 // rows; one unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, a unit's place within
-// its 8 is therefore crossed with the row's number such that none of them meets a bank twice; an odd number of units
-// does that for the first two by itself.
+// its 8 may be crossed with the row's number such that none of them meets a bank twice. An odd number of units does
+// that for the first two by itself, and a number that leaves 2 when divided by 4 for the first and the third.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"
 
 namespace samite {
 
-// `units` of a row: the elements' own, or one more where the caller wants an odd number of them. 0: the elements lie
-// one after another, at no multiple of anything.
-template <class T, int columns, int units>
+// `units` of a row: as many as its elements take, or more. 0: the elements lie one after another, at no multiple of
+// anything.
+template <class T, int columns, int units, bool crossed>
 struct TileRows {
   static constexpr int of_unit = 16 / int(sizeof(T));
   static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
-  static constexpr bool crossed = units == 2 || units == 4 || (units > 0 && units % 8 == 0);
   static constexpr bool power_of_two = (units & (units - 1)) == 0;
   static constexpr int stride = units == 0 ? columns : units * of_unit;
 
