@@ -66,7 +66,8 @@ void KernelEmitter::branch(const If &branch) {
       if (used(result.local))
         out_.line("{} = {};", name(result.local), as(result.*value, uniformity_.of(result.local)));
   };
-  out_.open("if ({}) {{", scalar(branch.condition));
+  const bool bound = branch.condition.is_local() && fours_.bounds.contains(branch.condition.id());
+  out_.open("if ({}{}) {{", bound ? "everywhere || " : "", scalar(branch.condition));
   side(branch.then_block, &BranchResult::then_value);
   out_.close();
   bool results = false;

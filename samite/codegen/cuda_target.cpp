@@ -55,7 +55,8 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   const std::string blocks =
       form_.instances_per_thread > 1
           ? fmt::format(", {}", std::max(threads_with_128_registers / form_.threads_per_block, 1))
-          : "";
+      : blocks_at_once_ > 0 ? fmt::format(", {}", blocks_at_once_)
+                            : "";
   out.line("extern \"C\" __global__ void __launch_bounds__({}{})", form_.threads_per_block, blocks);
   out.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,", entry);
   out.open("    const __grid_constant__ Workspace memory) {{");

@@ -8,7 +8,8 @@ namespace samite::codegen {
 
 class CudaTarget final : public Target {
  public:
-  explicit CudaTarget(CudaForm form) : form_(form) {}
+  // The compiler is asked to let a multiprocessor have so many blocks at a time; 0: it does what it likes.
+  explicit CudaTarget(CudaForm form, int blocks_at_once = 0) : form_(form), blocks_at_once_(blocks_at_once) {}
 
   bool explicit_lanes() const override { return false; }
   void open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const override;
@@ -23,6 +24,7 @@ class CudaTarget final : public Target {
                const std::function<void()> &body) const;
 
   CudaForm form_;
+  int blocks_at_once_;
 };
 
 // Throws UserError where the kernel's parameters do not fit CUDA's parameter space.

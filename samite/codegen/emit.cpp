@@ -17,6 +17,16 @@ std::string entry_name(std::string_view kernel) {
   return entry;
 }
 
+// Where a block's threads hold tiles that they have loaded, they wait for memory most of the time: the more blocks
+// there are, the better, down to what a thread needs beside its tiles.
+int blocks_at_once(const ir::Kernel &kernel) {
+  constexpr std::int64_t registers = 65536, threads = 2048, beside = 32;
+  const std::int64_t spread = passes::place_tiles(kernel, !kernel.sums_in_shared).spread_registers;
+  if (spread == 0) return 0;
+  return static_cast<int>(std::clamp<std::int64_t>(registers / (kernel.block_threads * (spread + beside)), 1,
+                                                   threads / kernel.block_threads));
+}
+
 }  // namespace
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
@@ -35,7 +45,7 @@ EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options) {
     own.cuda.threads_per_block = own.cuda.tile_threads = lowered.block_threads;
     own.cuda.instances_per_thread = 1;
   }
-  const CudaTarget target(own.cuda);
+  const CudaTarget target(own.cuda, is_tile_kernel(lowered) ? blocks_at_once(lowered) : 0);
   return KernelEmitter(lowered, passes::Uniformity::all_uniform(lowered), target, own).emit(entry_name(lowered.name));
 }
 

@@ -61,9 +61,9 @@ std::string cuda_prelude_with(std::string_view intrinsics, bool tiles) {
     append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
   if (!tiles) return text;
   for (std::string_view name :
-       {"steps", "rows", "fragments", "cuda_load", "cuda_multiply_threads", "cuda_multiply_matrices", "cuda_multiply",
-        "cuda_matmul", "cuda_reduce", "scan_steps", "cuda_scan", "cuda_cholesky", "cuda_triangular_solve", "sort_steps",
-        "cuda_sort", "fourier_steps", "cuda_fourier"})
+       {"steps", "rows", "fragments", "cuda_load", "cuda_spread", "cuda_multiply_threads", "cuda_multiply_matrices",
+        "cuda_multiply", "cuda_matmul", "cuda_reduce", "scan_steps", "cuda_scan", "cuda_cholesky",
+        "cuda_triangular_solve", "sort_steps", "cuda_sort", "fourier_steps", "cuda_fourier"})
     append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
   return text;
 }

@@ -98,6 +98,11 @@ void KernelEmitter::store(const Store &store, SourceLocation where) {
     out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
     return;
   }
+  if (auto four = fours_.stores.find(&store); four != fours_.stores.end()) {
+    out_.line("{}.put(r - four, &{}, {}({}));", four->second, to.element, memory_name(store.value.type()),
+              scalar(store.value));
+    return;
+  }
   const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);
   if (shape(store.value) == Shape::Uniform)
     out_.line("{}{} = {};", guard, to.element, scalar(store.value));

@@ -3,6 +3,7 @@
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/tile_rules.h"
+#include "samite/passes/spread_tiles.h"
 
 #include <algorithm>
 
@@ -78,6 +79,11 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
   const Type from = call.operands[0].type;
   switch (info(call.op).typing) {
     case Typing::Reduce:
+      if (placement_.registers.contains(call.operands[0].array)) {
+        out_.line("tile_reduce_spread<{}, Sums{}, {}>({});", step_name(call.op), call.operands[0].array,
+                  passes::reduces_all(call), arguments);
+        break;
+      }
       out_.line("tile_reduce<{}, {}>({});", step_name(call.op), reduction(from, call.result.type), arguments);
       break;
     case Typing::Position:

@@ -20,9 +20,11 @@ std::string rows_name(std::string_view element, const passes::FactorRows &rows) 
 }  // namespace
 
 std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
-  const bool matrices = f.unit == passes::Fragments::Unit::Matrices;
-  return fmt::format("Fragments<{}, {}, {}, {}, {}>", matrices ? "MatrixPieces" : "ThreadPieces", f.rows, f.columns,
-                     f.down, f.across);
+  using enum passes::Fragments::Unit;
+  const std::string_view pieces = f.unit == Matrices ? "MatrixPieces"
+                                  : f.unit == Rows   ? "SpreadPieces"
+                                                     : "ThreadPieces";
+  return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 
 std::string KernelEmitter::rows_type(const TileMemory &memory) const {
@@ -69,19 +71,28 @@ std::optional<LocalArrayId> KernelEmitter::fragments_of(const For &loop) const {
   return found;
 }
 
-void KernelEmitter::loop_of_fragments(const For &loop, LocalArrayId sums) {
-  const passes::Fragments &layout = placement_.registers.at(sums);
-  out_.line("#pragma unroll");
-  out_.open("for (i32 r = 0; r < Sums{}::registers; ++r) {{", sums);
-  out_.line("if (!Sums{}::holds(r)) continue;", sums);
+// What one thread does with one of its elements.
+void KernelEmitter::elements_of_thread(const For &loop, LocalArrayId tile) {
+  const std::int64_t columns = placement_.registers.at(tile).columns;
+  out_.line("if (!Sums{}::holds(r)) continue;", tile);
   out_.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));", scalar_name(loop.type),
-            name(loop.index), sums, layout.columns);
+            name(loop.index), tile, columns);
   in_thread_loop_ = true;
-  fragment_loop_ = {loop.index, sums, layout.columns};
+  fragment_loop_ = {loop.index, tile, columns};
   block(loop.body);
   fragment_loop_.reset();
   in_thread_loop_ = false;
-  out_.close();
+}
+
+void KernelEmitter::loop_of_fragments(const For &loop, LocalArrayId sums) {
+  if (placement_.registers.at(sums).unit == passes::Fragments::Unit::Rows) {
+    loop_of_rows(loop, sums);
+  } else {
+    out_.line("#pragma unroll");
+    out_.open("for (i32 r = 0; r < Sums{}::registers; ++r) {{", sums);
+    elements_of_thread(loop, sums);
+    out_.close();
+  }
   bool others_see = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
@@ -107,7 +118,7 @@ std::string KernelEmitter::fragment_coordinate(const Operation &operation) const
 void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   const TileShape shape = call.result.type.shape();
   const std::size_t rank = call.indices.size(), last = rank - 1;
-  const bool rows = shape.rank() == 2;
+  const bool rows = shape.rank() == 2, spread = placement_.registers.contains(call.result.array);
   const std::string array = fmt::format("p{}", call.array);
   std::string data = array + ".data", inside;
   for (std::size_t d = 0; d < rank - static_cast<std::size_t>(shape.rank()); ++d) {
@@ -118,13 +129,15 @@ void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   }
   const std::string extent = rows ? fmt::format("{}.extent[{}]", array, last - 1) : "1";
   const bool unit = facts(call.array).unit_stride;
-  out_.line("tile_load<{}, {}, {}, {}>({}, tile_window({}, {}, {}, {}, {}.extent[{}], {}, {}));",
-            rows_type(call.result), rows ? shape[0] : 1, shape[shape.rank() - 1], kernel_.block_threads,
-            array_name(call.result.array), data, rows ? scalar(call.indices[last - 1]) : "0",
-            scalar(call.indices[last]), inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array,
-            last, rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
+  const std::string how = spread ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
+                                 : fmt::format("tile_load<{}, {}, {}, {}>", rows_type(call.result), rows ? shape[0] : 1,
+                                               shape[shape.rank() - 1], kernel_.block_threads);
+  out_.line("{}({}, tile_window({}, {}, {}, {}, {}.extent[{}], {}, {}));", how, array_name(call.result.array), data,
+            rows ? scalar(call.indices[last - 1]) : "0", scalar(call.indices[last]),
+            inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array, last,
+            rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
             unit ? "1" : fmt::format("{}.stride[{}]", array, last));
-  copies_pending_ = true;
+  copies_pending_ = copies_pending_ || !spread;
   const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(call.result.type));
   const ArrayFacts known = facts(call.array);
   const TileLoadSite site{call.array, known.unit_stride && known.aligned_rows && row_bytes % 16 == 0, where};

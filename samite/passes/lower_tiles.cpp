@@ -56,7 +56,11 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
 class Lowerer final : public TileMemories {
  public:
   Lowerer(const Kernel &kernel, bool flat)
-      : flat_(flat), build_(kernel.local_count), uses_(kernel.local_count), tiles_(kernel.local_count) {
+      : flat_(flat),
+        threads_(kernel.block_threads),
+        build_(kernel.local_count),
+        uses_(kernel.local_count),
+        tiles_(kernel.local_count) {
     for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       for_each_operand(stmt, [&](const Value &value) {
@@ -313,6 +317,16 @@ class Lowerer final : public TileMemories {
     if (from.is_local() && !alone) tiles_[from.id()].alone = false;
   }
 
+  // Where a block has more threads than a reduction has results, each warp has a part of one.
+  std::optional<Type> scratch_of(const Operation &operation) const {
+    constexpr std::int64_t most = 1024;
+    if (!flat_ || info(operation.op).typing != Typing::Reduce) return std::nullopt;
+    const std::int64_t parts = operation.type.count() * (threads_ / 32);
+    const bool large = operation.operands[0].type().count() >= std::int64_t{4} * threads_;
+    if (!large || parts > most) return std::nullopt;
+    return Type(operation.type.element(), TileShape{parts});
+  }
+
   void call(const Let &let) {
     const Operation &operation = let.value;
     if (operation.op == Op::MatMul) return product(let);
@@ -320,6 +334,7 @@ class Lowerer final : public TileMemories {
     for (const Value &operand : operation.operands) from.push_back(in_memory(operand));
     // A transform goes from memory to memory, step by step.
     if (operation.op == Op::Fourier) from.push_back({allocate(operation.type), operation.type});
+    if (const auto scratch = scratch_of(operation)) from.push_back({allocate(*scratch), *scratch});
     const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
                         operation.type};
     build_.append({TileCall{operation.op, operation.attribute, to, std::move(from)}, build_.where()});
@@ -465,6 +480,7 @@ class Lowerer final : public TileMemories {
   }
 
   bool flat_;
+  int threads_;
   Builder build_;
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local

@@ -1,7 +1,9 @@
 #include "samite/passes/place_tiles.h"
 
+#include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/spread_tiles.h"
 
 #include <algorithm>
 #include <set>
@@ -19,7 +21,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 struct Piece {
   std::int64_t rows, columns, registers;
 };
-Piece piece_of(Fragments::Unit unit) { return unit == Fragments::Unit::Matrices ? Piece{16, 8, 4} : Piece{16, 32, 16}; }
+Piece piece_of(Fragments::Unit unit) {
+  switch (unit) {
+    case Fragments::Unit::Threads: return {16, 32, 16};
+    case Fragments::Unit::Matrices: return {16, 8, 4};
+    case Fragments::Unit::Rows: return {1, 128, 4};
+  }
+  throw InternalError("an unknown unit");
+}
 
 // A row for each type that some unit multiplies; the others are nobody's.
 struct Factors {
@@ -81,6 +90,7 @@ class Placer {
     if (in_registers) place_in_registers();
     place_rows();
     place_stages(kernel_.body);
+    if (in_registers) spread_tiles(kernel_, placement_);
     return std::move(placement_);
   }
 

@@ -22,7 +22,8 @@ namespace samite::passes {
 
 // The layout of a product's sums. samite/device/tile/fragments.h is the other side of it.
 struct Fragments {
-  enum class Unit : std::uint8_t { Threads, Matrices };  // the multiplications of threads, or of tensor cores
+  // The multiplications of threads, or of tensor cores; or no product: 4 elements of a row for each thread.
+  enum class Unit : std::uint8_t { Threads, Matrices, Rows };
 
   Unit unit;
   std::int64_t rows, columns;
@@ -69,6 +70,8 @@ struct StagedLoop {
 };
 
 struct TilePlacement {
+  // What `spread_tiles` gave places to, at most at one time: registers of a thread. 0 also where products have some.
+  std::int64_t spread_registers = 0;
   std::map<ir::LocalArrayId, Fragments> registers;
   std::map<ir::LocalArrayId, FactorRows> rows;
   std::map<const ir::For *, StagedLoop> staged;

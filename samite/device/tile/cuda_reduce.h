@@ -62,6 +62,29 @@ SAMITE_INLINE void tile_reduce(R *out, const T *in) {
   }
 }
 
+// A part of each sum by each warp, where there are more warps than sums.
+template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
+SAMITE_INLINE void tile_reduce(R *out, const T *in, R *scratch) {
+  using Reduction = TileReduction<e0, e1, e2, e3, along>;
+  using V = Register<T>;
+  const int thread = int(thread_of_block()), warps = int(threads_of_block()) / 32, parts = warps / Reduction::count;
+  if (parts <= 1) return tile_reduce<Step, e0, e1, e2, e3, along>(out, in);
+  const int warp = thread / 32, o = warp / parts, part = warp % parts;
+  if (o < Reduction::count) {
+    V sum = Step::template first<V>();
+#pragma unroll 4
+    for (int r = part * 32 + thread % 32; r < Reduction::length; r += parts * 32)
+      sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
+    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+    if (thread % 32 == 0) scratch[o * parts + part] = R(sum);
+  }
+  __syncthreads();
+  if (thread >= Reduction::count) return;
+  V sum = V(scratch[thread * parts]);
+  for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[thread * parts + p]));
+  out[thread] = R(sum);
+}
+
 template <class Order, int e0, int e1, int e2, int e3, int along, class T>
 SAMITE_INLINE void tile_position(i32 *out, const T *in) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;

@@ -13,7 +13,7 @@ SAMITE_INLINE u32 thread_of_block();
 template <class Pieces, int M, int N, int down, int across>
 struct Fragments {
   using Unit = Pieces;
-  static constexpr int rows = M, columns = N;
+  static constexpr int rows = M, columns = N, warps = down * across, across_warps = across;
   static constexpr int pieces_down = (M + Pieces::rows * down - 1) / (Pieces::rows * down);
   static constexpr int pieces_across = (N + Pieces::columns * across - 1) / (Pieces::columns * across);
   static constexpr int registers = pieces_down * pieces_across * Pieces::registers;

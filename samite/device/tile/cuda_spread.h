@@ -1,0 +1,137 @@
+// Tiles that lie in the registers of a block's threads, each with 4 elements of a row that lie next to each other:
+// loaded from device memory, reduced, and what loops over them read and write in arrays, 16 bytes at once where the
+// array's elements lie so.
+#pragma once
+
+#include "samite/device/tile/cuda_load.h"
+#include "samite/device/tile/fragments.h"
+#include "samite/device/tile/steps.h"
+
+namespace samite {
+
+// Pieces of one row by 128 columns.
+struct SpreadPieces {
+  static constexpr int rows = 1, columns = 128, registers = 4;
+  static SAMITE_INLINE_MEMBER int row(int) { return 0; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 32 * 4 + r; }
+};
+
+template <class T>
+SAMITE_INLINE bool whole_units(const T *p) {
+  return u64(p) % (4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) == 0;
+}
+
+template <bool constant, class T>
+SAMITE_INLINE Pack<T, 4> load_four(const T *p) {
+  if constexpr (constant)
+    return load_constant_pack<4>(p);
+  else
+    return load_pack<4>(p);
+}
+template <bool constant, class T>
+SAMITE_INLINE Register<T> load_one(const T *p) {
+  if constexpr (constant)
+    return load_constant(p);
+  else
+    return Register<T>(*p);
+}
+
+// `constant`: nothing writes to the array while the kernel runs.
+template <class Layout, bool constant, class V, class From>
+SAMITE_INLINE void tile_load_spread(V *to, const TileWindow<From> &window) {
+  const bool inside = window.row >= 0 && window.column >= 0 && window.row + Layout::rows <= window.rows &&
+                      window.column + Layout::columns <= window.columns;
+  if constexpr (Layout::columns % 4 == 0) {
+    const bool rows_aligned = Layout::rows == 1 || window.row_stride % 4 == 0;
+    const From *const first = window.data + window.row * window.row_stride + window.column;
+    if (inside && window.column_stride == 1 && rows_aligned && whole_units(first)) {
+#pragma unroll
+      for (int r = 0; r < Layout::registers; r += 4) {
+        if (!Layout::holds(r)) continue;
+        const auto four = load_four<constant>(
+            static_cast<const From *>(first + (Layout::row(r) * window.row_stride + Layout::column(r))));
+#pragma unroll
+        for (int k = 0; k < 4; ++k) to[r + k] = V(four.at[k]);
+      }
+      return;
+    }
+  }
+  // A loop that is not unrolled: else the addresses of all elements would take more registers than they do.
+#pragma unroll 1
+  for (int first = 0; first < Layout::registers; first += 4) {
+    V four[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int r = first + k;
+      const i64 row = window.row + Layout::row(r), column = window.column + Layout::column(r);
+      const bool here = row >= 0 && row < window.rows && column >= 0 && column < window.columns;
+      four[k] =
+          Layout::holds(r) && here ? V(window.data[row * window.row_stride + column * window.column_stride]) : V(0);
+    }
+#pragma unroll
+    for (int r = 0; r < Layout::registers; ++r)
+      if (r / 4 * 4 == first) to[r] = four[r % 4];
+  }
+}
+
+template <bool known>
+struct Whether {
+  static constexpr bool value = known;
+};
+
+// What a loop over elements writes to an array and reads of one, four of a row at a time: together, or one by one.
+template <class T, bool together>
+struct StoreOfFour {
+  Pack<T, 4> values;
+
+  SAMITE_INLINE_MEMBER void put(int k, T *p, T value) {
+    if constexpr (together) {
+      values.at[k] = value;
+      if (k == 3) store_pack(p - 3, values);
+    } else {
+      *p = value;
+    }
+  }
+};
+
+template <class T, bool constant, bool together>
+struct LoadOfFour {
+  Pack<T, 4> values;
+
+  SAMITE_INLINE_MEMBER Register<T> get(int k, const T *p) {
+    if constexpr (together) {
+      if (k == 0) values = load_four<constant>(p);
+      return Register<T>(values.at[k]);
+    } else {
+      return load_one<constant>(p);
+    }
+  }
+};
+
+// Of all elements, or of each row. `scratch` has one element for each row and warp.
+template <class Step, class Layout, bool all, class R, class V>
+SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, R *scratch) {
+  constexpr int kept = all ? 1 : Layout::pieces_down, rows = all ? 1 : Layout::rows;
+  constexpr int parts = all ? Layout::warps : Layout::across_warps;
+  const int thread = int(thread_of_block()), part = thread / 32 % parts;
+#pragma unroll
+  for (int row = 0; row < kept; ++row) {
+    V sum = Step::template first<V>();
+#pragma unroll
+    for (int r = 0; r < Layout::registers; ++r)
+      if ((all || r / (Layout::pieces_across * 4) == row) && Layout::holds(r)) sum = Step::apply(sum, in[r]);
+    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+    const int place = all ? 0 : Layout::first_row() + row;
+    if (thread % 32 == 0 && place < rows) (parts == 1 ? out : scratch)[place * parts + part] = R(sum);
+  }
+  if (parts == 1) return;
+  __syncthreads();
+  for (int row = thread; row < rows; row += Layout::warps * 32) {
+    V sum = V(scratch[row * parts]);
+#pragma unroll
+    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[row * parts + p]));
+    out[row] = R(sum);
+  }
+}
+
+}  // namespace samite

@@ -1,0 +1,206 @@
+// Tiles that lie in the registers of a block's threads: what is loaded, gone over and reduced, and nothing more. Blocks
+// of 64 threads on the host, beside sums in double and beside the CPU's kernels.
+#include "tests/codegen/cuda_tile_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace samite::test {
+namespace {
+
+using In = Array<const float, 2>;
+using Out = Array<float, 2>;
+
+template <class T>
+struct Matrix {
+  long long rows, columns;
+  std::vector<T> values = {};
+
+  Argument argument() { return array(values, {rows, columns}); }
+  T at(long long i, long long j) const { return values[static_cast<std::size_t>(i * columns + j)]; }
+};
+
+template <class T>
+Matrix<T> matrix(long long rows, long long columns) {
+  Matrix<T> made{rows, columns, std::vector<T>(static_cast<std::size_t>(rows * columns))};
+  for (std::size_t i = 0; i < made.values.size(); ++i) made.values[i] = static_cast<T>(std::sin(double(i * i % 1013)));
+  return made;
+}
+
+codegen::EmitOptions known_arrays() {
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
+  return options;
+}
+
+// Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes.
+constexpr long long lengths[] = {512, 500, 511, 600};
+
+TEST(CudaSpread, Softmax) {
+  const TileKernel softmax{"softmax",
+                           [](In x, Out y) {
+                             Tile<float> row = tile::load(x, {block_index(), 0}, {512});
+                             Tile<float> e = exp(row - tile::max(row));
+                             tile::store(y, {block_index(), 0}, e / tile::sum(e));
+                           },
+                           of_64};
+  const CudaOnHost kernel(softmax.ir(), known_arrays());
+  EXPECT_EQ(kernel.source().tile_memory.in_registers.size(), 2u);
+  for (const long long length : lengths) {
+    SCOPED_TRACE(length);
+    Matrix<float> x = matrix<float>(3, length), y = matrix<float>(3, length);
+    kernel.run({3}, {x.argument(), y.argument()});
+    const long long taken = std::min(length, 512ll);
+    for (long long i = 0; i < 3; ++i) {
+      double largest = length < 512 ? 0 : -1e9, sum = 0;
+      for (long long j = 0; j < taken; ++j) largest = std::max<double>(largest, x.at(i, j));
+      for (long long j = 0; j < taken; ++j) sum += std::exp(x.at(i, j) - largest);
+      sum += static_cast<double>(512 - taken) * std::exp(-largest);
+      for (long long j = 0; j < taken; ++j) ASSERT_NEAR(y.at(i, j), std::exp(x.at(i, j) - largest) / sum, 1e-8) << j;
+      for (long long j = taken; j < length; ++j) ASSERT_EQ(y.at(i, j), matrix<float>(3, length).at(i, j));
+    }
+  }
+}
+
+TEST(CudaSpread, RowsAndAll) {
+  const auto sums = [](auto rows, auto columns) {
+    return TileKernel{"sums",
+                      [=](In x, Out of_rows, Out all) {
+                        Tile<float> t = tile::load(x, {block_index(), 0}, {rows, columns});
+                        tile::store(of_rows, {block_index(), 0}, tile::sum(t * 2, {1}));
+                        all(0, block_index()) = tile::min(t);
+                      },
+                      of_64};
+  };
+  for (const auto &[rows, columns] : {std::pair{8ll, 64ll}, {3ll, 256ll}, {2ll, 384ll}, {9ll, 132ll}, {5ll, 130ll}}) {
+    SCOPED_TRACE(columns);
+    const CudaOnHost kernel(sums(rows, columns).ir(), known_arrays());
+    EXPECT_FALSE(kernel.source().tile_memory.in_registers.empty());
+    Matrix<float> x = matrix<float>(2 * rows, columns), of_rows = matrix<float>(2 * rows, 1), all = matrix<float>(1, 2);
+    kernel.run({2}, {x.argument(), of_rows.argument(), all.argument()});
+    for (long long b = 0; b < 2; ++b) {
+      float least = 1e9f;
+      for (long long i = b * rows; i < (b + 1) * rows; ++i) {
+        double sum = 0;
+        for (long long j = 0; j < columns; ++j) sum += 2.0 * x.at(i, j), least = std::min(least, x.at(i, j));
+        ASSERT_NEAR(of_rows.at(i, 0), sum, 1e-4) << i;
+      }
+      ASSERT_EQ(all.at(0, b), least);
+    }
+  }
+}
+
+// Of arrays that lie so, four elements are loaded and stored at once; others one by one.
+TEST(CudaSpread, ReadsAndWritesInALoop) {
+  const TileKernel kernel{"loop",
+                          [](In x, Array<const double, 1> scale, Out y, Array<float, 1> reversed) {
+                            Tile<float> t = tile::load(x, {block_index(), 0}, {2, 256});
+                            Tile<float> more = t - tile::sum(t);
+                            Tile<double> s = tile::load(scale, {0}, {256});
+                            Tile<double> scaled = more * tile::reshape(s, {1, 256});
+                            tile::store(y, {block_index(), 0}, tile::cast<float>(scaled));
+                            const Tile<std::int32_t> place =
+                                tile::coordinate({2, 256}, 0) * 256 + (255 - tile::coordinate({2, 256}, 1));
+                            tile::scatter_add(reversed, place, more);
+                          },
+                          of_64};
+  const CudaOnHost on_host(kernel.ir(), known_arrays());
+  EXPECT_FALSE(on_host.source().tile_memory.in_registers.empty());
+  for (const long long length : {256ll, 255ll, 200ll}) {
+    SCOPED_TRACE(length);
+    Matrix<float> x = matrix<float>(2, length), y = matrix<float>(2, length);
+    std::vector<float> reversed(512);
+    std::vector<double> scale(256);
+    std::iota(scale.begin(), scale.end(), 1.0);
+    on_host.run({1}, {x.argument(), array(scale, {256}), y.argument(), array(reversed, {512})});
+    const double sum = std::accumulate(x.values.begin(), x.values.end(), 0.0);
+    for (long long i = 0; i < 2; ++i)
+      for (long long j = 0; j < length; ++j) {
+        const double more = x.at(i, j) - sum;
+        ASSERT_NEAR(y.at(i, j), more * static_cast<double>(j + 1), 1e-3) << i << ' ' << j;
+        ASSERT_NEAR(reversed[static_cast<std::size_t>(i * 256 + 255 - j)], more, 1e-4);
+      }
+  }
+}
+
+// What is written is written where it was read: the same array may be both.
+TEST(CudaSpread, InPlace) {
+  const TileKernel kernel{"in_place",
+                          [](In x, Out y) {
+                            Tile<float> row = tile::load(x, {block_index(), 0}, {512});
+                            tile::store(y, {block_index(), 0}, row / tile::sum(row * row));
+                          },
+                          of_64};
+  const CudaOnHost on_host(kernel.ir());
+  Matrix<float> x = matrix<float>(2, 512), before = x;
+  on_host.run({2}, {x.argument(), x.argument()});
+  for (long long i = 0; i < 2; ++i) {
+    double sum = 0;
+    for (long long j = 0; j < 512; ++j) sum += double(before.at(i, j)) * before.at(i, j);
+    for (long long j = 0; j < 512; ++j) ASSERT_NEAR(x.at(i, j), before.at(i, j) / sum, 1e-7);
+  }
+}
+
+// As the CPU does it, where nobody adds up by hand: the gradient, too.
+TEST(CudaSpread, Adjoint) {
+  const TileKernel kernel{"norm",
+                          [](Array<const double, 2> x, Array<double, 2> y) {
+                            Tile<double> t = tile::load(x, {block_index(), 0}, {2, 256});
+                            Tile<double> centred = t - tile::sum(t, {1}) * (1.0 / 256);
+                            Tile<double> scale = rsqrt(tile::sum(centred * centred, {1}) + 1e-3);
+                            tile::store(y, {block_index(), 0}, centred * scale);
+                          },
+                          of_64};
+  for (const ir::Kernel &each : {kernel.ir(), kernel.definition()->adjoint(3, false).kernel})
+    for (const long long length : {256ll, 255ll}) {
+      std::vector<Matrix<double>> cpu, cuda;
+      for (std::size_t i = 0; i < each.parameters.size(); ++i) cpu.push_back(matrix<double>(4, length));
+      cuda = cpu;
+      auto arguments = [](std::vector<Matrix<double>> &all) {
+        std::vector<Argument> made;
+        for (Matrix<double> &one : all) made.push_back(one.argument());
+        return made;
+      };
+      CompiledKernel(each).run({2}, arguments(cpu));
+      CudaOnHost(each).run({2}, arguments(cuda));
+      for (std::size_t a = 0; a < cpu.size(); ++a)
+        for (std::size_t i = 0; i < cpu[a].values.size(); ++i)
+          ASSERT_NEAR(cuda[a].values[i], cpu[a].values[i], 1e-11) << each.parameters[a].name << ' ' << i;
+    }
+}
+
+// What is needed as a whole, in another order, or many times over, is where all threads find it.
+TEST(CudaSpread, OtherTilesAreShared) {
+  const auto in_registers = [](auto function) {
+    const TileKernel kernel{"kernel", function, of_64};
+    return emit_for_cuda(kernel.ir(), cuda_options()).tile_memory.in_registers.size();
+  };
+  EXPECT_EQ(in_registers([](In x, Out y) { tile::store(y, {0, 0}, tile::transpose(tile::load(x, {0, 0}, {32, 32}))); }),
+            0u);
+  EXPECT_EQ(in_registers([](In x, Out y) { tile::store(y, {0, 0}, tile::sum(tile::load(x, {0, 0}, {32, 32}), {0})); }),
+            0u);
+  EXPECT_EQ(in_registers(
+                [](In x, Out y) { tile::store(y, {0, 0}, tile::inclusive_scan(tile::load(x, {0, 0}, {2, 512}), 1)); }),
+            0u);
+  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {512})); }), 1u);
+  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {100})); }), 0u)
+      << "less than 4 elements for each thread";
+  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {64, 256})); }), 0u)
+      << "256 registers";
+}
+
+class CudaSpreadCompile : public CudaCompilerTest {};
+
+TEST_F(CudaSpreadCompile, EveryArchitecture) {
+  const TileKernel softmax{"softmax", [](In x, Out y) {
+                             Tile<float> row = tile::load(x, {block_index(), 0}, {8192});
+                             Tile<float> e = exp(row - tile::max(row));
+                             tile::store(y, {block_index(), 0}, e / tile::sum(e));
+                           }};
+  expect_compiles(softmax.ir(), true);
+  expect_compiles(softmax.definition()->adjoint(3, false).kernel, true);
+}
+
+}  // namespace
+}  // namespace samite::test
