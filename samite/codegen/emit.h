@@ -21,6 +21,9 @@
 // first, so its rounding differs from a serial loop's; where all instances add to one element after the other in a
 // loop, many of them go through the loop together (`codegen/tiles.h`).
 //
+// Operations on whole tiles that are much to compile are functions of their own (`EmittedSource::objects`), which the
+// text declares.
+//
 // A pure function of its arguments: any thread, no state.
 #pragma once
 
@@ -92,13 +95,23 @@ struct TileLoadSite {
   SourceLocation where;
 };
 
+// The function of a tile operation that is compiled on its own, once for all kernels that call it. Its name tells what
+// it computes, on what types and extents, in what layouts and by how many threads: equal names are equal functions.
+struct EmittedObject {
+  std::string name;
+  std::string operation;  // for people: "matmul f32 8x8 of f32 8x4, f32 4x8"
+  std::string header;     // what the text comes after, on CUDA: `cuda_object_prelude`
+  std::string text;
+};
+
 struct EmittedSource {
   std::string text;
   std::string entry;
-  int lanes = 1;                      // instances that run in step
-  std::vector<std::string> files;     // what Failure::file counts
-  std::vector<SourceLocation> sites;  // what Failure::array counts where a failure has no file
-  std::vector<MessageSite> messages;  // what Failure::message counts
+  std::vector<EmittedObject> objects;  // that the text calls, in the order of the first calls
+  int lanes = 1;                       // instances that run in step
+  std::vector<std::string> files;      // what Failure::file counts
+  std::vector<SourceLocation> sites;   // what Failure::array counts where a failure has no file
+  std::vector<MessageSite> messages;   // what Failure::message counts
   bool uses_workspace = false;
   // CUDA: the channel is touched, and may not be null.
   bool uses_channel = false;

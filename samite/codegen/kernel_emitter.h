@@ -133,6 +133,11 @@ class KernelEmitter {
   // tile_calls.cpp
   void tile_call(const ir::TileCall &call, SourceLocation where);
 
+  // tile_objects.cpp
+  std::string tile_object(const ir::TileCall &call, std::string_view header, std::string_view function);
+  std::string parameters_of_object(const ir::TileCall &call) const;
+  std::string declarations_of_objects() const;
+
   // tile_block.cpp
   void place_tiles();
   void loop_of_block(const ir::For &loop);
@@ -282,6 +287,8 @@ class KernelEmitter {
   passes::TilePlacement placement_;
   passes::TileMemoryPlan tile_memory_;
   std::vector<TileLoadSite> tile_loads_;
+  std::vector<EmittedObject> objects_;
+  std::string object_declarations_;
   struct FragmentLoop {
     ir::LocalId index;
     ir::LocalArrayId sums;

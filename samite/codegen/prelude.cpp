@@ -6,9 +6,14 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace samite::codegen {
 namespace {
+
+bool has_device_header(std::string_view path) {
+  return std::ranges::any_of(embedded_device_headers(), [&](const EmbeddedFile &file) { return file.path == path; });
+}
 
 std::string_view device_header(std::string_view path) {
   for (const EmbeddedFile &file : embedded_device_headers())
@@ -16,18 +21,68 @@ std::string_view device_header(std::string_view path) {
   throw InternalError(fmt::format("the library holds no device header {}", path));
 }
 
-// The order here stands in for the headers' own #include lines: some of them come once for each lane count.
+bool is_include(std::string_view line) { return line.starts_with("#include"); }
+
+// Without its #include lines: the text that it is joined to has what they name.
 void append(std::string &text, std::string_view header) {
   std::string_view rest = header;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
-    if (!line.starts_with("#include") && !line.starts_with("#pragma once")) text.append(line).push_back('\n');
+    if (!is_include(line) && !line.starts_with("#pragma once")) text.append(line).push_back('\n');
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
 }
 
+// CUDA's headers, each after those that it includes, and once.
+class CudaHeaders {
+ public:
+  explicit CudaHeaders(std::string_view intrinsics) : intrinsics_(intrinsics) { add(std::string(intrinsics_path)); }
+
+  void add(const std::string &path) {
+    if (std::ranges::find(added_, path) != added_.end()) return;
+    added_.push_back(path);
+    const std::string_view header = device_header(path);
+    for (std::string_view rest = header; !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      if (is_include(line)) add(included(line));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
+    append(text_, path == intrinsics_path ? intrinsics_ : header);
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  static constexpr std::string_view intrinsics_path = "samite/device/cuda/intrinsics.h";
+
+  // What serves every target names the CPU's header of what CUDA has its own of.
+  static std::string included(std::string_view line) {
+    const std::size_t begin = line.find('"') + 1;
+    std::string path(line.substr(begin, line.find('"', begin) - begin));
+    constexpr std::string_view cpu = "samite/device/cpu/";
+    if (!path.starts_with(cpu)) return path;
+    std::string own = "samite/device/cuda/" + path.substr(cpu.size());
+    return has_device_header(own) ? own : path;
+  }
+
+  std::string_view intrinsics_;
+  std::vector<std::string> added_;
+  std::string text_;
+};
+
+constexpr std::string_view of_kernels[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
+constexpr std::string_view of_tile_kernels[] = {"fragments", "cuda_load", "cuda_reduce", "cuda_spread", "cuda_scan"};
+constexpr std::string_view of_objects[] = {"multiply", "matmul", "cholesky", "triangular_solve", "sort", "fourier"};
+
+void add_kernels(CudaHeaders &headers, bool tiles) {
+  for (std::string_view name : of_kernels) headers.add(fmt::format("samite/device/cuda/{}.h", name));
+  if (!tiles) return;
+  for (std::string_view name : of_tile_kernels) headers.add(fmt::format("samite/device/tile/{}.h", name));
+}
+
 }  // namespace
 
+// The order here stands in for the headers' own #include lines: some of them come once for each lane count.
 std::string cpu_prelude(int vector_bytes) {
   std::string text;
   for (std::string_view name : {"scalar", "float8", "half", "failure", "workspace", "math", "libmvec", "atomic"})
@@ -49,23 +104,22 @@ std::string cpu_prelude(int vector_bytes) {
 }
 
 std::string cuda_prelude(bool tiles) {
-  return cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h"), tiles);
+  CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
+  add_kernels(headers, tiles);
+  return headers.take();
 }
 
-std::string cuda_prelude_with(std::string_view intrinsics, bool tiles) {
-  std::string text;
-  append(text, device_header("samite/device/cuda/scalar.h"));
-  append(text, intrinsics);
-  append(text, device_header("samite/device/cpu/float8.h"));
-  for (std::string_view name : {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"})
-    append(text, device_header(fmt::format("samite/device/cuda/{}.h", name)));
-  if (!tiles) return text;
-  for (std::string_view name :
-       {"steps", "rows", "fragments", "cuda_load", "cuda_spread", "cuda_multiply_threads", "cuda_multiply_matrices",
-        "cuda_multiply", "cuda_matmul", "cuda_reduce", "scan_steps", "cuda_scan", "cuda_cholesky",
-        "cuda_triangular_solve", "sort_steps", "cuda_sort", "fourier_steps", "cuda_fourier"})
-    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
-  return text;
+std::string cuda_object_prelude(std::string_view header) {
+  CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
+  headers.add(fmt::format("samite/device/tile/cuda_{}.h", header));
+  return headers.take();
+}
+
+std::string cuda_prelude_with(std::string_view intrinsics) {
+  CudaHeaders headers(intrinsics);
+  add_kernels(headers, /*tiles=*/true);
+  for (std::string_view name : of_objects) headers.add(fmt::format("samite/device/tile/cuda_{}.h", name));
+  return headers.take();
 }
 
 }  // namespace samite::codegen

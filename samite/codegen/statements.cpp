@@ -53,7 +53,8 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   block(kernel_.body);
   target_.close_kernel(out_);
   EmittedSource source;
-  source.text = out_.take();
+  source.text = declarations_of_objects() + out_.take();
+  source.objects = std::move(objects_);
   source.entry = entry;
   source.files = std::move(files_);
   source.sites = std::move(sites_);

@@ -41,11 +41,19 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   for (const For *loop : nest) count += (count.empty() ? "" : " * ") + extent(*loop);
   out_.line("const i64 blocks = {};", count);
   out_.open("for (i64 block = blockIdx.x; block < blocks; block += gridDim.x) {{");
-  out_.line("i64 rest = block;");
+  // One division of 64 bits for each dimension but the outermost, since each is a hundred instructions.
+  std::string rest = "block";
   for (const For *loop : std::views::reverse(nest)) {
-    out_.line("const {0} {1} = {2} + {0}(rest % {3});", scalar_name(loop->type), name(loop->index), scalar(loop->begin),
+    const std::string index = name(loop->index), type(scalar_name(loop->type));
+    if (loop == nest.front()) {
+      out_.line("const {0} {1} = {2} + {0}({3});", type, index, scalar(loop->begin), rest);
+      break;
+    }
+    const std::string outer = fresh("rest");
+    out_.line("const i64 {} = {} / {};", outer, rest, extent(*loop));
+    out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer,
               extent(*loop));
-    out_.line("rest /= {};", extent(*loop));
+    rest = outer;
   }
   // A block that gets no memory ends alone.
   if (uses_workspace()) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");

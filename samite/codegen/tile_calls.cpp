@@ -1,4 +1,4 @@
-// Operations on whole tiles, as calls of the functions in samite/device/tile/.
+// Operations on whole tiles, as calls of the functions in samite/device/tile/: of what is much to compile as an object.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -77,49 +77,60 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;
+  const auto write = [&](const std::string &function) { out_.line("{}({});", function, arguments); };
+  const auto write_object = [&](std::string_view header, const std::string &function) {
+    write(tile_object(call, header, function));
+  };
   switch (info(call.op).typing) {
     case Typing::Reduce:
       if (placement_.registers.contains(call.operands[0].array)) {
-        out_.line("tile_reduce_spread<{}, Sums{}, {}>({});", step_name(call.op), call.operands[0].array,
-                  passes::reduces_all(call), arguments);
+        write(fmt::format("tile_reduce_spread<{}, Sums{}, {}>", step_name(call.op), call.operands[0].array,
+                          passes::reduces_all(call)));
         break;
       }
-      out_.line("tile_reduce<{}, {}>({});", step_name(call.op), reduction(from, call.result.type), arguments);
+      write(fmt::format("tile_reduce<{}, {}>", step_name(call.op), reduction(from, call.result.type)));
       break;
     case Typing::Position:
-      out_.line("tile_position<{}, {}>({});", step_name(call.op), reduction(from, call.result.type), arguments);
+      write(fmt::format("tile_position<{}, {}>", step_name(call.op), reduction(from, call.result.type)));
       break;
+    case Typing::Scan: write(fmt::format("tile_scan<{}>", scan(call))); break;
     case Typing::MatMul: {
       const MatMulExtents e = matmul_extents(from, call.result.type, call.attribute);
-      const auto fragments = target_.explicit_lanes() ? std::nullopt : passes::fragments(call, kernel_.block_threads);
-      if (fragments) {
-        out_.line(
-            "{}<{}, {}, {}, {}, {}, {}>({});",
-            placement_.registers.contains(call.result.array) ? "tile_multiply_add" : "tile_multiply_add_in_memory",
-            fragments_type(*fragments), e.inner, (call.attribute & transposed_a) != 0,
-            (call.attribute & transposed_b) != 0, rows_type(call.operands[0]), rows_type(call.operands[1]), arguments);
+      const bool a_transposed = (call.attribute & transposed_a) != 0,
+                 b_transposed = (call.attribute & transposed_b) != 0;
+      if (const auto fragments =
+              target_.explicit_lanes() ? std::nullopt : passes::fragments(call, kernel_.block_threads)) {
+        const bool in_registers = placement_.registers.contains(call.result.array);
+        write_object("multiply", fmt::format("{}<{}, {}, {}, {}, {}, {}>",
+                                             in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
+                                             fragments_type(*fragments), e.inner, a_transposed, b_transposed,
+                                             rows_type(call.operands[0]), rows_type(call.operands[1])));
         break;
       }
-      out_.line("tile_matmul<{}, {}, {}, {}, {}, {}>({});", e.rows, e.columns, e.inner, e.batch,
-                (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, arguments);
+      write_object("matmul", fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch,
+                                         a_transposed, b_transposed));
       break;
     }
-    case Typing::Scan: out_.line("tile_scan<{}>({});", scan(call), arguments); break;
-    case Typing::Cholesky: out_.line("tile_cholesky<{}>({});", matrices(call.result.type), arguments); break;
+    case Typing::Cholesky:
+      write_object("cholesky", fmt::format("tile_cholesky<{}>", matrices(call.result.type)));
+      break;
     case Typing::Solve:
-      out_.line("tile_triangular_solve<{}, {}, {}>({});", matrices(call.result.type),
-                (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, arguments);
+      write_object("triangular_solve",
+                   fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
+                               (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0));
       break;
     case Typing::Order:
-      out_.line("tile_sort_order<{}, {}>({});", rows(from), (call.attribute & sort_descending) != 0, arguments);
+      write_object("sort", fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
       break;
     case Typing::Put:
-      out_.line("tile_put_add<{}, {}>({});", rows(call.result.type), from.shape()[from.shape().rank() - 1], arguments);
+      write_object("sort",
+                   fmt::format("tile_put_add<{}, {}>", rows(call.result.type), from.shape()[from.shape().rank() - 1]));
       break;
     case Typing::Fourier: {
       const std::int64_t length = from.shape()[from.shape().rank() - 2];
-      out_.line("tile_fourier<{}, {}, {}, {}>({});", length, from.count() / (2 * length),
-                (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0, arguments);
+      write_object("fourier",
+                   fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
+                               (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0));
       break;
     }
     default: throw InternalError("a call of an operation that is done element by element");

@@ -8,6 +8,7 @@
 #include "samite/codegen/side_by_side.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/cuda_objects.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/passes/gather.h"
@@ -19,6 +20,8 @@
 #include "samite/passes/simplify.h"
 #include "samite/passes/structure_jumps.h"
 #include "samite/toolchain/host_target.h"
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -73,6 +76,13 @@ bool order_shows(const ir::Kernel &kernel) {
   return shows;
 }
 
+// The most that this process has had in memory so far.
+std::size_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) << 10;
+}
+
 void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.source = emitted.text;
   variant.source_files = emitted.files;
@@ -83,6 +93,7 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.tile_memory = emitted.tile_memory;
   variant.tile_loads = emitted.tile_loads;
   variant.lanes = emitted.lanes;
+  variant.objects = emitted.objects;
 }
 
 void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
@@ -99,17 +110,14 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   source.text = emitted.text;
   source.debug_info = variant.key.debug;
   source.optimization = host_optimization();
-  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes));
+  std::vector<HostSource> objects;
+  for (const codegen::EmittedObject &object : emitted.objects)
+    objects.push_back({object.name, object.text, source.debug_info, source.optimization});
+  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes), objects);
   variant.image = std::move(compiled.image);
   variant.compile = compiled.report;
   variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
   variant.times.compile = milliseconds_since(start);
-}
-
-// Code for one device alone, with what that has and its successors may not: sm_90a.
-std::string cuda_architecture(int compute_capability) {
-  const bool has_own_features = compute_capability == 90 || (compute_capability >= 100 && compute_capability < 110);
-  return "sm_" + std::to_string(compute_capability) + (has_own_features ? "a" : "");
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
@@ -142,7 +150,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   static const std::string with_tiles = codegen::cuda_prelude(/*tiles=*/true);
   const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
   const std::string &prelude = is_tile_kernel(lowered) ? with_tiles : plain;
-  CompiledCuda compiled = compile_cuda(source, prelude, cuda_architecture(variant.key.cuda));
+  CompiledCuda compiled = compile_cuda(source, prelude, cuda_architecture(variant.key.cuda),
+                                       cuda_objects(emitted.objects, variant.key.debug));
   variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
   variant.cuda_compile = compiled.report;
   variant.times.compile = milliseconds_since(start);
@@ -150,6 +159,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
 
 // From the kernel to code that can be called, into a variant that knows its key.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
+  variant.name = kernel.name;
   variant.parameters = kernel.parameters;
   variant.layout = codegen::argument_layout(kernel.parameters);
   variant.cost = cost_of(kernel);
@@ -170,10 +180,12 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::structured, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 
+  const std::size_t before = peak_memory();
   if (variant.key.cuda != 0)
     compile_for_cuda(lowered, variant);
   else
     compile_for_cpu(lowered, variant);
+  variant.peak_compiler_bytes = peak_memory() - before;
 }
 
 void add(StepTimes &times, const StepTimes &more) {

@@ -59,6 +59,7 @@ using Entry = void(const void *arguments, const long long *begin, const long lon
 
 struct Variant {
   VariantKey key;
+  std::string name;                         // the kernel's
   std::vector<ir::Parameter> parameters;    // the kernel's own, then the gradients
   std::vector<std::uint32_t> gradient_of;   // adjoint, tangent: by gradient parameter, its primal
   std::vector<std::uint32_t> values_read;   // adjoint: primal arrays whose elements it reads
@@ -68,10 +69,11 @@ struct Variant {
   codegen::ArgumentLayout layout;
   std::shared_ptr<const HostImage> image;  // CPU: null where there is nothing to run
   Entry *entry = nullptr;
-  std::string source;                          // the emitted C++
-  std::vector<std::string> source_files;       // what a failure's file number counts
-  std::vector<SourceLocation> sites;           // what a failure's array counts where it has no file
-  std::vector<codegen::MessageSite> messages;  // what its prints and checks say
+  std::string source;                           // the emitted C++
+  std::vector<codegen::EmittedObject> objects;  // what it is linked with
+  std::vector<std::string> source_files;        // what a failure's file number counts
+  std::vector<SourceLocation> sites;            // what a failure's array counts where it has no file
+  std::vector<codegen::MessageSite> messages;   // what its prints and checks say
   bool uses_workspace = false;
   int lanes = 1;
   // CUDA: null where there is nothing to run.
@@ -88,6 +90,7 @@ struct Variant {
   std::shared_ptr<const Variant> afterwards;
   StepTimes times;
   CompileReport compile;
+  std::size_t peak_compiler_bytes = 0;  // as ReportedVariant has it
 };
 
 }  // namespace samite::jit

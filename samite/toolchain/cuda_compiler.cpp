@@ -60,20 +60,23 @@ CudaProduct compile(const CudaText &text, CudaOutput output) {
 
 struct Object {
   std::shared_ptr<const std::string> ir;
-  bool compiled = false;
+  ObjectReport report;
 };
 
 Object object_of(const CudaText &text, const Hash128 &key, ObjectCache &cache) {
+  using From = ObjectReport::From;
+  const Stopwatch watch;
   const auto slot = objects_in_memory().at(key);
   const std::lock_guard lock(slot->mutex);
-  if (slot->value) return {slot->value};
-  if (auto cached = cache.find(key)) {
+  From from = From::memory;
+  if (!slot->value) {
+    auto cached = cache.find(key);
+    from = cached ? From::disk : From::compiler;
+    if (!cached) cached = compile(text, CudaOutput::lto_ir).bytes;
     slot->value = std::make_shared<const std::string>(std::move(*cached));
-    return {slot->value};
+    if (from == From::compiler) cache.publish(key, *slot->value);
   }
-  slot->value = std::make_shared<const std::string>(compile(text, CudaOutput::lto_ir).bytes);
-  cache.publish(key, *slot->value);
-  return {slot->value, true};
+  return {slot->value, {std::string(text.name), from, watch.milliseconds(), slot->value->size()}};
 }
 
 // One image to be made: its texts, the kernel's first, and what names it and them in the cache.
@@ -86,7 +89,8 @@ struct Job {
   Job(const CudaSource &kernel, std::string_view prelude, std::string_view architecture,
       std::span<const CudaSource> objects) {
     const auto text_of = [&](const CudaSource &source) {
-      return CudaText{source.name, source.text, prelude, architecture, source.debug_info};
+      return CudaText{source.name, source.text, source.prelude.empty() ? prelude : source.prelude, architecture,
+                      source.debug_info};
     };
     texts.push_back(text_of(kernel));
     const std::string compiler = nvrtc_identity();
@@ -130,12 +134,14 @@ CudaProduct make(const Job &job, CudaCompileReport &report) {
     report.compile_ms = compile_watch.milliseconds();
     return product;
   }
+  const std::future<void> opened = std::async(std::launch::async, [] { nvjitlink(); });
   const std::vector<Object> objects = objects_of(job);
   report.compile_ms = compile_watch.milliseconds();
   std::vector<std::string_view> contents;
   for (const Object &object : objects) {
-    report.compiled += object.compiled ? 1 : 0;
+    report.compiled += object.report.built() ? 1 : 0;
     report.object_bytes += object.ir->size();
+    report.objects.push_back(object.report);
     contents.emplace_back(*object.ir);
   }
   const Stopwatch link_watch;

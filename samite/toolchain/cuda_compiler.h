@@ -13,12 +13,14 @@
 #pragma once
 
 #include "samite/toolchain/cuda_image.h"
+#include "samite/toolchain/object_report.h"
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace samite {
 
@@ -28,6 +30,8 @@ struct CudaSource {
   // `extern "C" __global__`, and so is found by its name.
   std::string text;
   bool debug_info = false;  // lines for profilers and the memory checker; the code is the same
+  // What comes before the text in the place of what comes before all of them; empty: that.
+  std::string_view prelude = {};
 };
 
 // Where the time went. What did not happen took 0.
@@ -38,6 +42,8 @@ struct CudaCompileReport {
   // Of objects that compile at the same time compile_ms is the time until the last is ready.
   double total_ms = 0, open_ms = 0, compile_ms = 0, link_ms = 0;
   std::size_t object_bytes = 0, image_bytes = 0;
+  // The kernel's first, then those given; none of a kernel alone, or where the image was there already.
+  std::vector<ObjectReport> objects;
 };
 
 struct CompiledCuda {

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cctype>
+#include <future>
 #include <mutex>
 
 namespace samite {
@@ -22,6 +23,12 @@ Slots<std::weak_ptr<const HostImage>> &loaded_images() {
   return slots;
 }
 Slots<std::shared_ptr<const std::string>> &precompiled_preludes() {
+  static Slots<std::shared_ptr<const std::string>> slots;
+  return slots;
+}
+
+// Objects are small and wanted again, and so live as long as the process.
+Slots<std::shared_ptr<const std::string>> &host_objects_in_memory() {
   static Slots<std::shared_ptr<const std::string>> slots;
   return slots;
 }
@@ -69,7 +76,16 @@ struct HostJob {
     return hasher;
   }
   Hash128 prelude_key() const { return options_hasher("prelude").result(); }
-  Hash128 image_key() const { return options_hasher("image").add(name).add(source.text).result(); }
+  Hash128 object_key() const { return options_hasher("object").add(name).add(source.text).result(); }
+  Hash128 image_key(std::span<const HostJob> objects) const {
+    Hasher hasher = options_hasher("image");
+    hasher.add(name).add(source.text);
+    for (const HostJob &object : objects) {
+      const Hash128 key = object.object_key();
+      hasher.add(key.high).add(key.low);
+    }
+    return hasher.result();
+  }
 
   SamiteClangInput input(std::string_view precompiled) const {
     return {borrowed(name),      borrowed(source.text), borrowed(prelude),        borrowed(precompiled),
@@ -121,18 +137,71 @@ std::shared_ptr<const HostImage> load_from_cache(const HostJob &job, const Hash1
   }
 }
 
-std::shared_ptr<const HostImage> compile(const HostJob &job, const Hash128 &key, CompileReport &report) {
+struct HostObject {
+  std::shared_ptr<const std::string> code;
+  ObjectReport report;
+  double frontend_ms = 0, backend_ms = 0;
+};
+
+HostObject compile(const HostJob &job, std::string_view precompiled) {
+  const Stopwatch watch;
+  const SamiteClangInput input = job.input(precompiled);
+  ++host_compile_counter();
+  const Output output(clang_plugin().compile(&input));
+  if (!output.ok())
+    throw InternalError("the C++ emitted for kernel \"" + job.source.name + "\" does not compile:\n" +
+                        output.diagnostics());
+  auto code = std::make_shared<const std::string>(output.bytes());
+  return {code,
+          {job.source.name, ObjectReport::From::compiler, watch.milliseconds(), code->size()},
+          output->frontend_ms,
+          output->backend_ms};
+}
+
+HostObject object_of(const HostJob &job, std::string_view precompiled) {
+  using From = ObjectReport::From;
+  const Stopwatch watch;
+  const Hash128 key = job.object_key();
+  const auto slot = host_objects_in_memory().at(key);
+  const std::lock_guard lock(slot->mutex);
+  const auto found = [&](From from) -> HostObject {
+    return {slot->value, {job.source.name, from, watch.milliseconds(), slot->value->size()}};
+  };
+  if (slot->value) return found(From::memory);
+  if (auto cached = job.cache->find(key)) {
+    slot->value = std::make_shared<const std::string>(std::move(*cached));
+    return found(From::disk);
+  }
+  HostObject object = compile(job, precompiled);
+  slot->value = object.code;
+  job.cache->publish(key, *object.code);
+  return object;
+}
+
+std::shared_ptr<const HostImage> compile(const HostJob &job, std::span<const HostJob> object_jobs, const Hash128 &key,
+                                         CompileReport &report) {
   const Stopwatch open_watch;
   const SamiteClangPlugin &plugin = clang_plugin();
   if (!report.plugin_was_open) report.open_ms = open_watch.milliseconds();
   const auto precompiled = precompiled_prelude(job, report);
-  const SamiteClangInput input = job.input(*precompiled);
-  ++host_compile_counter();
-  const Output output(plugin.compile(&input));
-  report.frontend_ms = output->frontend_ms;
-  report.backend_ms = output->backend_ms;
+  const Stopwatch objects_watch;
+  std::vector<std::future<HostObject>> pending;
+  for (const HostJob &object : object_jobs)
+    pending.push_back(
+        std::async(std::launch::async, [&precompiled, job = &object] { return object_of(*job, *precompiled); }));
+  std::vector<HostObject> objects = {compile(job, *precompiled)};
+  report.frontend_ms = objects[0].frontend_ms;
+  report.backend_ms = objects[0].backend_ms;
+  for (std::future<HostObject> &object : pending) objects.push_back(object.get());
+  report.objects_ms = objects_watch.milliseconds();
+  std::vector<SamiteText> code;
+  for (const HostObject &object : objects) {
+    code.push_back(borrowed(*object.code));
+    report.object_bytes += object.code->size();
+    report.objects.push_back(object.report);
+  }
+  const Output output(plugin.link(code.data(), code.size()));
   report.link_ms = output->link_ms;
-  report.object_bytes = output->object_bytes;
   if (!output.ok())
     throw InternalError("the C++ emitted for kernel \"" + job.source.name + "\" does not compile:\n" +
                         output.diagnostics());
@@ -143,10 +212,12 @@ std::shared_ptr<const HostImage> compile(const HostJob &job, const Hash128 &key,
 
 }  // namespace
 
-CompiledHost compile_host(const HostSource &source, std::string_view prelude) {
+CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects) {
   const Stopwatch watch;
   const HostJob job{source, prelude};
-  const Hash128 key = job.image_key();
+  std::vector<HostJob> object_jobs;
+  for (const HostSource &object : objects) object_jobs.push_back({object, prelude});
+  const Hash128 key = job.image_key(object_jobs);
   const auto slot = loaded_images().at(key);
   const std::lock_guard lock(slot->mutex);
   CompiledHost result;
@@ -156,7 +227,7 @@ CompiledHost compile_host(const HostSource &source, std::string_view prelude) {
     result.report.from_memory = result.report.prelude_was_precompiled = true;
   else
     result.image = load_from_cache(job, key, result.report);
-  if (!result.image) result.image = compile(job, key, result.report);
+  if (!result.image) result.image = compile(job, object_jobs, key, result.report);
   slot->value = result.image;
   result.report.total_ms = watch.milliseconds();
   return result;

@@ -7,15 +7,21 @@
 // The prelude is one header text that comes before the source. It is parsed once into a precompiled header, kept in
 // memory and in the disk cache; a compile then costs the kernel's own text.
 //
+// A kernel may call functions of other sources, its objects: all are compiled at the same time and linked into one
+// image. An object is kept by its own content, so that it is compiled once for all kernels that link it.
+//
 // Thread-safe. Different kernels compile at the same time; threads that ask for one kernel get one compile.
 #pragma once
 
 #include "samite/toolchain/host_image.h"
+#include "samite/toolchain/object_report.h"
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace samite {
 
@@ -34,8 +40,12 @@ struct CompileReport {
   bool from_cache = false;               // the disk cache had it
   bool plugin_was_open = false;          // before this call
   bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true where none was needed
-  double total_ms = 0, open_ms = 0, prelude_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0, load_ms = 0;
+  // objects_ms is the time until the last object is there, of which frontend_ms and backend_ms are the kernel's own.
+  double total_ms = 0, open_ms = 0, prelude_ms = 0, objects_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0,
+         load_ms = 0;
   std::size_t object_bytes = 0, image_bytes = 0;
+  // The kernel's own first, then those given; none where the image was there already.
+  std::vector<ObjectReport> objects;
 };
 
 struct CompiledHost {
@@ -45,7 +55,7 @@ struct CompiledHost {
 
 // Throws InternalError with the diagnostics and the lines they blame where the text does not compile or link,
 // DeviceError where the compiler is missing or the image does not load.
-CompiledHost compile_host(const HostSource &source, std::string_view prelude);
+CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects = {});
 
 int host_compile_count();     // runs of the compiler on a source by this process; what a cache answered is not one
 bool host_compiler_loaded();  // whether this process has opened the plug-in

@@ -73,7 +73,9 @@ class CompiledKernel {
     HostSource source;
     source.name = "test";
     source.text = source_.text;
-    image_ = compile_host(source, codegen::cpu_prelude(options.vector_bytes)).image;
+    std::vector<HostSource> objects;
+    for (const codegen::EmittedObject &object : source_.objects) objects.push_back({object.name, object.text});
+    image_ = compile_host(source, codegen::cpu_prelude(options.vector_bytes), objects).image;
   }
   explicit CompiledKernel(std::string_view text, const codegen::EmitOptions &options = test::options())
       : CompiledKernel(ir::parse_kernel(text), options) {}

@@ -165,7 +165,7 @@ TEST(EmitCuda, ArgumentsThatDoNotFitAreRefused) {
 
 TEST(EmitCuda, ThePreludeIncludesNothing) {
   EXPECT_THAT(cuda_prelude(/*tiles=*/true), AllOf(Not(HasSubstr("#include")), HasSubstr("__ldg")));
-  EXPECT_THAT(cuda_prelude_with("// nothing\n", true), AllOf(Not(HasSubstr("__ldg")), HasSubstr("// nothing")));
+  EXPECT_THAT(cuda_prelude_with("// nothing\n"), AllOf(Not(HasSubstr("__ldg")), HasSubstr("// nothing")));
 }
 
 }  // namespace

@@ -307,10 +307,11 @@ CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &option
     : form_(options.cuda), rank_(structured.launch_rank) {
   form_.tile_threads = structured.block_threads;
   source_ = emit_for_cuda(std::move(structured), options);
-  static const std::string prelude = codegen::cuda_prelude_with(intrinsics, /*tiles=*/true);
+  static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";
-  source.text = source_.text + fmt::format(fmt::runtime(entry), source_.entry);
+  for (const codegen::EmittedObject &object : source_.objects) source.text += object.text;
+  source.text += source_.text + fmt::format(fmt::runtime(entry), source_.entry);
   image_ = compile_host(source, prelude).image;
 }
 

@@ -89,7 +89,20 @@ TEST_F(CudaCompiler, AnObjectIsCompiledOnceForAllKernelsThatLinkIt) {
   other.text += "// another\n";
   const std::string prelude = test::cuda_prelude + std::string("// once\n");
   EXPECT_EQ(compiles_of([&] { compile_cuda(test::cuda_caller(), prelude, "sm_80", objects); }), 2);
-  EXPECT_EQ(compiles_of([&] { compile_cuda(other, prelude, "sm_80", objects); }), 1);
+  CompiledCuda second;
+  EXPECT_EQ(compiles_of([&] { second = compile_cuda(other, prelude, "sm_80", objects); }), 1);
+  ASSERT_EQ(second.report.objects.size(), 2u);
+  EXPECT_EQ(second.report.objects[0].name, "caller");
+  EXPECT_TRUE(second.report.objects[0].built());
+  EXPECT_EQ(second.report.objects[1].name, "halve");
+  EXPECT_EQ(second.report.objects[1].from, ObjectReport::From::memory);
+}
+
+TEST_F(CudaCompiler, AnObjectMayHaveAPreludeOfItsOwn) {
+  CudaSource object{.name = "halve", .text = "extern \"C\" __device__ float halve(float x) { return x * factor; }\n"};
+  object.prelude = "constexpr float factor = 0.5f;\n";
+  const CudaSource objects[] = {object};
+  EXPECT_TRUE(compile_cuda(test::cuda_caller(), test::cuda_prelude, "sm_80", objects).report.objects.at(1).built());
 }
 
 TEST_F(CudaCompiler, AnErrorShowsTheLineToBlame) {

@@ -21,9 +21,9 @@ using testing::Not;
 class HostCompilerProcess : public testing::Test {
  protected:
   std::string run(std::vector<std::string> arguments, test::ChildProcess::Environment more = {},
-                  int expected_status = 0) {
+                  int expected_status = 0, const char *program = "compile_sample") {
     more.emplace_back("SAMITE_CACHE_DIR", folder_.path() / "cache");
-    test::ChildProcess child("compile_sample", std::move(arguments), more);
+    test::ChildProcess child(program, std::move(arguments), more);
     EXPECT_EQ(child.wait(), expected_status) << child.output();
     return child.output();
   }
@@ -50,6 +50,13 @@ TEST_F(HostCompilerProcess, ANewProcessLoadsFromTheCacheWithoutTheCompiler) {
 TEST_F(HostCompilerProcess, ANewProcessDoesNotParseThePreludeAgain) {
   run({"1."});
   EXPECT_THAT(run({"2."}), HasSubstr("sum 75\nfrom_cache 0\nprelude_was_precompiled 1\n"));
+}
+
+TEST_F(HostCompilerProcess, ANewProcessCompilesTheEditedKernelAlone) {
+  const auto edited = [&](const char *amount) { return run({amount}, {}, 0, "compile_caller"); };
+  EXPECT_THAT(edited("1."), HasSubstr("value 5\ncompiles 2\nobject_from_disk 0\n"));
+  EXPECT_THAT(edited("2."), HasSubstr("value 6\ncompiles 1\nobject_from_disk 1\n"));
+  EXPECT_THAT(edited("2."), HasSubstr("value 6\ncompiles 0\n"));
 }
 
 TEST_F(HostCompilerProcess, ADamagedImageIsCompiledAgain) {

@@ -106,6 +106,52 @@ TEST_F(HostCompiler, AnUndefinedFunctionIsNamed) {
   EXPECT_THAT(message, HasSubstr("undefined symbol: nowhere"));
 }
 
+TEST_F(HostCompiler, ObjectsAreLinked) {
+  const HostSource objects[] = {test::halve()};
+  const CompiledHost compiled = compile_host(test::calling_halve("1."), test::sample_prelude, objects);
+  EXPECT_EQ(compiled.image->function<float(float)>("call")(8), 5);
+  ASSERT_EQ(compiled.report.objects.size(), 2u);
+  EXPECT_EQ(compiled.report.objects[0].name, "call");
+  EXPECT_EQ(compiled.report.objects[1].name, "halve");
+  for (const ObjectReport &object : compiled.report.objects) {
+    EXPECT_TRUE(object.built());
+    EXPECT_GT(object.bytes, 0u);
+    EXPECT_LE(object.milliseconds, compiled.report.total_ms);
+  }
+}
+
+TEST_F(HostCompiler, AnObjectIsCompiledOnceForAllKernelsThatLinkIt) {
+  HostSource object = test::halve();
+  object.text += "// once\n";
+  const HostSource objects[] = {object};
+  const int before = host_compile_count();
+  compile_host(test::calling_halve("2."), test::sample_prelude, objects);
+  EXPECT_EQ(host_compile_count() - before, 2);
+  const CompiledHost second = compile_host(test::calling_halve("3."), test::sample_prelude, objects);
+  EXPECT_EQ(host_compile_count() - before, 3);
+  EXPECT_EQ(second.image->function<float(float)>("call")(8), 7);
+  EXPECT_EQ(second.report.objects[1].from, ObjectReport::From::memory);
+}
+
+TEST_F(HostCompiler, AnotherObjectIsAnotherImage) {
+  HostSource object = test::halve();
+  const HostSource first[] = {object};
+  object.text = "extern \"C\" float halve(float x) { return x * 0.25f; }\n";
+  const HostSource second[] = {object};
+  const HostSource kernel = test::calling_halve("4.");
+  const CompiledHost half = compile_host(kernel, test::sample_prelude, first);
+  const CompiledHost quarter = compile_host(kernel, test::sample_prelude, second);
+  EXPECT_EQ(half.image->function<float(float)>("call")(8), 8);
+  EXPECT_EQ(quarter.image->function<float(float)>("call")(8), 6);
+}
+
+TEST_F(HostCompiler, AnErrorInAnObjectNamesTheObject) {
+  const HostSource objects[] = {{.name = "second", .text = "int x = ;\n"}};
+  EXPECT_THAT(
+      message_of<InternalError>([&] { compile_host(test::calling_halve("5."), test::sample_prelude, objects); }),
+      HasSubstr("second.cpp:1:9: error"));
+}
+
 TEST_F(HostCompiler, HeadersOfTheMachineAreNotRead) {
   const HostSource source{.name = "includes", .text = "#include <stdio.h>\n"};
   const std::string message = message_of<InternalError>([&] { compile_host(source, test::sample_prelude); });

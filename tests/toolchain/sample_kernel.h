@@ -32,6 +32,16 @@ extern "C" void add(float *values, int64_t count) {
 )"};
 }
 
+// Calls `halve`, which is in an object of its own, and adds `amount`.
+inline HostSource calling_halve(const std::string &amount) {
+  return {.name = "call",
+          .text = "extern \"C\" float halve(float);\nextern \"C\" float call(float x) { return halve(x) + " + amount +
+                  "f; }\n"};
+}
+inline HostSource halve() {
+  return {.name = "halve", .text = "extern \"C\" float halve(float x) { return x * 0.5f; }\n"};
+}
+
 // What `adding(amount)` makes of {1, ..., 10}, as the sum.
 inline float run_add(const HostImage &image) {
   float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -78,25 +79,33 @@ const std::vector<std::string> &system_libraries() {
 
 }  // namespace
 
-Linked link_image(std::string_view object) {
+Linked link_image(std::span<const SamiteText> objects) {
   const auto start = std::chrono::steady_clock::now();
 
   Linked result;
   // LLD writes a regular file through a temporary beside it, which fails below /proc. Into a pipe it writes the whole
   // image at once; the pipe holds less than that, hence the thread that drains it.
   int ends[2] = {-1, -1};
-  const Descriptor input(memfd_create("samite-object", MFD_CLOEXEC));
-  if (input.number() < 0 || pipe2(ends, O_CLOEXEC) != 0 || !write_all(input.number(), object)) {
+  std::vector<std::unique_ptr<const Descriptor>> inputs;
+  bool kept = true;
+  for (const SamiteText &object : objects) {
+    inputs.push_back(std::make_unique<Descriptor>(memfd_create("samite-object", MFD_CLOEXEC)));
+    kept = kept && inputs.back()->number() >= 0 && write_all(inputs.back()->number(), {object.data, object.size});
+  }
+  if (!kept || pipe2(ends, O_CLOEXEC) != 0) {
     result.diagnostics = std::string("cannot keep an object file in memory: ") + std::strerror(errno);
     return result;
   }
   const Descriptor read_end(ends[0]);
   Descriptor write_end(ends[1]);
-  const std::string input_path = input.path(), output_path = write_end.path();
+  const std::string output_path = write_end.path();
+  std::vector<std::string> input_paths;
+  for (const auto &input : inputs) input_paths.push_back(input->path());
   std::thread reader([&] { read_until_end(read_end.number(), result.bytes); });
 
-  std::vector<const char *> arguments = {"ld.lld",           "-shared",    "-o", output_path.c_str(),
-                                         input_path.c_str(), "--as-needed"};
+  std::vector<const char *> arguments = {"ld.lld", "-shared", "-o", output_path.c_str()};
+  for (const std::string &path : input_paths) arguments.push_back(path.c_str());
+  arguments.push_back("--as-needed");
   for (const std::string &library : system_libraries()) arguments.push_back(library.c_str());
   for (const char *argument :
        {"-z", "defs", "-z", "now", "-z", "noseparate-code", "-Bsymbolic", "--eh-frame-hdr", "--build-id=none",

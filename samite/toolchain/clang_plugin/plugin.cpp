@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 
 namespace samite::clang_plugin {
 namespace {
@@ -34,9 +35,9 @@ Compiled compile_beside_others(const SamiteClangInput &input) {
   return compile_object(input);
 }
 
-Linked link_alone(const std::string &object) {
+Linked link_alone(std::span<const SamiteText> objects) {
   const std::unique_lock writing(llvm_options());
-  return link_image(object);
+  return link_image(objects);
 }
 
 template <class Work>
@@ -65,16 +66,21 @@ const SamiteClangOutput *precompile(const SamiteClangInput *input) {
 const SamiteClangOutput *compile(const SamiteClangInput *input) {
   return guarded([&](OwnedOutput &output) {
     Compiled object = compile_beside_others(*input);
+    output.view.ok = object.ok;
     output.view.frontend_ms = object.frontend_ms;
     output.view.backend_ms = object.backend_ms;
-    output.view.object_bytes = object.bytes.size();
+    output.bytes = std::move(object.bytes);
     output.diagnostics = std::move(object.diagnostics);
-    if (!object.ok) return;
-    Linked image = link_alone(object.bytes);
+  });
+}
+
+const SamiteClangOutput *link_objects(const SamiteText *objects, std::size_t count) {
+  return guarded([&](OwnedOutput &output) {
+    Linked image = link_alone({objects, count});
     output.view.ok = image.ok;
     output.view.link_ms = image.milliseconds;
     output.bytes = std::move(image.bytes);
-    output.diagnostics += image.diagnostics;
+    output.diagnostics = std::move(image.diagnostics);
   });
 }
 
@@ -87,6 +93,6 @@ void release(const SamiteClangOutput *output) {
 
 extern "C" __attribute__((visibility("default"))) const SamiteClangPlugin *samite_clang_plugin(void) {
   using namespace samite::clang_plugin;
-  static constexpr SamiteClangPlugin plugin{samite_clang_version, precompile, compile, release};
+  static constexpr SamiteClangPlugin plugin{samite_clang_version, precompile, compile, link_objects, release};
   return &plugin;
 }

@@ -13,7 +13,7 @@
 
 extern "C" {
 
-enum { samite_clang_version = 1 };
+enum { samite_clang_version = 2 };
 
 struct SamiteText {
   const char *data;
@@ -31,17 +31,17 @@ struct SamiteClangInput {
 };
 
 struct SamiteClangOutput {
-  SamiteText bytes;        // the precompiled prelude, or a shared object; empty on failure
+  SamiteText bytes;        // the precompiled prelude, an object, or a shared object; empty on failure
   SamiteText diagnostics;  // the compiler's or linker's words on failure
   int32_t ok;
-  size_t object_bytes;  // the object before linking
   double frontend_ms, backend_ms, link_ms;
 };
 
 struct SamiteClangPlugin {
   uint32_t version;  // samite_clang_version
   const SamiteClangOutput *(*precompile)(const SamiteClangInput *);
-  const SamiteClangOutput *(*compile)(const SamiteClangInput *);
+  const SamiteClangOutput *(*compile)(const SamiteClangInput *);              // to an object
+  const SamiteClangOutput *(*link)(const SamiteText *objects, size_t count);  // to a shared object
   void (*release)(const SamiteClangOutput *);
 };
 

@@ -1,0 +1,66 @@
+// Operations on whole tiles as functions of their own, which are compiled once for all kernels that call them.
+#include "samite/base/hash.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+std::string text_of(const Type &type) { return fmt::format("{} {}", name(type.element()), type.shape().to_string()); }
+
+std::string operation_of(const TileCall &call) {
+  std::string text = fmt::format("{} {}", info(call.op).name, text_of(call.result.type));
+  for (const TileMemory &operand : call.operands)
+    text += (&operand == call.operands.data() ? " of " : ", ") + text_of(operand.type);
+  return text;
+}
+
+}  // namespace
+
+// The result, then the operands: pointers to memory, or the elements that a thread has in its registers.
+std::string KernelEmitter::parameters_of_object(const TileCall &call) const {
+  std::string text;
+  int count = 0;
+  const auto add = [&](const TileMemory &memory) {
+    const std::string name = fmt::format("x{}", count);
+    const std::string_view element = memory_name(memory.type);
+    if (count++ > 0) text += ", ";
+    if (const auto sums = placement_.registers.find(memory.array); sums != placement_.registers.end())
+      text += fmt::format("Register<{}> (&{})[{}]", element, name, sums->second.registers());
+    else
+      text += fmt::format("{} *{}", element, name);
+  };
+  add(call.result);
+  for (const TileMemory &operand : call.operands) add(operand);
+  return text;
+}
+
+// What the call is of. `function` is of samite/device/tile/, with its template arguments.
+std::string KernelEmitter::tile_object(const TileCall &call, std::string_view header, std::string_view function) {
+  const std::string parameters = parameters_of_object(call);
+  const std::string name =
+      fmt::format("samite_{}_{}", info(call.op).name, hash_of({header, parameters, function}).hex());
+  const auto known = std::ranges::find(objects_, name, &EmittedObject::name);
+  if (known != objects_.end()) return name;
+  EmittedObject object{.name = name, .operation = operation_of(call), .header = std::string(header), .text = {}};
+  std::string arguments = "x0";
+  for (std::size_t i = 1; i <= call.operands.size(); ++i) arguments += fmt::format(", x{}", i);
+  object.text =
+      fmt::format("namespace samite {{\n\nSAMITE_OBJECT void {}({}) {{\n  {}({});\n}}\n\n}}  // namespace samite\n",
+                  name, parameters, function, arguments);
+  objects_.push_back(std::move(object));
+  object_declarations_ += fmt::format("extern \"C\" void {}({});\n", name, parameters);
+  return name;
+}
+
+std::string KernelEmitter::declarations_of_objects() const {
+  if (objects_.empty()) return "";
+  return fmt::format("namespace samite {{\n\n{}\n}}  // namespace samite\n\n", object_declarations_);
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,145 @@
+// Which objects a kernel's variants are made of: heavy operations on tiles, each compiled once and when it is called.
+#include "samite/jit/pipeline.h"
+#include "samite/samite.h"
+#include "tests/toolchain/cuda_sample.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace samite::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+auto product(int rows, float factor = 1) {
+  return TileKernel{"product",
+                    [=](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
+                      Tile<float> x = tile::load(a, {0, 0}, {rows, 4}), y = tile::load(b, {0, 0}, {4, 8});
+                      tile::store(c, {0, 0}, factor * tile::matmul(x, y));
+                    },
+                    TileOptions{.threads = 64}};
+}
+
+constexpr std::uint64_t a = 1, b = 2, c = 4;  // parameters that track gradients
+
+// Without a launch, so that the code for CUDA is made where there is no GPU.
+std::shared_ptr<const jit::Variant> variant(const auto &kernel, int cuda, std::uint64_t active = 0) {
+  const jit::VariantKey key{.direction = active != 0 ? Direction::adjoint : Direction::forward,
+                            .active = active,
+                            .unit_stride = a | b | c,
+                            .cuda = cuda};
+  return kernel.definition()->variant(key);
+}
+
+std::vector<ObjectReport> objects(const jit::Variant &variant) {
+  return variant.key.cuda != 0 ? variant.cuda_compile.objects : variant.compile.objects;
+}
+
+std::vector<std::string> operations(const jit::Variant &variant) {
+  std::vector<std::string> operations;
+  for (const codegen::EmittedObject &object : variant.objects) operations.push_back(object.operation);
+  return operations;
+}
+
+int built(const jit::Variant &variant) {
+  const std::vector<ObjectReport> all = objects(variant);
+  return static_cast<int>(std::ranges::count_if(all, &ObjectReport::built));
+}
+
+int compiles() { return host_compile_count() + cuda_compile_count(); }
+
+class TileObjects : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    try {
+      if (cuda() != 0) nvjitlink();
+    } catch (const DeviceError &) {
+      GTEST_SKIP() << "NVRTC and nvJitLink are not installed: scripts/install-cuda-toolchain build/cuda-toolchain";
+    }
+  }
+  static int cuda() { return GetParam(); }
+
+  TemporaryFolder folder_;
+  EnvironmentVariable cache_{"SAMITE_CACHE_DIR", folder_.path() / "cache"};
+};
+
+class TileObjectsOnTheCpu : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  EnvironmentVariable cache_{"SAMITE_CACHE_DIR", folder_.path() / "cache"};
+};
+
+TEST_P(TileObjects, AForwardKernelHasItsProductAlone) {
+  const int before = compiles();
+  const auto forward = variant(product(9), cuda());
+  EXPECT_THAT(operations(*forward), ElementsAre("matmul f32 9x8 of f32 9x4, f32 4x8"));
+  EXPECT_EQ(built(*forward), 2) << "the kernel and the product";
+  EXPECT_EQ(compiles() - before, 2);
+}
+
+TEST_P(TileObjects, AnAdjointHasWhatItsActiveOperandsNeed) {
+  const auto kernel = product(10);
+  EXPECT_THAT(operations(*variant(kernel, cuda(), a | c)), ElementsAre("matmul f32 10x4 of f32 10x8, f32 4x8"));
+  EXPECT_THAT(operations(*variant(kernel, cuda(), b | c)), ElementsAre("matmul f32 4x8 of f32 10x4, f32 10x8"));
+  int before = compiles();
+  const auto both = variant(kernel, cuda(), a | b | c);
+  EXPECT_EQ(both->objects.size(), 2u);
+  EXPECT_EQ(built(*both), 1) << "the kernel: both products are there already";
+  EXPECT_EQ(compiles() - before, 1);
+}
+
+TEST_P(TileObjects, AnAdjointWithoutTrackedFactorsHasNone) {
+  EXPECT_THAT(operations(*variant(product(11), cuda(), c)), IsEmpty());
+}
+
+TEST_P(TileObjects, AnEditedKernelIsCompiledAlone) {
+  variant(product(12), cuda());
+  const int before = compiles();
+  const auto edited = variant(product(12, 2), cuda());
+  EXPECT_EQ(compiles() - before, 1);
+  const std::vector<ObjectReport> all = objects(*edited);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].built());
+  EXPECT_EQ(all[1].from, ObjectReport::From::memory);
+}
+
+TEST_P(TileObjects, EachHeavyOperationIsOne) {
+  const TileKernel kernel{"heavy",
+                          [](Array<double, 2> x) {
+                            const auto load = [&](int i) { return tile::load(x, {i, 0}, {6, 6}); };
+                            Tile<double> first = tile::matmul(load(0), load(1)),
+                                         second = tile::matmul(load(2), load(3));
+                            Tile<double> l = tile::cholesky(first), y = tile::solve_triangular(l, second);
+                            tile::store(x, {0, 0}, tile::sort(y));
+                          },
+                          TileOptions{.threads = 64}};
+  std::vector<std::string> names;
+  for (const std::string &operation : operations(*variant(kernel, cuda())))
+    names.push_back(operation.substr(0, operation.find(' ')));
+  EXPECT_THAT(names, ElementsAre("matmul", "cholesky", "triangular_solve", "sort_order")) << "one for both products";
+}
+
+// What is asked for all launches of a process and for one of them is the same code, of the same objects.
+TEST_F(TileObjectsOnTheCpu, OptionsOfTheProcessAndOfALaunchAgree) {
+  const Device cpu = Device::cpu();
+  const Buffer<float> x(cpu, {17, 4}), y(cpu, {4, 8}), z(cpu, {17, 8});
+  const auto kernel = product(17), again = product(17);
+  const Launch plain = kernel.record({1}, x, y, z), by_option = kernel.record({1}, {.debug = true}, x, y, z);
+  const int before = compiles();
+  set_debug_mode(true);
+  const Launch by_mode = again.record({1}, x, y, z), against_mode = again.record({1}, {.debug = false}, x, y, z);
+  set_debug_mode(false);
+  EXPECT_EQ(compiles(), before);
+  EXPECT_EQ(operations(by_mode.variant()), operations(by_option.variant()));
+  EXPECT_EQ(by_mode.variant().image, by_option.variant().image);
+  EXPECT_EQ(against_mode.variant().image, plain.variant().image);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, TileObjects, testing::Values(0, 80, 90),
+                         [](const auto &info) { return info.param ? "sm" + std::to_string(info.param) : "cpu"; });
+
+}  // namespace
+}  // namespace samite::test
