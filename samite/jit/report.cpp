@@ -1,0 +1,170 @@
+#include "samite/jit/report.h"
+
+#include "samite/jit/cuda_objects.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ostream>
+
+namespace samite {
+namespace {
+
+std::string_view origin(ObjectReport::From from) {
+  switch (from) {
+    case ObjectReport::From::compiler: return "built";
+    case ObjectReport::From::memory: return "memory";
+    case ObjectReport::From::disk: return "disk";
+  }
+  return "";
+}
+
+template <class Compile>
+void add_image(const Compile &compile, ReportedVariant &report) {
+  report.from = compile.from_memory ? "memory" : compile.from_cache ? "disk" : "built";
+  report.image_bytes = compile.image_bytes;
+}
+
+void add_steps(const jit::Variant &variant, ReportedVariant &report) {
+  const jit::StepTimes &times = variant.times;
+  report.steps = {{"derive", times.derive}, {"lower", times.lower}, {"emit", times.emit}};
+  const auto add = [&](const char *name, double milliseconds) {
+    if (milliseconds > 0) report.steps.push_back({name, milliseconds});
+  };
+  if (variant.key.cuda != 0) {
+    add("open", variant.cuda_compile.open_ms);
+    add("objects", variant.cuda_compile.compile_ms);
+    add("link", variant.cuda_compile.link_ms);
+  } else {
+    const CompileReport &compile = variant.compile;
+    add("open", compile.open_ms);
+    add("prelude", compile.prelude_ms);
+    add("objects", compile.objects_ms);
+    add("link", compile.link_ms);
+    add("load", compile.load_ms);
+  }
+  report.milliseconds = times.total();
+}
+
+void add_objects(const jit::Variant &variant, ReportedVariant &report) {
+  const std::vector<ObjectReport> &made =
+      variant.key.cuda != 0 ? variant.cuda_compile.objects : variant.compile.objects;
+  const auto add = [&](const std::string &name, const std::string &operation) {
+    const auto known = std::ranges::find(made, name, &ObjectReport::name);
+    ReportedObject object{name, operation, report.from, 0, 0};
+    if (known != made.end()) {
+      object.from = origin(known->from);
+      object.milliseconds = known->milliseconds;
+      object.bytes = known->bytes;
+    }
+    report.objects.push_back(std::move(object));
+  };
+  add(made.empty() ? variant.name : made.front().name, "");
+  for (const codegen::EmittedObject &object : variant.objects) add(object.name, object.operation);
+}
+
+void add_needs(const jit::Variant &variant, ReportedVariant &report) {
+  if (!variant.cuda) return;
+  report.shared_bytes = static_cast<std::size_t>(variant.tile_memory.bytes);
+  for (const CudaKernelResources &kernel : variant.cuda->image().report().kernels) {
+    report.registers = std::max(report.registers, kernel.registers);
+    report.spill_store_bytes += kernel.spill_store_bytes;
+    report.spill_load_bytes += kernel.spill_load_bytes;
+    report.local_bytes += kernel.local_bytes;
+    report.shared_bytes += kernel.shared_bytes;
+  }
+}
+
+ReportedVariant reported(const jit::Variant &variant, const std::vector<ir::Parameter> &parameters) {
+  ReportedVariant report{};
+  report.direction = variant.key.direction;
+  report.target = variant.key.cuda != 0 ? jit::cuda_architecture(variant.key.cuda) : "cpu";
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (variant.key.active >> i & 1) report.active.push_back(parameters[i].name);
+  if (variant.key.cuda != 0)
+    add_image(variant.cuda_compile, report);
+  else
+    add_image(variant.compile, report);
+  add_steps(variant, report);
+  if (variant.image || variant.cuda) add_objects(variant, report);
+  add_needs(variant, report);
+  report.peak_compiler_bytes = variant.peak_compiler_bytes;
+  return report;
+}
+
+}  // namespace
+
+std::string ReportedVariant::to_string() const {
+  std::string text = fmt::format("{}", name(direction));
+  for (std::size_t i = 0; i < active.size(); ++i) text += (i == 0 ? " of " : ", ") + active[i];
+  text += fmt::format(", {}: {:.1f} ms, image {} B {}", target, milliseconds, image_bytes,
+                      from == "built" ? from : "from " + from);
+  if (registers > 0)
+    text += fmt::format(", {} registers, {} B spilled and {} B loaded again, {} B of stack, {} B shared", registers,
+                        spill_store_bytes, spill_load_bytes, local_bytes, shared_bytes);
+  if (peak_compiler_bytes > 0)
+    text += fmt::format(", compilers took {:.1f} MB", static_cast<double>(peak_compiler_bytes) / 1e6);
+  text += "\n  steps:";
+  for (const Step &step : steps)
+    text += fmt::format("{} {} {:.1f} ms", &step == steps.data() ? "" : ",", step.name, step.milliseconds);
+  for (const ReportedObject &object : objects) {
+    text += fmt::format("\n  {}: ", object.operation.empty() ? "kernel" : object.operation);
+    if (object.from == "built")
+      text += fmt::format("built in {:.1f} ms", object.milliseconds);
+    else
+      text += "reused from " + object.from;
+    if (object.bytes > 0) text += fmt::format(", {} B", object.bytes);
+  }
+  return text;
+}
+
+std::string KernelReport::to_string() const {
+  std::string text = fmt::format("kernel '{}': {} variants", kernel, variants.size());
+  if (variants.empty()) text = "kernel '" + kernel + "': nothing compiled";
+  if (variants.size() == 1) text.pop_back();
+  for (const ReportedVariant &variant : variants) text += "\n" + variant.to_string();
+  return text;
+}
+
+std::string KernelReport::to_json() const {
+  using Json = nlohmann::ordered_json;
+  Json all = Json::array();
+  for (const ReportedVariant &variant : variants) {
+    Json steps = Json::object(), objects = Json::array();
+    for (const ReportedVariant::Step &step : variant.steps) steps[step.name] = step.milliseconds;
+    for (const ReportedObject &object : variant.objects)
+      objects.push_back({{"name", object.name},
+                         {"operation", object.operation},
+                         {"from", object.from},
+                         {"milliseconds", object.milliseconds},
+                         {"bytes", object.bytes}});
+    all.push_back({{"direction", name(variant.direction)},
+                   {"target", variant.target},
+                   {"active", variant.active},
+                   {"from", variant.from},
+                   {"milliseconds", variant.milliseconds},
+                   {"steps", steps},
+                   {"objects", objects},
+                   {"image_bytes", variant.image_bytes},
+                   {"peak_compiler_bytes", variant.peak_compiler_bytes},
+                   {"registers", variant.registers},
+                   {"spill_store_bytes", variant.spill_store_bytes},
+                   {"spill_load_bytes", variant.spill_load_bytes},
+                   {"local_bytes", variant.local_bytes},
+                   {"shared_bytes", variant.shared_bytes}});
+  }
+  return Json{{"kernel", kernel}, {"variants", all}}.dump(2);
+}
+
+std::ostream &operator<<(std::ostream &stream, const KernelReport &report) { return stream << report.to_string(); }
+
+KernelReport jit::report(const KernelDefinition &definition) {
+  KernelReport report{.kernel = definition.name(), .variants = {}};
+  for (const auto &variant : definition.variants())
+    for (auto part = variant; part; part = part->afterwards)
+      report.variants.push_back(reported(*part, definition.parameters()));
+  return report;
+}
+
+}  // namespace samite
