@@ -162,7 +162,8 @@ void KernelEmitter::wait_for_copies() {
 }
 
 // An iteration waits for what it needs itself, which all threads have then brought and nobody reads any longer what
-// was there before it; it sends for what a later one needs, and goes to work.
+// was there before it. It also sends for what a later one needs: before it goes to work where that is the next one,
+// else after, so that threads which have waited begin with their work.
 void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
   const int stages = loop.stages;
   const std::string index = name(loop.index), stage = fresh("stage"), ahead = fresh("ahead");
@@ -186,7 +187,9 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
             index, scalar(loop.step));
   out_.line("wait_for_copies<{}>();", stages - 2);
   out_.line("__syncthreads();");
-  load_ahead(index, stages - 1, fmt::format("{0} == 0 ? {1} : {0} - 1", stage, stages - 1));
+  const bool next = stages == 2;
+  const std::string last_buffer = fmt::format("{0} == 0 ? {1} : {0} - 1", stage, stages - 1);
+  if (next) load_ahead(index, stages - 1, last_buffer);
   stage_ = stage;
   const auto *last = loop.body.back().as<TileCall>();
   const bool reads_buffers_alone = last && last->op == Op::MatMul &&
@@ -199,6 +202,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   for (std::size_t i = 0; i < loop.body.size(); ++i)
     if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);
   block(rest);
+  if (!next) load_ahead(index, stages - 1, last_buffer);
   advance_carried(loop.carried, false);
   out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", stage, stages);
   out_.close();

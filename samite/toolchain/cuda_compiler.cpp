@@ -134,7 +134,7 @@ CudaProduct make(const Job &job, CudaCompileReport &report) {
     report.compile_ms = compile_watch.milliseconds();
     return product;
   }
-  const std::future<void> opened = std::async(std::launch::async, [] { nvjitlink(); });
+  std::future<void> opened = std::async(std::launch::async, [] { nvjitlink(); });
   const std::vector<Object> objects = objects_of(job);
   report.compile_ms = compile_watch.milliseconds();
   std::vector<std::string_view> contents;
@@ -145,6 +145,7 @@ CudaProduct make(const Job &job, CudaCompileReport &report) {
     contents.emplace_back(*object.ir);
   }
   const Stopwatch link_watch;
+  opened.get();
   const CudaText &kernel = job.texts.front();
   CudaProduct product = run_nvjitlink(kernel.name, kernel.architecture, contents, kernel.debug_info);
   report.link_ms = link_watch.milliseconds();

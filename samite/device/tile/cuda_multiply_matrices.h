@@ -58,6 +58,7 @@ struct FactorInMemory {
   using Word = typename MatrixFactor<F>::Word;
   static constexpr int each = int(sizeof(Word) / sizeof(F));  // terms of a word
   static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
+  static constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
 
   static SAMITE_INLINE_MEMBER F element(const F *factor, int of, int k) {
     if (k >= K) return F(0.0f);
@@ -85,7 +86,6 @@ struct FactorInMemory {
   template <bool rows_first>
   static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int first, int k) {
     const int lane = int(thread_of_block()) % 32;
-    constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
     if constexpr (loads_matrices) {
       if (k + 2 * half <= K) {
         const int m = lane / 8, on = 8 * (rows_first ? m % 2 : m / 2), terms = half * (rows_first ? m / 2 : m % 2);
@@ -118,7 +118,9 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
   constexpr int down = Product::pieces_down, across = Product::pieces_across, terms = 2 * A::half;
   constexpr int pairs = (across + 1) / 2;
   const int first_row = Product::first_row(), first_column = Product::first_column();
-#pragma unroll
+  // Words that are put together of elements take many registers on their way: two steps' at a time.
+  constexpr bool puts_together = A::each > 1 && !(A::loads_matrices && B::loads_matrices);
+#pragma unroll(puts_together ? 2 : (K + terms - 1) / terms)
   for (int k = 0; k < K; k += terms) {
     Word left[down][4], right[pairs][4];
 #pragma unroll
