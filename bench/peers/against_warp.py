@@ -1,8 +1,9 @@
-"""Runs bench/adjoint_cost and the same kernels in Warp in turn, and prints the ratios as JSON lines.
+"""Runs a benchmark and the same kernels in Warp in turn, and prints the ratios as JSON lines.
 
     python3 -m venv /tmp/warp && /tmp/warp/bin/pip install warp-lang==1.19.0 numpy
-    cmake --build build/release --target bench_adjoint_cost
+    cmake --build build/release --target bench_adjoint_cost bench_tile_network
     /tmp/warp/bin/python bench/peers/against_warp.py build/release/bench/adjoint_cost
+    /tmp/warp/bin/python bench/peers/against_warp.py build/release/bench/tile_network
 
 Ours runs twice in each round: on one processor, and on all that there are. Warp runs each launch on one thread of the
 CPU ("processors_busy" of its lines says how many it kept busy), so that the first is the comparison of code.
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
+SCRIPTS = {"adjoint_cost": "warp_kernels.py", "tile_network": "warp_network.py"}
 
 
 def lines(command, processors):
@@ -37,9 +39,12 @@ def ours(program, processors):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", help="bench/adjoint_cost of a build")
+    parser.add_argument("program", type=pathlib.Path, help=f"of a build: {' or '.join(SCRIPTS)}")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    if options.program.name not in SCRIPTS:
+        parser.error(f"{options.program.name} has nothing beside it in Warp; {' and '.join(SCRIPTS)} have")
+    script = HERE / SCRIPTS[options.program.name]
     processors = len(os.sched_getaffinity(0))
     sets = sorted({1, processors})
     measured = {count: [] for count in sets}
@@ -48,7 +53,7 @@ def main():
         for count in sets:
             measured[count].append(ours(options.program, count))
         warp.append({line["case"]: line["value"] for line in
-                     lines([sys.executable, str(HERE / "warp_kernels.py")], processors)})
+                     lines([sys.executable, str(script)], processors)})
     for case in warp[0]:
         peer = statistics.median(times[case] for times in warp)
         for count in sets:

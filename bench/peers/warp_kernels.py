@@ -167,15 +167,15 @@ class Chain:
     def __init__(self):
         self.forward, self.adjoint, self.gradients = [], [], {}
 
-    def add(self, kernel, dim, outputs, inputs):
+    def add(self, kernel, dim, outputs, inputs, launch=wp.launch, **options):
         arguments = outputs + inputs
         gradients = [getattr(a, "grad", None) for a in arguments]
         self.gradients.update({id(g): g for g in gradients if g is not None})
-        self.forward.append(wp.launch(kernel, dim=dim, inputs=arguments, device="cpu", record_cmd=True))
+        self.forward.append(launch(kernel, dim=dim, inputs=arguments, device="cpu", record_cmd=True, **options))
         # A scalar's adjoint is a number, which Warp leaves alone.
         adjoints = [g if isinstance(a, wp.array) else a for a, g in zip(arguments, gradients)]
-        self.adjoint.append(wp.launch(kernel, dim=dim, inputs=arguments, adj_inputs=adjoints, adjoint=True,
-                                      device="cpu", record_cmd=True))
+        self.adjoint.append(launch(kernel, dim=dim, inputs=arguments, adj_inputs=adjoints, adjoint=True, device="cpu",
+                                   record_cmd=True, **options))
 
     def run(self):
         for launch in self.forward:
@@ -254,12 +254,12 @@ def milliseconds(work, prepare, rounds):
     return statistics.median(times), used * 1e3 / sum(times)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def report(description, cases):
+    """Of each case its name, chain and what the gradient is of: a line for each direction."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=0, help="of each measurement; 0: as many as a second holds")
     options = parser.parse_args()
-    for make in (nbody, cloth, fluid):
-        name, chain, seeds = make(np.random.default_rng(1))
+    for name, chain, seeds in cases:
         chain.run()
         for direction, work in (("forward", chain.run), ("adjoint", chain.run_adjoint)):
             prepare = lambda: chain.prepare(seeds)
@@ -274,4 +274,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, (make(np.random.default_rng(1)) for make in (nbody, cloth, fluid)))

@@ -66,14 +66,16 @@ std::string Reach::to_string() const {
 }
 
 void Report::add(const Figure &figure, const Reach &reach) {
-  publish({{"bench", bench_},
-           {"case", figure.name},
-           {"metric", figure.metric},
-           {"value", rounded(figure.value)},
-           {"unit", figure.unit},
-           {"peer", figure.peer},
-           {"peer_value", rounded(figure.peer_value)},
-           {"ratio", rounded(figure.ratio())}});
+  Json line{{"bench", bench_},
+            {"case", figure.name},
+            {"metric", figure.metric},
+            {"value", rounded(figure.value)},
+            {"unit", figure.unit},
+            {"peer", figure.peer},
+            {"peer_value", rounded(figure.peer_value)},
+            {"ratio", rounded(figure.ratio())}};
+  if (!figure.rate.empty()) line["rate"] = figure.rate;
+  publish(line);
   rows_.push_back({figure, reach});
 }
 
@@ -82,8 +84,9 @@ void Report::print_table() const {
   for (const auto &[figure, reach] : rows_) {
     std::string verdict = reach.to_string();
     if (!verdict.empty()) verdict += reach.reached_by(figure) ? ", reached" : ", MISSED";
-    fmt::print(stderr, "{:<34} {:>8.4g} {:<2} {:>8.4g} {:<2} {:>8.3g}  {:<22} {}\n", figure.name, figure.value,
-               figure.unit, figure.peer_value, figure.unit, figure.ratio(), verdict, figure.peer);
+    const std::string name = figure.rate.empty() ? figure.name : figure.name + ", " + figure.rate;
+    fmt::print(stderr, "{:<34} {:>8.4g} {:<2} {:>8.4g} {:<2} {:>8.3g}  {:<22} {}\n", name, figure.value, figure.unit,
+               figure.peer_value, figure.unit, figure.ratio(), verdict, figure.peer);
   }
   for (const std::string &note : notes_) fmt::print(stderr, "{}\n", note);
 }

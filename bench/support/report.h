@@ -18,6 +18,7 @@ struct Figure {
   std::string unit;
   std::string peer;  // who else did it
   double peer_value = 0;
+  std::string rate = {};  // ours in other words: "41.3 TFLOP/s"
 
   // The peer's time over ours: above 1, Samite is faster.
   double ratio() const { return peer_value / value; }

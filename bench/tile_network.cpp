@@ -1,0 +1,178 @@
+// A network of two layers and its loss, as tile kernels: one step of training without the update, forward and adjoint,
+// on the CPU and, where there is one, on a GPU. peers/against_warp.py runs it beside the same in Warp.
+#include "bench/support/alternate.h"
+#include "bench/support/report.h"
+#include "samite/samite.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+using namespace samite;
+
+namespace {
+
+constexpr int examples = 4096, inputs = 256, hidden = 256, outputs = 64;
+
+// Rows and columns of a block's part of a layer, and the terms that it takes at a time.
+struct Tiling {
+  int rows, columns, depth, threads, stages;
+};
+
+// What a layer does with its sums.
+enum class Shape { curved, straight };
+
+auto layer(const char *name, const Tiling &tiling, Shape shape) {
+  return TileKernel{
+      name,
+      {"y", "x", "weights", "bias"},
+      [=](Array<float, 2> y, Array<const float, 2> x, Array<const float, 2> weights, Array<const float, 2> bias) {
+        const auto [rows, columns, depth, threads, stages] = tiling;
+        auto [i, j] = block_index<2>();
+        Tile<float> sum = tile::broadcast<float>(tile::load(bias, {0, j}, {1, columns}), {rows, columns});
+        for (Int k : range(tile::ceil_div(x.extent(1), depth), pipelined(stages)))
+          tile::matmul(tile::load(x, {i, k}, {rows, depth}), tile::load(weights, {k, j}, {depth, columns}), sum);
+        tile::store(y, {i, j}, shape == Shape::curved ? tanh(sum) : sum);
+      },
+      TileOptions{.threads = tiling.threads}};
+}
+
+auto mean_square(const Tiling &tiling) {
+  return TileKernel{"mean_square",
+                    {"loss", "y", "wanted"},
+                    [=](Array<float, 1> loss, Array<const float, 2> y, Array<const float, 2> wanted) {
+                      Int i = block_index();
+                      Tile<float> difference = tile::load(y, {i, 0}, {tiling.rows, outputs}) -
+                                               tile::load(wanted, {i, 0}, {tiling.rows, outputs});
+                      atomic_add(loss(0), tile::sum(difference * difference) * (1.0f / (examples * outputs)));
+                    },
+                    TileOptions{.threads = tiling.threads}};
+}
+
+// The same numbers as in peers/warp_network.py.
+using Matrix = std::vector<float>;
+Matrix waves(int rows, int columns, double down, double along, double height) {
+  Matrix values;
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) values.push_back(static_cast<float>(height * std::sin(down * i + along * j)));
+  return values;
+}
+
+struct Numbers {
+  Matrix x = waves(examples, inputs, 0.37, 1.3, 1), weights1 = waves(inputs, hidden, 0.7, 1.9, 0.06),
+         bias1 = waves(1, hidden, 0, 1, 0.1), weights2 = waves(hidden, outputs, 1.1, 0.3, 0.06),
+         bias2 = waves(1, outputs, 0, 2, 0.1), wanted = waves(examples, outputs, 0.05, 0.4, 1);
+};
+
+class Network {
+ public:
+  Network(Device device, const Tiling &tiling, const Numbers &numbers)
+      : loss(device, {1}, Gradient::tracked),
+        weights1(device, {inputs, hidden}, numbers.weights1, Gradient::tracked),
+        weights2(device, {hidden, outputs}, numbers.weights2, Gradient::tracked),
+        stream_(Stream::standard(device)),
+        x_(device, {examples, inputs}, numbers.x),
+        bias1_(device, {1, hidden}, numbers.bias1, Gradient::tracked),
+        bias2_(device, {1, outputs}, numbers.bias2, Gradient::tracked),
+        wanted_(device, {examples, outputs}, numbers.wanted),
+        between_(device, {examples, hidden}, Gradient::tracked),
+        y_(device, {examples, outputs}, Gradient::tracked) {
+    const auto first = layer("first_layer", tiling, Shape::curved),
+               second = layer("second_layer", tiling, Shape::straight);
+    const auto squares = mean_square(tiling);
+    const int blocks = examples / tiling.rows;
+    for (const Direction direction : {Direction::forward, Direction::adjoint}) {
+      const LaunchOptions options{.direction = direction};
+      std::vector<Launch> &launches = direction == Direction::forward ? forward_ : adjoint_;
+      launches.push_back(first.record({blocks, hidden / tiling.columns}, options, between_, x_, weights1, bias1_));
+      launches.push_back(second.record({blocks, outputs / tiling.columns}, options, y_, between_, weights2, bias2_));
+      launches.push_back(squares.record({blocks}, options, loss, y_, wanted_));
+    }
+    std::reverse(adjoint_.begin(), adjoint_.end());
+  }
+
+  void prepare() {
+    for (const Buffer<float> &buffer : {weights1, weights2, bias1_, bias2_, between_, y_}) buffer.gradient().fill(0);
+    loss.fill(0);
+    loss.gradient().fill(1);
+    stream_.synchronize();
+  }
+  void forward() { run(forward_); }
+  void adjoint() { run(adjoint_); }
+
+  Buffer<float> loss, weights1, weights2;
+
+ private:
+  void run(std::vector<Launch> &launches) {
+    for (Launch &launch : launches) launch.launch();
+    stream_.synchronize();
+  }
+
+  Stream stream_;
+  Buffer<float> x_, bias1_, bias2_, wanted_, between_, y_;
+  std::vector<Launch> forward_, adjoint_;
+};
+
+// In double, by the rules of a network: the loss, and its gradient by one weight of each layer.
+struct Expected {
+  int row = 17, column = 5;
+  double loss = 0, by_weight1 = 0, by_weight2 = 0;
+};
+
+Expected expected(const Numbers &numbers) {
+  Expected result;
+  constexpr double scale = 1.0 / (examples * outputs);
+  auto at = [](const Matrix &matrix, int columns, int i, int j) {
+    return static_cast<double>(matrix[static_cast<std::size_t>(i) * columns + j]);
+  };
+  for (int e = 0; e < examples; ++e) {
+    std::vector<double> between(hidden);
+    for (int h = 0; h < hidden; ++h) {
+      double sum = numbers.bias1[h];
+      for (int k = 0; k < inputs; ++k) sum += at(numbers.x, inputs, e, k) * at(numbers.weights1, hidden, k, h);
+      between[h] = std::tanh(sum);
+    }
+    double by_between = 0;
+    for (int o = 0; o < outputs; ++o) {
+      double y = numbers.bias2[o];
+      for (int h = 0; h < hidden; ++h) y += between[h] * at(numbers.weights2, outputs, h, o);
+      const double difference = y - at(numbers.wanted, outputs, e, o), by_y = 2 * scale * difference;
+      result.loss += scale * difference * difference;
+      by_between += by_y * at(numbers.weights2, outputs, result.column, o);
+      if (o == result.column) result.by_weight2 += by_y * between[result.row];
+    }
+    const double value = between[result.column];
+    result.by_weight1 += by_between * (1 - value * value) * at(numbers.x, inputs, e, result.row);
+  }
+  return result;
+}
+
+void compare(bench::Report &report, const Numbers &numbers, const Expected &right, Device device, const char *where,
+             const Tiling &tiling) {
+  Network network(device, tiling, numbers);
+  network.prepare();
+  network.forward();
+  network.adjoint();
+  auto require = [&](double value, double wanted, const char *what) {
+    bench::require_close(value, wanted, 1e-4 * std::abs(wanted), fmt::format("{}, {}", where, what));
+  };
+  require(network.loss.at(0), right.loss, "loss");
+  require(network.weights1.gradient().at(right.row, right.column), right.by_weight1, "gradient of the first layer");
+  require(network.weights2.gradient().at(right.row, right.column), right.by_weight2, "gradient of the second layer");
+  const bench::Outcome outcome = bench::alternate(
+      {.rounds = 51, .prepare = [&] { network.prepare(); }}, [&] { network.adjoint(); }, [&] { network.forward(); });
+  report.add({fmt::format("network of {}, {} and {}, {} examples, {}", inputs, hidden, outputs, examples, where),
+              "time of the adjoint", outcome.ours * 1e3, "ms", "the same, forward", outcome.peer * 1e3});
+}
+
+}  // namespace
+
+int main() {
+  return bench::run("tile_network", [](bench::Report &report) {
+    const Numbers numbers;
+    const Expected right = expected(numbers);
+    compare(report, numbers, right, Device::cpu(), "CPU", {32, 64, 64, 128, 1});
+    if (Device::preferred() != Device::cpu())
+      compare(report, numbers, right, Device::cuda(0), "CUDA", {64, 64, 32, 128, 3});
+  });
+}
