@@ -10,7 +10,7 @@ import warp as wp
 from warp_kernels import F2, Chain, array, report
 
 EXAMPLES, INPUTS, HIDDEN, OUTPUTS = 4096, 256, 256, 64
-ROWS, COLUMNS = 32, 64
+ROWS, COLUMNS = 64, 32
 
 
 @wp.kernel
