@@ -13,22 +13,22 @@ EXAMPLES, INPUTS, HIDDEN, OUTPUTS = 4096, 256, 256, 64
 ROWS, COLUMNS = 64, 32
 
 
-@wp.kernel
-def first_layer(y: F2, x: F2, weights: F2, bias: F2):
-    i, j = wp.tid()
-    rows = wp.tile_load(x, shape=(ROWS, INPUTS), offset=(i * ROWS, 0))
-    columns = wp.tile_load(weights, shape=(INPUTS, COLUMNS), offset=(0, j * COLUMNS))
-    shift = wp.tile_broadcast(wp.tile_load(bias, shape=(1, COLUMNS), offset=(0, j * COLUMNS)), shape=(ROWS, COLUMNS))
-    wp.tile_store(y, wp.tile_map(wp.tanh, wp.tile_matmul(rows, columns) + shift), offset=(i * ROWS, j * COLUMNS))
+def layer(terms, curved):
+    """x W + b, of so many terms each, and their tangents hyperbolic where it is curved."""
 
+    @wp.kernel(module="unique")
+    def sums(y: F2, x: F2, weights: F2, bias: F2):
+        i, j = wp.tid()
+        rows = wp.tile_load(x, shape=(ROWS, terms), offset=(i * ROWS, 0))
+        columns = wp.tile_load(weights, shape=(terms, COLUMNS), offset=(0, j * COLUMNS))
+        shift = wp.tile_load(bias, shape=(1, COLUMNS), offset=(0, j * COLUMNS))
+        result = wp.tile_matmul(rows, columns) + wp.tile_broadcast(shift, shape=(ROWS, COLUMNS))
+        if wp.static(curved):
+            wp.tile_store(y, wp.tile_map(wp.tanh, result), offset=(i * ROWS, j * COLUMNS))
+        else:
+            wp.tile_store(y, result, offset=(i * ROWS, j * COLUMNS))
 
-@wp.kernel
-def second_layer(y: F2, x: F2, weights: F2, bias: F2):
-    i, j = wp.tid()
-    rows = wp.tile_load(x, shape=(ROWS, HIDDEN), offset=(i * ROWS, 0))
-    columns = wp.tile_load(weights, shape=(HIDDEN, COLUMNS), offset=(0, j * COLUMNS))
-    shift = wp.tile_broadcast(wp.tile_load(bias, shape=(1, COLUMNS), offset=(0, j * COLUMNS)), shape=(ROWS, COLUMNS))
-    wp.tile_store(y, wp.tile_matmul(rows, columns) + shift, offset=(i * ROWS, j * COLUMNS))
+    return sums
 
 
 @wp.kernel
@@ -65,8 +65,8 @@ def network():
     loss = array(np.zeros(1))
     chain, blocks = Chain(), EXAMPLES // ROWS
     tiled = {"launch": wp.launch_tiled, "block_dim": 64}
-    chain.add(first_layer, (blocks, HIDDEN // COLUMNS), [between], [x, weights1, bias1], **tiled)
-    chain.add(second_layer, (blocks, OUTPUTS // COLUMNS), [y], [between, weights2, bias2], **tiled)
+    chain.add(layer(INPUTS, curved=True), (blocks, HIDDEN // COLUMNS), [between], [x, weights1, bias1], **tiled)
+    chain.add(layer(HIDDEN, curved=False), (blocks, OUTPUTS // COLUMNS), [y], [between, weights2, bias2], **tiled)
     chain.add(mean_square, (blocks,), [loss], [y, wanted, 1.0 / (EXAMPLES * OUTPUTS)], **tiled)
     chain.run()
     chain.prepare([loss])
