@@ -66,7 +66,7 @@ void KernelEmitter::branch(const If &branch) {
       if (used(result.local))
         out_.line("{} = {};", name(result.local), as(result.*value, uniformity_.of(result.local)));
   };
-  const bool bound = branch.condition.is_local() && fours_.bounds.contains(branch.condition.id());
+  const bool bound = branch.condition.is_local() && together_.bounds.contains(branch.condition.id());
   out_.open("if ({}{}) {{", bound ? "everywhere || " : "", scalar(branch.condition));
   side(branch.then_block, &BranchResult::then_value);
   out_.close();

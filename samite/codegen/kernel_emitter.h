@@ -149,9 +149,10 @@ class KernelEmitter {
   std::string tile_element(ir::LocalArrayId array, const std::string &index) const;
   static std::string fragments_type(const passes::Fragments &fragments);
   std::string rows_type(const ir::TileMemory &memory) const;
-  std::optional<ir::LocalArrayId> fragments_of(const ir::For &loop) const;
-  void loop_of_fragments(const ir::For &loop, ir::LocalArrayId sums);
+  std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
+  void loop_of_fragments(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
   std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
   void tile_load(const ir::TileCall &call, SourceLocation where);
   void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
@@ -161,15 +162,22 @@ class KernelEmitter {
     return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
   }
 
-  // tile_spread.cpp: loops over tiles whose rows lie in registers by fours.
-  void loop_of_rows(const ir::For &loop, ir::LocalArrayId tile);
-  void find_fours(const ir::For &loop, const passes::Fragments &layout);
+  // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
+  void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
+  void find_together(const ir::For &loop, const passes::Fragments &layout);
   void ask_corners(const ir::For &loop, const passes::Fragments &layout, const std::string &whole);
-  struct Fours {
-    std::map<const ir::Operation *, std::string> loads;  // C++ names
-    std::map<const ir::Store *, std::string> stores;
+  struct Accesses {
+    std::string name;                       // C++ name
+    std::optional<std::string> row_stride;  // in elements, where a thread's are at constant distances along rows
+  };
+  std::string place_of(const Accesses &own, const std::string &element) const;
+  void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  struct Together {
+    std::map<const ir::Operation *, Accesses> loads;
+    std::map<const ir::Store *, Accesses> stores;
     std::set<ir::LocalId> bounds;          // what the loop's branches ask, where that is about places in arrays
     std::vector<const ir::Stmt *> places;  // what these, and the indices, are computed by
+    bool rotates = false;                  // where the loop asks for bounds, its element is at the registers' front
   };
 
   // A sum over a whole thread loop, or over the vectors of a tile, that is added to its element when that is over.
@@ -295,7 +303,7 @@ class KernelEmitter {
     std::int64_t columns;
   };
   std::optional<FragmentLoop> fragment_loop_;
-  Fours fours_;                  // of the loop that is open
+  Together together_;            // of the loop that is open
   std::string stage_;            // where the emitter stands in a staged loop: which of a tile's buffers is meant
   bool copies_pending_ = false;  // tiles are on their way, and nothing has waited for them
   const ir::TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it

@@ -126,8 +126,8 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
   if (std::string row = from_tile(operation); !row.empty()) return row;
   if (std::string pack = from_pack(operation); !pack.empty()) return pack;
   const Access from = access(operation.array, operation.operands, where);
-  if (auto four = fours_.loads.find(&operation); four != fours_.loads.end())
-    return fmt::format("{}.get(r - four, &{})", four->second, from.element);
+  if (auto own = together_.loads.find(&operation); own != together_.loads.end())
+    return fmt::format("{}.get(r - first, {})", own->second.name, place_of(own->second, from.element));
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
   if (!target_.explicit_lanes() && constant(operation.array))

@@ -51,6 +51,7 @@ class CudaHeaders {
   }
 
   std::string take() { return std::move(text_); }
+  std::string take_for_tiles() { return "#define SAMITE_FLAT_BLOCKS\n" + take(); }
 
  private:
   static constexpr std::string_view intrinsics_path = "samite/device/cuda/intrinsics.h";
@@ -71,7 +72,8 @@ class CudaHeaders {
 };
 
 constexpr std::string_view of_kernels[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
-constexpr std::string_view of_tile_kernels[] = {"fragments", "cuda_load", "cuda_reduce", "cuda_spread", "cuda_scan"};
+constexpr std::string_view of_tile_kernels[] = {"instance",    "fragments",   "cuda_load",
+                                                "cuda_reduce", "cuda_spread", "cuda_scan"};
 constexpr std::string_view of_objects[] = {"multiply", "matmul", "cholesky", "triangular_solve", "sort", "fourier"};
 
 void add_kernels(CudaHeaders &headers, bool tiles) {
@@ -106,13 +108,13 @@ std::string cpu_prelude(int vector_bytes) {
 std::string cuda_prelude(bool tiles) {
   CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
   add_kernels(headers, tiles);
-  return headers.take();
+  return tiles ? headers.take_for_tiles() : headers.take();
 }
 
 std::string cuda_object_prelude(std::string_view header) {
   CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
   headers.add(fmt::format("samite/device/tile/cuda_{}.h", header));
-  return headers.take();
+  return headers.take_for_tiles();
 }
 
 std::string cuda_prelude_with(std::string_view intrinsics) {

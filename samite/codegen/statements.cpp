@@ -99,9 +99,9 @@ void KernelEmitter::store(const Store &store, SourceLocation where) {
     out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
     return;
   }
-  if (auto four = fours_.stores.find(&store); four != fours_.stores.end()) {
-    out_.line("{}.put(r - four, &{}, {}({}));", four->second, to.element, memory_name(store.value.type()),
-              scalar(store.value));
+  if (auto own = together_.stores.find(&store); own != together_.stores.end()) {
+    out_.line("{}.put(r - first, {}, {}({}));", own->second.name, place_of(own->second, to.element),
+              memory_name(store.value.type()), scalar(store.value));
     return;
   }
   const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);

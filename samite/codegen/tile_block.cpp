@@ -21,7 +21,7 @@ void KernelEmitter::place_tiles() {
 
 void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
-  if (const auto sums = fragments_of(loop)) return loop_of_fragments(loop, *sums);
+  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
   const std::string index = name(loop.index), type(scalar_name(loop.type));
   out_.open("for ({0} {1} = {2} + {0}(thread_of_block()); {1} < {3}; {1} += {0}(threads_of_block())) {{", type, index,
             scalar(loop.begin), scalar(loop.end));
@@ -41,7 +41,6 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   for (const For *loop : nest) count += (count.empty() ? "" : " * ") + extent(*loop);
   out_.line("const i64 blocks = {};", count);
   out_.open("for (i64 block = blockIdx.x; block < blocks; block += gridDim.x) {{");
-  // One division of 64 bits for each dimension but the outermost, since each is a hundred instructions.
   std::string rest = "block";
   for (const For *loop : std::views::reverse(nest)) {
     const std::string index = name(loop->index), type(scalar_name(loop->type));
@@ -50,7 +49,7 @@ void KernelEmitter::launch_blocks(const For &outermost) {
       break;
     }
     const std::string outer = fresh("rest");
-    out_.line("const i64 {} = {} / {};", outer, rest, extent(*loop));
+    out_.line("const i64 {} = quotient({}, {});", outer, rest, extent(*loop));
     out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer,
               extent(*loop));
     rest = outer;

@@ -21,9 +21,9 @@ std::string rows_name(std::string_view element, const passes::FactorRows &rows) 
 
 std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
   using enum passes::Fragments::Unit;
-  const std::string_view pieces = f.unit == Matrices ? "MatrixPieces"
-                                  : f.unit == Rows   ? "SpreadPieces"
-                                                     : "ThreadPieces";
+  const std::string pieces = f.unit == Matrices ? "MatrixPieces"
+                             : f.unit == Rows   ? "SpreadPieces"
+                                                : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 
@@ -53,30 +53,35 @@ void KernelEmitter::allocate_tile(const Allocate &allocate) {
 
 std::string KernelEmitter::tile_element(LocalArrayId array, const std::string &index) const {
   const std::string name = array_name(array);
-  if (placement_.registers.contains(array)) return fmt::format("{}[r]", name);
+  if (placement_.registers.contains(array))
+    return fmt::format("{}[{}]", name, together_.rotates ? "everywhere ? r : r - first" : "r");
   if (placement_.rows.contains(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
   return fmt::format("{}[{}]", name, index);
 }
 
-// Of a loop over elements: a tile in registers that it touches. All of them have one layout.
-std::optional<LocalArrayId> KernelEmitter::fragments_of(const For &loop) const {
-  std::optional<LocalArrayId> found;
+// Of a loop over elements: the tiles in registers that it touches. All of them have one layout.
+std::set<LocalArrayId> KernelEmitter::tiles_in_registers(const For &loop) const {
+  std::set<LocalArrayId> found;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     auto *store = stmt.as<LocalStore>();
     auto *let = stmt.as<Let>();
-    if (store && placement_.registers.contains(store->array)) found = store->array;
+    if (store && placement_.registers.contains(store->array)) found.insert(store->array);
     if (let && let->value.op == Op::LocalLoad && placement_.registers.contains(let->value.array))
-      found = let->value.array;
+      found.insert(let->value.array);
   });
   return found;
+}
+
+void KernelEmitter::index_of_element(const For &loop, LocalArrayId tile) {
+  out_.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));", scalar_name(loop.type),
+            name(loop.index), tile, placement_.registers.at(tile).columns);
 }
 
 // What one thread does with one of its elements.
 void KernelEmitter::elements_of_thread(const For &loop, LocalArrayId tile) {
   const std::int64_t columns = placement_.registers.at(tile).columns;
   out_.line("if (!Sums{}::holds(r)) continue;", tile);
-  out_.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));", scalar_name(loop.type),
-            name(loop.index), tile, columns);
+  index_of_element(loop, tile);
   in_thread_loop_ = true;
   fragment_loop_ = {loop.index, tile, columns};
   block(loop.body);
@@ -84,15 +89,8 @@ void KernelEmitter::elements_of_thread(const For &loop, LocalArrayId tile) {
   in_thread_loop_ = false;
 }
 
-void KernelEmitter::loop_of_fragments(const For &loop, LocalArrayId sums) {
-  if (placement_.registers.at(sums).unit == passes::Fragments::Unit::Rows) {
-    loop_of_rows(loop, sums);
-  } else {
-    out_.line("#pragma unroll");
-    out_.open("for (i32 r = 0; r < Sums{}::registers; ++r) {{", sums);
-    elements_of_thread(loop, sums);
-    out_.close();
-  }
+void KernelEmitter::loop_of_fragments(const For &loop, const std::set<LocalArrayId> &tiles) {
+  loop_of_pieces(loop, tiles);
   bool others_see = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     auto *let = stmt.as<Let>();

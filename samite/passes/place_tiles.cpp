@@ -18,14 +18,17 @@ constexpr int warp = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Of a warp, and of each of its threads.
 struct Piece {
-  std::int64_t rows, columns, registers;
+  std::int64_t rows, columns, registers, together;
 };
 Piece piece_of(Fragments::Unit unit) {
   switch (unit) {
-    case Fragments::Unit::Threads: return {16, 32, 16};
-    case Fragments::Unit::Matrices: return {16, 8, 4};
-    case Fragments::Unit::Rows: return {1, 128, 4};
+    case Fragments::Unit::Fours: return {16, 32, 16, 4};
+    case Fragments::Unit::Pairs: return {8, 16, 4, 2};
+    case Fragments::Unit::Singles: return {4, 8, 1, 1};
+    case Fragments::Unit::Matrices: return {16, 8, 4, 2};
+    case Fragments::Unit::Rows: return {1, 128, 4, 4};
   }
   throw InternalError("an unknown unit");
 }
@@ -45,9 +48,9 @@ constexpr Factors table[] = {
     {ScalarType::Int8, ScalarType::Int32, Fragments::Unit::Matrices},
     {ScalarType::UInt8, ScalarType::Int32, Fragments::Unit::Matrices},
     {ScalarType::Float64, ScalarType::Float64, Fragments::Unit::Matrices},
-    {ScalarType::Float32, ScalarType::Float32, Fragments::Unit::Threads},
-    {ScalarType::Int32, ScalarType::Int32, Fragments::Unit::Threads},
-    {ScalarType::UInt32, ScalarType::UInt32, Fragments::Unit::Threads},
+    {ScalarType::Float32, ScalarType::Float32, Fragments::Unit::Fours},
+    {ScalarType::Int32, ScalarType::Int32, Fragments::Unit::Fours},
+    {ScalarType::UInt32, ScalarType::UInt32, Fragments::Unit::Fours},
 };
 
 std::optional<Fragments::Unit> unit_of(const TileCall &call) {
@@ -66,7 +69,7 @@ Reading reading_of(const TileCall &product, std::size_t operand, const Fragments
   const bool turned = product.attribute & (operand == 0 ? transposed_a : transposed_b);
   const bool along_terms = (operand == 0) != turned;
   const bool tf32 = product.attribute & tf32_factors;
-  if (fragments.unit == Fragments::Unit::Threads && (operand == 0 || !along_terms)) return Reading::OneRow;
+  if (fragments.unit != Fragments::Unit::Matrices && (operand == 0 || !along_terms)) return Reading::OneRow;
   return tf32 && !along_terms ? Reading::PairsOfFour : Reading::Several;
 }
 
@@ -251,23 +254,32 @@ std::int64_t Fragments::registers() const {
   return ceil_div(rows, piece.rows * down) * ceil_div(columns, piece.columns * across) * piece.registers;
 }
 
+std::int64_t Fragments::together() const { return piece_of(unit).together; }
+
 std::optional<Fragments> fragments(const TileCall &call, int threads) {
   const MatMulExtents extents = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const auto unit = unit_of(call);
   if (!unit || extents.batch != 1 || threads % warp != 0) return std::nullopt;
-  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads.
+  using enum Fragments::Unit;
+  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads. Smaller
+  // pieces have fewer sums for what a thread loads: they are for tiles that are too small for all threads, where they
+  // take so many fewer that it is worth it, and less code.
   std::optional<Fragments> best;
   std::int64_t fewest = 0;
-  const Piece piece = piece_of(*unit);
-  for (int down = 1; down <= threads / warp; ++down) {
-    if (threads / warp % down != 0) continue;
-    const Fragments tried{*unit, extents.rows, extents.columns, down, threads / warp / down};
-    // Of a warp's matrices, or of a thread's rows and columns, which are 4 of each piece.
-    const bool matrices = *unit == Fragments::Unit::Matrices;
-    const std::int64_t loads = ceil_div(tried.rows, piece.rows * tried.down) * (matrices ? piece.rows : 4) +
-                               ceil_div(tried.columns, piece.columns * tried.across) * (matrices ? piece.columns : 4);
-    const std::int64_t cost = registers_of(tried, call.result.type.element()) * 4096 + loads;
-    if (!best || cost < fewest) best = tried, fewest = cost;
+  for (const auto tried_unit : *unit == Matrices ? std::vector{Matrices} : std::vector{Fours, Pairs, Singles}) {
+    const Piece piece = piece_of(tried_unit);
+    for (int down = 1; down <= threads / warp; ++down) {
+      if (threads / warp % down != 0) continue;
+      const Fragments tried{tried_unit, extents.rows, extents.columns, down, threads / warp / down};
+      // Of a warp's matrices, or of a thread's rows and columns.
+      const bool matrices = tried_unit == Matrices;
+      const std::int64_t loads =
+          ceil_div(tried.rows, piece.rows * tried.down) * (matrices ? piece.rows : piece.together) +
+          ceil_div(tried.columns, piece.columns * tried.across) * (matrices ? piece.columns : piece.together);
+      const std::int64_t weight = matrices ? 1 : 4 / piece.together;
+      const std::int64_t cost = registers_of(tried, call.result.type.element()) * weight * 4096 + loads;
+      if (!best || cost < fewest) best = tried, fewest = cost;
+    }
   }
   if (registers_of(*best, call.result.type.element()) > most_registers) return std::nullopt;
   return best;

@@ -22,14 +22,16 @@ namespace samite::passes {
 
 // The layout of a product's sums. samite/device/tile/fragments.h is the other side of it.
 struct Fragments {
-  // The multiplications of threads, or of tensor cores; or no product: 4 elements of a row for each thread.
-  enum class Unit : std::uint8_t { Threads, Matrices, Rows };
+  // The multiplications of threads, which have pieces of 4 by 4, 2 by 2 or single elements; or of tensor cores; or no
+  // product: 4 elements of a row for each thread.
+  enum class Unit : std::uint8_t { Fours, Pairs, Singles, Matrices, Rows };
 
   Unit unit;
   std::int64_t rows, columns;
   std::int64_t down, across;  // warps
 
   std::int64_t registers() const;  // elements of each thread
+  std::int64_t together() const;   // of one row, which lie next to each other
   friend bool operator==(const Fragments &, const Fragments &) = default;
 };
 

@@ -165,7 +165,8 @@ CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
 
 CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
                           const std::vector<std::string_view> &objects, bool debug_info) {
-  std::vector<std::string> options = {"-arch=" + std::string(architecture), "-lto", spill_report};
+  std::vector<std::string> options = {"-arch=" + std::string(architecture), "-lto", "-optimize-unused-variables",
+                                      spill_report};
   if (debug_info) options.emplace_back("-lineinfo");
   if (nvjitlink().version >= first_with_cache) options.emplace_back("-no-cache");
   Link link(options);

@@ -47,14 +47,18 @@ SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
       return;
     }
   }
-#pragma unroll 1
-  for (int e = thread; e < rows * columns; e += threads) {
+  const auto load_element = [&](int e) {
     const int i = e / columns, j = e % columns;
-    const i64 row = window.row + i, column = window.column + j;
-    const bool here = inside || (row >= 0 && row < window.rows && column >= 0 && column < window.columns);
     T value = T(0.0f);
-    if (here) value = window.data[row * window.row_stride + column * window.column_stride];
+    if (u64(window.row + i) < u64(window.rows) && u64(window.column + j) < u64(window.columns))
+      value = first[i * window.row_stride + j * window.column_stride];
     to[Rows::place(i, j)] = value;
+  };
+  if constexpr (rows * columns <= threads) {
+    if (thread < rows * columns) load_element(thread);
+  } else {
+#pragma unroll 1
+    for (int e = thread; e < rows * columns; e += threads) load_element(e);
   }
 }
 

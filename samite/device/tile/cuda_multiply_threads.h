@@ -1,5 +1,5 @@
 // Products whose sums are in registers, computed by the threads' own multiplications and additions: of elements of 4
-// bytes. Four terms at a time; every load from shared memory is of 16 bytes.
+// bytes. Four terms at a time; every load from shared memory is of 16 bytes, or of as many elements as lie together.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
@@ -9,35 +9,35 @@ namespace samite {
 
 // A factor's part of four terms, for all pieces of a thread. `along_terms`: a row of memory has the terms of one row or
 // column of the product, else the rows or columns of one term.
-template <class Rows, int extent, bool along_terms, int pieces, int step, class T>
-SAMITE_INLINE void load_terms(T (&part)[pieces * 4][4], const T *factor, int first, int k, int terms) {
+template <class Rows, int extent, bool along_terms, int pieces, int side, int step, class T>
+SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int first, int k, int terms) {
 #pragma unroll
   for (int piece = 0; piece < pieces; ++piece) {
     const int from = first + piece * step;
     if constexpr (!Rows::aligned) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
+      for (int i = 0; i < side; ++i)
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
           const int row = least(from + i, extent - 1);
           if (t < terms)
-            part[piece * 4 + i][t] = factor[along_terms ? Rows::place(row, k + t) : Rows::place(k + t, row)];
+            part[piece * side + i][t] = factor[along_terms ? Rows::place(row, k + t) : Rows::place(k + t, row)];
         }
     } else if constexpr (along_terms) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < side; ++i) {
         const int row = least(from + i, extent - 1);
         const Pack<T, 4> pack = load_pack<4>(factor + Rows::place_along(row, 0, k));
 #pragma unroll
-        for (int t = 0; t < 4; ++t) part[piece * 4 + i][t] = pack.at[t];
+        for (int t = 0; t < 4; ++t) part[piece * side + i][t] = pack.at[t];
       }
     } else {
 #pragma unroll
       for (int t = 0; t < 4; ++t) {
         if (t >= terms) break;
-        const Pack<T, 4> pack = load_pack<4>(factor + Rows::place(k + t, least(from, (extent - 1) / 4 * 4)));
+        const auto pack = load_pack<side>(factor + Rows::place(k + t, least(from, (extent - 1) / side * side)));
 #pragma unroll
-        for (int i = 0; i < 4; ++i) part[piece * 4 + i][t] = pack.at[i];
+        for (int i = 0; i < side; ++i) part[piece * side + i][t] = pack.at[i];
       }
     }
   }
@@ -46,19 +46,20 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * 4][4], const T *factor, int fir
 // c += A B for terms k, k + 1, .. of at most four.
 template <class Product, int terms, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class T>
 SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b, int k) {
-  constexpr int down = Product::pieces_down, across = Product::pieces_across;
-  T left[down * 4][4], right[across * 4][4];
-  load_terms<RowsOfA, Product::rows, !transposed_a, down, ThreadPieces::rows>(
-      left, a, Product::first_row() + ThreadPieces::row(0), k, terms);
-  load_terms<RowsOfB, Product::columns, transposed_b, across, ThreadPieces::columns>(
-      right, b, Product::first_column() + ThreadPieces::column(0), k, terms);
+  using Pieces = typename Product::Unit;
+  constexpr int down = Product::pieces_down, across = Product::pieces_across, side = Pieces::of_thread;
+  T left[down * side][4], right[across * side][4];
+  load_terms<RowsOfA, Product::rows, !transposed_a, down, side, Pieces::rows>(
+      left, a, Product::first_row() + Pieces::row(0), k, terms);
+  load_terms<RowsOfB, Product::columns, transposed_b, across, side, Pieces::columns>(
+      right, b, Product::first_column() + Pieces::column(0), k, terms);
 #pragma unroll
   for (int t = 0; t < terms; ++t)
 #pragma unroll
-    for (int i = 0; i < down * 4; ++i)
+    for (int i = 0; i < down * side; ++i)
 #pragma unroll
-      for (int j = 0; j < across * 4; ++j) {
-        T &sum = c[((i / 4) * across + j / 4) * 16 + i % 4 * 4 + j % 4];
+      for (int j = 0; j < across * side; ++j) {
+        T &sum = c[((i / side) * across + j / side) * Pieces::registers + i % side * side + j % side];
         sum = sum + left[i][t] * right[j][t];
       }
 }

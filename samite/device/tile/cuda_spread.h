@@ -1,6 +1,6 @@
-// Tiles that lie in the registers of a block's threads, each with 4 elements of a row that lie next to each other:
-// loaded from device memory, reduced, and what loops over them read and write in arrays, 16 bytes at once where the
-// array's elements lie so.
+// Tiles that lie in the registers of a block's threads: loaded from device memory and reduced, where each thread has 4
+// elements of a row that lie next to each other; and what loops over any of them read and write in arrays, up to 16
+// bytes at once where the array's elements lie so.
 #pragma once
 
 #include "samite/device/tile/cuda_load.h"
@@ -16,17 +16,18 @@ struct SpreadPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 32 * 4 + r; }
 };
 
-template <class T>
+// Whether so many elements from there on can be loaded and stored together.
+template <int count, class T>
 SAMITE_INLINE bool whole_units(const T *p) {
-  return u64(p) % (4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) == 0;
+  return u64(p) % alignof(Pack<T, count>) == 0;
 }
 
-template <bool constant, class T>
-SAMITE_INLINE Pack<T, 4> load_four(const T *p) {
+template <bool constant, int count, class T>
+SAMITE_INLINE Pack<T, count> load_together(const T *p) {
   if constexpr (constant)
-    return load_constant_pack<4>(p);
+    return load_constant_pack<count>(p);
   else
-    return load_pack<4>(p);
+    return load_pack<count>(p);
 }
 template <bool constant, class T>
 SAMITE_INLINE Register<T> load_one(const T *p) {
@@ -44,11 +45,11 @@ SAMITE_INLINE void tile_load_spread(V *to, const TileWindow<From> &window) {
   if constexpr (Layout::columns % 4 == 0) {
     const bool rows_aligned = Layout::rows == 1 || window.row_stride % 4 == 0;
     const From *const first = window.data + window.row * window.row_stride + window.column;
-    if (inside && window.column_stride == 1 && rows_aligned && whole_units(first)) {
+    if (inside && window.column_stride == 1 && rows_aligned && whole_units<4>(first)) {
 #pragma unroll
       for (int r = 0; r < Layout::registers; r += 4) {
         if (!Layout::holds(r)) continue;
-        const auto four = load_four<constant>(
+        const auto four = load_together<constant, 4>(
             static_cast<const From *>(first + (Layout::row(r) * window.row_stride + Layout::column(r))));
 #pragma unroll
         for (int k = 0; k < 4; ++k) to[r + k] = V(four.at[k]);
@@ -79,34 +80,47 @@ struct Whether {
   static constexpr bool value = known;
 };
 
-// What a loop over elements writes to an array and reads of one, four of a row at a time: together, or one by one.
-template <class T, bool together>
-struct StoreOfFour {
-  Pack<T, 4> values;
+// What a loop over elements writes to an array and reads of one, `count` of a row at a time: together, or one by one.
+template <class T, int count, bool together>
+struct StoreTogether {
+  Pack<T, count> values;
 
   SAMITE_INLINE_MEMBER void put(int k, T *p, T value) {
     if constexpr (together) {
       values.at[k] = value;
-      if (k == 3) store_pack(p - 3, values);
+      if (k == count - 1) store_pack(p - k, values);
     } else {
       *p = value;
     }
   }
 };
 
-template <class T, bool constant, bool together>
-struct LoadOfFour {
-  Pack<T, 4> values;
+template <class T, int count, bool constant, bool together>
+struct LoadTogether {
+  Pack<T, count> values;
 
   SAMITE_INLINE_MEMBER Register<T> get(int k, const T *p) {
     if constexpr (together) {
-      if (k == 0) values = load_four<constant>(p);
+      if (k == 0) values = load_together<constant, count>(p);
       return Register<T>(values.at[k]);
     } else {
       return load_one<constant>(p);
     }
   }
 };
+
+// A loop that goes through a thread's elements without being written out finds its own at the front; after all of its
+// iterations each is in its place again.
+template <int by, int count, class T>
+SAMITE_INLINE void rotate(T (&elements)[count]) {
+  T front[by];
+#pragma unroll
+  for (int r = 0; r < by; ++r) front[r] = elements[r];
+#pragma unroll
+  for (int r = by; r < count; ++r) elements[r - by] = elements[r];
+#pragma unroll
+  for (int r = 0; r < by; ++r) elements[count - by + r] = front[r];
+}
 
 // Of all elements, or of each row. `scratch` has one element for each row and warp.
 template <class Step, class Layout, bool all, class R, class V>

@@ -1,7 +1,7 @@
 // Which elements of a product the threads of a block have in their registers.
 //
-// The warps lie `down` by `across` over the rows and columns, each with pieces of 16 rows. What reaches beyond the
-// matrix is there, and means nothing.
+// The warps lie `down` by `across` over the rows and columns, each with whole pieces. What reaches beyond the matrix is
+// there, and means nothing.
 #pragma once
 
 #include "samite/device/tile/rows.h"
@@ -46,11 +46,12 @@ struct MatrixPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 4 * 2 + r % 2; }
 };
 
-// Pieces of 16 by 32: each thread has 4 by 4 elements, eight threads lie side by side.
+// Each thread has `side` by `side` elements, eight threads lie side by side: 16 by 32 where each has 4 by 4.
+template <int side>
 struct ThreadPieces {
-  static constexpr int rows = 16, columns = 32, registers = 16;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 8 * 4 + r / 4; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 8 * 4 + r % 4; }
+  static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side;
+  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 8 * side + r / side; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 8 * side + r % side; }
 };
 
 SAMITE_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }

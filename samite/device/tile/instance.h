@@ -1,0 +1,25 @@
+// Which instance of a launch a block of a tile kernel is.
+#pragma once
+
+#include "samite/device/cuda/scalar.h"
+
+namespace samite {
+
+// Of a block's number, by how many there are along a dimension: neither is negative. A division of 64 bits takes a
+// hundred instructions, and the compiler tens of milliseconds, while hardly any launch has 2^32 blocks.
+SAMITE_INLINE i64 quotient(i64 number, i64 of) {
+  if ((u64(number) | u64(of)) >> 32 == 0) return i64(u32(number) / u32(of));
+  u64 result = 0, rest = 0;
+#pragma unroll 1
+  for (int bit = 63; bit >= 0; --bit) {
+    rest = rest << 1 | (u64(number) >> bit & 1);
+    result <<= 1;
+    if (rest >= u64(of)) {
+      rest -= u64(of);
+      result |= 1;
+    }
+  }
+  return i64(result);
+}
+
+}  // namespace samite
