@@ -1,7 +1,7 @@
 // Kernels and their adjoints on CUDA. Those that stream memory beside a copy of as many bytes on the device, measured
 // in the same process; N-body beside kernels written by hand, compiled by the same compiler. Without a GPU there is
 // nothing to measure.
-#include "bench/support/alternate.h"
+#include "bench/support/alternate_on_device.h"
 #include "bench/support/gravity.h"
 #include "bench/support/report.h"
 #include "samite/driver/copy.h"
@@ -20,27 +20,9 @@ using namespace samite;
 
 namespace {
 
-// Seconds of the device, by its own clock.
-template <class Work>
-double device_seconds(const Stream &stream, const Work &work, int calls) {
-  Event begin, end;
-  begin.record(stream);
-  for (int i = 0; i < calls; ++i) work();
-  end.record(stream);
-  return end.milliseconds_since(begin) * 1e-3 / calls;
-}
-
 template <class Ours, class Peer>
-bench::Outcome alternate_on_device(const Ours &ours, const Peer &peer, int calls) {
-  const Stream stream = Stream::standard(Device::cuda(0));
-  std::vector<double> our_times, peer_times;
-  for (int round = 0; round <= 15; ++round) {
-    const double our_time = device_seconds(stream, ours, calls), peer_time = device_seconds(stream, peer, calls);
-    if (round == 0) continue;
-    our_times.push_back(our_time);
-    peer_times.push_back(peer_time);
-  }
-  return {bench::median(our_times), bench::median(peer_times)};
+bench::Outcome alternate(const Ours &ours, const Peer &peer, int calls) {
+  return bench::alternate_on_device({.rounds = 15, .calls = calls}, Stream::standard(Device::cuda(0)), ours, peer);
 }
 
 Buffer<float> random_buffer(const Extents &extents, unsigned seed) {
@@ -67,7 +49,7 @@ void against_copy(bench::Report &report, const std::string &what, Launch launch,
     driver::copy_on_device(stream, reinterpret_cast<std::uint64_t>(to.data()),
                            reinterpret_cast<std::uint64_t>(from.data()), half);
   };
-  const bench::Outcome outcome = alternate_on_device([&] { launch.launch(); }, copy, 10);
+  const bench::Outcome outcome = alternate([&] { launch.launch(); }, copy, 10);
   report.add({what, "time of a launch", outcome.ours * 1e3, "ms",
               fmt::format("a copy, {:.2f} TB/s", bytes / outcome.peer * 1e-12), outcome.peer * 1e3},
              {.ratio_at_least = 0.93});
@@ -248,11 +230,11 @@ void nbody(bench::Report &report) {
     bench::require_close(x.gradient().at(i), theirs[3].at(i), 1e-3 * largest, "gradient of x");
 
   bench::Outcome outcome =
-      alternate_on_device([&] { forward.launch(); }, [&] { peer_forward.run(forward_parameters.data()); }, 3);
+      alternate([&] { forward.launch(); }, [&] { peer_forward.run(forward_parameters.data()); }, 3);
   report.add({"N-body, 64 K bodies", "time of a launch", outcome.ours * 1e3, "ms", "by hand, tiles in shared memory",
               outcome.peer * 1e3},
              {.ratio_at_least = 0.95});
-  outcome = alternate_on_device([&] { adjoint.launch(); }, [&] { peer_adjoint.run(adjoint_parameters.data()); }, 3);
+  outcome = alternate([&] { adjoint.launch(); }, [&] { peer_adjoint.run(adjoint_parameters.data()); }, 3);
   report.add({"adjoint of N-body", "time of a launch", outcome.ours * 1e3, "ms",
               "by hand, gather, tiles in shared memory", outcome.peer * 1e3},
              {.ratio_at_least = 0.9});

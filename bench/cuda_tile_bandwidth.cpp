@@ -1,7 +1,7 @@
 // Tile kernels that read each number once and do little with it: the sum of 2^28 floats, softmax and layer norm of rows
 // of 8192. Each beside a copy of as many bytes on the device, measured in the same process. Without a GPU there is
 // nothing to measure.
-#include "bench/support/alternate.h"
+#include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/driver/copy.h"
 #include "samite/runtime/cuda_device.h"
@@ -53,16 +53,6 @@ auto layer_norm(int threads) {
                     TileOptions{.threads = threads}};
 }
 
-// Seconds of the device, by its own clock.
-template <class Work>
-double device_seconds(const Stream &stream, const Work &work, int calls) {
-  Event begin, end;
-  begin.record(stream);
-  for (int i = 0; i < calls; ++i) work();
-  end.record(stream);
-  return end.milliseconds_since(begin) * 1e-3 / calls;
-}
-
 Buffer<float> random_buffer(const Extents &extents, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
@@ -78,22 +68,12 @@ void against_copy(bench::Report &report, const std::string &what, Launch launch,
       to(Device::cuda(0), {static_cast<std::int64_t>(half)});
   const driver::Stream &raw = CudaDevice::of(0)->standard_stream()->stream();
   const Stream stream = Stream::standard(Device::cuda(0));
-  std::vector<double> our_times, peer_times;
-  for (int round = 0; round <= 15; ++round) {
-    const double our_time = device_seconds(
-                     stream, [&] { launch.launch(); }, 10),
-                 peer_time = device_seconds(
-                     stream,
-                     [&] {
-                       driver::copy_on_device(raw, reinterpret_cast<std::uint64_t>(to.data()),
-                                              reinterpret_cast<std::uint64_t>(from.data()), half);
-                     },
-                     10);
-    if (round == 0) continue;
-    our_times.push_back(our_time);
-    peer_times.push_back(peer_time);
-  }
-  const double time = bench::median(our_times), peer_time = bench::median(peer_times);
+  auto copy = [&] {
+    driver::copy_on_device(raw, reinterpret_cast<std::uint64_t>(to.data()),
+                           reinterpret_cast<std::uint64_t>(from.data()), half);
+  };
+  const auto [time, peer_time] =
+      bench::alternate_on_device({.rounds = 15, .calls = 10}, stream, [&] { launch.launch(); }, copy);
   report.add({what, "time of a launch", time * 1e3, "ms", fmt::format("a copy, {:.2f} TB/s", bytes / peer_time * 1e-12),
               peer_time * 1e3, fmt::format("{:.2f} TB/s", bytes / time * 1e-12)},
              {.ratio_at_least = 0.9});

@@ -1,6 +1,6 @@
 // Products of matrices by tile kernels, beside cuBLAS's in the same process. Without a GPU, or without cuBLAS, there is
 // nothing to compare; a machine's own is found by the loader, or where SAMITE_CUBLAS says.
-#include "bench/support/alternate.h"
+#include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/base/dynamic_library.h"
 #include "samite/runtime/cuda_device.h"
@@ -68,15 +68,6 @@ std::optional<DynamicLibrary> find_cublas() {
   return std::nullopt;
 }
 
-template <class Work>
-double device_seconds(const Stream &stream, const Work &work, int calls) {
-  Event begin, end;
-  begin.record(stream);
-  for (int i = 0; i < calls; ++i) work();
-  end.record(stream);
-  return end.milliseconds_since(begin) * 1e-3 / calls;
-}
-
 struct Plan {
   std::int64_t rows, columns, inner;
   int threads, stages;
@@ -125,16 +116,8 @@ void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const 
   auto peer = [&] {
     if (cublas) cublas->multiply(n, a.data(), b.data(), theirs.data(), factors, sums, compute);
   };
-  std::vector<double> our_times, peer_times;
-  for (int round = 0; round <= 9; ++round) {
-    const double our_time = device_seconds(
-                     stream, [&] { launch.launch(); }, 5),
-                 peer_time = device_seconds(stream, peer, 5);
-    if (round == 0) continue;
-    our_times.push_back(our_time);
-    peer_times.push_back(peer_time);
-  }
-  const double time = bench::median(our_times), peer_time = bench::median(peer_times);
+  const auto [time, peer_time] =
+      bench::alternate_on_device({.rounds = 9, .calls = 5}, stream, [&] { launch.launch(); }, peer);
   report.add({fmt::format("{}, {}³", name, n), "time of a launch", time * 1e3, "ms",
               cublas ? fmt::format("cuBLAS, {:.1f} TFLOP/s", operations / peer_time * 1e-12) : "no cuBLAS here",
               cublas ? peer_time * 1e3 : 0, fmt::format("{:.1f} TFLOP/s", operations / time * 1e-12)},

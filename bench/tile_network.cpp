@@ -1,6 +1,7 @@
 // A network of two layers and its loss, as tile kernels: one step of training without the update, forward and adjoint,
-// on the CPU and, where there is one, on a GPU. peers/against_warp.py runs it beside the same in Warp.
-#include "bench/support/alternate.h"
+// on the CPU and, where there is one, on a GPU, there also as graphs. peers/against_warp.py and peers/against_torch.py
+// run it beside the same in Warp and in torch.
+#include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace samite;
 
@@ -50,7 +52,7 @@ auto mean_square(const Tiling &tiling) {
                     TileOptions{.threads = tiling.threads}};
 }
 
-// The same numbers as in peers/warp_network.py.
+// The same numbers as in peers/network_numbers.py.
 using Matrix = std::vector<float>;
 Matrix waves(int rows, int columns, double down, double along, double height) {
   Matrix values;
@@ -71,7 +73,7 @@ class Network {
       : loss(device, {1}, Gradient::tracked),
         weights1(device, {inputs, hidden}, numbers.weights1, Gradient::tracked),
         weights2(device, {hidden, outputs}, numbers.weights2, Gradient::tracked),
-        stream_(Stream::standard(device)),
+        stream_(device),
         x_(device, {examples, inputs}, numbers.x),
         bias1_(device, {1, hidden}, numbers.bias1, Gradient::tracked),
         bias2_(device, {1, outputs}, numbers.bias2, Gradient::tracked),
@@ -83,7 +85,7 @@ class Network {
     const auto squares = mean_square(tiling);
     const int blocks = examples / tiling.rows;
     for (const Direction direction : {Direction::forward, Direction::adjoint}) {
-      const LaunchOptions options{.direction = direction};
+      const LaunchOptions options{.direction = direction, .stream = stream_};
       std::vector<Launch> &launches = direction == Direction::forward ? forward_ : adjoint_;
       launches.push_back(first.record({blocks, hidden / tiling.columns}, options, between_, x_, weights1, bias1_));
       launches.push_back(second.record({blocks, outputs / tiling.columns}, options, y_, between_, weights2, bias2_));
@@ -96,19 +98,20 @@ class Network {
     for (const Buffer<float> &buffer : {weights1, weights2, bias1_, bias2_, between_, y_}) buffer.gradient().fill(0);
     loss.fill(0);
     loss.gradient().fill(1);
-    stream_.synchronize();
+    Stream::standard(stream_.device()).synchronize();
   }
-  void forward() { run(forward_); }
-  void adjoint() { run(adjoint_); }
+  // Puts the launches of one direction into the stream.
+  void forward() {
+    for (Launch &launch : forward_) launch.launch();
+  }
+  void adjoint() {
+    for (Launch &launch : adjoint_) launch.launch();
+  }
+  const Stream &stream() const { return stream_; }
 
   Buffer<float> loss, weights1, weights2;
 
  private:
-  void run(std::vector<Launch> &launches) {
-    for (Launch &launch : launches) launch.launch();
-    stream_.synchronize();
-  }
-
   Stream stream_;
   Buffer<float> x_, bias1_, bias2_, wanted_, between_, y_;
   std::vector<Launch> forward_, adjoint_;
@@ -148,22 +151,34 @@ Expected expected(const Numbers &numbers) {
   return result;
 }
 
-void compare(bench::Report &report, const Numbers &numbers, const Expected &right, Device device, const char *where,
-             const Tiling &tiling) {
-  Network network(device, tiling, numbers);
+// Times both directions, each as `forward` and `adjoint` put it into the network's stream.
+void compare(bench::Report &report, Network &network, const Expected &right, const std::string &where,
+             const std::function<void()> &forward, const std::function<void()> &adjoint) {
   network.prepare();
-  network.forward();
-  network.adjoint();
+  forward();
+  adjoint();
   auto require = [&](double value, double wanted, const char *what) {
     bench::require_close(value, wanted, 1e-4 * std::abs(wanted), fmt::format("{}, {}", where, what));
   };
   require(network.loss.at(0), right.loss, "loss");
   require(network.weights1.gradient().at(right.row, right.column), right.by_weight1, "gradient of the first layer");
   require(network.weights2.gradient().at(right.row, right.column), right.by_weight2, "gradient of the second layer");
-  const bench::Outcome outcome = bench::alternate(
-      {.rounds = 51, .prepare = [&] { network.prepare(); }}, [&] { network.adjoint(); }, [&] { network.forward(); });
+  const bench::Contest contest{.rounds = 51,
+                               .calls = network.stream().device() == Device::cpu() ? 1 : 20,
+                               .prepare = [&] { network.prepare(); }};
+  const bench::Outcome outcome = bench::alternate_on_device(contest, network.stream(), adjoint, forward);
   report.add({fmt::format("network of {}, {} and {}, {} examples, {}", inputs, hidden, outputs, examples, where),
               "time of the adjoint", outcome.ours * 1e3, "ms", "the same, forward", outcome.peer * 1e3});
+}
+
+void compare_launches(bench::Report &report, Network &network, const Expected &right, const std::string &where) {
+  compare(report, network, right, where, [&] { network.forward(); }, [&] { network.adjoint(); });
+}
+
+void compare_graphs(bench::Report &report, Network &network, const Expected &right, const std::string &where) {
+  Graph forward = capture(network.stream(), [&] { network.forward(); }),
+        adjoint = capture(network.stream(), [&] { network.adjoint(); });
+  compare(report, network, right, where, [&] { forward.launch(); }, [&] { adjoint.launch(); });
 }
 
 }  // namespace
@@ -172,8 +187,11 @@ int main() {
   return bench::run("tile_network", [](bench::Report &report) {
     const Numbers numbers;
     const Expected right = expected(numbers);
-    compare(report, numbers, right, Device::cpu(), "CPU", {32, 64, 64, 128, 1});
-    if (Device::preferred() != Device::cpu())
-      compare(report, numbers, right, Device::cuda(0), "CUDA", {64, 64, 32, 128, 3});
+    Network on_cpu(Device::cpu(), {32, 64, 64, 128, 1}, numbers);
+    compare_launches(report, on_cpu, right, "CPU");
+    if (Device::preferred() == Device::cpu()) return;
+    Network on_gpu(Device::cuda(0), {64, 64, 32, 128, 3}, numbers);
+    compare_launches(report, on_gpu, right, "CUDA");
+    compare_graphs(report, on_gpu, right, "CUDA, as graphs");
   });
 }

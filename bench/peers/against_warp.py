@@ -10,31 +10,14 @@ CPU ("processors_busy" of its lines says how many it kept busy), so that the fir
 """
 
 import argparse
-import json
 import os
 import pathlib
-import statistics
-import subprocess
 import sys
+
+from against import lines, ours, print_ratio
 
 HERE = pathlib.Path(__file__).parent
 SCRIPTS = {"adjoint_cost": "warp_kernels.py", "tile_network": "warp_network.py"}
-
-
-def lines(command, processors):
-    """What a program prints, on that many processors."""
-    every = sorted(os.sched_getaffinity(0))
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, stderr=subprocess.DEVNULL,
-                         preexec_fn=lambda: os.sched_setaffinity(0, every[:processors]))
-    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-
-
-def ours(program, processors):
-    times = {}
-    for line in lines([program], processors):
-        times[line["case"] + ", forward"] = line["peer_value"]
-        times[line["case"] + ", adjoint"] = line["value"]
-    return times
 
 
 def main():
@@ -55,13 +38,10 @@ def main():
         warp.append({line["case"]: line["value"] for line in
                      lines([sys.executable, str(script)], processors)})
     for case in warp[0]:
-        peer = statistics.median(times[case] for times in warp)
         for count in sets:
-            value = statistics.median(times[case] for times in measured[count])
             name = f"{case}, {count} thread" + ("s" if count > 1 else "")
-            print(json.dumps({"bench": "against_warp", "case": name, "metric": "time of a launch",
-                              "value": float(f"{value:.4g}"), "unit": "ms", "peer": "Warp 1.19.0, CPU",
-                              "peer_value": float(f"{peer:.4g}"), "ratio": float(f"{peer / value:.4g}")}), flush=True)
+            print_ratio("against_warp", name, [times[case] for times in measured[count]], "Warp 1.19.0, CPU",
+                        [times[case] for times in warp])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+// As alternate, on the clock of the device that the work runs on.
+#pragma once
+
+#include "bench/support/alternate.h"
+#include "samite/runtime/event.h"
+
+namespace samite::bench {
+
+// Of `work` that is put into `stream`. The calls of a round follow each other, so that the host's part of one shows
+// only where it takes longer than the device's.
+template <class Work>
+double seconds_on_device(const Stream &stream, const Work &work, int calls) {
+  Event begin, end;
+  begin.record(stream);
+  for (int call = 0; call < calls; ++call) work();
+  end.record(stream);
+  return end.milliseconds_since(begin) * 1e-3;
+}
+
+template <class Ours, class Peer>
+Outcome alternate_on_device(const Contest &contest, const Stream &stream, const Ours &ours, const Peer &peer) {
+  std::vector<double> our_times, peer_times;
+  for (int round = 0; round <= contest.rounds; ++round) {
+    contest.prepare();
+    const double our_time = seconds_on_device(stream, ours, contest.calls) / contest.calls;
+    contest.prepare();
+    const double peer_time = seconds_on_device(stream, peer, contest.calls) / contest.calls;
+    if (round == 0) continue;
+    our_times.push_back(our_time);
+    peer_times.push_back(peer_time);
+  }
+  return {median(our_times), median(peer_times)};
+}
+
+}  // namespace samite::bench
