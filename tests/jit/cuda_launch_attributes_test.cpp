@@ -88,6 +88,23 @@ TEST_P(CudaLaunchAttributes, ALaunchHasAPriority) {
   }
 }
 
+// A launch says what its stream would otherwise say for it; neither is in the code.
+TEST_P(CudaLaunchAttributes, APriorityIsOfTheLaunchOrOfItsStream) {
+  Buffer<float> out{device(), {10}};
+  Launch by_option = add.record({10}, {.priority = -1}, out, 1.0f),
+         by_stream = add.record({10}, {.stream = Stream(device(), -1)}, out, 1.0f);
+  by_option.launch();
+  by_option.stream().synchronize();
+  by_stream.launch();
+
+  EXPECT_EQ(out.at(9), 2);
+  EXPECT_EQ(&by_option.variant(), &by_stream.variant());
+  EXPECT_EQ(add.variants().size(), 1u);
+  if (fake()) {
+    EXPECT_THAT(attributes, testing::IsEmpty()) << "the stream has it already";
+  }
+}
+
 TEST_P(CudaLaunchAttributes, ThatWereCapturedStay) {
   if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
   Stream stream{device()};

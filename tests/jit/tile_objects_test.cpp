@@ -66,12 +66,6 @@ class TileObjects : public testing::TestWithParam<int> {
   EnvironmentVariable cache_{"SAMITE_CACHE_DIR", folder_.path() / "cache"};
 };
 
-class TileObjectsOnTheCpu : public testing::Test {
- protected:
-  TemporaryFolder folder_;
-  EnvironmentVariable cache_{"SAMITE_CACHE_DIR", folder_.path() / "cache"};
-};
-
 TEST_P(TileObjects, AForwardKernelHasItsProductAlone) {
   const int before = compiles();
   const auto forward = variant(product(9), cuda());
@@ -120,22 +114,6 @@ TEST_P(TileObjects, EachHeavyOperationIsOne) {
   for (const std::string &operation : operations(*variant(kernel, cuda())))
     names.push_back(operation.substr(0, operation.find(' ')));
   EXPECT_THAT(names, ElementsAre("matmul", "cholesky", "triangular_solve", "sort_order")) << "one for both products";
-}
-
-// What is asked for all launches of a process and for one of them is the same code, of the same objects.
-TEST_F(TileObjectsOnTheCpu, OptionsOfTheProcessAndOfALaunchAgree) {
-  const Device cpu = Device::cpu();
-  const Buffer<float> x(cpu, {17, 4}), y(cpu, {4, 8}), z(cpu, {17, 8});
-  const auto kernel = product(17), again = product(17);
-  const Launch plain = kernel.record({1}, x, y, z), by_option = kernel.record({1}, {.debug = true}, x, y, z);
-  const int before = compiles();
-  set_debug_mode(true);
-  const Launch by_mode = again.record({1}, x, y, z), against_mode = again.record({1}, {.debug = false}, x, y, z);
-  set_debug_mode(false);
-  EXPECT_EQ(compiles(), before);
-  EXPECT_EQ(operations(by_mode.variant()), operations(by_option.variant()));
-  EXPECT_EQ(by_mode.variant().image, by_option.variant().image);
-  EXPECT_EQ(against_mode.variant().image, plain.variant().image);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, TileObjects, testing::Values(0, 80, 90),

@@ -220,6 +220,31 @@ TEST(TileThreadsErrors, JumpsAndWhatElseOneThreadAloneMayDo) {
               HasSubstr("an operation on a tile in tile::per_thread"));
 }
 
+// Those whose result is used, and those that have no form for whole tiles.
+TEST(TileThreadsErrors, AtomicsThatGiveTheElementBefore) {
+  const auto expect = [](const std::string &message, int line) {
+    EXPECT_THAT(message, HasSubstr("threads_test.cpp:" + std::to_string(line) + ":"));
+    EXPECT_THAT(message, HasSubstr("an atomic operation that gives the element before in tile::per_thread"));
+    EXPECT_THAT(message, HasSubstr("in a Kernel, whose function is about one thread"));
+  };
+  expect(refusal([](auto x) { tile::per_thread([&](Int i) { return atomic_add(x(i), 1.0f); }); }), __LINE__);
+  expect(refusal([](auto x) { tile::per_thread([&](Int i) { atomic_max(x(i), 1.0f); }); }), __LINE__);
+  expect(refusal([](auto x) { tile::per_thread([&](Int i) { atomic_exchange(x(i), 1.0f); }); }), __LINE__);
+}
+
+TEST(TileThreadsErrors, AdjointsOfTheUsersOwn) {
+  const auto expect = [](const std::string &message, int line) {
+    EXPECT_THAT(message, HasSubstr("threads_test.cpp:" + std::to_string(line) + ":"));
+    EXPECT_THAT(message, HasSubstr("an adjoint of the user's own in tile::per_thread"));
+    EXPECT_THAT(message, HasSubstr("in a Kernel, whose function is about one thread"));
+  };
+  const auto root = custom_adjoint([](Float a) { return sqrt(a); },
+                                   [](Float, Float y, Float cotangent) { return cotangent / max(2 * y, 0.1f); });
+  expect(refusal([&](auto x) { tile::per_thread([&](Int i) { return root(x(i)); }); }), __LINE__);
+  const auto slope = adjoint_of([](Float a) { return a * a; });
+  expect(refusal([&](auto x) { tile::per_thread([&](Int i) { return slope(x(i), Float(1)); }); }), __LINE__);
+}
+
 TEST(TileThreadsErrors, NumbersOfTheBlock) {
   EXPECT_THAT(refusal([](auto x) {
                 Float sum = 0;
