@@ -45,9 +45,16 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
   template <class F>
   TileKernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
              TileOptions options = {}, SourceLocation where = std::source_location::current())
-      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(jit::with_options(
-            lang::capture<Ps...>(name, parameter_names, function, where, jit::block_threads(options, name, where)),
-            options))) {}
+      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(
+            captured(std::move(name), parameter_names, function, options, where))) {}
+
+ private:
+  template <class F>
+  static ir::Kernel captured(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+                             const TileOptions &options, SourceLocation where) {
+    const int threads = jit::block_threads(options, name, where);
+    return jit::with_options(lang::capture<Ps...>(std::move(name), parameter_names, function, where, threads), options);
+  }
 };
 
 template <class F, class Signature = typename jit::SignatureOf<F>::type>

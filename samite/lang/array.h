@@ -148,7 +148,9 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
 
 template <class T, int Rank>
 class Array {
-  static_assert(Scalar<T>, "an Array's element type is bool, an 8- to 64-bit integer, half, bfloat16, float or double");
+  static_assert(
+      Scalar<T>,
+      "an Array's element type is bool, an 8- to 64-bit integer, f8e4m3, f8e5m2, half, bfloat16, float or double");
   static_assert(Rank >= 1 && Rank <= 4, "an Array has rank 1 to 4");
 
  public:

@@ -1,4 +1,4 @@
-// expect: an Array's element type is bool, an 8- to 64-bit integer, half, bfloat16, float or double
+// expect: an Array's element type is bool, an 8- to 64-bit integer, f8e4m3, f8e5m2, half, bfloat16, float or double
 #include "samite/lang/math.h"
 
 using namespace samite;
