@@ -29,6 +29,11 @@ bool has_gaps(TensorType type) noexcept {
   return type == TensorType::u4x16_align16 || type == TensorType::u6x16_align16;
 }
 
+// Inlined into the rules, as address_alignment(), which programs may call, is not.
+std::uint64_t alignment_of(const TensorLayout &t) noexcept {
+  return t.interleave == Interleave::bytes_32 || has_gaps(t.type) ? 32 : 16;
+}
+
 constexpr std::string_view interleave_names[] = {"none", "bytes_16", "bytes_32"};
 constexpr std::string_view swizzle_names[] = {
     "none", "bytes_32", "bytes_64", "bytes_128", "bytes_128_atom_32", "bytes_128_atom_32_flip_8", "bytes_128_atom_64"};
@@ -89,7 +94,7 @@ std::string reason_for_32(const TensorLayout &t) {
 
 template <class Report>
 bool address_rule(Report report, const TensorLayout &t) {
-  const std::uint64_t alignment = address_alignment(t);
+  const std::uint64_t alignment = alignment_of(t);
   if (t.address % alignment == 0) return false;
   return report([&] {
     return fmt::format("address is {:#x}: it must be a multiple of {} bytes{}", t.address, alignment, reason_for_32(t));
@@ -114,7 +119,7 @@ bool extents_rule(Report report, const TensorLayout &t) {
 template <class Report>
 bool strides_rule(Report report, const TensorLayout &t) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 40;
-  const std::uint64_t alignment = address_alignment(t);
+  const std::uint64_t alignment = alignment_of(t);
   for (unsigned d = 0; d + 1 < t.rank; ++d) {
     if (t.strides[d] % alignment != 0)
       return report([&] {
@@ -344,10 +349,18 @@ bool any_broken(Report report, const Im2colWideTensor &t) {
          swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
 }
 
+// Flat, because three kinds of tensors share the rules: called one by one, they read the element type and the alignment
+// again and again, and take twice as long.
+template <class Tensor, class... Limits>
+[[gnu::flatten]] bool breaks_a_rule(const Tensor &tensor, Limits... limits) {
+  return any_broken(Silent(), tensor, limits...);
+}
+
 template <class Tensor, class... Limits>
 std::string text_of_broken(const Tensor &tensor, Limits... limits) {
   std::string message;
-  if (any_broken(Silent(), tensor, limits...)) any_broken(Spoken{message}, tensor, limits...);
+  if (breaks_a_rule(tensor, limits...)) [[unlikely]]
+    any_broken(Spoken{message}, tensor, limits...);
   return message;
 }
 
@@ -356,9 +369,7 @@ std::string text_of_broken(const Tensor &tensor, Limits... limits) {
 int element_bits(TensorType type) noexcept { return row_of(type).bits; }
 std::string_view name_of(TensorType type) noexcept { return row_of(type).name; }
 
-std::uint64_t address_alignment(const TensorLayout &layout) noexcept {
-  return layout.interleave == Interleave::bytes_32 || has_gaps(layout.type) ? 32 : 16;
-}
+std::uint64_t address_alignment(const TensorLayout &layout) noexcept { return alignment_of(layout); }
 
 bool is_of_blackwell(const TensorLayout &layout) noexcept {
   return row_of(layout.type).kind == TypeClass::Packed || layout.swizzle > Swizzle::bytes_128;
