@@ -50,6 +50,9 @@ std::uint64_t span_bytes(Swizzle swizzle) {
   }
 }
 
+// `unit` is a power of two that the compiler does not know: a division would take longer than all of a rule does.
+bool is_multiple(std::uint64_t value, std::uint64_t unit) noexcept { return (value & (unit - 1)) == 0; }
+
 // One rule a function, which returns whether it is broken. Those that read a dimension's entries come after the rank's.
 //
 // The driver makes a map in less time than formatting a number takes, so the text of a broken rule is a function, which
@@ -95,7 +98,7 @@ std::string reason_for_32(const TensorLayout &t) {
 template <class Report>
 bool address_rule(Report report, const TensorLayout &t) {
   const std::uint64_t alignment = alignment_of(t);
-  if (t.address % alignment == 0) return false;
+  if (is_multiple(t.address, alignment)) return false;
   return report([&] {
     return fmt::format("address is {:#x}: it must be a multiple of {} bytes{}", t.address, alignment, reason_for_32(t));
   });
@@ -108,7 +111,7 @@ bool extents_rule(Report report, const TensorLayout &t) {
     if (t.extents[d] == 0 || t.extents[d] > most)
       return report([&] { return fmt::format("extents[{}] is {}: it must be 1 to {} (2^32)", d, t.extents[d], most); });
   const std::uint64_t group = has_gaps(t.type) ? 128 : t.type == TensorType::u4x16_align8 ? 2 : 1;
-  if (t.extents[0] % group != 0)
+  if (!is_multiple(t.extents[0], group))
     return report([&] {
       return fmt::format("extents[0] is {}: for the element type {} it must be a multiple of {}", t.extents[0],
                          row_of(t.type).name, group);
@@ -121,7 +124,7 @@ bool strides_rule(Report report, const TensorLayout &t) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 40;
   const std::uint64_t alignment = alignment_of(t);
   for (unsigned d = 0; d + 1 < t.rank; ++d) {
-    if (t.strides[d] % alignment != 0)
+    if (!is_multiple(t.strides[d], alignment))
       return report([&] {
         return fmt::format("strides[{}] is {} bytes: it must be a multiple of {}{}", d, t.strides[d], alignment,
                            reason_for_32(t));
@@ -258,6 +261,15 @@ std::uint64_t elements_of_box(const TiledTensor &t) {
 }
 
 template <class Report>
+bool box_bytes_rule(Report report, const TiledTensor &t, std::uint64_t shared_bytes) {
+  // Most boxes fit whole, which is known without a division.
+  std::uint64_t whole = 1;
+  for (unsigned d = 0; d < t.rank; ++d) whole *= t.box[d];
+  return shared_bytes_rule(Silent(), t, whole, shared_bytes) &&
+         shared_bytes_rule(report, t, elements_of_box(t), shared_bytes);
+}
+
+template <class Report>
 bool corners_rule(Report report, const Im2colTensor &t) {
   // The map has fewer bits for each offset, the more there are.
   const int most = t.rank == 3 ? 32767 : t.rank == 4 ? 127 : 15;
@@ -325,7 +337,7 @@ bool any_broken(Report report, const TiledTensor &t, std::uint64_t shared_bytes)
          extents_rule(report, t) || strides_rule(report, t) || box_rule(report, t) || element_strides_rule(report, t) ||
          interleave_rule(report, t) || interleaved_swizzle_rule(report, t) || packed_swizzle_rule(report, t) ||
          swizzle_span_rule(report, t, "box[0]", t.box[0]) || fill_rule(report, t) ||
-         shared_bytes_rule(report, t, elements_of_box(t), shared_bytes);
+         box_bytes_rule(report, t, shared_bytes);
 }
 
 template <class Report>
