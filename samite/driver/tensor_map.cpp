@@ -17,22 +17,28 @@ void require_rules(const std::string &broken, SourceLocation where) {
     throw UserError(where, "tensor map: " + broken);
 }
 
-void require_support(const Context &context, const TensorLayout &layout, int capability) {
-  if (is_of_blackwell(layout)) capability = 100;
+[[noreturn, gnu::cold]] void fail_capability(const Context &context, bool is_newer, int needed) {
   const int found = context.limits().compute_capability;
-  if (found < capability)
-    throw DeviceError("making a tensor map",
-                      fmt::format("{} needs a GPU of compute capability {}.{} or newer, and {} "
-                                  "has {}.{}",
-                                  is_of_blackwell(layout) ? "its element type or swizzle" : "this", capability / 10,
-                                  capability % 10, context.to_string(), found / 10, found % 10));
+  throw DeviceError("making a tensor map", fmt::format("{} needs a GPU of compute capability {}.{} or newer, and {} "
+                                                       "has {}.{}",
+                                                       is_newer ? "its element type or swizzle" : "this", needed / 10,
+                                                       needed % 10, context.to_string(), found / 10, found % 10));
+}
+
+[[noreturn, gnu::cold]] void fail_version(TensorType type, int version) {
+  throw DeviceError("making a tensor map",
+                    fmt::format("the element type {} and its swizzle need a driver for CUDA {} or newer, and the one "
+                                "here is for CUDA {}",
+                                name_of(type), version_text(first_version_with_packed_types), version_text(version)));
+}
+
+void require_support(const Context &context, const TensorLayout &layout, int capability) {
+  const bool is_newer = is_of_blackwell(layout);
+  if (is_newer) capability = 100;
+  if (context.limits().compute_capability < capability) fail_capability(context, is_newer, capability);
+  if (!is_newer) return;
   const int version = context.driver().version();
-  if (is_of_blackwell(layout) && version < first_version_with_packed_types)
-    throw DeviceError(
-        "making a tensor map",
-        fmt::format("the element type {} and its swizzle need a driver for CUDA {} or newer, and the one "
-                    "here is for CUDA {}",
-                    name_of(layout.type), version_text(first_version_with_packed_types), version_text(version)));
+  if (version < first_version_with_packed_types) fail_version(layout.type, version);
 }
 
 // The encoders compute bits and need no context to be current; making one so costs as much as they do. A driver that
