@@ -148,6 +148,17 @@ TEST(TensorMapRules, ExtentsAreOneTo2To32) {
   EXPECT_THAT(broken_rule(t), IsEmpty());
 }
 
+TEST(TensorMapRules, ExtentsOfImagesAreOneTo2To32) {
+  Im2colTensor columns = images();
+  columns.extents[3] = std::uint64_t{1} << 32;
+  EXPECT_THAT(broken_rule(columns), IsEmpty());
+  columns.extents[3] += 1;
+  EXPECT_EQ(broken_rule(columns), "extents[3] is 4294967297: it must be 1 to 4294967296 (2^32)");
+  Im2colWideTensor wide = rows();
+  wide.extents[2] = 0;
+  EXPECT_EQ(broken_rule(wide), "extents[2] is 0: it must be 1 to 4294967296 (2^32)");
+}
+
 TEST(TensorMapRules, InnerExtentOfPackedTypes) {
   TiledTensor t = packed(TensorType::u6x16_align16);
   t.extents[0] = 192;
@@ -265,6 +276,20 @@ TEST(TensorMapRules, BoxFitsTheSharedMemory) {
   EXPECT_EQ(broken_rule(t),
             "a copy brings 237568 bytes: it must fit the 233472 bytes of shared memory that a multiprocessor has");
   EXPECT_THAT(broken_rule(t, 256 << 10), IsEmpty());
+}
+
+TEST(TensorMapRules, BoxOfEverySecondElementFitsTheSharedMemoryByHalves) {
+  TiledTensor t = matrix();
+  t.swizzle = Swizzle::none;
+  t.rank = 3;
+  t.extents = {512, 256, 256};
+  t.strides = {1024, 1024 * 256};
+  t.element_strides[2] = 2;
+  t.box = {8, 256, 114};
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.box[2] = 116;
+  EXPECT_EQ(broken_rule(t),
+            "a copy brings 237568 bytes: it must fit the 233472 bytes of shared memory that a multiprocessor has");
 }
 
 TEST(TensorMapRules, InterleaveOf32NeedsItsSwizzle) {
