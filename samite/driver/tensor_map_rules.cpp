@@ -24,15 +24,9 @@ constexpr TypeRow type_rows[] = {
 
 const TypeRow &row_of(TensorType type) noexcept { return type_rows[static_cast<std::size_t>(type)]; }
 
-// The packed types whose groups of 16 values fill 16 bytes of shared memory.
-bool has_gaps(TensorType type) noexcept {
-  return type == TensorType::u4x16_align16 || type == TensorType::u6x16_align16;
-}
-
-// Inlined into the rules, as address_alignment(), which programs may call, is not.
-std::uint64_t alignment_of(const TensorLayout &t) noexcept {
-  return t.interleave == Interleave::bytes_32 || has_gaps(t.type) ? 32 : 16;
-}
+static_assert(std::ranges::all_of(type_rows, [](const TypeRow &row) {
+  return is_packed(row.type) == (row.kind == TypeClass::Packed);
+}));
 
 constexpr std::string_view interleave_names[] = {"none", "bytes_16", "bytes_32"};
 constexpr std::string_view swizzle_names[] = {
@@ -97,7 +91,7 @@ std::string reason_for_32(const TensorLayout &t) {
 
 template <class Report>
 bool address_rule(Report report, const TensorLayout &t) {
-  const std::uint64_t alignment = alignment_of(t);
+  const std::uint64_t alignment = address_alignment(t);
   if (is_multiple(t.address, alignment)) return false;
   return report([&] {
     return fmt::format("address is {:#x}: it must be a multiple of {} bytes{}", t.address, alignment, reason_for_32(t));
@@ -122,7 +116,7 @@ bool extents_rule(Report report, const TensorLayout &t) {
 template <class Report>
 bool strides_rule(Report report, const TensorLayout &t) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 40;
-  const std::uint64_t alignment = alignment_of(t);
+  const std::uint64_t alignment = address_alignment(t);
   for (unsigned d = 0; d + 1 < t.rank; ++d) {
     if (!is_multiple(t.strides[d], alignment))
       return report([&] {
@@ -380,12 +374,6 @@ std::string text_of_broken(const Tensor &tensor, Limits... limits) {
 
 int element_bits(TensorType type) noexcept { return row_of(type).bits; }
 std::string_view name_of(TensorType type) noexcept { return row_of(type).name; }
-
-std::uint64_t address_alignment(const TensorLayout &layout) noexcept { return alignment_of(layout); }
-
-bool is_of_blackwell(const TensorLayout &layout) noexcept {
-  return row_of(layout.type).kind == TypeClass::Packed || layout.swizzle > Swizzle::bytes_128;
-}
 
 std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes) {
   return text_of_broken(tensor, shared_bytes);

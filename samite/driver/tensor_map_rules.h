@@ -19,12 +19,24 @@ std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes = 
 std::string broken_rule(const Im2colTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);
 std::string broken_rule(const Im2colWideTensor &tensor);
 
+// The packed types whose groups of 16 values fill 16 bytes of shared memory.
+constexpr bool has_gaps(TensorType type) noexcept {
+  return type == TensorType::u4x16_align16 || type == TensorType::u6x16_align16;
+}
+
+// Values of 4 and 6 bits, which are the last of the table.
+constexpr bool is_packed(TensorType type) noexcept { return type >= TensorType::u4x16_align8; }
+
 // Bytes that the tensor's address is a multiple of: 16 or 32.
-std::uint64_t address_alignment(const TensorLayout &layout) noexcept;
+constexpr std::uint64_t address_alignment(const TensorLayout &layout) noexcept {
+  return layout.interleave == Interleave::bytes_32 || has_gaps(layout.type) ? 32 : 16;
+}
 
 // Whether the element type or the swizzle came with CUDA 12.8 and compute capability 10.0, so that what is older does
 // not know it.
-bool is_of_blackwell(const TensorLayout &layout) noexcept;
+constexpr bool is_of_blackwell(const TensorLayout &layout) noexcept {
+  return is_packed(layout.type) || layout.swizzle > Swizzle::bytes_128;
+}
 
 int element_bits(TensorType type) noexcept;
 std::string_view name_of(TensorType type) noexcept;  // "bf16"
