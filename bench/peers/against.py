@@ -20,7 +20,7 @@ def lines(command, processors=None):
 def ours(program, processors=None):
     """Milliseconds of each case of a benchmark that prints an adjoint's time beside the forward one."""
     times = {}
-    for line in lines([program], processors):
+    for line in lines([program.resolve()], processors):
         times[line["case"] + ", forward"] = line["peer_value"]
         times[line["case"] + ", adjoint"] = line["value"]
     return times
