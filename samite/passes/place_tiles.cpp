@@ -25,7 +25,6 @@ struct Piece {
 Piece piece_of(Fragments::Unit unit) {
   switch (unit) {
     case Fragments::Unit::Fours: return {16, 32, 16, 4};
-    case Fragments::Unit::Pairs: return {8, 16, 4, 2};
     case Fragments::Unit::Singles: return {4, 8, 1, 1};
     case Fragments::Unit::Matrices: return {16, 8, 4, 2};
     case Fragments::Unit::Rows: return {1, 128, 4, 4};
@@ -261,12 +260,12 @@ std::optional<Fragments> fragments(const TileCall &call, int threads) {
   const auto unit = unit_of(call);
   if (!unit || extents.batch != 1 || threads % warp != 0) return std::nullopt;
   using enum Fragments::Unit;
-  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads. Smaller
-  // pieces have fewer sums for what a thread loads: they are for tiles that are too small for all threads, where they
-  // take so many fewer that it is worth it, and less code.
+  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads. Single
+  // elements are less work for what a thread loads: they are for tiles that are too small for all threads, where it is
+  // so many fewer that they are worth it, and less code.
   std::optional<Fragments> best;
   std::int64_t fewest = 0;
-  for (const auto tried_unit : *unit == Matrices ? std::vector{Matrices} : std::vector{Fours, Pairs, Singles}) {
+  for (const auto tried_unit : *unit == Matrices ? std::vector{Matrices} : std::vector{Fours, Singles}) {
     const Piece piece = piece_of(tried_unit);
     for (int down = 1; down <= threads / warp; ++down) {
       if (threads / warp % down != 0) continue;
@@ -276,7 +275,7 @@ std::optional<Fragments> fragments(const TileCall &call, int threads) {
       const std::int64_t loads =
           ceil_div(tried.rows, piece.rows * tried.down) * (matrices ? piece.rows : piece.together) +
           ceil_div(tried.columns, piece.columns * tried.across) * (matrices ? piece.columns : piece.together);
-      const std::int64_t weight = matrices ? 1 : 4 / piece.together;
+      const std::int64_t weight = tried_unit == Singles ? 2 : 1;
       const std::int64_t cost = registers_of(tried, call.result.type.element()) * weight * 4096 + loads;
       if (!best || cost < fewest) best = tried, fewest = cost;
     }

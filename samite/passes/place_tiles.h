@@ -22,9 +22,9 @@ namespace samite::passes {
 
 // The layout of a product's sums. samite/device/tile/fragments.h is the other side of it.
 struct Fragments {
-  // The multiplications of threads, which have pieces of 4 by 4, 2 by 2 or single elements; or of tensor cores; or no
-  // product: 4 elements of a row for each thread.
-  enum class Unit : std::uint8_t { Fours, Pairs, Singles, Matrices, Rows };
+  // The multiplications of threads, which have pieces of 4 by 4 or single elements; or of tensor cores; or no product:
+  // 4 elements of a row for each thread.
+  enum class Unit : std::uint8_t { Fours, Singles, Matrices, Rows };
 
   Unit unit;
   std::int64_t rows, columns;

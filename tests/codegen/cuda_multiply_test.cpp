@@ -107,6 +107,17 @@ TEST(CudaMultiply, SmallTilesAndManyThreads) {
   expect_product<bfloat16>({8, 4, 8}, {12, 17, 24}, {.threads = 32});
 }
 
+// Threads with single elements, in arrays of whole tiles and of others.
+TEST(CudaMultiply, SingleElements) {
+  for (const tile::Transposes transposed : {tile::Transposes{}, {.a = true}, {.b = true}, {true, true}})
+    for (const int threads : {128, 256}) {
+      expect_product<float>({16, 32, 20}, {32, 64, 40}, {.transposed = transposed, .threads = threads});
+      expect_product<float>({16, 32, 20}, {25, 43, 31}, {.transposed = transposed, .threads = threads});
+      expect_product<float>({12, 8, 9}, {24, 16, 18}, {.transposed = transposed, .threads = threads});
+      expect_product<float>({12, 8, 9}, {17, 11, 14}, {.transposed = transposed, .threads = threads});
+    }
+}
+
 TEST(CudaMultiply, SumsInSharedMemory) {
   expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
   expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
@@ -145,6 +156,48 @@ TEST(CudaMultiply, Epilogue) {
       for (std::size_t k = 0; k < 32; ++k) sum += double(x[i * 32 + k]) * double(w[k * 40 + j]);
       ASSERT_NEAR(y[i * 40 + j], std::max(sum * 0.5 + double(bias[j]), 0.0) + double(i % 20), 1e-5) << i << ' ' << j;
     }
+}
+
+// Loops that store some sums and change them find all of them as they were: in tiles that are wholly inside of the
+// arrays, at edges, and in rows that do not begin at whole units.
+template <class T>
+void expect_sums_kept() {
+  const TileKernel twice{"twice",
+                         [](Array<const T, 2> x, Array<const T, 2> w, Array<const float, 1> table, Array<float, 2> y,
+                            Array<float, 2> z, Array<float, 2> u) {
+                           auto [i, j] = block_index<2>();
+                           Tile<float> sum = tile::zeros<float>({32, 32});
+                           tile::matmul(tile::load(x, {i, 0}, {32, 16}), tile::load(w, {0, j}, {16, 32}), sum);
+                           tile::store(y, {i, j}, sum);
+                           const Tile<std::int32_t> column = tile::coordinate<std::int32_t>({32, 32}, 1);
+                           sum = sum * 2.0f + tile::gather(table, column);
+                           tile::store(z, {i, j}, sum);
+                           tile::store(u, {i, j}, sum - 1.0f);
+                         },
+                         TileOptions{.threads = 64}};
+  const CudaOnHost run(twice.ir());
+  for (const auto &[rows, columns] : {std::pair{64u, 64u}, {40u, 44u}, {33u, 45u}}) {
+    const auto x = random_values<T>(rows * 16, 1), w = random_values<T>(16 * columns, 2);
+    const auto table = random_values<float>(20, 3);  // what is gathered beyond it is zero
+    std::vector<float> y(rows * columns), z = y, u = y;
+    run.run({(rows + 31) / 32, (columns + 31) / 32},
+            {array(x, {rows, 16}), array(w, {16, columns}), array(table), array(y, {rows, columns}),
+             array(z, {rows, columns}), array(u, {rows, columns})});
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) {
+        double sum = 0;
+        for (std::size_t k = 0; k < 16; ++k)
+          sum += static_cast<double>(x[i * 16 + k]) * static_cast<double>(w[k * columns + j]);
+        const double second = sum * 2 + (j % 32 < 20 ? static_cast<double>(table[j % 32]) : 0);
+        ASSERT_NEAR(y[i * columns + j], sum, 1e-5) << rows << ": " << i << ' ' << j << '\n' << run.source().text;
+        ASSERT_NEAR(z[i * columns + j], second, 1e-5) << rows << ": " << i << ' ' << j;
+        ASSERT_NEAR(u[i * columns + j], second - 1, 1e-5) << rows << ": " << i << ' ' << j;
+      }
+  }
+}
+TEST(CudaMultiply, SumsAreKeptByLoopsOverThem) {
+  expect_sums_kept<float>();
+  expect_sums_kept<bfloat16>();
 }
 
 // What needs a product as a whole has it in shared memory.

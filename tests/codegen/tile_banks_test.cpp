@@ -101,27 +101,31 @@ TEST(TileBanks, ElementsOfTensorCores) {
   expect_elements<double, 128>();
 }
 
-// Threads have 4 by 4 elements, 8 threads side by side: 16 bytes along a row for each column of threads, or of every
-// fourth row, where the factor is transposed.
+// Threads have 4 by 4 elements, or one, 8 threads side by side: so many elements along a row for each column
+// of threads, or 16 bytes of every fourth row, where the factor is transposed.
 template <class R, int columns>
-void expect_one_row() {
+void expect_one_row(int side) {
   for (int row = 0; row < 64; ++row)
-    for (int column = 0; column + 32 <= columns; column += 32) {
-      const auto along = [&](int thread) { return R::place(row, column + thread % 8 * 4); };
-      EXPECT_EQ(ways<float>(16, along), 1) << columns << ", " << row << ' ' << column;
+    for (int column = 0; column + 8 * side <= columns; column += 8 * side) {
+      const auto along = [&](int thread) { return R::place(row, column + thread % 8 * side); };
+      EXPECT_EQ(ways<float>(4 * side, along), 1) << columns << ", " << side << ": " << row << ' ' << column;
     }
 }
 
 template <int columns>
 void expect_threads() {
-  expect_one_row<Rows<float, columns>, columns>();
-  expect_one_row<Rows<float, columns, Reading::OneRow>, columns>();
-  for (int row = 0; row < 64; row += 32)
-    for (int i = 0; i < 4; ++i)
-      for (int column = 0; column < columns; column += 4) {
-        const auto down = [&](int thread) { return Rows<float, columns>::place(row + thread % 8 * 4 + i, column); };
-        EXPECT_EQ(ways<float>(16, down), 1) << columns << ", " << row << ' ' << i << ' ' << column;
-      }
+  for (const int side : {4, 1}) {
+    expect_one_row<Rows<float, columns>, columns>(side);
+    expect_one_row<Rows<float, columns, Reading::OneRow>, columns>(side);
+    for (int row = 0; row < 64; row += 8 * side)
+      for (int i = 0; i < side; ++i)
+        for (int column = 0; column < columns; column += 4) {
+          const auto down = [&](int thread) {
+            return Rows<float, columns>::place(row + thread % 8 * side + i, column);
+          };
+          EXPECT_EQ(ways<float>(16, down), 1) << columns << ", " << side << ": " << row << ' ' << i << ' ' << column;
+        }
+  }
 }
 
 TEST(TileBanks, ElementsOfThreads) {

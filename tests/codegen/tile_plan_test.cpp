@@ -43,6 +43,17 @@ TEST(TilePlan, OrWhereTheUserSays) {
   EXPECT_EQ(own.bytes, (2 * 128 * 16 + 128 * 128) * 4);
 }
 
+// Tiles that are too small for 4 by 4 elements of each thread have single ones.
+TEST(TilePlan, SmallSumsAreSpreadOverAllThreads) {
+  const auto registers = [](int rows, int columns) {
+    return plan(gemm<float>(rows, columns, 16, 1)).in_registers.at(0).registers;
+  };
+  EXPECT_EQ(registers(64, 64), 16);
+  EXPECT_EQ(registers(32, 32), 4);
+  EXPECT_EQ(registers(16, 16), 1);
+  EXPECT_EQ(registers(8, 8), 1);
+}
+
 // 128 registers are the most that sums may take of a thread.
 TEST(TilePlan, LargeSumsAreInSharedMemory) {
   EXPECT_EQ(plan(gemm<float>(128, 128, 16, 1, {.threads = 128})).in_registers.size(), 1u);
