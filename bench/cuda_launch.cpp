@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <stdexcept>
 
 using namespace samite;
 
@@ -31,6 +32,14 @@ LaunchKernel launch_kernel() {
 
 // The queue must not fill up: then a launch would wait for the device.
 constexpr int calls_in_queue = 400;
+
+// A peer whose call fails would be timed all the same: what takes the time is then the failure. Each is tried once
+// before it is measured.
+void require_success(const char *call, driver::Result code) {
+  if (code != driver::Result::success)
+    throw std::runtime_error(
+        fmt::format("{} failed with {}: there is nothing to compare with", call, static_cast<int>(code)));
+}
 
 // The parameters of a recorded launch as the driver's call takes them.
 struct Raw {
@@ -118,10 +127,13 @@ void measure_graph(bench::Report &report, const K &kernel, const B &y, const B &
     graph.launch();
     stream.synchronize();
   };
+  const auto raw_stream = static_cast<driver::CUstream>(stream.native());
   auto peer = [&] {
-    cuda.GraphLaunch(executable, static_cast<driver::CUstream>(stream.native()));
-    cuda.StreamSynchronize(static_cast<driver::CUstream>(stream.native()));
+    cuda.GraphLaunch(executable, raw_stream);
+    cuda.StreamSynchronize(raw_stream);
   };
+  require_success("cuGraphLaunch", cuda.GraphLaunch(executable, raw_stream));
+  require_success("cuStreamSynchronize", cuda.StreamSynchronize(raw_stream));
   const bench::Outcome outcome = bench::alternate({.rounds = 101}, ours, peer);
   report.add({"graph of 1,000 launches", "time of one launch", outcome.ours * 1e6 / launches, "us",
               "the same graph by hand", outcome.peer * 1e6 / launches},
@@ -144,21 +156,40 @@ void measure_tensor_map(bench::Report &report) {
   const driver::EntryPoints &cuda = context.driver().table();
   driver::TensorMapBits bits{};
   auto raw = [&] {
-    cuda.TensorMapEncodeTiled(&bits, tensor.type, tensor.rank, reinterpret_cast<void *>(tensor.address),
-                              tensor.extents.data(), tensor.strides.data(), tensor.box.data(),
-                              tensor.element_strides.data(), tensor.interleave, tensor.swizzle, tensor.promotion,
-                              tensor.out_of_bounds);
+    return cuda.TensorMapEncodeTiled(&bits, tensor.type, tensor.rank, reinterpret_cast<void *>(tensor.address),
+                                     tensor.extents.data(), tensor.strides.data(), tensor.box.data(),
+                                     tensor.element_strides.data(), tensor.interleave, tensor.swizzle, tensor.promotion,
+                                     tensor.out_of_bounds);
   };
+  auto checked = [&] { driver::TensorMap::encode(context, tensor); };
   const bench::Contest contest{.rounds = 101, .calls = 1000};
-  bench::Outcome outcome = bench::alternate(contest, [&] { driver::TensorMap::encode(context, tensor); }, raw);
-  report.add({"tensor map, checked", "time of an encoding", outcome.ours * 1e9, "ns", "cuTensorMapEncodeTiled",
-              outcome.peer * 1e9},
-             {.ratio_at_least = 1 / 1.1});
+  auto add = [&](const char *what, const bench::Outcome &outcome, const char *peer, const bench::Reach &reach) {
+    report.add({what, "time of an encoding", outcome.ours * 1e9, "ns", peer, outcome.peer * 1e9}, reach);
+  };
+
+  // The driver's call fails where no context is current, and takes ten times as long to say so.
+  driver::CUcontext current = nullptr;
+  require_success("cuCtxGetCurrent", cuda.CtxGetCurrent(&current));
+  if (current != nullptr) throw std::runtime_error("a context is current before any was made so");
+  auto pushed = [&] {
+    driver::CUcontext popped = nullptr;
+    driver::Result code = cuda.CtxPushCurrent(context.raw());
+    if (code == driver::Result::success) code = raw();
+    cuda.CtxPopCurrent(&popped);
+    return code;
+  };
+  require_success("cuTensorMapEncodeTiled", pushed());
+  add("tensor map, checked, no context current", bench::alternate(contest, checked, pushed),
+      "cuCtxPushCurrent, cuTensorMapEncodeTiled, cuCtxPopCurrent", {.ratio_at_least = 1 / 1.1});
+
+  require_success("cuCtxPushCurrent", cuda.CtxPushCurrent(context.raw()));
+  require_success("cuTensorMapEncodeTiled", raw());
+  add("tensor map, checked", bench::alternate(contest, checked, raw), "cuTensorMapEncodeTiled",
+      {.ratio_at_least = 1 / 1.1});
   driver::TensorMapCache cache(context);
-  outcome = bench::alternate(contest, [&] { cache.encode(tensor); }, raw);
-  report.add({"tensor map, the second time", "time of an encoding", outcome.ours * 1e9, "ns", "cuTensorMapEncodeTiled",
-              outcome.peer * 1e9},
-             {.value_at_most = 50});
+  add("tensor map, the second time",
+      bench::alternate(contest, [&] { cache.encode(tensor); }, raw), "cuTensorMapEncodeTiled", {.value_at_most = 50});
+  require_success("cuCtxPopCurrent", cuda.CtxPopCurrent(&current));
 }
 
 }  // namespace
