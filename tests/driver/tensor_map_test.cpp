@@ -7,13 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <thread>
 
 namespace samite::driver {
 namespace {
 
 using fake::FakeDriver;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TiledTensor matrix() {
@@ -140,6 +141,44 @@ TEST(TensorMap, ThatTheDriverRefusesHasItsWords) {
   EXPECT_THAT(message_of<DriverError>([&] { TensorMap::encode(context, matrix(), nullptr, {"user.cpp", 12}); }),
               AllOf(HasSubstr("user.cpp:12: cuTensorMapEncodeTiled("), HasSubstr("rank=2, address=0x1000"),
                     HasSubstr("CUDA_ERROR_INVALID_VALUE")));
+}
+
+TEST(TensorMap, OfAThreadWithoutAContextFailsInTheDriverOnce) {
+  FakeDriver fake;
+  const Context context = Context::primary(fake.driver(), 0);
+  const auto calls_of_encoding = [&] {
+    fake.forget_calls();
+    EXPECT_EQ(TensorMap::encode(context, matrix()).bits().words[0], 0x1000u);
+    return fake.calls();
+  };
+  fake.fail(Entry::TensorMapEncodeTiled, Result::invalid_context);
+
+  // What a thread has met stays with it.
+  std::thread([&] {
+    EXPECT_THAT(calls_of_encoding(),
+                ElementsAre("cuTensorMapEncodeTiled", "cuCtxPushCurrent", "cuTensorMapEncodeTiled", "cuCtxPopCurrent"));
+    for (int again = 0; again < 2; ++again)
+      EXPECT_THAT(calls_of_encoding(),
+                  ElementsAre("cuCtxGetCurrent", "cuCtxPushCurrent", "cuTensorMapEncodeTiled", "cuCtxPopCurrent"));
+
+    CUcontext current = context.raw();
+    fake.driver()->call<Entry::CtxPushCurrent>(current);
+    EXPECT_THAT(calls_of_encoding(), ElementsAre("cuCtxGetCurrent", "cuTensorMapEncodeTiled"));
+    EXPECT_THAT(calls_of_encoding(), ElementsAre("cuTensorMapEncodeTiled"));
+    fake.driver()->call<Entry::CtxPopCurrent>(&current);
+  }).join();
+}
+
+TEST(TensorMap, ThatTheDriverRefusesInItsContextToo) {
+  FakeDriver fake;
+  const Context context = Context::primary(fake.driver(), 0);
+  for (int call = 0; call < 2; ++call) fake.fail(Entry::TensorMapEncodeTiled, Result::invalid_context);
+
+  std::thread([&] {
+    EXPECT_THAT(message_of<DriverError>([&] { TensorMap::encode(context, matrix(), nullptr, {"user.cpp", 12}); }),
+                AllOf(HasSubstr("user.cpp:12: cuTensorMapEncodeTiled("), HasSubstr("CUDA_ERROR_INVALID_CONTEXT")));
+    EXPECT_EQ(fake.count("cuCtxPopCurrent"), fake.count("cuCtxPushCurrent"));
+  }).join();
 }
 
 }  // namespace
