@@ -101,7 +101,7 @@ TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::s
                             SourceLocation where) {
   require_rules(broken_rule(t, context.limits().shared_bytes_of_multiprocessor), where);
   require_support(context, t, 90);
-  TensorMap map(context, std::move(memory), address_alignment(t));
+  TensorMap map(std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeTiled>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),
                                          t.extents.data(), t.strides.data(), t.box.data(), t.element_strides.data(),
                                          t.interleave, t.swizzle, t.promotion, t.out_of_bounds);
@@ -112,7 +112,7 @@ TensorMap TensorMap::encode(const Context &context, const Im2colTensor &t, std::
                             SourceLocation where) {
   require_rules(broken_rule(t, context.limits().shared_bytes_of_multiprocessor), where);
   require_support(context, t, 90);
-  TensorMap map(context, std::move(memory), address_alignment(t));
+  TensorMap map(std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeIm2col>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),
                                           t.extents.data(), t.strides.data(), t.lower_corner.data(),
                                           t.upper_corner.data(), t.channels, t.pixels, t.element_strides.data(),
@@ -124,7 +124,7 @@ TensorMap TensorMap::encode(const Context &context, const Im2colWideTensor &t, s
                             SourceLocation where) {
   require_rules(broken_rule(t), where);
   require_support(context, t, 100);
-  TensorMap map(context, std::move(memory), address_alignment(t));
+  TensorMap map(std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeIm2colWide>(context, where, &map.bits_, t.type, std::uint32_t{t.rank},
                                               pointer(t.address), t.extents.data(), t.strides.data(), t.lower_width,
                                               t.upper_width, t.channels, t.pixels, t.element_strides.data(),
@@ -132,13 +132,14 @@ TensorMap TensorMap::encode(const Context &context, const Im2colWideTensor &t, s
   return map;
 }
 
-void TensorMap::replace_address(CUdeviceptr address, std::shared_ptr<const void> memory, SourceLocation where) {
+void TensorMap::replace_address(const Context &context, CUdeviceptr address, std::shared_ptr<const void> memory,
+                                SourceLocation where) {
   if (address % alignment_ != 0)
     throw UserError(where,
                     fmt::format("tensor map: address is {:#x}: it must be a multiple of {} bytes, as when the map "
                                 "was made",
                                 address, alignment_));
-  encode_in<Entry::TensorMapReplaceAddress>(context_, where, &bits_, pointer(address));
+  encode_in<Entry::TensorMapReplaceAddress>(context, where, &bits_, pointer(address));
   memory_ = std::move(memory);
 }
 

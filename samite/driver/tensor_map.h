@@ -5,8 +5,9 @@
 //
 // Dimension 0 is the innermost; its elements are next to each other. Extents and boxes count elements, strides bytes.
 //
-// A map is a value; it keeps alive the memory that it was given. One map belongs to one thread at a time; the functions
-// may be called from any thread.
+// A map is a value, of bits that need no context once they are made. It keeps alive the memory that it was given, and
+// nothing else: one more owner of the context, counted and discounted, would take as long as all the rules. One map
+// belongs to one thread at a time; the functions may be called from any thread.
 #pragma once
 
 #include "samite/driver/abi_tensor_map.h"
@@ -80,7 +81,7 @@ class TensorMap {
 
   // The same tensor at another address; what the map kept alive is let go. UserError where the address is not aligned
   // as the map needs it.
-  void replace_address(CUdeviceptr address, std::shared_ptr<const void> memory = nullptr,
+  void replace_address(const Context &context, CUdeviceptr address, std::shared_ptr<const void> memory = nullptr,
                        SourceLocation where = std::source_location::current());
 
   // What a kernel's parameter holds, as a __grid_constant__.
@@ -89,14 +90,13 @@ class TensorMap {
  private:
   // Zeros first, so that equal tensors have equal bits, also where the driver leaves some as they are. By halves: GCC
   // writes that many with vectors, and the whole with `rep stos`, which takes as long as all the rules.
-  TensorMap(const Context &context, std::shared_ptr<const void> memory, std::uint64_t alignment)
-      : context_(context), memory_(std::move(memory)), alignment_(alignment) {
+  TensorMap(std::shared_ptr<const void> memory, std::uint64_t alignment)
+      : memory_(std::move(memory)), alignment_(alignment) {
     std::fill_n(bits_.words, std::size(bits_.words) / 2, std::uint64_t{0});
     std::fill_n(bits_.words + std::size(bits_.words) / 2, std::size(bits_.words) / 2, std::uint64_t{0});
   }
 
   TensorMapBits bits_;
-  Context context_;
   std::shared_ptr<const void> memory_;
   std::uint64_t alignment_;  // of the address, in bytes
 };

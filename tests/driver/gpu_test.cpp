@@ -287,7 +287,7 @@ TEST_F(Gpu, EncodesTensorMapsFromAThreadWithoutAContext) {
   TensorMap moved = TensorMap::encode(context, t);
   t.address += 4096;
   const TensorMap direct = TensorMap::encode(context, t);
-  moved.replace_address(t.address);
+  moved.replace_address(context, t.address);
 
   EXPECT_EQ(std::memcmp(&first, &again, sizeof first), 0);
   EXPECT_EQ(std::memcmp(&moved.bits(), &direct.bits(), sizeof first), 0);

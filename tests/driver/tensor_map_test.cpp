@@ -58,7 +58,7 @@ TEST(TensorMap, KeepsItsMemoryAliveUntilItIsReplaced) {
   TensorMap map = TensorMap::encode(context, t, std::move(memory));
 
   EXPECT_EQ(fake.count("cuMemFreeAsync"), 0);
-  map.replace_address(0x2000);
+  map.replace_address(context, 0x2000);
 
   EXPECT_EQ(fake.count("cuMemFreeAsync"), 1);
   EXPECT_EQ(map.bits().words[0], 0x2000u);
@@ -69,9 +69,10 @@ TEST(TensorMap, ReplacedAddressIsAlignedAsTheFirst) {
   TiledTensor t = matrix();
   t.type = TensorType::u4x16_align16;
   t.extents[0] = t.box[0] = 128;
-  TensorMap map = TensorMap::encode(Context::primary(fake.driver(), 0), t);
+  const Context context = Context::primary(fake.driver(), 0);
+  TensorMap map = TensorMap::encode(context, t);
 
-  EXPECT_THAT(message_of<UserError>([&] { map.replace_address(0x2010); }),
+  EXPECT_THAT(message_of<UserError>([&] { map.replace_address(context, 0x2010); }),
               AllOf(HasSubstr("tensor_map_test.cpp"), HasSubstr("0x2010"), HasSubstr("multiple of 32")));
 }
 
