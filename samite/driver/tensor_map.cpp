@@ -99,7 +99,9 @@ void *pointer(CUdeviceptr address) { return std::bit_cast<void *>(address); }
 
 TensorMap TensorMap::encode(const Context &context, const TiledTensor &t, std::shared_ptr<const void> memory,
                             SourceLocation where) {
-  require_rules(broken_rule(t, context.limits().shared_bytes_of_multiprocessor), where);
+  const std::uint64_t shared_bytes = context.limits().shared_bytes_of_multiprocessor;
+  if (may_break_rule(t, shared_bytes)) [[unlikely]]
+    require_rules(broken_rule(t, shared_bytes), where);
   require_support(context, t, 90);
   TensorMap map(std::move(memory), address_alignment(t));
   encode_in<Entry::TensorMapEncodeTiled>(context, where, &map.bits_, t.type, std::uint32_t{t.rank}, pointer(t.address),

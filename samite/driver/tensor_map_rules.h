@@ -19,6 +19,10 @@ std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes = 
 std::string broken_rule(const Im2colTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);
 std::string broken_rule(const Im2colWideTensor &tensor);
 
+// A quick look: false only where broken_rule() is empty. True wherever a rule is broken, and where it takes the rules
+// themselves to tell: for a box that fits the shared memory only because of its element strides.
+bool may_break_rule(const TiledTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper) noexcept;
+
 // The packed types whose groups of 16 values fill 16 bytes of shared memory.
 constexpr bool has_gaps(TensorType type) noexcept {
   return type == TensorType::u4x16_align16 || type == TensorType::u6x16_align16;
