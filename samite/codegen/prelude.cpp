@@ -107,12 +107,9 @@ std::string cpu_prelude(int vector_bytes) {
 std::string cuda_prelude(bool tiles) {
   CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
   add_kernels(headers, tiles);
-  return (tiles ? "#define SAMITE_FLAT_BLOCKS\n" : "") + headers.take();
+  return headers.take();
 }
 
-// Without SAMITE_FLAT_BLOCKS: what the compiler then knows of a thread's number turns additions into other operations,
-// and addresses of factors on tensor cores are no longer one register and a constant each (bfloat16 4096³ on an H200:
-// 5% slower).
 std::string cuda_object_prelude(std::string_view header) {
   CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
   headers.add(fmt::format("samite/device/tile/cuda_{}.h", header));

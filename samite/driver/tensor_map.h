@@ -46,7 +46,8 @@ struct TiledTensor : TensorLayout {
   friend bool operator==(const TiledTensor &, const TiledTensor &) = default;
 };
 
-// Columns of an image for a convolution: channels are dimension 0, then width, height and depth, then the batch.
+// Columns of an image for a convolution: channels are dimension 0, then width, height and depth, then the batch. In an
+// interleaved layout the width is dimension 0, and slices of channels come before the batch.
 struct Im2colTensor : TensorLayout {
   // The bounding box of a filter's base pixels, for width, height, depth: how far its first corner is from the tensor's
   // first pixel, and its last corner from the tensor's last.

@@ -291,22 +291,26 @@ bool corners_rule(Report report, const Im2colTensor &t) {
   return false;
 }
 
-// As the corners are documented; the driver lets some empty ones pass.
+// The driver counts in 32 bits.
 template <class Report>
 bool bounding_box_rule(Report report, unsigned dimension, std::uint64_t extent, int lower, int upper) {
-  if (static_cast<std::int64_t>(extent) + upper - lower > 0) return false;
+  constexpr std::int64_t most = 0x7fffffff;
+  const std::int64_t size = static_cast<std::int64_t>(extent) + upper - lower;
+  if (size >= 1 && size <= most) return false;
   return report([&] {
     return fmt::format(
-        "the bounding box is empty along dimension {}: extent {} + upper corner {} - lower corner {} is {}, "
-        "and must be at least 1",
-        dimension, extent, upper, lower, static_cast<std::int64_t>(extent) + upper - lower);
+        "the bounding box is {} along dimension {}: extent {} + upper corner {} - lower corner {} is {}, and must be 1 "
+        "to {} (2^31 - 1)",
+        size < 1 ? "empty" : "too large", dimension, extent, upper, lower, size, most);
   });
 }
 
 template <class Report>
 bool bounding_boxes_rule(Report report, const Im2colTensor &t) {
+  // Where the layout is interleaved the channels of a slice are no dimension of their own: the width is the first.
+  const unsigned width = t.interleave == Interleave::none ? 1 : 0;
   for (unsigned i = 0; i + 2 < t.rank; ++i)
-    if (bounding_box_rule(report, i + 1, t.extents[i + 1], t.lower_corner[i], t.upper_corner[i])) return true;
+    if (bounding_box_rule(report, width + i, t.extents[width + i], t.lower_corner[i], t.upper_corner[i])) return true;
   return false;
 }
 

@@ -356,6 +356,41 @@ TEST(TensorMapRules, CornersHaveFewerBitsTheMoreThereAre) {
   EXPECT_EQ(broken_rule(t), "lower_corner[0] is -32769: for rank 3 it must be -32768 to 32767");
 }
 
+TEST(TensorMapRules, BoundingBoxesAreOneTo2To31) {
+  Im2colTensor t = images();
+  t.extents[2] = 4;
+  t.lower_corner[1] = 1;
+  t.upper_corner[1] = -3;
+  EXPECT_EQ(
+      broken_rule(t),
+      "the bounding box is empty along dimension 2: extent 4 + upper corner -3 - lower corner 1 is 0, and must be "
+      "1 to 2147483647 (2^31 - 1)");
+  t.upper_corner[1] = -2;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+
+  t = images();
+  t.extents[1] = (std::uint64_t{1} << 31) + 7;
+  t.lower_corner[0] = 3;
+  t.upper_corner[0] = -4;
+  EXPECT_THAT(broken_rule(t), HasSubstr("the bounding box is too large along dimension 1: extent 2147483655 + upper"));
+  t.upper_corner[0] = -5;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+}
+
+// Interleaved, the width is the first dimension.
+TEST(TensorMapRules, BoundingBoxesOfInterleavedImages) {
+  Im2colTensor t = images();
+  t.interleave = Interleave::bytes_16;
+  t.swizzle = Swizzle::none;
+  t.lower_corner = {0, 0};
+  t.upper_corner = {-5, 0};
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.extents[1] = 4;
+  EXPECT_THAT(broken_rule(t), IsEmpty());
+  t.extents[0] = 4;
+  EXPECT_THAT(broken_rule(t), HasSubstr("the bounding box is empty along dimension 0: extent 4"));
+}
+
 TEST(TensorMapRules, ChannelsAndPixels) {
   Im2colTensor t = images();
   t.channels = 257;

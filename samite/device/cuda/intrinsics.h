@@ -275,15 +275,9 @@ SAMITE_INLINE void wait_for_copies() {
 // Everything that this thread has written is seen, by the host too, before what it writes next.
 SAMITE_INLINE void publish() { __threadfence_system(); }
 
-// Where the thread is in its block and its grid. The blocks of tile kernels lie along x: what is divided by the numbers
-// of threads is then known to be small and not negative, which spares much of the code.
-#ifdef SAMITE_FLAT_BLOCKS
-SAMITE_INLINE u32 threads_of_block() { return blockDim.x; }
-SAMITE_INLINE u32 thread_of_block() { return threadIdx.x; }
-#else
+// Where the thread is in its block and its grid.
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-#endif
 SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
 SAMITE_INLINE i64 thread_of_grid() {
   return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();
