@@ -164,8 +164,13 @@ void run_checking_finite(KernelDefinition &definition, const VariantKey &key, co
     const KernelDefinition::Noting noting = definition.noting_adjoint(key.active, key.may_alias);
     if (auto note = find(*noting.kernel, gradients, extents, arguments))
       report(definition, noting.notes, *note, extents);
-    throw UserError(definition.where(),
-                    opening(view, *element) + ", and each contribution is finite: their sum has overflowed");
+    throw UserError(
+        definition.where(),
+        opening(view, *element) +
+            (is_tile_kernel(definition.forward())
+                 ? ". No note is taken of single operations on tiles: look among them for a derivative that "
+                   "is infinite, as those of sqrt and log are at 0, or for a sum that overflows"
+                 : ", and each contribution is finite: their sum has overflowed"));
   }
 }
 

@@ -10,6 +10,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Device device = test::device();
 
@@ -105,6 +106,20 @@ TEST(CheckFinite, TellsAnOverflowingSum) {
   EXPECT_THAT(
       message_of<UserError>([&] { kernel.launch({2}, {.direction = Direction::adjoint, .check_finite = true}, y, x); }),
       AllOf(HasSubstr("gradient of argument 1 ('x') is inf"), HasSubstr("sum has overflowed")));
+}
+
+// Which operation on a tile it was is not known, and nothing is said that is not.
+TEST(CheckFinite, TellsTheElementOfATileKernel) {
+  const TileKernel tiles{"tiles", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
+                           tile::store(y, {block_index()}, sqrt(tile::load(x, {block_index()}, {4})));
+                         }};
+  Buffer<float> x(device, {8}, {1, 1, 1, 1, 1, 1, 0, 1}, Gradient::tracked), y(device, {8}, Gradient::tracked);
+  tiles.launch({2}, y, x);
+  y.gradient().fill(1);
+  EXPECT_THAT(
+      message_of<UserError>([&] { tiles.launch({2}, {.direction = Direction::adjoint, .check_finite = true}, y, x); }),
+      AllOf(HasSubstr("element (6) of the gradient of argument 1 ('x') is inf"),
+            HasSubstr("look among them for a derivative that is infinite"), Not(HasSubstr("overflowed"))));
 }
 
 }  // namespace
