@@ -266,13 +266,19 @@ TEST(TensorMapRules, ElementStrideOfTheInnermostIsOneToEightToo) {
   }
 }
 
-// 228 KiB, measured on a GPU of compute capability 9.0.
-TEST(TensorMapRules, BoxFitsTheSharedMemory) {
+// Of three dimensions, and room for a large box.
+TiledTensor volume() {
   TiledTensor t = matrix();
   t.swizzle = Swizzle::none;
   t.rank = 3;
   t.extents = {512, 256, 256};
   t.strides = {1024, 1024 * 256};
+  return t;
+}
+
+// 228 KiB, measured on a GPU of compute capability 9.0.
+TEST(TensorMapRules, BoxFitsTheSharedMemory) {
+  TiledTensor t = volume();
   t.box = {8, 256, 57};
   EXPECT_THAT(broken_rule(t), IsEmpty());
   t.box[2] = 58;
@@ -282,11 +288,7 @@ TEST(TensorMapRules, BoxFitsTheSharedMemory) {
 }
 
 TEST(TensorMapRules, BoxOfEverySecondElementFitsTheSharedMemoryByHalves) {
-  TiledTensor t = matrix();
-  t.swizzle = Swizzle::none;
-  t.rank = 3;
-  t.extents = {512, 256, 256};
-  t.strides = {1024, 1024 * 256};
+  TiledTensor t = volume();
   t.element_strides[2] = 2;
   t.box = {8, 256, 114};
   EXPECT_THAT(broken_rule(t), IsEmpty());

@@ -26,11 +26,11 @@ SAMITE_INLINE TileWindow<T> tile_window(T *data, i64 row, i64 column, i64 rows, 
 template <class Rows, int rows, int columns, int threads, class T, class From>
 SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   const int thread = int(thread_of_block());
-  const bool inside = window.row >= 0 && window.column >= 0 && window.row + rows <= window.rows &&
-                      window.column + columns <= window.columns;
   const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
   if constexpr (columns * sizeof(T) % 16 == 0) {
     constexpr int each = 16 / int(sizeof(T)), units = columns / each;
+    const bool inside = window.row >= 0 && window.column >= 0 && window.row + rows <= window.rows &&
+                        window.column + columns <= window.columns;
     const bool aligned = window.column_stride == 1 && window.row_stride % each == 0 && u64(first) % 16 == 0;
     if (inside && aligned) {
       constexpr int rounds = (rows * units + threads - 1) / threads;
