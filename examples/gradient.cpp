@@ -22,8 +22,7 @@ int main() {
   Buffer<double> x{Device::preferred(), {n}, points, Gradient::tracked};
   Buffer<double> y{Device::preferred(), {n}, Gradient::tracked};
 
-  Launch forward = sample.record({n}, y, x);
-  Launch adjoint = sample.record({n}, {.direction = Direction::adjoint}, y, x);
+  auto [forward, adjoint] = sample.record_with_adjoint({n}, y, x);
 
   forward.launch();
   y.gradient().fill(1);  // of the sum of all y

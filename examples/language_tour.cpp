@@ -174,8 +174,7 @@ void launches() {
                  out(i) = factor * in(i);
                }};
   Buffer<float> in{device, {3}, {1, 2, 3}, Gradient::tracked}, out{device, {3}, Gradient::tracked};
-  Launch forward = scale.record({3}, out, in, 2.0f);
-  Launch adjoint = scale.record({3}, {.direction = Direction::adjoint}, out, in, 2.0f);
+  auto [forward, adjoint] = scale.record_with_adjoint({3}, out, in, 2.0f);
 
   forward.set("factor", 10.0f);
   forward.set_dim(0, 2);  // the first two elements only

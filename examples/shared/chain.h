@@ -7,6 +7,7 @@
 #include <samite/samite.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace examples {
@@ -15,8 +16,9 @@ class Chain {
  public:
   template <class... Ps, class... As>
   void add(const samite::Kernel<void(Ps...)> &kernel, const samite::Extents &extents, const As &...arguments) {
-    forward_.push_back(kernel.record(extents, arguments...));
-    adjoint_.push_back(kernel.record(extents, {.direction = samite::Direction::adjoint}, arguments...));
+    auto [forward, adjoint] = kernel.record_with_adjoint(extents, arguments...);
+    forward_.push_back(std::move(forward));
+    adjoint_.push_back(std::move(adjoint));
   }
 
   void run() {

@@ -6,6 +6,7 @@
 //   }};
 //   axpy.launch({n}, y, x, 2.0f);
 //   Launch adjoint = axpy.record({n}, {.direction = Direction::adjoint}, y, x, 2.0f);
+//   auto [there, back] = axpy.record_with_adjoint({n}, y, x, 2.0f);
 //
 // The function runs once, when the Kernel is constructed; nothing is compiled then. The first launch or record of a
 // direction compiles that direction, for the arguments at hand: an array with gaps between its elements, or another set
@@ -244,6 +245,17 @@ class Kernel<void(Ps...)> {
   }
   Launch record(const Extents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     return Launch(definition_, extents, options, jit::owned<Ps...>(arguments...));
+  }
+
+  // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
+  //
+  //   auto [forward, adjoint] = step.record_with_adjoint({n}, y, x);
+  LaunchWithAdjoint record_with_adjoint(const Extents &extents, jit::ArgumentFor<Ps>... arguments) const {
+    return record_with_adjoint(extents, LaunchOptions{}, arguments...);
+  }
+  LaunchWithAdjoint record_with_adjoint(const Extents &extents, const LaunchOptions &options,
+                                        jit::ArgumentFor<Ps>... arguments) const {
+    return jit::record_with_adjoint(definition_, extents, options, jit::owned<Ps...>(arguments...));
   }
 
   // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the

@@ -1,6 +1,7 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/non_finite.h"
@@ -9,6 +10,7 @@
 #include "samite/runtime/cuda_memory.h"
 
 #include <cstring>
+#include <optional>
 #include <ostream>
 
 namespace samite {
@@ -103,6 +105,27 @@ std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index,
   return bits;
 }
 
+std::vector<Argument> views(const std::vector<OwnedArgument> &arguments) {
+  std::vector<Argument> views;
+  views.reserve(arguments.size());
+  for (const OwnedArgument &argument : arguments) views.push_back(argument.view());
+  return views;
+}
+
+LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+                                      const LaunchOptions &options, const std::vector<OwnedArgument> &arguments) {
+  std::optional<Launch> forward, adjoint;
+  const auto record = [&](std::optional<Launch> &launch, Direction direction) {
+    return [&, direction] {
+      LaunchOptions own = options;
+      own.direction = direction;
+      launch.emplace(definition, extents, own, arguments);
+    };
+  };
+  at_once({record(forward, Direction::forward), record(adjoint, Direction::adjoint)});
+  return {std::move(*forward), std::move(*adjoint)};
+}
+
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments) {
   if (GraphCapture *capture = GraphCapture::current()) {
@@ -173,12 +196,6 @@ Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents 
       arguments_(std::move(arguments)) {
   options_.debug = options.debug ? *options.debug : debug_mode();
   prepare();
-}
-
-std::vector<jit::Argument> Launch::views() const {
-  std::vector<jit::Argument> views;
-  for (const jit::OwnedArgument &argument : arguments_) views.push_back(argument.view());
-  return views;
 }
 
 void Launch::prepare() {

@@ -40,6 +40,8 @@ struct OwnedArgument {
   }
 };
 
+std::vector<Argument> views(const std::vector<OwnedArgument> &arguments);
+
 // Whether a thread is in the midst of using an object that one thread uses at a time. Copies are used by nobody.
 //
 // Plain loads and stores, for it is on the path of every launch: it is no lock, and tells what lasts as long as a
@@ -129,7 +131,7 @@ class Launch {
  private:
   std::size_t index_of(std::string_view name) const;
   void set_scalar(std::size_t index, jit::HostScalar value);
-  std::vector<jit::Argument> views() const;
+  std::vector<jit::Argument> views() const { return jit::views(arguments_); }
   // Takes the variant for the arguments and lays them out.
   void prepare();
   void launch_with(const jit::CudaLaunch *cuda);
@@ -150,7 +152,16 @@ class Launch {
 
 std::ostream &operator<<(std::ostream &stream, const Launch &launch);
 
+// A launch and its adjoint, of the same arguments.
+struct LaunchWithAdjoint {
+  Launch forward, adjoint;
+};
+
 namespace jit {
+
+// Both compiled at the same time; options.direction means nothing.
+LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+                                      const LaunchOptions &options, const std::vector<OwnedArgument> &arguments);
 
 // Checks and runs a launch that is not recorded.
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,

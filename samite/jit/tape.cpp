@@ -2,7 +2,9 @@
 
 #include "samite/autodiff/activity.h"
 #include "samite/base/error.h"
+#include "samite/jit/at_once.h"
 
+#include <algorithm>
 #include <ostream>
 
 namespace samite {
@@ -62,10 +64,9 @@ void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, cons
 // Of launches that gradients pass. A kernel whose adjoint is refused is refused when the tape goes back, not here.
 void Tape::find_values_read(Entry &entry) const {
   if (!gradients_flow(entry)) return;
-  std::vector<jit::Argument> views;
-  for (const jit::OwnedArgument &argument : entry.arguments) views.push_back(argument.view());
   try {
-    jit::VariantKey key = jit::variant_key(*entry.definition, entry.extents, entry.options, views);
+    jit::VariantKey key =
+        jit::variant_key(*entry.definition, entry.extents, entry.options, jit::views(entry.arguments));
     entry.values_read = entry.definition->adjoint(key.active, key.may_alias, key.memory_limit).values_read;
   } catch (const UserError &) {
     entry.values_read.clear();
@@ -160,8 +161,29 @@ void Tape::check_nothing_is_lost() const {
   }
 }
 
+// Of different kernels, and of different variants of one, the adjoints are compiled at the same time.
+void Tape::compile_adjoints() const {
+  struct Wanted {
+    jit::KernelDefinition *definition;
+    jit::VariantKey key;
+    bool operator==(const Wanted &) const = default;
+  };
+  std::vector<Wanted> wanted;
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    const Entry &entry = entries_[i];
+    if (entry.adjoint || !gradients_flow(entry)) continue;
+    const Wanted one{entry.definition.get(),
+                     jit::variant_key(*entry.definition, entry.extents, entry.options, jit::views(entry.arguments))};
+    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
+  }
+  std::vector<std::function<void()>> compiles;
+  for (const Wanted &one : wanted) compiles.emplace_back([&one] { one.definition->variant(one.key); });
+  jit::at_once(compiles);
+}
+
 void Tape::run_adjoints() {
   check_nothing_is_lost();
+  compile_adjoints();
   for (std::size_t i = entries_.size(); i-- > 0;) {
     Entry &entry = entries_[i];
     if (!gradients_flow(entry)) continue;

@@ -8,8 +8,9 @@
 //
 // While `record` runs, each forward launch of this thread, ordinary or recorded, is put down with its arguments.
 // `backward` runs their adjoints in reverse order. It may be called more than once; the adjoints are compiled at the
-// first. Gradients are added to what is there. The gradient of a value ends where the value was written: `backward`
-// leaves zeros in the gradients of outputs, and the cotangents that it was given are used up.
+// first, different ones at the same time. Gradients are added to what is there. The gradient of a value ends where the
+// value was written: `backward` leaves zeros in the gradients of outputs, and the cotangents that it was given are used
+// up.
 //
 // A gradient is right or refused. Where an adjoint needs the values of an array that a later launch of the tape, or the
 // launch itself, overwrites, the tape copies them before that happens (unless told not to: TapeOptions). What the host
@@ -84,6 +85,7 @@ class Tape {
   void find_values_read(Entry &entry) const;
   void keep_what_is_overwritten(Entry &entry);
   void keep(Entry &entry, std::uint32_t argument);
+  void compile_adjoints() const;
   void run_adjoints();
 
   TapeOptions options_;
