@@ -144,7 +144,7 @@ class KernelEmitter {
   void launch_blocks(const ir::For &outermost);
   bool by_one_thread(const ir::Stmt &stmt);
 
-  // tile_registers.cpp: tiles in registers and in rows, and loads ahead.
+  // tile_registers.cpp: tiles in registers and in rows.
   void allocate_tile(const ir::Allocate &allocate);
   std::string tile_element(ir::LocalArrayId array, const std::string &index) const;
   static std::string fragments_type(const passes::Fragments &fragments);
@@ -154,13 +154,19 @@ class KernelEmitter {
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
   std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
-  void tile_load(const ir::TileCall &call, SourceLocation where);
-  void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
-  bool goes_beside_copies(const ir::Stmt &stmt) const;
-  void wait_for_copies();
   std::string array_name(ir::LocalArrayId array) const {
     return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
   }
+
+  // tile_loads.cpp
+  void tile_load(const ir::TileCall &call, SourceLocation where);
+  std::string tile_window(const ir::TileCall &call);
+  std::string load_arguments(const ir::TileCall &call) const;
+  void note_load(const ir::TileCall &call, SourceLocation where);
+  std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
+  void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
+  bool goes_beside_copies(const ir::Stmt &stmt) const;
+  void wait_for_copies();
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
   void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);

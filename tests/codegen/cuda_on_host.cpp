@@ -170,9 +170,8 @@ SAMITE_INLINE bool any_of_block(bool holds) {
 }
 
 // Matrices of a warp, by the tables in the PTX manual of which thread has which elements.
-template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *memory, int bytes) {
+template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
   struct Words { u32 at[4]; };
-  const void *const row = static_cast<const char *>(memory) + bytes;
   if (u64(row) % 16 != 0) __builtin_trap();
   struct Row { const u16 *at; };
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
@@ -244,8 +243,9 @@ SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1
 // What is on its way arrives when it is waited for, and no earlier.
 struct CopyAhead { void *to; const void *from; int group; };
 static struct { CopyAhead copies[256]; int count, group; } on_its_way[1024];
-SAMITE_INLINE void copy_ahead(void *to, const void *from) {
+SAMITE_INLINE void copy_ahead(void *place, int crossed, int on, const void *from) {
   auto &own = on_its_way[thread_of_block()];
+  void *const to = reinterpret_cast<void *>((u64(place) ^ u64(crossed)) + u64(on));
   if (u64(to) % 16 != 0 || u64(from) % 16 != 0 || own.count == 256) __builtin_trap();
   __builtin_memset(to, 0xff, 16);
   own.copies[own.count++] = {to, from, own.group};

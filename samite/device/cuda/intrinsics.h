@@ -156,12 +156,11 @@ SAMITE_INLINE void sync_warp() { __syncwarp(); }
 // Matrices of a warp, in the registers of its threads: all of them call these together. What each thread has of a
 // matrix is NVIDIA's choice; samite/device/tile/fragments.h has it.
 
-// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says how many bytes on from `memory` row r of
-// matrix m is, which need not be computed again when `memory` changes. Thread 4 r + c gets word c of row r of each;
-// `turned`, of 16-bit elements, words of the matrices' transposes.
+// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says where row r of matrix m is. Thread 4 r + c
+// gets word c of row r of each; `turned`, of 16-bit elements, words of the matrices' transposes.
 template <bool turned>
-SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *memory, int bytes) {
-  const u32 at = u32(__cvta_generic_to_shared(memory)) + u32(bytes);
+SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
   if constexpr (turned)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -253,17 +252,23 @@ SAMITE_INLINE void multiply_matrices(MatrixF64, f64 (&c)[4], const f64 (&a)[4], 
 #endif
 }
 
-// To nearest, ties away from zero.
+// To nearest. Of two that are as near it is the even one from 9.0 on, where that is one instruction instead of two, and
+// the larger one before.
 SAMITE_INLINE u32 tf32_bits(f32 value) {
   u32 bits;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+#endif
   return bits;
 }
 
-// 16 bytes from device memory to shared memory, both at multiples of 16: on their way until they are waited for.
-SAMITE_INLINE void copy_ahead(void *to, const void *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from)
-               : "memory");
+// 16 bytes from device memory to shared memory, both at multiples of 16: on their way until they are waited for. To
+// `to` with `crossed` bits of its address the other way, and `on` bytes further.
+SAMITE_INLINE void copy_ahead(void *to, int crossed, int on, const void *from) {
+  const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(crossed)) + u32(on);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
 // Copies since the last call are a group; all but the last `groups` of them are waited for.
 SAMITE_INLINE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -52,50 +52,57 @@ struct MatrixFactor<f64> {
 };
 
 // A factor as a matrix of `extent` rows or columns of the product and K terms each. `along_terms`: a row of memory has
-// the terms of one of them, else one term of all.
-template <class F, class Rows, int extent, int K, bool along_terms>
+// the terms of one of them, else one term of all. `by_bits`: what is asked for lies in the matrix, `on` from where the
+// warp begins, and these two have no bit in common.
+template <class F, class Rows, int extent, bool by_bits, int K, bool along_terms>
 struct FactorInMemory {
   using Word = typename MatrixFactor<F>::Word;
   static constexpr int each = int(sizeof(Word) / sizeof(F));  // terms of a word
   static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
   static constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
 
-  static SAMITE_INLINE_MEMBER F element(const F *factor, int of, int k) {
-    if (k >= K) return F(0.0f);
-    const int inside = least(of, extent - 1);
-    return factor[along_terms ? Rows::place(inside, k) : Rows::place(k, inside)];
+  // The term `k` + `terms_on` of row or column `of` + `on`, or of `last` where that is beyond it.
+  static SAMITE_INLINE_MEMBER const F *place(const F *factor, int of, int on, int last, int k, int terms_on) {
+    if constexpr (by_bits)
+      return factor +
+             (along_terms ? Rows::place(of, k) ^ Rows::crossed_by(on, terms_on)
+                          : Rows::place(k, of) ^ Rows::crossed_by(terms_on, on)) +
+             (along_terms ? Rows::further_by(on, terms_on) : Rows::further_by(terms_on, on));
+    const int inside = least(of + on, last);
+    return factor + (along_terms ? Rows::place(inside, k + terms_on) : Rows::place(k + terms_on, inside));
   }
-  static SAMITE_INLINE_MEMBER Word word(const F *factor, int of, int k) {
-    if constexpr (each == 1) {
-      if constexpr (same_type<F, f32>)
-        return tf32_bits(element(factor, of, k));
-      else
-        return element(factor, of, k);
+  static SAMITE_INLINE_MEMBER F element(const F *factor, int of, int on, int k, int terms_on) {
+    return k + terms_on < K ? *place(factor, of, on, extent - 1, k, terms_on) : F(0.0f);
+  }
+  static SAMITE_INLINE_MEMBER Word word(const F *factor, int of, int on, int k, int terms_on) {
+    if constexpr (same_type<F, f32>) {
+      return tf32_bits(element(factor, of, on, k, terms_on));
+    } else if constexpr (each == 1) {
+      return element(factor, of, on, k, terms_on);
     } else {
       struct {
         F at[each];
       } elements;
 #pragma unroll
-      for (int i = 0; i < each; ++i) elements.at[i] = element(factor, of, k + i);
+      for (int i = 0; i < each; ++i) elements.at[i] = element(factor, of, on, k + i, terms_on);
       return __builtin_bit_cast(Word, elements);
     }
   }
 
-  // Words of 16 rows or columns and both halves of the terms, as A's (`rows_first`): word 1 is 8 rows on from word 0,
-  // word 2 has the other half of the terms; or as those of two neighbours of B, where it is the other way round.
+  // Words of 16 rows or columns, `on` from where the warp's `begin`, and both halves of the terms from `k` on, as A's
+  // (`rows_first`): word 1 is 8 rows on from word 0, word 2 has the other half of the terms; or as those of two
+  // neighbours of B, where it is the other way round.
   template <bool rows_first>
-  static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int first, int k) {
+  static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
     const int lane = int(thread_of_block()) % 32;
     if constexpr (loads_matrices) {
       if (k + 2 * half <= K) {
-        const int m = lane / 8, on = 8 * (rows_first ? m % 2 : m / 2), terms = half * (rows_first ? m / 2 : m % 2);
-        if constexpr (along_terms) {
-          const int row = least(first + on + lane % 8, extent - 1);
-          load_matrices<false>(words, factor, Rows::place_along(row, terms, k) * int(sizeof(F)));
-        } else {
-          const int column = least(first + on, (extent - 1) / 8 * 8);
-          load_matrices<true>(words, factor, Rows::place(k + terms + lane % 8, column) * int(sizeof(F)));
-        }
+        const int m = lane / 8, own = begin + 8 * (rows_first ? m % 2 : m / 2),
+                  terms = half * (rows_first ? m / 2 : m % 2);
+        if constexpr (along_terms)
+          load_matrices<false>(words, place(factor, own + lane % 8, on, extent - 1, terms, k));
+        else
+          load_matrices<true>(words, place(factor, own, on, (extent - 1) / 8 * 8, terms + lane % 8, k));
         if constexpr (same_type<F, f32>)
 #pragma unroll
           for (int w = 0; w < 4; ++w) words[w] = tf32_bits(f32_of_bits(words[w]));
@@ -104,16 +111,17 @@ struct FactorInMemory {
     }
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      const int on = 8 * (rows_first ? w % 2 : w / 2), terms = half * (rows_first ? w / 2 : w % 2);
-      words[w] = word(factor, first + on + lane / 4, k + terms + lane % 4 * each);
+      const int of_word = 8 * (rows_first ? w % 2 : w / 2), terms = half * (rows_first ? w / 2 : w % 2);
+      words[w] = word(factor, begin + lane / 4, on + of_word, lane % 4 * each, k + terms);
     }
   }
 };
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
-  using A = FactorInMemory<F, RowsOfA, Product::rows, K, !transposed_a>;
-  using B = FactorInMemory<F, RowsOfB, Product::columns, K, transposed_b>;
+  constexpr bool in_pairs = Product::pieces_across % 2 == 0;
+  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::rows_by_bits, K, !transposed_a>;
+  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::columns_by_bits && in_pairs, K, transposed_b>;
   using Word = typename A::Word;
   constexpr int down = Product::pieces_down, across = Product::pieces_across, terms = 2 * A::half;
   constexpr int pairs = (across + 1) / 2;
@@ -124,10 +132,10 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
   for (int k = 0; k < K; k += terms) {
     Word left[down][4], right[pairs][4];
 #pragma unroll
-    for (int i = 0; i < down; ++i) A::template load<true>(left[i], a, first_row + i * MatrixPieces::rows, k);
+    for (int i = 0; i < down; ++i) A::template load<true>(left[i], a, first_row, i * MatrixPieces::rows, k);
 #pragma unroll
     for (int j = 0; j < pairs; ++j)
-      B::template load<false>(right[j], b, first_column + 2 * j * MatrixPieces::columns, k);
+      B::template load<false>(right[j], b, first_column, 2 * j * MatrixPieces::columns, k);
 #pragma unroll
     for (int i = 0; i < down; ++i)
 #pragma unroll

@@ -8,8 +8,9 @@
 namespace samite {
 
 // A factor's part of four terms, for all pieces of a thread. `along_terms`: a row of memory has the terms of one row or
-// column of the product, else the rows or columns of one term.
-template <class Rows, int extent, bool along_terms, int pieces, int side, int step, class T>
+// column of the product, else the rows or columns of one term. `by_bits`: all are in the matrix, and where the thread
+// begins has no bit in common with where its pieces lie.
+template <class Rows, int extent, bool by_bits, bool along_terms, int pieces, int side, int step, class T>
 SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int first, int k, int terms) {
 #pragma unroll
   for (int piece = 0; piece < pieces; ++piece) {
@@ -26,8 +27,9 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
     } else if constexpr (along_terms) {
 #pragma unroll
       for (int i = 0; i < side; ++i) {
-        const int row = least(from + i, extent - 1);
-        const Pack<T, 4> pack = load_pack<4>(factor + Rows::place_along(row, 0, k));
+        const int row = by_bits ? first : least(from + i, extent - 1), on = by_bits ? piece * step + i : 0;
+        const Pack<T, 4> pack =
+            load_pack<4>(factor + (Rows::place(row, 0) ^ Rows::crossed_by(on, k)) + Rows::further_by(on, k));
 #pragma unroll
         for (int t = 0; t < 4; ++t) part[piece * side + i][t] = pack.at[t];
       }
@@ -35,7 +37,9 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
 #pragma unroll
       for (int t = 0; t < 4; ++t) {
         if (t >= terms) break;
-        const auto pack = load_pack<side>(factor + Rows::place(k + t, least(from, (extent - 1) / side * side)));
+        const int column = by_bits ? first : least(from, (extent - 1) / side * side), on = by_bits ? piece * step : 0;
+        const auto pack = load_pack<side>(factor + (Rows::place(0, column) ^ Rows::crossed_by(k + t, on)) +
+                                          Rows::further_by(k + t, on));
 #pragma unroll
         for (int i = 0; i < side; ++i) part[piece * side + i][t] = pack.at[i];
       }
@@ -49,9 +53,9 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
   using Pieces = typename Product::Unit;
   constexpr int down = Product::pieces_down, across = Product::pieces_across, side = Pieces::of_thread;
   T left[down * side][4], right[across * side][4];
-  load_terms<RowsOfA, Product::rows, !transposed_a, down, side, Pieces::rows>(
+  load_terms<RowsOfA, Product::rows, Product::rows_by_bits, !transposed_a, down, side, Pieces::rows>(
       left, a, Product::first_row() + Pieces::row(0), k, terms);
-  load_terms<RowsOfB, Product::columns, transposed_b, across, side, Pieces::columns>(
+  load_terms<RowsOfB, Product::columns, Product::columns_by_bits, transposed_b, across, side, Pieces::columns>(
       right, b, Product::first_column() + Pieces::column(0), k, terms);
 #pragma unroll
   for (int t = 0; t < terms; ++t)

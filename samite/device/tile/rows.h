@@ -17,11 +17,10 @@ template <class T, int columns, int units, bool crossed>
 struct TileRows {
   static constexpr int of_unit = 16 / int(sizeof(T));
   static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
-  static constexpr bool power_of_two = (units & (units - 1)) == 0;
   static constexpr int stride = units == 0 ? columns : units * of_unit;
 
   // What the number of a unit in its row is crossed with.
-  static SAMITE_INLINE_MEMBER int crossing(int row) {
+  static constexpr SAMITE_INLINE_MEMBER int crossing(int row) {
     constexpr int rows_side_by_side = units >= 8 ? 0 : units == 4 ? 1 : 2;  // as a power of two
     return (row >> 3 & 3) << 1 ^ (row >> 2 & 1) ^ ((row & 3) >> rows_side_by_side) << 1;
   }
@@ -33,13 +32,15 @@ struct TileRows {
     else
       return ((row * units + column / of_unit) ^ crossing(row)) * of_unit + column % of_unit;
   }
-  // The same for the beginnings of units: `first` and `more` are of a column and have no bit in common. It is little
-  // work where `more` alone changes.
-  static SAMITE_INLINE_MEMBER int place_along(int row, int first, int more) {
-    if constexpr (crossed && power_of_two)
-      return (row * stride ^ crossing(row) * of_unit ^ first) ^ more;
-    else
-      return place(row, first + more);
+  // What is `rows_on` and `columns_on` from place(row, column), where the rows, and the units that the columns are in,
+  // have no bit in common: (place(row, column) ^ crossed_by(…)) + further_by(…). Where what is added is known when it
+  // is compiled, that is little work, and the first part is the same for many.
+  static constexpr SAMITE_INLINE_MEMBER int crossed_by(int rows_on, int columns_on) {
+    return crossed ? (columns_on / of_unit % 8 ^ crossing(rows_on)) * of_unit : 0;
+  }
+  static constexpr SAMITE_INLINE_MEMBER int further_by(int rows_on, int columns_on) {
+    const int units_on = crossed ? columns_on / of_unit % 8 : 0;
+    return rows_on * stride + columns_on - units_on * of_unit;
   }
   static SAMITE_INLINE_MEMBER int place(int index) { return place(index / columns, index % columns); }
 };

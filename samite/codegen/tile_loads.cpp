@@ -1,0 +1,202 @@
+// Tiles of a block of CUDA's threads on their way from device memory, and loops that send for them ahead.
+#include "samite/base/error.h"
+#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+// By how much `value` grows where the loop's index grows by 1, if that is the same everywhere. Sums and products that
+// wrap around count as those that don't: an array's elements lie below.
+std::optional<std::int64_t> growth(const Value &value, const For &loop, std::size_t statements) {
+  if (!value.is_local()) return 0;
+  if (value.id() == loop.index) return 1;
+  const auto let_of_value = [&]() -> const Let * {
+    for (std::size_t i = 0; i < statements; ++i)
+      if (auto *let = loop.body[i].as<Let>(); let && let->local == value.id()) return let;
+    return nullptr;
+  };
+  const Let *let = let_of_value();
+  if (!let) return 0;
+  std::vector<std::int64_t> of_operands;
+  for (const Value &operand : let->value.operands) {
+    const auto own = growth(operand, loop, statements);
+    if (!own) return std::nullopt;
+    of_operands.push_back(*own);
+  }
+  if (std::ranges::all_of(of_operands, [](std::int64_t own) { return own == 0; })) return 0;
+  if (class_of(let->value.type.element()) != ScalarClass::Signed) return std::nullopt;
+  const auto constant_factor = [&](std::size_t i) { return let->value.operands[i].is_constant(); };
+  switch (let->value.op) {
+    case Op::Copy:
+    case Op::Cast: return of_operands[0];
+    case Op::Neg: return -of_operands[0];
+    case Op::Add: return of_operands[0] + of_operands[1];
+    case Op::Sub: return of_operands[0] - of_operands[1];
+    case Op::Mul:
+      if (constant_factor(0)) return let->value.operands[0].as_int() * of_operands[1];
+      if (constant_factor(1)) return let->value.operands[1].as_int() * of_operands[0];
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+// The last two dimensions of the array are the window's, or the last one; of the others it has one element.
+std::string KernelEmitter::tile_window(const TileCall &call) {
+  const TileShape shape = call.result.type.shape();
+  const std::size_t rank = call.indices.size(), last = rank - 1;
+  const bool rows = shape.rank() == 2;
+  const std::string array = fmt::format("p{}", call.array);
+  std::string data = array + ".data", inside;
+  for (std::size_t d = 0; d < rank - static_cast<std::size_t>(shape.rank()); ++d) {
+    const std::string index = scalar(call.indices[d]);
+    data += fmt::format(" + i64({}) * {}.stride[{}]", index, array, d);
+    inside +=
+        fmt::format("{0}i64({1}) >= 0 && i64({1}) < {2}.extent[{3}]", inside.empty() ? "" : " && ", index, array, d);
+  }
+  const std::string extent = rows ? fmt::format("{}.extent[{}]", array, last - 1) : "1";
+  return fmt::format("tile_window({}, {}, {}, {}, {}.extent[{}], {}, {})", data,
+                     rows ? scalar(call.indices[last - 1]) : "0", scalar(call.indices[last]),
+                     inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array, last,
+                     rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
+                     facts(call.array).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
+}
+
+// The template arguments of `tile_load` and of `TileLoads`.
+std::string KernelEmitter::load_arguments(const TileCall &call) const {
+  const TileShape shape = call.result.type.shape();
+  return fmt::format("{}, {}, {}, {}", rows_type(call.result), shape.rank() == 2 ? shape[0] : 1,
+                     shape[shape.rank() - 1], kernel_.block_threads);
+}
+
+void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
+  const bool spread = placement_.registers.contains(call.result.array);
+  const std::string how = spread ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
+                                 : fmt::format("tile_load<{}>", load_arguments(call));
+  out_.line("{}({}, {});", how, array_name(call.result.array), tile_window(call));
+  copies_pending_ = copies_pending_ || !spread;
+  note_load(call, where);
+}
+
+void KernelEmitter::note_load(const TileCall &call, SourceLocation where) {
+  const TileShape shape = call.result.type.shape();
+  const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(call.result.type));
+  const ArrayFacts known = facts(call.array);
+  tile_loads_.push_back({call.array, known.unit_stride && known.aligned_rows && row_bytes % 16 == 0, where});
+}
+
+// What needs nothing of a tile that is on its way, and takes no memory from another.
+bool KernelEmitter::goes_beside_copies(const Stmt &stmt) const {
+  if (auto *call = stmt.as<TileCall>()) return call->op == Op::Load;
+  if (auto *let = stmt.as<Let>()) return info(let->value.op).pure && let->value.op != Op::LocalLoad;
+  return stmt.as<Allocate>() != nullptr;
+}
+
+void KernelEmitter::wait_for_copies() {
+  out_.line("end_group_of_copies();");
+  out_.line("wait_for_copies<0>();");
+  out_.line("__syncthreads();");
+  copies_pending_ = false;
+}
+
+// Before the loop: an object for each load whose windows lie at one distance from each other.
+std::map<const TileCall *, std::string> KernelEmitter::begin_loads(const For &loop, std::size_t statements) {
+  std::map<const TileCall *, std::string> names;
+  for (std::size_t i = 0; i < statements; ++i) {
+    auto *call = loop.body[i].as<TileCall>();
+    if (!call) continue;
+    std::vector<std::int64_t> steps;
+    for (const Value &index : call->indices)
+      if (const auto own = growth(index, loop, statements)) steps.push_back(*own * loop.step.as_int());
+    if (steps.size() < call->indices.size()) continue;
+    const bool rows = call->result.type.shape().rank() == 2;
+    const auto window = steps.end() - (rows ? 2 : 1);
+    if (std::any_of(steps.begin(), window, [](std::int64_t step) { return step != 0; })) continue;
+    const std::string own = names.emplace(call, fresh("loads")).first->second;
+    out_.open("auto {} = [&] {{", own);
+    out_.line("[[maybe_unused]] const {0} {1} = {0}({2});", scalar_name(loop.type), name(loop.index),
+              scalar(loop.begin));
+    for (std::size_t k = 0; k < i; ++k)
+      if (loop.body[k].as<Let>()) statement(loop.body[k]);
+    out_.line("return tile_loads<{}>({}, {}, {});", load_arguments(*call), tile_window(*call), rows ? window[0] : 0,
+              steps.back());
+    out_.close("}();");
+  }
+  return names;
+}
+
+// An iteration waits for what it needs itself, which all threads have then brought and nobody reads any longer what
+// the one before it has read. There it sends for what a later one needs, and goes to work.
+void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
+  const int stages = loop.stages;
+  const std::string index = name(loop.index), stage = fresh("stage"), ahead = fresh("ahead");
+  const std::string_view type = scalar_name(loop.type);
+  const std::int64_t step = loop.step.as_int();
+  for (std::size_t i = 0; i < staged.ahead; ++i)
+    if (auto *call = loop.body[i].as<TileCall>()) note_load(*call, loop.body[i].where());
+  declare_carried(loop.carried, false);
+  const std::map<const TileCall *, std::string> loads = begin_loads(loop, staged.ahead);
+  const bool all_in_order = loads.size() == staged.buffers.size();
+  // For the iteration that comes so many after `from`.
+  auto load_ahead = [&](const std::string &from, const std::string &iterations, const std::string &buffer) {
+    out_.open("if (const i64 {0} = i64({1}) + {2} * {3}; {0} {4} {5}) {{", ahead, from, iterations, step,
+              step > 0 ? "<" : ">", scalar(loop.end));
+    stage_ = buffer;
+    if (!all_in_order) out_.line("[[maybe_unused]] const {0} {1} = {0}({2});", type, index, ahead);
+    for (std::size_t i = 0; i < staged.ahead; ++i) {
+      auto *call = loop.body[i].as<TileCall>();
+      if (!call) {
+        if (!all_in_order || loop.body[i].as<Allocate>()) statement(loop.body[i]);
+        continue;
+      }
+      const std::string to = array_name(call->result.array);
+      if (auto known = loads.find(call); known != loads.end())
+        out_.line("{}.next({}, ({} - {}) / {});", known->second, to, ahead, scalar(loop.begin), step);
+      else
+        out_.line("tile_load<{}>({}, {});", load_arguments(*call), to, tile_window(*call));
+    }
+    out_.close();
+    out_.line("end_group_of_copies();");
+  };
+
+  out_.line("#pragma unroll 1");
+  out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", stage, stages - 1);
+  load_ahead(scalar(loop.begin), stage, stage);
+  out_.close();
+  out_.line("i32 {} = 0;", stage);
+  out_.line("#pragma unroll 1");
+  out_.open("for ({} {} = {}; {}; {} += {}) {{", type, index, scalar(loop.begin), continues(loop, Shape::Uniform),
+            index, scalar(loop.step));
+  out_.line("wait_for_copies<{}>();", stages - 2);
+  out_.line("__syncthreads();");
+  load_ahead(index, std::to_string(stages - 1), fmt::format("{0} == 0 ? {1} : {0} - 1", stage, stages - 1));
+  stage_ = stage;
+  const auto *last = loop.body.back().as<TileCall>();
+  const bool reads_buffers_alone = last && last->op == Op::MatMul &&
+                                   placement_.registers.contains(last->result.array) &&
+                                   std::ranges::all_of(last->operands, [&](const TileMemory &operand) {
+                                     return std::ranges::find(staged.buffers, operand.array) != staged.buffers.end();
+                                   });
+  if (reads_buffers_alone) waited_for_ = last;
+  Block rest;
+  for (std::size_t i = 0; i < loop.body.size(); ++i)
+    if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);
+  block(rest);
+  advance_carried(loop.carried, false);
+  out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", stage, stages);
+  out_.close();
+  stage_.clear();
+  out_.line("wait_for_copies<0>();");
+  out_.line("__syncthreads();");
+  name_results(loop.carried, false);
+}
+
+}  // namespace samite::codegen
