@@ -1,0 +1,132 @@
+// Loops that load tiles ahead, in whatever order their windows lie, run on the host and compared with loads one by one.
+#include "samite/samite.h"
+#include "tests/codegen/cuda_on_host.h"
+
+#include <random>
+
+namespace samite::test {
+namespace {
+
+struct Loop {
+  std::int64_t height, width;  // of the tiles
+  std::int64_t rows, columns;  // of the array
+  int begin = 0, end = 5, threads = 64, stages = 3;
+};
+
+std::vector<float> random_values(std::int64_t count) {
+  std::mt19937 engine(7);
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(std::uniform_real_distribution<float>(-1, 1)(engine));
+  return values;
+}
+
+// The sum of T Tᵀ over the tiles T that `place`, of the loop's index, names. `in_order`: they lie at one distance.
+template <class Place>
+void expect_sum(const Loop &loop, bool in_order, const Place &place) {
+  const TileKernel kernel{"sum",
+                          [=](Array<const float, 2> a, Array<float, 2> c) {
+                            Tile<float> sum = tile::zeros<float>({loop.height, loop.height});
+                            for (Int k : range(loop.begin, loop.end, pipelined(loop.stages))) {
+                              const auto [i, j] = place(k);
+                              const Tile<float> t = tile::load(a, {i, j}, {loop.height, loop.width});
+                              tile::matmul(t, t, sum, {.b = true});
+                            }
+                            tile::store(c, {0, 0}, sum);
+                          },
+                          TileOptions{.threads = loop.threads}};
+  const auto a = random_values(loop.rows * loop.columns);
+  std::vector<float> c(static_cast<std::size_t>(loop.height * loop.height));
+  const CudaOnHost run(kernel.ir());
+  EXPECT_EQ(run.source().text.find("tile_loads<") != std::string::npos, in_order);
+  EXPECT_EQ(run.source().text.find("tile_load<") == std::string::npos, in_order);
+  run.run({1}, {array(a, {loop.rows, loop.columns}), array(c, {loop.height, loop.height})});
+
+  const auto element = [&](std::int64_t i, std::int64_t j) {
+    const bool inside = i >= 0 && i < loop.rows && j >= 0 && j < loop.columns;
+    return inside ? static_cast<double>(a[static_cast<std::size_t>(i * loop.columns + j)]) : 0.0;
+  };
+  for (std::int64_t i = 0; i < loop.height; ++i)
+    for (std::int64_t j = 0; j < loop.height; ++j) {
+      double sum = 0;
+      for (int k = loop.begin; k < loop.end; ++k) {
+        const auto [row, column] = place(k);
+        for (std::int64_t t = 0; t < loop.width; ++t)
+          sum += element(row * loop.height + i, column * loop.width + t) *
+                 element(row * loop.height + j, column * loop.width + t);
+      }
+      ASSERT_NEAR(c[static_cast<std::size_t>(i * loop.height + j)], sum, 1e-4) << i << ' ' << j;
+    }
+}
+
+// Arrays of whole tiles, of rows in whole units with a rest, and of other rows.
+template <class Place>
+void expect_sums(bool in_order, const Place &place) {
+  for (const Loop &loop :
+       {Loop{16, 16, 80, 80}, Loop{16, 16, 75, 68}, Loop{16, 16, 75, 67}, Loop{16, 32, 80, 160, 2}}) {
+    SCOPED_TRACE(::testing::Message() << loop.rows << " x " << loop.columns << " from " << loop.begin);
+    expect_sum(loop, in_order, place);
+  }
+}
+
+TEST(CudaLoadsAhead, DownTheColumns) {
+  expect_sums(true, [](auto k) { return std::pair(k, decltype(k)(1)); });
+}
+TEST(CudaLoadsAhead, AlongTheRows) {
+  expect_sums(true, [](auto k) { return std::pair(decltype(k)(1), k); });
+}
+TEST(CudaLoadsAhead, Diagonally) {
+  expect_sums(true, [](auto k) { return std::pair(k, k); });
+}
+TEST(CudaLoadsAhead, Backwards) {
+  expect_sums(true, [](auto k) { return std::pair(4 - k, 2 * (1 - k) + 5); });
+}
+TEST(CudaLoadsAhead, FromOutside) {
+  expect_sums(true, [](auto k) { return std::pair(2 * k - 3, decltype(k)(0)); });
+}
+TEST(CudaLoadsAhead, OneWindowAllTheTime) {
+  expect_sums(true, [](auto k) { return std::pair(decltype(k)(2), k - k); });
+}
+TEST(CudaLoadsAhead, AtGrowingDistances) {
+  expect_sums(false, [](auto k) { return std::pair(k * k, decltype(k)(0)); });
+}
+TEST(CudaLoadsAhead, ByTurns) {
+  expect_sums(false, [](auto k) { return std::pair(k % 3, k / 2); });
+}
+
+// Units that the threads do not share evenly.
+TEST(CudaLoadsAhead, AnyNumberOfThreads) {
+  for (const int threads : {32, 96, 160})
+    for (const int stages : {2, 3})
+      for (const std::int64_t width : {4, 20, 32}) {
+        SCOPED_TRACE(::testing::Message() << threads << " threads, " << width);
+        expect_sum({24, width, 5 * 24, 2 * width, 0, 5, threads, stages}, true,
+                   [](auto k) { return std::pair(k, decltype(k)(1)); });
+      }
+}
+
+// The matrices of a batch: the windows are one, the array's first index moves.
+TEST(CudaLoadsAhead, OfABatch) {
+  const TileKernel kernel{"batch",
+                          [](Array<const float, 3> a, Array<float, 2> c) {
+                            Tile<float> sum = tile::zeros<float>({8, 8});
+                            for (Int k : range(4, pipelined(3))) {
+                              const Tile<float> t = tile::load(a, {k, 0, 0}, {8, 8});
+                              tile::matmul(t, t, sum, {.b = true});
+                            }
+                            tile::store(c, {0, 0}, sum);
+                          },
+                          TileOptions{.threads = 32}};
+  const auto a = random_values(3 * 8 * 8);  // one less than is asked for
+  std::vector<float> c(64);
+  CudaOnHost(kernel.ir()).run({1}, {array(a, {3, 8, 8}), array(c, {8, 8})});
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t j = 0; j < 8; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 24; ++k)
+        sum += double(a[k / 8 * 64 + i * 8 + k % 8]) * double(a[k / 8 * 64 + j * 8 + k % 8]);
+      ASSERT_NEAR(c[i * 8 + j], sum, 1e-4) << i << ' ' << j;
+    }
+}
+
+}  // namespace
+}  // namespace samite::test
