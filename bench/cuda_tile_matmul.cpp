@@ -116,8 +116,8 @@ void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const 
   auto peer = [&] {
     if (cublas) cublas->multiply(n, a.data(), b.data(), theirs.data(), factors, sums, compute);
   };
-  const auto [time, peer_time] = bench::alternate_on_device(
-      {.rounds = 9, .calls = 5}, stream, [&] { launch.launch(); }, peer);
+  const auto [time, peer_time] =
+      bench::alternate_on_device({.rounds = 9, .calls = 5}, stream, [&] { launch.launch(); }, peer);
   report.add({fmt::format("{}, {}³", name, n), "time of a launch", time * 1e3, "ms",
               cublas ? fmt::format("cuBLAS, {:.1f} TFLOP/s", operations / peer_time * 1e-12) : "no cuBLAS here",
               cublas ? peer_time * 1e3 : 0, fmt::format("{:.1f} TFLOP/s", operations / time * 1e-12)},
@@ -146,8 +146,8 @@ int main() {
       against_cublas<float, float>(report, cublas, "f32", n, {128, 128, 32, 256, 2}, f32, f32, in_f32, 1e-4, 0.75);
       against_cublas<float, float>(report, cublas, "tf32", n, {128, 128, 32, 128, 3, tf32}, f32, f32, in_tf32, 1e-1,
                                    0.5);
-      against_cublas<half, float>(report, cublas, "f16", n, {128, 128, 64, 128, 3}, f16, f32, in_f32, 1e-3, 0.5);
-      against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 128, 64, 128, 3}, bf16, f32, in_f32, 1e-3, 0.5);
+      against_cublas<half, float>(report, cublas, "f16", n, {256, 64, 64, 128, 2}, f16, f32, in_f32, 1e-3, 0.5);
+      against_cublas<bfloat16, float>(report, cublas, "bf16", n, {256, 64, 64, 128, 2}, bf16, f32, in_f32, 1e-3, 0.5);
       against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.7);
     }
   });

@@ -164,6 +164,7 @@ class KernelEmitter {
   std::string load_arguments(const ir::TileCall &call) const;
   void note_load(const ir::TileCall &call, SourceLocation where);
   std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
+  void index_of_turn(const ir::For &loop, const std::string &turn);
   void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
   bool goes_beside_copies(const ir::Stmt &stmt) const;
   void wait_for_copies();

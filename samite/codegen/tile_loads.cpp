@@ -5,6 +5,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <array>
 
 namespace samite::codegen {
 
@@ -107,78 +108,90 @@ void KernelEmitter::wait_for_copies() {
   copies_pending_ = false;
 }
 
-// Before the loop: an object for each load whose windows lie at one distance from each other.
+// Declares the index that the loop has in one of its turns, the first of which is 0.
+void KernelEmitter::index_of_turn(const For &loop, const std::string &turn) {
+  out_.line("[[maybe_unused]] const {0} {1} = {0}(i64({2}) + i64({3}) * {4});", scalar_name(loop.type),
+            name(loop.index), scalar(loop.begin), turn, scalar(loop.step));
+}
+
+// Before the loop: an object for each of its loads, where the windows of each lie at one distance from each other.
+// None if one's don't.
 std::map<const TileCall *, std::string> KernelEmitter::begin_loads(const For &loop, std::size_t statements) {
+  std::map<const TileCall *, std::array<std::int64_t, 2>> steps;  // by so many rows and columns
+  for (std::size_t i = 0; i < statements; ++i) {
+    auto *call = loop.body[i].as<TileCall>();
+    if (!call) continue;
+    const std::size_t rank = call->indices.size(), of_window = call->result.type.shape().rank() == 2 ? 2 : 1;
+    std::array<std::int64_t, 2> &own = steps[call];
+    for (std::size_t d = 0; d < rank; ++d) {
+      const auto step = growth(call->indices[d], loop, statements);
+      if (!step || (*step != 0 && d < rank - of_window)) return {};
+      if (d >= rank - of_window) own[d + 2 - rank] = *step * loop.step.as_int();
+    }
+  }
   std::map<const TileCall *, std::string> names;
   for (std::size_t i = 0; i < statements; ++i) {
     auto *call = loop.body[i].as<TileCall>();
     if (!call) continue;
-    std::vector<std::int64_t> steps;
-    for (const Value &index : call->indices)
-      if (const auto own = growth(index, loop, statements)) steps.push_back(*own * loop.step.as_int());
-    if (steps.size() < call->indices.size()) continue;
-    const bool rows = call->result.type.shape().rank() == 2;
-    const auto window = steps.end() - (rows ? 2 : 1);
-    if (std::any_of(steps.begin(), window, [](std::int64_t step) { return step != 0; })) continue;
     const std::string own = names.emplace(call, fresh("loads")).first->second;
     out_.open("auto {} = [&] {{", own);
     out_.line("[[maybe_unused]] const {0} {1} = {0}({2});", scalar_name(loop.type), name(loop.index),
               scalar(loop.begin));
     for (std::size_t k = 0; k < i; ++k)
       if (loop.body[k].as<Let>()) statement(loop.body[k]);
-    out_.line("return tile_loads<{}>({}, {}, {});", load_arguments(*call), tile_window(*call), rows ? window[0] : 0,
-              steps.back());
+    out_.line("return tile_loads<{}>({}, {}, {});", load_arguments(*call), tile_window(*call), steps[call][0],
+              steps[call][1]);
     out_.close("}();");
   }
   return names;
 }
 
 // An iteration waits for what it needs itself, which all threads have then brought and nobody reads any longer what
-// the one before it has read. There it sends for what a later one needs, and goes to work.
+// the one before it has read. There it sends for what a later one needs, and goes to work. Before the first there are
+// as many as are sent for ahead, which do nothing else: what sends is there once.
 void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
-  const int stages = loop.stages;
-  const std::string index = name(loop.index), stage = fresh("stage"), ahead = fresh("ahead");
-  const std::string_view type = scalar_name(loop.type);
-  const std::int64_t step = loop.step.as_int();
+  const int stages = loop.stages, lead = stages - 1;
+  const std::string buffer = fresh("stage"), turn = fresh("turn"), turns = fresh("turns"), inside = fresh("inside");
   for (std::size_t i = 0; i < staged.ahead; ++i)
     if (auto *call = loop.body[i].as<TileCall>()) note_load(*call, loop.body[i].where());
   declare_carried(loop.carried, false);
+  out_.line("const i32 {} = turns_of_loop<{}>({}, {});", turns, scalar(loop.step), scalar(loop.begin),
+            scalar(loop.end));
   const std::map<const TileCall *, std::string> loads = begin_loads(loop, staged.ahead);
-  const bool all_in_order = loads.size() == staged.buffers.size();
-  // For the iteration that comes so many after `from`.
-  auto load_ahead = [&](const std::string &from, const std::string &iterations, const std::string &buffer) {
-    out_.open("if (const i64 {0} = i64({1}) + {2} * {3}; {0} {4} {5}) {{", ahead, from, iterations, step,
-              step > 0 ? "<" : ">", scalar(loop.end));
-    stage_ = buffer;
-    if (!all_in_order) out_.line("[[maybe_unused]] const {0} {1} = {0}({2});", type, index, ahead);
-    for (std::size_t i = 0; i < staged.ahead; ++i) {
-      auto *call = loop.body[i].as<TileCall>();
-      if (!call) {
-        if (!all_in_order || loop.body[i].as<Allocate>()) statement(loop.body[i]);
-        continue;
-      }
-      const std::string to = array_name(call->result.array);
-      if (auto known = loads.find(call); known != loads.end())
-        out_.line("{}.next({}, ({} - {}) / {});", known->second, to, ahead, scalar(loop.begin), step);
-      else
-        out_.line("tile_load<{}>({}, {});", load_arguments(*call), to, tile_window(*call));
-    }
-    out_.close();
-    out_.line("end_group_of_copies();");
-  };
-
+  out_.line("i32 {} = {};", inside, loads.empty() ? "0" : turns);
+  for (const auto &[call, own] : loads) out_.line("{0} = least({0}, {1}.inside());", inside, own);
+  out_.line("i32 {} = 0;", buffer);
   out_.line("#pragma unroll 1");
-  out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", stage, stages - 1);
-  load_ahead(scalar(loop.begin), stage, stage);
-  out_.close();
-  out_.line("i32 {} = 0;", stage);
-  out_.line("#pragma unroll 1");
-  out_.open("for ({} {} = {}; {}; {} += {}) {{", type, index, scalar(loop.begin), continues(loop, Shape::Uniform),
-            index, scalar(loop.step));
+  out_.open("for (i32 {0} = 0; {0} < {1} + {2}; ++{0}) {{", turn, turns, lead);
+  out_.open("if ({} >= {}) {{", turn, lead);
   out_.line("wait_for_copies<{}>();", stages - 2);
   out_.line("__syncthreads();");
-  load_ahead(index, std::to_string(stages - 1), fmt::format("{0} == 0 ? {1} : {0} - 1", stage, stages - 1));
-  stage_ = stage;
+  out_.close();
+  stage_ = buffer;
+  if (!loads.empty()) {
+    out_.open("if ({} < {}) {{", turn, inside);
+    for (std::size_t i = 0; i < staged.ahead; ++i) {
+      if (loop.body[i].as<Allocate>()) statement(loop.body[i]);
+      if (auto *call = loop.body[i].as<TileCall>())
+        out_.line("{}.next({});", loads.at(call), array_name(call->result.array));
+    }
+    out_.close();
+  }
+  out_.open("if ({0} >= {1} && {0} < {2}) {{", turn, inside, turns);
+  index_of_turn(loop, turn);
+  for (std::size_t i = 0; i < staged.ahead; ++i) {
+    if (auto *call = loop.body[i].as<TileCall>())
+      out_.line("{}<{}>({}, {});", loads.empty() ? "tile_load" : "tile_load_rest", load_arguments(*call),
+                array_name(call->result.array), tile_window(*call));
+    else
+      statement(loop.body[i]);
+  }
+  copies_pending_ = false;
+  out_.close();
+  out_.line("end_group_of_copies();");
+  out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", buffer, stages);
+  out_.open("if ({} >= {}) {{", turn, lead);
+  index_of_turn(loop, fmt::format("({} - {})", turn, lead));
   const auto *last = loop.body.back().as<TileCall>();
   const bool reads_buffers_alone = last && last->op == Op::MatMul &&
                                    placement_.registers.contains(last->result.array) &&
@@ -191,7 +204,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
     if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);
   block(rest);
   advance_carried(loop.carried, false);
-  out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", stage, stages);
+  out_.close();
   out_.close();
   stage_.clear();
   out_.line("wait_for_copies<0>();");

@@ -2,6 +2,7 @@
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 
+#include <limits>
 #include <random>
 
 namespace samite::test {
@@ -11,6 +12,8 @@ struct Loop {
   std::int64_t height, width;  // of the tiles
   std::int64_t rows, columns;  // of the array
   int begin = 0, end = 5, threads = 64, stages = 3;
+  std::int64_t between = 0, before = 0;  // elements that are none of the array's, after each row and before the first
+  std::int64_t stride() const { return columns + between; }
 };
 
 std::vector<float> random_values(std::int64_t count) {
@@ -34,16 +37,20 @@ void expect_sum(const Loop &loop, bool in_order, const Place &place) {
                             tile::store(c, {0, 0}, sum);
                           },
                           TileOptions{.threads = loop.threads}};
-  const auto a = random_values(loop.rows * loop.columns);
+  auto a = random_values(loop.before + loop.rows * loop.stride());
+  for (std::int64_t e = 0; e < std::ssize(a); ++e)
+    if (e < loop.before || (e - loop.before) % loop.stride() >= loop.columns)
+      a[static_cast<std::size_t>(e)] = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> c(static_cast<std::size_t>(loop.height * loop.height));
   const CudaOnHost run(kernel.ir());
   EXPECT_EQ(run.source().text.find("tile_loads<") != std::string::npos, in_order);
   EXPECT_EQ(run.source().text.find("tile_load<") == std::string::npos, in_order);
-  run.run({1}, {array(a, {loop.rows, loop.columns}), array(c, {loop.height, loop.height})});
+  run.run({1}, {strided(a.data() + loop.before, {loop.rows, loop.columns}, {loop.stride(), 1}),
+                array(c, {loop.height, loop.height})});
 
   const auto element = [&](std::int64_t i, std::int64_t j) {
     const bool inside = i >= 0 && i < loop.rows && j >= 0 && j < loop.columns;
-    return inside ? static_cast<double>(a[static_cast<std::size_t>(i * loop.columns + j)]) : 0.0;
+    return inside ? double(a[static_cast<std::size_t>(loop.before + i * loop.stride() + j)]) : 0.0;
   };
   for (std::int64_t i = 0; i < loop.height; ++i)
     for (std::int64_t j = 0; j < loop.height; ++j) {
@@ -102,6 +109,16 @@ TEST(CudaLoadsAhead, AnyNumberOfThreads) {
         expect_sum({24, width, 5 * 24, 2 * width, 0, 5, threads, stages}, true,
                    [](auto k) { return std::pair(k, decltype(k)(1)); });
       }
+}
+
+// Rows that begin with a unit and end amid one, rows that begin amid one too, and rows that begin anywhere.
+TEST(CudaLoadsAhead, OfRowsThatLieApart) {
+  for (const auto &[between, before] : {std::pair(4, 0), std::pair(4, 4), std::pair(4, 1), std::pair(5, 0)})
+    for (const std::int64_t columns : {66, 67, 12}) {
+      SCOPED_TRACE(::testing::Message() << columns << " columns, " << between << " after, " << before << " before");
+      expect_sum({16, 16, 75, columns, 0, 5, 64, 3, between + 68 - columns, before}, true,
+                 [](auto k) { return std::pair(decltype(k)(4), k); });
+    }
 }
 
 // The matrices of a batch: the windows are one, the array's first index moves.

@@ -241,14 +241,21 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
 SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1fffu; }
 
 // What is on its way arrives when it is waited for, and no earlier.
-struct CopyAhead { void *to; const void *from; int group; };
-static struct { CopyAhead copies[256]; int count, group; } on_its_way[1024];
-SAMITE_INLINE void copy_ahead(void *place, int crossed, int on, const void *from) {
+struct CopyAhead { void *to; const void *from; int size, bytes, group; };
+static struct { CopyAhead copies[1024]; int count, group; } on_its_way[1024];
+SAMITE_INLINE void send_ahead(void *to, const void *from, int size, int bytes) {
   auto &own = on_its_way[thread_of_block()];
-  void *const to = reinterpret_cast<void *>((u64(place) ^ u64(crossed)) + u64(on));
-  if (u64(to) % 16 != 0 || u64(from) % 16 != 0 || own.count == 256) __builtin_trap();
-  __builtin_memset(to, 0xff, 16);
-  own.copies[own.count++] = {to, from, own.group};
+  if (u64(to) % u64(size) != 0 || u64(from) % u64(size) != 0 || own.count == 1024 || bytes < 0 || bytes > size)
+    __builtin_trap();
+  __builtin_memset(to, 0xff, u64(size));
+  own.copies[own.count++] = {to, from, size, bytes, own.group};
+}
+SAMITE_INLINE void copy_part_ahead(void *to, const void *from, int bytes) { send_ahead(to, from, 16, bytes); }
+template <class T> SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
+  send_ahead(to, from, sizeof(T), zero ? 0 : sizeof(T));
+}
+SAMITE_INLINE void copy_ahead(void *to, int crossed, int on, const void *from) {
+  copy_part_ahead(reinterpret_cast<void *>((u64(to) ^ u64(crossed)) + u64(on)), from, 16);
 }
 SAMITE_INLINE void end_group_of_copies() { ++on_its_way[thread_of_block()].group; }
 template <int groups> SAMITE_INLINE void wait_for_copies() {
@@ -257,7 +264,7 @@ template <int groups> SAMITE_INLINE void wait_for_copies() {
   for (int i = 0; i < own.count; ++i) {
     const CopyAhead copy = own.copies[i];
     if (copy.group < own.group - groups)
-      __builtin_memcpy(copy.to, copy.from, 16);
+      __builtin_memset(copy.to, 0, u64(copy.size)), __builtin_memcpy(copy.to, copy.from, u64(copy.bytes));
     else
       own.copies[kept++] = copy;
   }

@@ -270,6 +270,19 @@ SAMITE_INLINE void copy_ahead(void *to, int crossed, int on, const void *from) {
   const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(crossed)) + u32(on);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
+// Where `bytes` of the 16 are to be read, the others are zeros.
+SAMITE_INLINE void copy_part_ahead(void *to, const void *from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+// An element of 4 or 8 bytes, or zeros.
+template <class T>
+SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from),
+               "n"(sizeof(T)), "r"(zero ? 0 : int(sizeof(T)))
+               : "memory");
+}
 // Copies since the last call are a group; all but the last `groups` of them are waited for.
 SAMITE_INLINE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int groups>

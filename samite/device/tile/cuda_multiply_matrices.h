@@ -52,10 +52,11 @@ struct MatrixFactor<f64> {
 };
 
 // A factor as a matrix of `extent` rows or columns of the product and K terms each. `along_terms`: a row of memory has
-// the terms of one of them, else one term of all. `by_bits`: what is asked for lies in the matrix, `on` from where the
-// warp begins, and these two have no bit in common.
-template <class F, class Rows, int extent, bool by_bits, int K, bool along_terms>
+// the terms of one of them, else one term of all. `whole`: what is asked for lies in the matrix. `apart`: what lies
+// `on` from where the warp begins has no bit in common with that.
+template <class F, class Rows, int extent, bool whole, bool apart, int K, bool along_terms>
 struct FactorInMemory {
+  static constexpr bool by_bits = whole && (apart || Rows::linear);
   using Word = typename MatrixFactor<F>::Word;
   static constexpr int each = int(sizeof(Word) / sizeof(F));  // terms of a word
   static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
@@ -120,8 +121,9 @@ struct FactorInMemory {
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
   constexpr bool in_pairs = Product::pieces_across % 2 == 0;
-  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::rows_by_bits, K, !transposed_a>;
-  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::columns_by_bits && in_pairs, K, transposed_b>;
+  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows, Product::rows_apart, K, !transposed_a>;
+  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && in_pairs, Product::columns_apart, K,
+                           transposed_b>;
   using Word = typename A::Word;
   constexpr int down = Product::pieces_down, across = Product::pieces_across, terms = 2 * A::half;
   constexpr int pairs = (across + 1) / 2;

@@ -8,12 +8,13 @@
 namespace samite {
 
 // A factor's part of four terms, for all pieces of a thread. `along_terms`: a row of memory has the terms of one row or
-// column of the product, else the rows or columns of one term. `by_bits`: all are in the matrix, and where the thread
-// begins has no bit in common with where its pieces lie.
-template <class Rows, int extent, bool by_bits, bool along_terms, int pieces, int side, int step, class T>
+// column of the product, else the rows or columns of one term. `whole`: all are in the matrix. `apart`: where the
+// thread begins has no bit in common with where its pieces lie.
+template <class Rows, int extent, bool whole, bool apart, bool along_terms, int pieces, int side, int step, class T>
 SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int first, int k, int terms) {
 #pragma unroll
   for (int piece = 0; piece < pieces; ++piece) {
+    constexpr bool by_bits = whole && (apart || Rows::linear);
     const int from = first + piece * step;
     if constexpr (!Rows::aligned) {
 #pragma unroll
@@ -53,10 +54,10 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
   using Pieces = typename Product::Unit;
   constexpr int down = Product::pieces_down, across = Product::pieces_across, side = Pieces::of_thread;
   T left[down * side][4], right[across * side][4];
-  load_terms<RowsOfA, Product::rows, Product::rows_by_bits, !transposed_a, down, side, Pieces::rows>(
+  load_terms<RowsOfA, Product::rows, Product::whole_rows, Product::rows_apart, !transposed_a, down, side, Pieces::rows>(
       left, a, Product::first_row() + Pieces::row(0), k, terms);
-  load_terms<RowsOfB, Product::columns, Product::columns_by_bits, transposed_b, across, side, Pieces::columns>(
-      right, b, Product::first_column() + Pieces::column(0), k, terms);
+  load_terms<RowsOfB, Product::columns, Product::whole_columns, Product::columns_apart, transposed_b, across, side,
+             Pieces::columns>(right, b, Product::first_column() + Pieces::column(0), k, terms);
 #pragma unroll
   for (int t = 0; t < terms; ++t)
 #pragma unroll

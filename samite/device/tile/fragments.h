@@ -20,9 +20,9 @@ struct Fragments {
   static constexpr bool whole_rows = M == pieces_down * Pieces::rows * down;
   static constexpr bool whole_columns = N == pieces_across * Pieces::columns * across;
 
-  // Whether all is in the matrix, and where a warp begins has no bit in common with where its pieces lie.
-  static constexpr bool rows_by_bits = whole_rows && (down == 1 || (pieces_down & (pieces_down - 1)) == 0);
-  static constexpr bool columns_by_bits = whole_columns && (across == 1 || (pieces_across & (pieces_across - 1)) == 0);
+  // Whether where a warp begins has no bit in common with where its pieces lie.
+  static constexpr bool rows_apart = down == 1 || (pieces_down & (pieces_down - 1)) == 0;
+  static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
   static SAMITE_INLINE_MEMBER int first_row() {
     return int(thread_of_block()) / 32 / across * (pieces_down * Pieces::rows);

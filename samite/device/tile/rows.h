@@ -18,6 +18,7 @@ struct TileRows {
   static constexpr int of_unit = 16 / int(sizeof(T));
   static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
   static constexpr int stride = units == 0 ? columns : units * of_unit;
+  static constexpr bool linear = !crossed;  // a place is the sum of what its row and its column give
 
   // What the number of a unit in its row is crossed with.
   static constexpr SAMITE_INLINE_MEMBER int crossing(int row) {
@@ -33,8 +34,8 @@ struct TileRows {
       return ((row * units + column / of_unit) ^ crossing(row)) * of_unit + column % of_unit;
   }
   // What is `rows_on` and `columns_on` from place(row, column), where the rows, and the units that the columns are in,
-  // have no bit in common: (place(row, column) ^ crossed_by(…)) + further_by(…). Where what is added is known when it
-  // is compiled, that is little work, and the first part is the same for many.
+  // have no bit in common or places are linear: (place(row, column) ^ crossed_by(…)) + further_by(…). Where what is
+  // added is known when it is compiled, that is little work, and the first part is the same for many.
   static constexpr SAMITE_INLINE_MEMBER int crossed_by(int rows_on, int columns_on) {
     return crossed ? (columns_on / of_unit % 8 ^ crossing(rows_on)) * of_unit : 0;
   }
