@@ -23,8 +23,8 @@ void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
   if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
   const std::string index = name(loop.index), type(scalar_name(loop.type));
-  out_.open("for ({0} {1} = {2} + {0}(thread_of_block()); {1} < {3}; {1} += {0}(threads_of_block())) {{", type, index,
-            scalar(loop.begin), scalar(loop.end));
+  out_.open("for ({0} {1} = {2} + {0}(flat_thread()); {1} < {3}; {1} += {4}) {{", type, index, scalar(loop.begin),
+            scalar(loop.end), kernel_.block_threads);
   in_thread_loop_ = true;
   block(loop.body);
   in_thread_loop_ = false;
@@ -70,7 +70,7 @@ bool KernelEmitter::by_one_thread(const Stmt &stmt) {
   const bool acts = stmt.as<Store>() || stmt.as<Accumulate>() || stmt.as<Print>() || stmt.as<Check>();
   if (!of_block || !acts) return false;
   out_.line("__syncthreads();");
-  out_.open("if (thread_of_block() == 0) {{");
+  out_.open("if (flat_thread() == 0) {{");
   in_thread_loop_ = true;
   statement(stmt);
   in_thread_loop_ = false;

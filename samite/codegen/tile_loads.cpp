@@ -181,8 +181,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   index_of_turn(loop, turn);
   for (std::size_t i = 0; i < staged.ahead; ++i) {
     if (auto *call = loop.body[i].as<TileCall>())
-      out_.line("{}<{}>({}, {});", loads.empty() ? "tile_load" : "tile_load_rest", load_arguments(*call),
-                array_name(call->result.array), tile_window(*call));
+      out_.line("tile_load<{}>({}, {});", load_arguments(*call), array_name(call->result.array), tile_window(*call));
     else
       statement(loop.body[i]);
   }

@@ -98,7 +98,9 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 }
 
 template <class T> SAMITE_INLINE T load_constant_bits(const T *p) { return *p; }
+struct alignas(8) Bits64 { u64 at[1]; };
 struct alignas(16) Bits128 { u64 at[2]; };
+SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { *p = value; }
 SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { *p = value; }
 template <class T> SAMITE_INLINE T fetch_add(T *p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
 template <int n> SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[n]) {
@@ -124,6 +126,8 @@ SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
 
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
+SAMITE_INLINE u32 flat_thread_again() { return threadIdx.x; }
 SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
 SAMITE_INLINE i64 thread_of_grid() {
   return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();

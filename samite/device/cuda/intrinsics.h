@@ -47,7 +47,10 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
   return __ldg(p);
 }
 
+using Bits64 = uint2;
 using Bits128 = uint4;
+// One store, where the compiler would make two of what it has in two registers.
+SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { __stwb(p, value); }
 // What is not soon read again.
 SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { __stcs(p, value); }
 
@@ -296,6 +299,14 @@ SAMITE_INLINE void publish() { __threadfence_system(); }
 // Where the thread is in its block and its grid.
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+// In blocks of one dimension, as those of tile kernels are: the compiler knows this one's range.
+SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
+// The same where it is seldom needed: what is found of it is not kept in registers over a loop around it.
+SAMITE_INLINE u32 flat_thread_again() {
+  u32 thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
 SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
 SAMITE_INLINE i64 thread_of_grid() {
   return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();

@@ -47,7 +47,10 @@ SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
 }
 template <class T, int n>
 SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
-  *reinterpret_cast<Pack<T, n> *>(p) = pack;
+  if constexpr (n * sizeof(T) == 8)
+    store_whole(reinterpret_cast<Bits64 *>(p), __builtin_bit_cast(Bits64, pack));
+  else
+    *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
 // What is not soon read again.
 template <class T, int n>

@@ -8,7 +8,7 @@ namespace samite {
 
 template <int n, int, int batch, class T>
 SAMITE_INLINE void tile_cholesky(T *out, const T *in) {
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   for (int e = thread; e < batch * n * n; e += threads) out[e] = in[e];
   __syncthreads();
   for (int j = 0; j < n; ++j) {

@@ -14,7 +14,7 @@ SAMITE_INLINE void fourier_step(T *to, const T *from, T scale) {
   using C = ComplexNumber<T>;
   constexpr int radix = fourier_radix(n / done), count = n / radix;
   constexpr bool small = radix <= largest_small_radix;
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto load = [&](int i) { return C{from[2 * i], from[2 * i + 1]}; };
   const auto store = [&](int i, C value) { to[2 * i] = scale * value.re, to[2 * i + 1] = scale * value.im; };
   for (int e = thread; e < batch * (small ? count : n); e += threads) {
@@ -57,7 +57,7 @@ SAMITE_INLINE void fourier_steps_from(T *to, T *other, const T *from, T scale) {
 template <int n, int batch, bool conjugate, bool scaled, class T>
 SAMITE_INLINE void tile_fourier(T *out, const T *in, T *scratch) {
   if constexpr (n == 1) {
-    for (int e = int(thread_of_block()); e < 2 * batch; e += int(threads_of_block())) out[e] = in[e];
+    for (int e = int(flat_thread()); e < 2 * batch; e += int(threads_of_block())) out[e] = in[e];
   } else {
     constexpr bool odd = fourier_steps(n) % 2;
     fourier_steps_from<n, batch, 1, conjugate>(odd ? out : scratch, odd ? scratch : out, in,

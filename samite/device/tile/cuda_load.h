@@ -15,6 +15,11 @@ template <class T>
 struct TileWindow {
   T *data;
   i64 row, column, rows, columns, row_stride, column_stride;
+
+  // Whether element (i, j) of a tile lies in the array.
+  SAMITE_INLINE_MEMBER bool has(int i, int j) const {
+    return u64(row + i) < u64(rows) && u64(column + j) < u64(columns);
+  }
 };
 
 template <class T>
@@ -23,7 +28,7 @@ SAMITE_INLINE TileWindow<T> tile_window(T *data, i64 row, i64 column, i64 rows, 
   return {data, row, column, rows, columns, row_stride, column_stride};
 }
 
-// Which rows and columns of a window lie in the array.
+// The same for many elements of one tile.
 template <int height, int width>
 struct TileInside {
   int top, left;
@@ -45,13 +50,14 @@ struct TileInside {
   }
 };
 
-// How the threads of a block share the units of a tile of elements that have so many bytes.
+// How the threads of a block share the units of a tile of elements that have so many bytes. Where it has an element for
+// each thread at most, it is not worth units.
 template <class Rows, int height, int width, int threads, int bytes>
 struct TileUnits {
-  static constexpr bool whole = width * bytes % 16 == 0;
-  static constexpr int each = 16 / bytes, of_row = width * bytes / 16, all = height * of_row;
-  static constexpr int rounds = (all + threads - 1) / threads;
-  // Each thread's lie below each other, `down` rows apart; where that is a power of two, rows of one thread have
+  static constexpr int each = 16 / bytes;
+  static constexpr bool whole = width % each == 0 && (bytes < 4 || height * width > threads);
+  static constexpr int of_row = width / each, all = height * of_row;
+  // Each of a thread's units is `down` rows below the one before it. `by_bits`: then it is so far into the tile, and in
   // numbers that differ in bits which its first one has not.
   static constexpr bool below = whole && threads % (of_row > 0 ? of_row : 1) == 0;
   static constexpr int down = below ? threads / of_row : 1;
@@ -60,39 +66,37 @@ struct TileUnits {
   // Where the window at `first` has this thread's part.
   template <class From>
   static SAMITE_INLINE_MEMBER const From *own(const From *first, i64 row_stride) {
-    const int thread = int(thread_of_block());
-    return below ? first + thread / of_row * row_stride + thread % of_row * each : first;
+    const int unit = int(flat_thread());
+    return below ? first + i64(unit / of_row) * row_stride + unit % of_row * each : first;
   }
 
+  // All units; `own` as above.
   template <class T, class From>
   static SAMITE_INLINE_MEMBER void copy(T *to, const From *own, i64 row_stride) {
-    const int thread = int(thread_of_block());
-    T *const own_to = by_bits ? to + Rows::place(thread / of_row, thread % of_row * each) : to;
+    const int first_unit = int(flat_thread());
+    T *const first_place = to + Rows::place(first_unit / of_row, first_unit % of_row * each);
 #pragma unroll
-    for (int n = 0; n < rounds; ++n) {
-      const int unit = thread + n * threads;
-      if (all % threads != 0 && unit >= all) break;
+    for (int n = 0; n * threads < all; ++n) {
+      const int unit = first_unit + n * threads;
+      if (n >= all / threads && unit >= all) continue;
       const From *const from =
-          below ? own + n * down * row_stride : own + unit / of_row * row_stride + unit % of_row * each;
+          own + (below ? n * down : unit / of_row) * row_stride + (below ? 0 : unit % of_row * each);
       if constexpr (by_bits)
-        copy_ahead(own_to, Rows::crossed_by(n * down, 0) * bytes, Rows::further_by(n * down, 0) * bytes, from);
+        copy_ahead(first_place, Rows::crossed_by(n * down, 0) * bytes, Rows::further_by(n * down, 0) * bytes, from);
       else
         copy_ahead(to + Rows::place(unit / of_row, unit % of_row * each), 0, 0, from);
     }
   }
 
-  // Of a window that reaches beyond an array whose rows have whole units: each of the window's lies in it, at its end,
-  // or outside.
+  // Those that lie in the array, or begin in it; the others are zeros.
   template <class T, class From>
-  static SAMITE_INLINE_MEMBER void copy_part(T *to, const TileWindow<From> &window) {
-    const TileInside<height, width> inside(window);
-    const From *const first = window.data + window.row * window.row_stride + window.column;
+  static SAMITE_INLINE_MEMBER void copy_part(T *to, const From *first, i64 row_stride,
+                                             const TileInside<height, width> &inside) {
 #pragma unroll 1
-    for (int unit = int(thread_of_block()); unit < all; unit += threads) {
-      const int i = unit / of_row, j = unit % of_row * each;
+    for (u32 unit = flat_thread_again(); unit < all; unit += threads) {
+      const int i = int(unit / of_row), j = int(unit % of_row) * each;
       const int elements = inside.has(i, j) ? least(inside.left + int(inside.columns) - j, each) : 0;
-      copy_part_ahead(to + Rows::place(i, j), elements > 0 ? first + i * window.row_stride + j : window.data,
-                      elements * bytes);
+      copy_part_ahead(to + Rows::place(i, j), first + i * row_stride + j, elements * bytes);
     }
   }
 };
@@ -103,55 +107,59 @@ SAMITE_INLINE bool in_whole_units(const T *first, i64 row_stride, i64 column_str
   return column_stride == 1 && row_stride % (16 / int(sizeof(T))) == 0 && u64(first) % 16 == 0;
 }
 
-// Those of 4 and 8 bytes are copied as units are; of the others each thread reads several before it needs the first.
-template <class Rows, int height, int width, int threads, class T, class From>
-SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
-  constexpr int all = height * width, at_a_time = sizeof(T) >= 4 || all <= threads ? 1 : 4;
-  const TileInside<height, width> inside(window);
-  const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
-#pragma unroll 1
-  for (int begin = int(thread_of_block()); begin < all; begin += at_a_time * threads) {
-    T values[at_a_time];
-#pragma unroll
-    for (int n = 0; n < at_a_time; ++n) {
-      const int e = begin + n * threads, i = e / width, j = e % width;
-      const bool there = inside.has(i, j);
-      const From *const from = first + i * window.row_stride + j * window.column_stride;
-      if constexpr (sizeof(T) >= 4)
-        copy_element_ahead<T>(to + Rows::place(i, j), there ? from : window.data, !there);
-      else
-        values[n] = there ? *from : T(0.0f);
-    }
-    if constexpr (sizeof(T) < 4)
-#pragma unroll
-      for (int n = 0; n < at_a_time; ++n)
-        if (const int e = begin + n * threads; e < all) to[Rows::place(e / width, e % width)] = values[n];
-  }
+// Element `e`, if it is the tile's: past the registers if it has 4 or 8 bytes.
+template <class Rows, int width, class T, class From, class Inside>
+SAMITE_INLINE void tile_load_element(T *to, const TileWindow<From> &window, const Inside &inside, u32 e) {
+  const int i = int(e / width), j = int(e % width);
+  const From *const from =
+      window.data + (window.row + i) * window.row_stride + (window.column + j) * window.column_stride;
+  if constexpr (sizeof(T) >= 4)
+    copy_element_ahead<T>(to + Rows::place(i, j), from, !inside.has(i, j));
+  else
+    to[Rows::place(i, j)] = inside.has(i, j) ? *from : T(0.0f);
 }
 
-// A window that is not inside of the array, or not in whole units.
+// Of those that are not copied past the registers each thread reads several before it needs the first.
 template <class Rows, int height, int width, int threads, class T, class From>
-SAMITE_INLINE void tile_load_rest(T *to, const TileWindow<From> &window) {
-  using Units = TileUnits<Rows, height, width, threads, int(sizeof(T))>;
-  if constexpr (Units::whole) {
-    const bool array_in_units = u64(window.data) % 16 == 0;
-    if (array_in_units && in_whole_units(window.data + window.column, window.row_stride, window.column_stride))
-      return Units::copy_part(to, window);
+SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
+  constexpr int all = height * width;
+  if constexpr (all <= threads) {
+    if (const u32 thread = flat_thread(); thread < all) tile_load_element<Rows, width>(to, window, window, thread);
+  } else if constexpr (sizeof(T) >= 4) {
+    const TileInside<height, width> inside(window);
+#pragma unroll 1
+    for (u32 e = flat_thread_again(); e < all; e += threads) tile_load_element<Rows, width>(to, window, inside, e);
+  } else {
+    const TileInside<height, width> inside(window);
+    const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
+    constexpr int at_a_time = 4;
+#pragma unroll 1
+    for (u32 begin = flat_thread_again(); begin < all; begin += at_a_time * threads) {
+      T values[at_a_time];
+#pragma unroll
+      for (int n = 0; n < at_a_time; ++n) {
+        const u32 e = begin + n * threads;
+        const int i = int(e / width), j = int(e % width);
+        values[n] = inside.has(i, j) ? first[i * window.row_stride + j * window.column_stride] : T(0.0f);
+      }
+#pragma unroll
+      for (int n = 0; n < at_a_time; ++n)
+        if (const u32 e = begin + n * threads; all % (at_a_time * threads) == 0 || e < all)
+          to[Rows::place(int(e / width), int(e % width))] = values[n];
+    }
   }
-  tile_load_elements<Rows, height, width, threads>(to, window);
 }
 
 template <class Rows, int height, int width, int threads, class T, class From>
 SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(T))>;
   if constexpr (Units::whole) {
+    const TileInside<height, width> inside(window);
     const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
-    const bool inside = window.row >= 0 && window.column >= 0 && window.row + height <= window.rows &&
-                        window.column + width <= window.columns;
-    if (inside && in_whole_units(first, window.row_stride, window.column_stride))
-      return Units::copy(to, Units::own(first, window.row_stride), window.row_stride);
+    if (in_whole_units(first, window.row_stride, window.column_stride) && inside.left % Units::each == 0)
+      return Units::copy_part(to, first, window.row_stride, inside);
   }
-  tile_load_rest<Rows, height, width, threads>(to, window);
+  tile_load_elements<Rows, height, width, threads>(to, window);
 }
 
 // The windows of a loop, which lie one after another at one distance: those that lie inside of the array, and in whole

@@ -10,7 +10,7 @@ template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, 
 SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
   using T = Register<C>;
   constexpr int side = 4, down = (M + side - 1) / side, across = (N + side - 1) / side;
-  for (int piece = int(thread_of_block()); piece < batch * down * across; piece += int(threads_of_block())) {
+  for (int piece = int(flat_thread()); piece < batch * down * across; piece += int(threads_of_block())) {
     const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
     const F *left = a + n * (M * K), *right = b + n * (K * N);
     C *to = c + n * (M * N);

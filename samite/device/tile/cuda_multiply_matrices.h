@@ -95,7 +95,7 @@ struct FactorInMemory {
   // neighbours of B, where it is the other way round.
   template <bool rows_first>
   static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
-    const int lane = int(thread_of_block()) % 32;
+    const int lane = int(flat_thread()) % 32;
     if constexpr (loads_matrices) {
       if (k + 2 * half <= K) {
         const int m = lane / 8, own = begin + 8 * (rows_first ? m % 2 : m / 2),

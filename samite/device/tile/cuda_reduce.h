@@ -12,7 +12,7 @@ template <class T, class Compute>
 SAMITE_INLINE T of_one_thread(Compute compute) {
   __shared__ T value;
   __syncthreads();  // an earlier value has been read
-  if (thread_of_block() == 0) value = compute();
+  if (flat_thread() == 0) value = compute();
   __syncthreads();
   return value;
 }
@@ -42,7 +42,7 @@ template <class Step, int e0, int e1, int e2, int e3, int along, class R, class 
 SAMITE_INLINE void tile_reduce(R *out, const T *in) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   if (Reduction::count >= threads) {
     for (int o = thread; o < Reduction::count; o += threads) {
       V sum = Step::template first<V>();
@@ -67,7 +67,7 @@ template <class Step, int e0, int e1, int e2, int e3, int along, class R, class 
 SAMITE_INLINE void tile_reduce(R *out, const T *in, R *scratch) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(thread_of_block()), warps = int(threads_of_block()) / 32, parts = warps / Reduction::count;
+  const int thread = int(flat_thread()), warps = int(threads_of_block()) / 32, parts = warps / Reduction::count;
   if (parts <= 1) return tile_reduce<Step, e0, e1, e2, e3, along>(out, in);
   const int warp = thread / 32, o = warp / parts, part = warp % parts;
   if (o < Reduction::count) {
@@ -89,7 +89,7 @@ template <class Order, int e0, int e1, int e2, int e3, int along, class T>
 SAMITE_INLINE void tile_position(i32 *out, const T *in) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
   for (int first = 0; first < Reduction::count; first += warps) {
     const int o = first + warp;

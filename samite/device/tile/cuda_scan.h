@@ -23,7 +23,7 @@ SAMITE_INLINE void tile_scan(T *out, const In *...in) {
   using S = Step<V>;
   using State = typename S::State;
   constexpr int lines = outer * inner;
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto place = [](int line, int i) {
     return (line / inner * extent + (backwards ? extent - 1 - i : i)) * inner + line % inner;
   };

@@ -11,7 +11,7 @@ namespace samite {
 
 template <int rows, int n, bool descending, class T>
 SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   int half = 1;
   while (2 * half < n) half *= 2;
   for (int e = thread; e < rows * n; e += threads) out[e] = e % n;
@@ -39,7 +39,7 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
 // several go to one place, they are added in no particular order.
 template <int rows, int n, int from, class T>
 SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   for (int e = thread; e < rows * n; e += threads) out[e] = T(Register<T>(0));
   __syncthreads();
   for (int e = thread; e < rows * from; e += threads) {

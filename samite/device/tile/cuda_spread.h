@@ -13,7 +13,7 @@ namespace samite {
 struct SpreadPieces {
   static constexpr int rows = 1, columns = 128, registers = 4;
   static SAMITE_INLINE_MEMBER int row(int) { return 0; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 32 * 4 + r; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 32 * 4 + r; }
 };
 
 // Whether so many elements from there on can be loaded and stored together.
@@ -127,7 +127,7 @@ template <class Step, class Layout, bool all, class R, class V>
 SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, R *scratch) {
   constexpr int kept = all ? 1 : Layout::pieces_down, rows = all ? 1 : Layout::rows;
   constexpr int parts = all ? Layout::warps : Layout::across_warps;
-  const int thread = int(thread_of_block()), part = thread / 32 % parts;
+  const int thread = int(flat_thread()), part = thread / 32 % parts;
 #pragma unroll
   for (int row = 0; row < kept; ++row) {
     V sum = Step::template first<V>();

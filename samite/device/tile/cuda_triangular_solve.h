@@ -10,7 +10,7 @@ namespace samite {
 template <int n, int columns, int batch, bool upper, bool transposed, class T>
 SAMITE_INLINE void tile_triangular_solve(T *x, const T *left, const T *right) {
   constexpr bool forwards = upper == transposed;
-  const int thread = int(thread_of_block()), threads = int(threads_of_block());
+  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto element = [](const T *a, int i, int j) { return transposed ? a[j * n + i] : a[i * n + j]; };
   if (columns * batch >= threads) {
     for (int e = thread; e < columns * batch; e += threads) {

@@ -8,7 +8,7 @@
 
 namespace samite {
 
-SAMITE_INLINE u32 thread_of_block();
+SAMITE_INLINE u32 flat_thread();
 
 template <class Pieces, int M, int N, int down, int across>
 struct Fragments {
@@ -25,10 +25,10 @@ struct Fragments {
   static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
   static SAMITE_INLINE_MEMBER int first_row() {
-    return int(thread_of_block()) / 32 / across * (pieces_down * Pieces::rows);
+    return int(flat_thread()) / 32 / across * (pieces_down * Pieces::rows);
   }
   static SAMITE_INLINE_MEMBER int first_column() {
-    return int(thread_of_block()) / 32 % across * (pieces_across * Pieces::columns);
+    return int(flat_thread()) / 32 % across * (pieces_across * Pieces::columns);
   }
   // Of register `r`. Piece by piece, row by row.
   static SAMITE_INLINE_MEMBER int row(int r) {
@@ -46,16 +46,16 @@ struct Fragments {
 // Pieces of 16 by 8, as tensor cores have them.
 struct MatrixPieces {
   static constexpr int rows = 16, columns = 8, registers = 4;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 4 + r / 2 * 8; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 4 * 2 + r % 2; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 32 / 4 + r / 2 * 8; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 4 * 2 + r % 2; }
 };
 
 // Each thread has `side` by `side` elements, eight threads lie side by side: 16 by 32 where each has 4 by 4.
 template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(thread_of_block()) % 32 / 8 * side + r / side; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(thread_of_block()) % 8 * side + r % side; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 32 / 8 * side + r / side; }
+  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 8 * side + r % side; }
 };
 
 SAMITE_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }
