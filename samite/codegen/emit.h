@@ -100,7 +100,6 @@ struct TileLoadSite {
 struct EmittedObject {
   std::string name;
   std::string operation;  // for people: "matmul f32 8x8 of f32 8x4, f32 4x8"
-  std::string header;     // what the text comes after, on CUDA: `cuda_object_prelude`
   std::string text;
 };
 
@@ -125,7 +124,7 @@ struct EmittedSource {
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 
-// The same for CUDA, after `cuda_prelude()`. The text defines one kernel:
+// The same for CUDA, after `cuda_prelude(text)`. The text defines one kernel:
 //
 //   extern "C" __global__ void <entry>(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box,
 //                                      Channel *channel, const __grid_constant__ Workspace workspace)

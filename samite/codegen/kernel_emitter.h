@@ -134,7 +134,7 @@ class KernelEmitter {
   void tile_call(const ir::TileCall &call, SourceLocation where);
 
   // tile_objects.cpp
-  std::string tile_object(const ir::TileCall &call, std::string_view header, std::string_view function);
+  std::string tile_object(const ir::TileCall &call, std::string_view function);
   std::string parameters_of_object(const ir::TileCall &call) const;
   std::string declarations_of_objects() const;
 

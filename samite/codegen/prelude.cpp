@@ -70,16 +70,10 @@ class CudaHeaders {
   std::string text_;
 };
 
-constexpr std::string_view of_kernels[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
-constexpr std::string_view of_tile_kernels[] = {"instance",    "fragments",   "cuda_load",
-                                                "cuda_reduce", "cuda_spread", "cuda_scan"};
-constexpr std::string_view of_objects[] = {"multiply", "matmul", "cholesky", "triangular_solve", "sort", "fourier"};
-
-void add_kernels(CudaHeaders &headers, bool tiles) {
-  for (std::string_view name : of_kernels) headers.add(fmt::format("samite/device/cuda/{}.h", name));
-  if (!tiles) return;
-  for (std::string_view name : of_tile_kernels) headers.add(fmt::format("samite/device/tile/{}.h", name));
-}
+constexpr std::string_view of_cuda[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
+constexpr std::string_view of_cuda_tiles[] = {
+    "instance",    "fragments",     "cuda_load",     "cuda_reduce",           "cuda_spread", "cuda_scan",
+    "cuda_matmul", "cuda_multiply", "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",   "cuda_fourier"};
 
 }  // namespace
 
@@ -104,22 +98,17 @@ std::string cpu_prelude(int vector_bytes) {
   return text;
 }
 
-std::string cuda_prelude(bool tiles) {
-  CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
-  add_kernels(headers, tiles);
-  return headers.take();
+const Declarations &cuda_declarations() {
+  static const Declarations all(cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h")));
+  return all;
 }
 
-std::string cuda_object_prelude(std::string_view header) {
-  CudaHeaders headers(device_header("samite/device/cuda/intrinsics.h"));
-  headers.add(fmt::format("samite/device/tile/cuda_{}.h", header));
-  return headers.take();
-}
+std::string cuda_prelude(std::string_view text) { return cuda_declarations().needed_by(text); }
 
 std::string cuda_prelude_with(std::string_view intrinsics) {
   CudaHeaders headers(intrinsics);
-  add_kernels(headers, /*tiles=*/true);
-  for (std::string_view name : of_objects) headers.add(fmt::format("samite/device/tile/cuda_{}.h", name));
+  for (std::string_view name : of_cuda) headers.add(fmt::format("samite/device/cuda/{}.h", name));
+  for (std::string_view name : of_cuda_tiles) headers.add(fmt::format("samite/device/tile/{}.h", name));
   return headers.take();
 }
 

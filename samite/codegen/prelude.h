@@ -1,7 +1,8 @@
-// The text that every kernel of a target is compiled after: the device headers, joined.
-//
-// It is the same for all kernels of a machine, so that it is precompiled once.
+// The text that kernels are compiled after: the device headers, joined. On the CPU it is the same for all kernels of a
+// machine, and precompiled once; CUDA's compiler reads it again with each kernel, and gets what that needs.
 #pragma once
+
+#include "samite/codegen/declarations.h"
 
 #include <string>
 #include <string_view>
@@ -12,14 +13,13 @@ namespace samite::codegen {
 // either 4-byte or 8-byte elements fill a register.
 std::string cpu_prelude(int vector_bytes);
 
-// In CUDA C++20 without any header of CUDA's, for NVRTC, which reads it again with each kernel: what tiles need comes
-// with them alone, and what their operations' objects need with these.
-std::string cuda_prelude(bool tiles);
+// What a kernel's text or an object's needs, in CUDA C++20 without any header of CUDA's, for NVRTC. Thread-safe.
+std::string cuda_prelude(std::string_view text);
 
-// What comes before the text of an object: `EmittedObject::header`, and what that includes.
-std::string cuda_object_prelude(std::string_view header);
+// What that chooses from.
+const Declarations &cuda_declarations();
 
-// All of these, with another text in the place of samite/device/cuda/intrinsics.h, which is all of it that is not C++:
+// All of it, with another text in the place of samite/device/cuda/intrinsics.h, which is all of it that is not C++:
 // for running emitted kernels and their objects where there is no GPU.
 std::string cuda_prelude_with(std::string_view intrinsics);
 

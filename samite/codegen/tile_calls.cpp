@@ -78,9 +78,7 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;
   const auto write = [&](const std::string &function) { out_.line("{}({});", function, arguments); };
-  const auto write_object = [&](std::string_view header, const std::string &function) {
-    write(tile_object(call, header, function));
-  };
+  const auto write_object = [&](const std::string &function) { write(tile_object(call, function)); };
   switch (info(call.op).typing) {
     case Typing::Reduce:
       if (placement_.registers.contains(call.operands[0].array)) {
@@ -101,35 +99,30 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
       if (const auto fragments =
               target_.explicit_lanes() ? std::nullopt : passes::fragments(call, kernel_.block_threads)) {
         const bool in_registers = placement_.registers.contains(call.result.array);
-        write_object("multiply", fmt::format("{}<{}, {}, {}, {}, {}, {}>",
-                                             in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
-                                             fragments_type(*fragments), e.inner, a_transposed, b_transposed,
-                                             rows_type(call.operands[0]), rows_type(call.operands[1])));
+        write_object(fmt::format("{}<{}, {}, {}, {}, {}, {}>",
+                                 in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
+                                 fragments_type(*fragments), e.inner, a_transposed, b_transposed,
+                                 rows_type(call.operands[0]), rows_type(call.operands[1])));
         break;
       }
-      write_object("matmul", fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch,
-                                         a_transposed, b_transposed));
+      write_object(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch, a_transposed,
+                               b_transposed));
       break;
     }
-    case Typing::Cholesky:
-      write_object("cholesky", fmt::format("tile_cholesky<{}>", matrices(call.result.type)));
-      break;
+    case Typing::Cholesky: write_object(fmt::format("tile_cholesky<{}>", matrices(call.result.type))); break;
     case Typing::Solve:
-      write_object("triangular_solve",
-                   fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
+      write_object(fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
                                (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0));
       break;
     case Typing::Order:
-      write_object("sort", fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
+      write_object(fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
       break;
     case Typing::Put:
-      write_object("sort",
-                   fmt::format("tile_put_add<{}, {}>", rows(call.result.type), from.shape()[from.shape().rank() - 1]));
+      write_object(fmt::format("tile_put_add<{}, {}>", rows(call.result.type), from.shape()[from.shape().rank() - 1]));
       break;
     case Typing::Fourier: {
       const std::int64_t length = from.shape()[from.shape().rank() - 2];
-      write_object("fourier",
-                   fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
+      write_object(fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
                                (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0));
       break;
     }

@@ -41,13 +41,12 @@ std::string KernelEmitter::parameters_of_object(const TileCall &call) const {
 }
 
 // What the call is of. `function` is of samite/device/tile/, with its template arguments.
-std::string KernelEmitter::tile_object(const TileCall &call, std::string_view header, std::string_view function) {
+std::string KernelEmitter::tile_object(const TileCall &call, std::string_view function) {
   const std::string parameters = parameters_of_object(call);
-  const std::string name =
-      fmt::format("samite_{}_{}", info(call.op).name, hash_of({header, parameters, function}).hex());
+  const std::string name = fmt::format("samite_{}_{}", info(call.op).name, hash_of({parameters, function}).hex());
   const auto known = std::ranges::find(objects_, name, &EmittedObject::name);
   if (known != objects_.end()) return name;
-  EmittedObject object{.name = name, .operation = operation_of(call), .header = std::string(header), .text = {}};
+  EmittedObject object{.name = name, .operation = operation_of(call), .text = {}};
   std::string arguments = "x0";
   for (std::size_t i = 1; i <= call.operands.size(); ++i) arguments += fmt::format(", x{}", i);
   object.text =

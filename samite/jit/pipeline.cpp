@@ -146,11 +146,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.emit = milliseconds_since(start);
 
   start = Clock::now();
-  static const std::string plain = codegen::cuda_prelude(/*tiles=*/false);
-  static const std::string with_tiles = codegen::cuda_prelude(/*tiles=*/true);
   const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
-  const std::string &prelude = is_tile_kernel(lowered) ? with_tiles : plain;
-  CompiledCuda compiled = compile_cuda(source, prelude, cuda_architecture(variant.key.cuda),
+  CompiledCuda compiled = compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda),
                                        cuda_objects(emitted.objects, variant.key.debug));
   variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
   variant.cuda_compile = compiled.report;

@@ -31,7 +31,7 @@ struct CudaSource {
   std::string text;
   bool debug_info = false;  // lines for profilers and the memory checker; the code is the same
   // What comes before the text in the place of what comes before all of them; empty: that.
-  std::string_view prelude = {};
+  std::string prelude = {};
 };
 
 // Where the time went. What did not happen took 0.

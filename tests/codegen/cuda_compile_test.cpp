@@ -15,9 +15,9 @@ namespace samite::test {
 namespace {
 
 CudaKernelResources compile(const codegen::EmittedSource &emitted, const std::string &architecture) {
-  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/false);
   const CudaSource source{.name = "test", .text = emitted.text};
-  for (const CudaKernelResources &kernel : compile_cuda(source, prelude, architecture).image->report().kernels)
+  for (const CudaKernelResources &kernel :
+       compile_cuda(source, codegen::cuda_prelude(source.text), architecture).image->report().kernels)
     if (kernel.name == emitted.entry) return kernel;
   throw std::runtime_error("the image has no kernel " + emitted.entry);
 }

@@ -164,7 +164,7 @@ TEST(EmitCuda, ArgumentsThatDoNotFitAreRefused) {
 }
 
 TEST(EmitCuda, ThePreludeIncludesNothing) {
-  EXPECT_THAT(cuda_prelude(/*tiles=*/true), AllOf(Not(HasSubstr("#include")), HasSubstr("__ldg")));
+  EXPECT_THAT(cuda_prelude("load_constant"), AllOf(Not(HasSubstr("#include")), HasSubstr("__ldg")));
   EXPECT_THAT(cuda_prelude_with("// nothing\n"), AllOf(Not(HasSubstr("__ldg")), HasSubstr("// nothing")));
 }
 

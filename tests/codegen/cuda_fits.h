@@ -31,7 +31,6 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
 }
 
 inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {
-  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/false);
   if (kernel.body.empty()) return;
   bool local_arrays = false;
   ir::for_each_statement(kernel.body,
@@ -43,7 +42,8 @@ inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {
   const std::size_t of_functions = calls("sin(") || calls("cos(") || calls("tan(") ? 40 : 0;
   for (const std::string &architecture : cuda_architectures()) {
     const CudaImageReport report =
-        compile_cuda({.name = name, .text = source.text}, prelude, architecture).image->report();
+        compile_cuda({.name = name, .text = source.text}, codegen::cuda_prelude(source.text), architecture)
+            .image->report();
     ASSERT_EQ(report.kernels.size(), 1u) << name;
     const CudaKernelResources &needs = report.kernels[0];
     EXPECT_GT(needs.registers, 0) << name << ' ' << architecture;

@@ -55,12 +55,12 @@ void expect_same(const K &kernel, const std::vector<long long> &blocks) {
 }
 
 inline void expect_compiles(const ir::Kernel &kernel, bool only_planned_memory = false) {
-  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/true);
   const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
   const auto objects = jit::cuda_objects(source.objects);
   for (const std::string &architecture : cuda_architectures()) {
     const auto report =
-        compile_cuda({.name = "tiles", .text = source.text}, prelude, architecture, objects).image->report();
+        compile_cuda({.name = "tiles", .text = source.text}, codegen::cuda_prelude(source.text), architecture, objects)
+            .image->report();
     ASSERT_EQ(report.kernels.size(), 1u);
     EXPECT_TRUE(!only_planned_memory || report.kernels[0].shared_bytes == 0)
         << "all of it is asked for when it is launched";

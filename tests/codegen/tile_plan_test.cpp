@@ -147,13 +147,13 @@ TEST(TilePlan, LoweredTextIsParsed) {
 class TilePlanCompile : public CudaCompilerTest {};
 
 TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
-  static const std::string prelude = codegen::cuda_prelude(/*tiles=*/true);
   auto expect_fits = [](const char *name, const ir::Kernel &kernel) {
     const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
     const auto objects = jit::cuda_objects(source.objects);
     for (const std::string &architecture : cuda_architectures()) {
       const auto report =
-          compile_cuda({.name = name, .text = source.text}, prelude, architecture, objects).image->report();
+          compile_cuda({.name = name, .text = source.text}, codegen::cuda_prelude(source.text), architecture, objects)
+              .image->report();
       ASSERT_EQ(report.kernels.size(), 1u);
       const CudaKernelResources &needs = report.kernels[0];
       EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u)

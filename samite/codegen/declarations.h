@@ -1,0 +1,46 @@
+// The declarations of the joined device headers, of which a text gets those that it needs: for compilers that read what
+// comes before a text again with each one.
+//
+// Works on text that clang-format has laid out: a declaration begins at the start of a line, and what belongs to it is
+// indented or begins with a brace.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace samite::codegen {
+
+class Declarations {
+ public:
+  // Headers one after another, each after those that it needs, without #include lines, all in namespace samite. Throws
+  // InternalError where a declaration's name is not found.
+  explicit Declarations(std::string headers);
+  Declarations(const Declarations &) = delete;
+  Declarations &operator=(const Declarations &) = delete;
+
+  // The declarations whose names are in `text`, those that they name in turn, and so on, in their order. What is
+  // declared several times, overloaded or specialised, comes with all of these.
+  std::string needed_by(std::string_view text) const;
+
+  // All names, sorted.
+  std::vector<std::string> names() const;
+
+ private:
+  struct Declaration {
+    std::string_view text;
+    std::vector<std::string_view> names;
+    std::vector<std::size_t> needs;  // other declarations
+  };
+
+  void read();
+  std::vector<std::size_t> named_in(std::string_view text) const;
+
+  std::string headers_;
+  std::vector<Declaration> declarations_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> of_name_;
+};
+
+}  // namespace samite::codegen
