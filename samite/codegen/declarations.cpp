@@ -3,18 +3,17 @@
 #include "samite/base/error.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace samite::codegen {
 namespace {
 
-bool begins_identifier(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool in_identifier(char c) { return begins_identifier(c) || std::isdigit(static_cast<unsigned char>(c)); }
+bool begins_identifier(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool in_identifier(char c) { return begins_identifier(c) || (c >= '0' && c <= '9'); }
 
 // The end of the literal or comment that begins at `at`; `at` where none does.
 std::size_t after_unread(std::string_view text, std::size_t at) {
   const std::size_t size = text.size();
-  if (text.substr(at).starts_with("//")) return std::min(text.find('\n', at), size);
+  if (text[at] == '/' && text.substr(at).starts_with("//")) return std::min(text.find('\n', at), size);
   if (text[at] != '"' && text[at] != '\'') return at;
   std::size_t end = at + 1;
   while (end < size && text[end] != text[at]) end += text[end] == '\\' ? 2 : 1;
@@ -79,8 +78,7 @@ std::string_view take_line(std::string_view &rest) {
 }
 
 bool is_macro_call(std::string_view line) {
-  const std::string_view name = first_identifier(line);
-  return line.starts_with("SAMITE_") && line.substr(name.size()).starts_with('(');
+  return line.starts_with("SAMITE_") && line.substr(first_identifier(line).size()).starts_with('(');
 }
 
 // What the declaration that begins with these lines declares.

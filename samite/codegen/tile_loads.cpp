@@ -159,7 +159,10 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
             scalar(loop.end));
   const std::map<const TileCall *, std::string> loads = begin_loads(loop, staged.ahead);
   out_.line("i32 {} = {};", inside, loads.empty() ? "0" : turns);
-  for (const auto &[call, own] : loads) out_.line("{0} = least({0}, {1}.inside());", inside, own);
+  if (!loads.empty())
+    for (std::size_t i = 0; i < staged.ahead; ++i)
+      if (auto *call = loop.body[i].as<TileCall>())
+        out_.line("{0} = least({0}, {1}.inside());", inside, loads.at(call));
   out_.line("i32 {} = 0;", buffer);
   out_.line("#pragma unroll 1");
   out_.open("for (i32 {0} = 0; {0} < {1} + {2}; ++{0}) {{", turn, turns, lead);

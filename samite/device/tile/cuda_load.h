@@ -16,7 +16,10 @@ struct TileWindow {
   T *data;
   i64 row, column, rows, columns, row_stride, column_stride;
 
-  // Whether element (i, j) of a tile lies in the array.
+  // Where element (i, j) of a tile lies, and whether that is in the array.
+  SAMITE_INLINE_MEMBER T *at(int i, int j) const {
+    return data + (row + i) * row_stride + (column + j) * column_stride;
+  }
   SAMITE_INLINE_MEMBER bool has(int i, int j) const {
     return u64(row + i) < u64(rows) && u64(column + j) < u64(columns);
   }
@@ -111,8 +114,7 @@ SAMITE_INLINE bool in_whole_units(const T *first, i64 row_stride, i64 column_str
 template <class Rows, int width, class T, class From, class Inside>
 SAMITE_INLINE void tile_load_element(T *to, const TileWindow<From> &window, const Inside &inside, u32 e) {
   const int i = int(e / width), j = int(e % width);
-  const From *const from =
-      window.data + (window.row + i) * window.row_stride + (window.column + j) * window.column_stride;
+  const From *const from = window.at(i, j);
   if constexpr (sizeof(T) >= 4)
     copy_element_ahead<T>(to + Rows::place(i, j), from, !inside.has(i, j));
   else
@@ -131,7 +133,7 @@ SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
     for (u32 e = flat_thread_again(); e < all; e += threads) tile_load_element<Rows, width>(to, window, inside, e);
   } else {
     const TileInside<height, width> inside(window);
-    const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
+    const From *const first = window.at(0, 0);
     constexpr int at_a_time = 4;
 #pragma unroll 1
     for (u32 begin = flat_thread_again(); begin < all; begin += at_a_time * threads) {
@@ -155,7 +157,7 @@ SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(T))>;
   if constexpr (Units::whole) {
     const TileInside<height, width> inside(window);
-    const From *const first = window.data + window.row * window.row_stride + window.column * window.column_stride;
+    const From *const first = window.at(0, 0);
     if (in_whole_units(first, window.row_stride, window.column_stride) && inside.left % Units::each == 0)
       return Units::copy_part(to, first, window.row_stride, inside);
   }
@@ -170,7 +172,7 @@ class TileLoads {
   SAMITE_INLINE_MEMBER TileLoads(const TileWindow<From> &first, i64 row_step, i64 column_step)
       : row_stride_(first.row_stride), advance_(row_step * first.row_stride + column_step), inside_(0), own_(nullptr) {
     if constexpr (Units::whole) {
-      const From *const at = first.data + first.row * first.row_stride + first.column * first.column_stride;
+      const From *const at = first.at(0, 0);
       if (column_step % Units::each != 0 || !in_whole_units(at, first.row_stride, first.column_stride)) return;
       own_ = Units::own(at, first.row_stride);
       const i64 below = number_inside(first.row, height, first.rows, row_step),

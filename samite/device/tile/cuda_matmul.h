@@ -14,19 +14,21 @@ SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
     const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
     const F *left = a + n * (M * K), *right = b + n * (K * N);
     C *to = c + n * (M * N);
+    // Past the matrix's edge a piece has its own last row and column again: a read that only a condition keeps from a
+    // neighbour's elements may be made before the condition is known.
+    const auto row = [=](int i) { return i0 + i < M ? i0 + i : M - 1; };
+    const auto column = [=](int j) { return j0 + j < N ? j0 + j : N - 1; };
     T sum[side][side];
 #pragma unroll
     for (int i = 0; i < side; ++i)
 #pragma unroll
-      for (int j = 0; j < side; ++j)
-        sum[i][j] = i0 + i < M && j0 + j < N ? T(Register<C>(to[(i0 + i) * N + j0 + j])) : T(0);
+      for (int j = 0; j < side; ++j) sum[i][j] = T(Register<C>(to[row(i) * N + column(j)]));
     for (int k = 0; k < K; ++k) {
       T x[side], y[side];
 #pragma unroll
       for (int i = 0; i < side; ++i) {
-        const int row = i0 + i < M ? i0 + i : M - 1, column = j0 + i < N ? j0 + i : N - 1;
-        x[i] = T(Register<F>(transposed_a ? left[k * M + row] : left[row * K + k]));
-        y[i] = T(Register<F>(transposed_b ? right[column * K + k] : right[k * N + column]));
+        x[i] = T(Register<F>(transposed_a ? left[k * M + row(i)] : left[row(i) * K + k]));
+        y[i] = T(Register<F>(transposed_b ? right[column(i) * K + k] : right[k * N + column(i)]));
       }
 #pragma unroll
       for (int i = 0; i < side; ++i)
