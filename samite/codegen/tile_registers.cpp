@@ -21,9 +21,10 @@ std::string rows_name(std::string_view element, const passes::FactorRows &rows) 
 
 std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
   using enum passes::Fragments::Unit;
-  const std::string pieces = f.unit == Matrices ? "MatrixPieces"
-                             : f.unit == Rows   ? "SpreadPieces"
-                                                : fmt::format("ThreadPieces<{}>", f.together());
+  const std::string pieces = f.unit == Matrices         ? "MatrixPieces"
+                             : f.unit == TurnedMatrices ? "TurnedMatrixPieces"
+                             : f.unit == Rows           ? "SpreadPieces"
+                                                        : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 

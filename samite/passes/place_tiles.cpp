@@ -27,6 +27,7 @@ Piece piece_of(Fragments::Unit unit) {
     case Fragments::Unit::Fours: return {16, 32, 16, 4};
     case Fragments::Unit::Singles: return {4, 8, 1, 1};
     case Fragments::Unit::Matrices: return {16, 8, 4, 2};
+    case Fragments::Unit::TurnedMatrices: return {8, 16, 4, 2};
     case Fragments::Unit::Rows: return {1, 128, 4, 4};
   }
   throw InternalError("an unknown unit");
@@ -68,7 +69,8 @@ Reading reading_of(const TileCall &product, std::size_t operand, const Fragments
   const bool turned = product.attribute & (operand == 0 ? transposed_a : transposed_b);
   const bool along_terms = (operand == 0) != turned;
   const bool tf32 = product.attribute & tf32_factors;
-  if (fragments.unit != Fragments::Unit::Matrices && (operand == 0 || !along_terms)) return Reading::OneRow;
+  const bool threads = fragments.unit == Fragments::Unit::Fours || fragments.unit == Fragments::Unit::Singles;
+  if (threads && (operand == 0 || !along_terms)) return Reading::OneRow;
   return tf32 && !along_terms ? Reading::PairsOfFour : Reading::Several;
 }
 
@@ -281,6 +283,10 @@ std::optional<Fragments> fragments(const TileCall &call, int threads) {
     }
   }
   if (registers_of(*best, call.result.type.element()) > most_registers) return std::nullopt;
+  // Words of 4 bytes of a B that lies across the terms are read in pairs where each warp has whole pieces of it.
+  const bool tf32_across = (call.attribute & tf32_factors) && !(call.attribute & transposed_b);
+  if (tf32_across && best->columns % (piece_of(TurnedMatrices).columns * best->across) == 0)
+    best->unit = TurnedMatrices;
   return best;
 }
 

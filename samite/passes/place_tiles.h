@@ -22,9 +22,9 @@ namespace samite::passes {
 
 // The layout of a product's sums. samite/device/tile/fragments.h is the other side of it.
 struct Fragments {
-  // The multiplications of threads, which have pieces of 4 by 4 or single elements; or of tensor cores; or no product:
-  // 4 elements of a row for each thread.
-  enum class Unit : std::uint8_t { Fours, Singles, Matrices, Rows };
+  // The multiplications of threads, which have pieces of 4 by 4 or single elements; or of tensor cores, as they are or
+  // turned; or no product: 4 elements of a row for each thread.
+  enum class Unit : std::uint8_t { Fours, Singles, Matrices, TurnedMatrices, Rows };
 
   Unit unit;
   std::int64_t rows, columns;
@@ -42,7 +42,7 @@ std::optional<Fragments> fragments(const ir::TileCall &call, int threads);
 // What the threads of a warp read of a factor's rows at one time.
 enum class Reading : std::uint8_t {
   OneRow,       // units of 16 bytes of one row
-  PairsOfFour,  // words of two units each of 4 rows
+  PairsOfFour,  // words, or pairs of them, of two units each of 4 rows
   Several,      // also a unit of each of 8 rows, or of every fourth of 32
 };
 
@@ -53,16 +53,15 @@ struct FactorRows {
   bool crossed;
 };
 
-// Rows such that no two threads meet in a bank. Where a number of units does that by itself, nothing is crossed: what a
-// thread reads is then at constant distances, which cost no registers. An odd number would often do, too; but rows that
-// begin in the middle of a sector of 32 bytes take longer to be copied to (bfloat16 4096³ on an H200: 325 TFLOP/s, 401
-// crossed).
+// Rows such that no two threads meet in a bank. Where they can be crossed they are, although a number of units that
+// does it by itself would leave what a thread reads at constant distances, which cost no registers: rows that begin in
+// the middle of a line of 128 bytes take longer to be copied to (4096³ on an H200: bfloat16 325 TFLOP/s, 401 crossed;
+// tf32 192, 209 crossed).
 constexpr FactorRows factor_rows(std::int64_t columns, std::size_t bytes, Reading reading) {
   const std::int64_t own = (columns * static_cast<std::int64_t>(bytes) + 15) / 16;
   if (reading == Reading::OneRow) return {columns, own, false};
-  if (reading == Reading::PairsOfFour && own > 2) return {columns, own + (6 - own % 4) % 4, false};
-  const bool crossed = own == 2 || own == 4 || own % 8 == 0;
-  return {columns, crossed ? own : own | 1, crossed};
+  if (own == 2 || own == 4 || own % 8 == 0) return {columns, own, true};
+  return {columns, reading == Reading::PairsOfFour ? own + (6 - own % 4) % 4 : own | 1, false};
 }
 
 // A loop that loads ahead.

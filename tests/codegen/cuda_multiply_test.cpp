@@ -91,6 +91,19 @@ void expect_products(How how = {}, double tolerance = 1e-5) {
 
 TEST(CudaMultiply, Float) { expect_products<float>(); }
 TEST(CudaMultiply, TF32) { expect_products<float>({.precision = tile::Precision::tf32}, 2e-2); }
+// Where each warp has whole pieces of B's columns; rows of A, and terms, that are none.
+TEST(CudaMultiply, TF32InPairs) {
+  How how{.precision = tile::Precision::tf32};
+  for (const bool transposed_a : {false, true}) {
+    how.transposed.a = transposed_a;
+    expect_product<float>({64, 64, 32}, {70, 64, 64}, how, 2e-2);
+    expect_product<float>({24, 32, 20}, {30, 64, 43}, how, 2e-2);
+    expect_product<float>({10, 48, 13}, {12, 90, 20}, how, 2e-2);
+    expect_product<float>({32, 32, 32}, {32, 32, 64}, {how.transposed, how.precision, 64, 3}, 2e-2);
+    expect_product<float>({32, 32, 16}, {40, 64, 32}, {how.transposed, how.precision, 64, 1, tile::Memory::shared},
+                          2e-2);
+  }
+}
 TEST(CudaMultiply, Half) { expect_products<half>(); }
 TEST(CudaMultiply, BFloat16) { expect_products<bfloat16>(); }
 TEST(CudaMultiply, Float8E4M3) { expect_products<f8e4m3>(); }

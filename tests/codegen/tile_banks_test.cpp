@@ -77,7 +77,7 @@ void expect_elements() {
     }
 }
 
-// Words of 4 rows, where nothing else is read.
+// Words of 4 rows, or pairs of words, where nothing else is read.
 template <int columns>
 void expect_pairs() {
   using R = Rows<float, columns, Reading::PairsOfFour>;
@@ -86,12 +86,18 @@ void expect_pairs() {
       const auto down = [&](int thread) { return R::place(row + thread % 4, column + thread / 4); };
       EXPECT_EQ(ways<float>(4, down), 1) << columns << ", " << row << ' ' << column;
     }
+  for (int row = 0; row < 32; row += 4)
+    for (int column = 0; column + 16 <= columns; column += 16) {
+      const auto pairs = [&](int thread) { return R::place(row + thread % 4, column + thread / 4 * 2); };
+      EXPECT_EQ(ways<float>(8, pairs), 1) << columns << ", " << row << ' ' << column;
+    }
 }
 
 TEST(TileBanks, PairsOfFourRows) {
-  expect_pairs<8>(), expect_pairs<16>(), expect_pairs<24>(), expect_pairs<40>(), expect_pairs<64>(),
+  expect_pairs<8>(), expect_pairs<16>(), expect_pairs<24>(), expect_pairs<40>(), expect_pairs<48>(), expect_pairs<64>(),
       expect_pairs<128>();
-  EXPECT_EQ((RowsFor<float, 128, Reading::PairsOfFour>::rows.units), 34);
+  EXPECT_TRUE((RowsFor<float, 128, Reading::PairsOfFour>::rows.crossed));
+  EXPECT_EQ((RowsFor<float, 48, Reading::PairsOfFour>::rows.units), 14);
 }
 
 TEST(TileBanks, ElementsOfTensorCores) {

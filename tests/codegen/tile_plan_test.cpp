@@ -37,6 +37,17 @@ TEST(TilePlan, SumsAreInRegisters) {
   EXPECT_EQ(own.bytes, 2 * 128 * 16 * 4);
 }
 
+// Pairs of B's columns are read together where the warps have whole pieces of them.
+TEST(TilePlan, ProductsInTF32AreTurned) {
+  const auto turned = [](int rows, int columns) {
+    const auto source = emit_for_cuda(gemm<float>(rows, columns, 32, 1, {}, tile::Precision::tf32), cuda_options());
+    return source.text.find("TurnedMatrixPieces") != std::string::npos;
+  };
+  EXPECT_TRUE(turned(128, 128));
+  EXPECT_TRUE(turned(40, 32));
+  EXPECT_FALSE(turned(32, 40));
+}
+
 TEST(TilePlan, OrWhereTheUserSays) {
   const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 16, 1, {.sums = tile::Memory::shared}));
   EXPECT_TRUE(own.in_registers.empty());

@@ -6,12 +6,13 @@ namespace samite::test {
 namespace {
 
 template <class T, class C>
-auto gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+auto gemm(std::int64_t m, std::int64_t n, std::int64_t k, tile::Precision precision = tile::Precision::full) {
   return TileKernel{"gemm", {"a", "b", "c"}, [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
                       auto [i, j] = block_index<2>();
                       Tile<C> sum = tile::zeros<C>({m, n});
                       for (Int step : range(tile::ceil_div(a.extent(1), static_cast<int>(k))))
-                        tile::matmul(tile::load(a, {i, step}, {m, k}), tile::load(b, {step, j}, {k, n}), sum);
+                        tile::matmul(tile::load(a, {i, step}, {m, k}), tile::load(b, {step, j}, {k, n}), sum,
+                                     precision);
                       tile::store(c, {i, j}, sum);
                     }};
 }
@@ -41,6 +42,29 @@ TEST(TileMatMul, Types) {
   check_gemm<bfloat16, float>(8, 16, 8, 20, 19, 12);
 }
 
+// On numbers that it holds exactly.
+TEST(TileMatMul, TF32) {
+  struct Case {
+    std::int64_t m, n, k, rows, columns, inner;
+  };
+  for (const auto [m, n, k, rows, columns, inner] :
+       {Case{64, 64, 32, 130, 128, 70}, {16, 32, 8, 32, 64, 16}, {24, 48, 13, 30, 90, 29}, {7, 5, 3, 20, 13, 11}}) {
+    SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k);
+    const Matrix a(rows, inner, 1), b(inner, columns, 2), of_c(rows, columns, 3);
+    auto x = buffer<float>(a.extents(), a.values, Gradient::tracked);
+    auto y = buffer<float>(b.extents(), b.values, Gradient::tracked);
+    auto c = poisoned<float>(of_c.extents(), Gradient::tracked);
+    const auto kernel = gemm<float, float>(m, n, k, tile::Precision::tf32);
+    const Extents grid{blocks(rows, m), blocks(columns, n)};
+    kernel.launch(grid, x, y, c);
+    expect_near(c, product(a, b).values, 1e-4);
+    c.gradient().copy_from(as<float>(of_c.values));
+    kernel.launch(grid, {.direction = Direction::adjoint}, x, y, c);
+    expect_near(x.gradient(), product(of_c, turned(b)).values, 1e-4);
+    expect_near(y.gradient(), product(turned(a), of_c).values, 1e-4);
+  }
+}
+
 TEST(TileMatMul, Integers) {
   TileKernel multiply{
       "multiply", [](Array<const std::int8_t, 2> a, Array<const std::int8_t, 2> b, Array<std::int32_t, 2> c) {
@@ -62,8 +86,7 @@ TEST(TileMatMul, Integers) {
 
 TEST(TileMatMul, Transposes) {
   const Matrix a(6, 5, 1), b(5, 7, 2);
-  const Matrix turned_a(5, 6, [&](auto i, auto j) { return a(j, i); }),
-      turned_b(7, 5, [&](auto i, auto j) { return b(j, i); });
+  const Matrix turned_a = turned(a), turned_b = turned(b);
   for (bool ta : {false, true})
     for (bool tb : {false, true}) {
       TileKernel multiply{"multiply", [=](Array<const double, 2> a, Array<const double, 2> b, Array<double, 2> c) {

@@ -87,6 +87,10 @@ inline Matrix product(const Matrix &a, const Matrix &b) {
   });
 }
 
+inline Matrix turned(const Matrix &a) {
+  return Matrix(a.columns, a.rows, [&](std::int64_t i, std::int64_t j) { return a(j, i); });
+}
+
 inline std::int64_t blocks(std::int64_t elements, std::int64_t tile) { return (elements + tile - 1) / tile; }
 
 }  // namespace samite::test

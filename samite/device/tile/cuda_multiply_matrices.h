@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/device/cuda/half.h"
+#include "samite/device/cuda/memory.h"
 #include "samite/device/tile/fragments.h"
 
 namespace samite {
@@ -116,35 +117,65 @@ struct FactorInMemory {
       words[w] = word(factor, begin + lane / 4, on + of_word, lane % 4 * each, k + terms);
     }
   }
+
+  // The same where rows or columns 2 n and 2 n + 1 of the 16 are to the cores n and n + 8.
+  static SAMITE_INLINE_MEMBER void load_pairs(Word (&words)[4], const F *factor, int begin, int on, int k) {
+    const int lane = int(flat_thread()) % 32;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      Pack<F, 2> pair = {};
+      if (K % (2 * half) == 0 || k + h * half + lane % 4 < K)
+        pair = load_pack<2>(place(factor, begin + lane / 4 * 2, on, extent - 2, lane % 4, k + h * half));
+      words[2 * h] = tf32_bits(pair.at[0]);
+      words[2 * h + 1] = tf32_bits(pair.at[1]);
+    }
+  }
 };
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
-  constexpr bool in_pairs = Product::pieces_across % 2 == 0;
-  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows, Product::rows_apart, K, !transposed_a>;
-  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && in_pairs, Product::columns_apart, K,
-                           transposed_b>;
+  constexpr bool turned = same_type<typename Product::Unit, TurnedMatrixPieces>;
+  constexpr int down = Product::pieces_down, across = Product::pieces_across;
+  // What the cores have by 16, and by 8, which are loaded in pairs.
+  constexpr int lefts = turned ? across : down, rights = turned ? down : across, pairs = (rights + 1) / 2;
+  constexpr bool in_pairs = rights % 2 == 0;
+  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !turned), Product::rows_apart,
+                           K, !transposed_a>;
+  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || turned),
+                           Product::columns_apart, K, transposed_b>;
   using Word = typename A::Word;
-  constexpr int down = Product::pieces_down, across = Product::pieces_across, terms = 2 * A::half;
-  constexpr int pairs = (across + 1) / 2;
+  constexpr int terms = 2 * A::half;
   const int first_row = Product::first_row(), first_column = Product::first_column();
   // Words that are put together of elements take many registers on their way: two steps' at a time.
   constexpr bool puts_together = A::each > 1 && !(A::loads_matrices && B::loads_matrices);
 #pragma unroll(puts_together ? 2 : (K + terms - 1) / terms)
   for (int k = 0; k < K; k += terms) {
-    Word left[down][4], right[pairs][4];
+    Word left[lefts][4], right[pairs][4];
 #pragma unroll
-    for (int i = 0; i < down; ++i) A::template load<true>(left[i], a, first_row, i * MatrixPieces::rows, k);
+    for (int i = 0; i < lefts; ++i)
+      if constexpr (turned)
+        B::load_pairs(left[i], b, first_column, i * 16, k);
+      else
+        A::template load<true>(left[i], a, first_row, i * 16, k);
 #pragma unroll
     for (int j = 0; j < pairs; ++j)
-      B::template load<false>(right[j], b, first_column, 2 * j * MatrixPieces::columns, k);
+      if constexpr (turned)
+        A::template load<false>(right[j], a, first_row, j * 16, k);
+      else
+        B::template load<false>(right[j], b, first_column, j * 16, k);
 #pragma unroll
-    for (int i = 0; i < down; ++i)
+    for (int i = 0; i < lefts; ++i)
 #pragma unroll
-      for (int j = 0; j < across; ++j) {
+      for (int j = 0; j < rights; ++j) {
         const Word column[2] = {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]};
-        C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(i * across + j) * 4]);
-        multiply_matrices(typename MatrixFactor<F>::Kind(), sum, left[i], column);
+        C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(turned ? j * across + i : i * across + j) * 4]);
+        if constexpr (turned) {
+          C turned_sum[4] = {sum[0], sum[2], sum[1], sum[3]};
+          multiply_matrices(typename MatrixFactor<F>::Kind(), turned_sum, left[i], column);
+          sum[0] = turned_sum[0], sum[1] = turned_sum[2], sum[2] = turned_sum[1], sum[3] = turned_sum[3];
+        } else {
+          multiply_matrices(typename MatrixFactor<F>::Kind(), sum, left[i], column);
+        }
       }
   }
 }
