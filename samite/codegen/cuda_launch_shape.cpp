@@ -59,6 +59,14 @@ std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
+// Instances of a tile kernel; saturated as `axes` are.
+std::int64_t number_of_tiles(std::span<const std::int64_t> extents) {
+  std::int64_t number = 1;
+  for (std::int64_t extent : extents)
+    if (__builtin_mul_overflow(number, extent, &number)) return std::int64_t{1} << 62;
+  return number;
+}
+
 // Whether there are fewer blocks than so many.
 bool fewer_than(const Axes &blocks, std::int64_t many) {
   return blocks[0] < many && blocks[1] < many && blocks[2] < many && blocks[0] * blocks[1] * blocks[2] < many;
@@ -73,6 +81,7 @@ std::int64_t CudaLaunchShape::threads() const {
 }
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
+  if (form.tile_threads != 0) return number_of_tiles(extents) <= largest_grid[0];
   const Axes instances = axes(extents, form);
   const Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
   for (std::size_t a = 0; a < 3; ++a)
@@ -86,9 +95,7 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
   if (form.tile_threads != 0) {
-    std::int64_t blocks = 1;
-    for (std::int64_t extent : extents)
-      if (__builtin_mul_overflow(blocks, extent, &blocks)) blocks = largest_grid[0];
+    std::int64_t blocks = number_of_tiles(extents);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
             {static_cast<unsigned>(form.tile_threads), 1, 1}};

@@ -9,7 +9,7 @@
 // that use a workspace, and for those that sum over the launch.
 //
 // A tile kernel has a block for each instance, all of them along x; in the grid-stride form a limited number, which go
-// on to further instances.
+// on to further instances. Its exact form is for less than 2^31 of them.
 #pragma once
 
 #include "samite/codegen/emit.h"

@@ -1,6 +1,7 @@
 #include "samite/codegen/declarations.h"
 
 #include "samite/base/error.h"
+#include "samite/base/lines.h"
 
 #include <algorithm>
 
@@ -69,12 +70,6 @@ int depth_of(std::string_view line) {
     at = std::max(after, at + 1);
   }
   return depth;
-}
-
-std::string_view take_line(std::string_view &rest) {
-  const std::string_view line = rest.substr(0, rest.find('\n'));
-  rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-  return line;
 }
 
 bool is_macro_call(std::string_view line) {
@@ -146,12 +141,11 @@ Declarations::Declarations(std::string headers) : headers_(std::move(headers)) {
   read();
   for (std::size_t i = 0; i < declarations_.size(); ++i)
     for (const std::string_view name : declarations_[i].names) of_name_[name].push_back(i);
-  for (Declaration &declaration : declarations_) declaration.needs = named_in(declaration.text);
 }
 
 void Declarations::read() {
   for (std::string_view rest = headers_; !rest.empty();) {
-    Declaration own{take_declaration(rest), {}, {}};
+    Declaration own{take_declaration(rest), {}};
     if (own.text.empty()) continue;
     if (own.text.starts_with("#if")) {
       std::string_view inner = own.text;
@@ -175,8 +169,6 @@ std::vector<std::size_t> Declarations::named_in(std::string_view text) const {
     if (auto of_name = of_name_.find(name); of_name != of_name_.end())
       found.insert(found.end(), of_name->second.begin(), of_name->second.end());
   });
-  std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
   return found;
 }
 
@@ -187,13 +179,15 @@ std::string Declarations::needed_by(std::string_view text) const {
     open.pop_back();
     if (needed[next]) continue;
     needed[next] = true;
-    open.insert(open.end(), declarations_[next].needs.begin(), declarations_[next].needs.end());
+    for (std::size_t other : named_in(declarations_[next].text))
+      if (!needed[other]) open.push_back(other);
   }
   std::string result = "namespace samite {\n";
   for (std::size_t i = 0; i < declarations_.size(); ++i) {
     const Declaration &own = declarations_[i];
     // What declares nothing comes with what it is about.
-    if (own.names.empty()) needed[i] = std::ranges::all_of(own.needs, [&](std::size_t other) { return needed[other]; });
+    if (own.names.empty())
+      needed[i] = std::ranges::all_of(named_in(own.text), [&](std::size_t other) { return needed[other]; });
     if (needed[i]) result += own.text;
   }
   return result += "}  // namespace samite\n";

@@ -32,10 +32,10 @@ class Declarations {
   struct Declaration {
     std::string_view text;
     std::vector<std::string_view> names;
-    std::vector<std::size_t> needs;  // other declarations
   };
 
   void read();
+  // The declarations whose names are there, some of them several times.
   std::vector<std::size_t> named_in(std::string_view text) const;
 
   std::string headers_;

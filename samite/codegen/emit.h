@@ -67,6 +67,8 @@ struct CudaForm {
   bool waits_for_earlier_launch = false;
   // Of a tile kernel, else 0: each instance is a block of exactly so many threads.
   int tile_threads = 0;
+  // Of a tile kernel: a launch may have 2^31 instances or more.
+  bool wide_launch = false;
 
   friend bool operator==(const CudaForm &, const CudaForm &) = default;
 };

@@ -1,6 +1,7 @@
 #include "samite/codegen/prelude.h"
 
 #include "samite/base/error.h"
+#include "samite/base/lines.h"
 #include "samite/codegen/embedded.h"
 
 #include <fmt/format.h>
@@ -25,11 +26,9 @@ bool is_include(std::string_view line) { return line.starts_with("#include"); }
 
 // Without its #include lines: the text that it is joined to has what they name.
 void append(std::string &text, std::string_view header) {
-  std::string_view rest = header;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
+  while (!header.empty()) {
+    const std::string_view line = take_line(header);
     if (!is_include(line) && !line.starts_with("#pragma once")) text.append(line).push_back('\n');
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
 }
 
@@ -43,9 +42,7 @@ class CudaHeaders {
     added_.push_back(path);
     const std::string_view header = device_header(path);
     for (std::string_view rest = header; !rest.empty();) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      if (is_include(line)) add(included(line));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      if (const std::string_view line = take_line(rest); is_include(line)) add(included(line));
     }
     append(text_, path == intrinsics_path ? intrinsics_ : header);
   }

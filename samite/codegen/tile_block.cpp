@@ -32,15 +32,22 @@ void KernelEmitter::loop_of_block(const For &loop) {
   out_.line("__syncthreads();");
 }
 
-// Any grid runs any box: a block goes on to further instances.
+// A block for each instance; in the grid-stride form it goes on to further ones.
 void KernelEmitter::launch_blocks(const For &outermost) {
   std::vector<const For *> nest{&outermost};
   while (static_cast<int>(nest.size()) < kernel_.launch_rank) nest.push_back(nest.back()->body.at(0).as<For>());
-  auto extent = [&](const For &loop) { return fmt::format("(i64({}) - {})", scalar(loop.end), scalar(loop.begin)); };
-  std::string count;
-  for (const For *loop : nest) count += (count.empty() ? "" : " * ") + extent(*loop);
-  out_.line("const i64 blocks = {};", count);
-  out_.open("for (i64 block = blockIdx.x; block < blocks; block += gridDim.x) {{");
+  const bool wide = options_.cuda.wide_launch;
+  const std::string_view number = wide ? "i64" : "u32";
+  auto extent = [&](const For &loop) {
+    return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
+  };
+  std::string blocks;
+  for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent(*loop);
+  out_.line("const {} blocks = {};", number, blocks);
+  if (options_.cuda.grid_stride)
+    out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
+  else
+    out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
   std::string rest = "block";
   for (const For *loop : std::views::reverse(nest)) {
     const std::string index = name(loop->index), type(scalar_name(loop->type));
@@ -49,9 +56,10 @@ void KernelEmitter::launch_blocks(const For &outermost) {
       break;
     }
     const std::string outer = fresh("rest");
-    out_.line("const i64 {} = quotient({}, {});", outer, rest, extent(*loop));
-    out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer,
-              extent(*loop));
+    const std::string count = extent(*loop);
+    out_.line("const {} {} = {};", number, outer,
+              wide ? fmt::format("quotient({}, {})", rest, count) : fmt::format("{} / {}", rest, count));
+    out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer, count);
     rest = outer;
   }
   // A block that gets no memory ends alone.

@@ -210,7 +210,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   key.programmatic = options.programmatic && limits.compute_capability >= 90;
   if (extents.count() != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
-    key.grid_stride = !codegen::fits_exact_launch(counts, {});
+    key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = definition.forward().block_threads});
     key.outgrows_caches = codegen::outgrows_caches(counts);
     key.neighbours = codegen::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }

@@ -126,6 +126,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
   options.cuda.waits_for_earlier_launch = variant.key.programmatic;
   options.cuda.tile_threads = lowered.block_threads;
+  options.cuda.wide_launch = variant.key.grid_stride;
   const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
   if (by_threads)
     options.cuda.instances_per_thread =

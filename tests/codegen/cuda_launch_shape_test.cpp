@@ -92,6 +92,17 @@ TEST(CudaLaunchShape, LimitsOfTheExactForm) {
   EXPECT_THROW(exact({std::int64_t{1} << 40}), InternalError);
 }
 
+// A block of a tile kernel is an instance.
+TEST(CudaLaunchShape, TileKernels) {
+  const CudaForm form{.tile_threads = 128};
+  const std::int64_t side = std::int64_t{1} << 16;
+  EXPECT_TRUE(fits_exact_launch(Extents{side - 1, side / 2}, form));
+  EXPECT_FALSE(fits_exact_launch(Extents{side, side / 2}, form));
+  EXPECT_FALSE(fits_exact_launch(Extents{std::int64_t{1} << 40, std::int64_t{1} << 40}, form));
+  EXPECT_EQ(cuda_launch_shape(Extents{300, 70'000}, form, many), (CudaLaunchShape{{21'000'000, 1, 1}, {128, 1, 1}}));
+  EXPECT_EQ(cuda_launch_shape(Extents{side, side}, {.grid_stride = true, .tile_threads = 128}, 500).grid[0], 500u);
+}
+
 TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {

@@ -20,6 +20,29 @@ TEST(CudaTiles, Product) {
               {3, 3});
 }
 
+// Each block of a box runs once, in either form of a launch, in numbers of 32 bits and of 64.
+TEST(CudaTiles, BlocksOfABox) {
+  const TileKernel count{"count",
+                         [](Array<double, 1> y) {
+                           auto [i, j, k] = block_index<3>();
+                           y((i * 4 + j) * 5 + k) += cast<Traced<double>>(100 * i + 10 * j + k) + 1.0;
+                         },
+                         of_64};
+  for (const bool grid_stride : {false, true})
+    for (const bool wide : {false, true}) {
+      codegen::EmitOptions options = cuda_options();
+      options.cuda.grid_stride = grid_stride;
+      options.cuda.wide_launch = wide;
+      std::vector<double> y(60), expected(60);
+      for (std::size_t i = 1; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j)
+          for (std::size_t k = 2; k < 5; ++k)
+            expected[(i * 4 + j) * 5 + k] = static_cast<double>(100 * i + 10 * j + k) + 1;
+      CudaOnHost(count.ir(), options).run_box({1, 0, 2}, {3, 3, 5}, {array(y, {60})});
+      EXPECT_EQ(y, expected) << grid_stride << wide;
+    }
+}
+
 TEST(CudaTiles, Softmax) {
   expect_same(TileKernel{"softmax",
                          [](In x, Out y) {

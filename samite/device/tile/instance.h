@@ -5,8 +5,8 @@
 
 namespace samite {
 
-// Of a block's number, by how many there are along a dimension: neither is negative. A division of 64 bits takes a
-// hundred instructions, and the compiler tens of milliseconds, while hardly any launch has 2^32 blocks.
+// Of a block's number, by how many there are along a dimension: neither is negative. For launches that may have 2^31
+// blocks or more, which are so few that the compiler's time for a division of 64 bits is worth more than its own.
 SAMITE_INLINE i64 quotient(i64 number, i64 of) {
   if ((u64(number) | u64(of)) >> 32 == 0) return i64(u32(number) / u32(of));
   u64 result = 0, rest = 0;
