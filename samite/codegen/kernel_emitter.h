@@ -161,6 +161,7 @@ class KernelEmitter {
   // tile_loads.cpp
   void tile_load(const ir::TileCall &call, SourceLocation where);
   std::string tile_window(const ir::TileCall &call);
+  bool loads_in_units(const ir::TileCall &call) const;
   std::string load_arguments(const ir::TileCall &call) const;
   void note_load(const ir::TileCall &call, SourceLocation where);
   std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);

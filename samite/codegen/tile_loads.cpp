@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace samite::codegen {
 
@@ -48,6 +49,28 @@ std::optional<std::int64_t> growth(const Value &value, const For &loop, std::siz
   }
 }
 
+// A power of two, at most 16, that an integer is always a multiple of, also where it has wrapped around: as far as the
+// last few operations that make it tell.
+std::int64_t divisor(const Value &value, const Kernel &kernel, int operations = 6) {
+  constexpr std::int64_t most = 16;
+  if (value.is_constant()) return std::gcd(value.as_int(), most);
+  const Operation *made = nullptr;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *let = stmt.as<Let>(); let && let->local == value.id()) made = &let->value;
+  });
+  if (!made || operations == 0) return 1;
+  const auto of = [&](std::size_t i) { return divisor(made->operands[i], kernel, operations - 1); };
+  switch (made->op) {
+    case Op::Copy:
+    case Op::Neg: return of(0);
+    case Op::Cast: return class_of(made->operands[0].type().element()) == ScalarClass::Signed ? of(0) : 1;
+    case Op::Add:
+    case Op::Sub: return std::gcd(of(0), of(1));
+    case Op::Mul: return std::min(of(0) * of(1), most);
+    default: return 1;
+  }
+}
+
 }  // namespace
 
 // The last two dimensions of the array are the window's, or the last one; of the others it has one element.
@@ -71,11 +94,18 @@ std::string KernelEmitter::tile_window(const TileCall &call) {
                      facts(call.array).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
 }
 
+// Whether every window of this load that a launch may have, and each of its rows, begins at a multiple of 16 bytes.
+bool KernelEmitter::loads_in_units(const TileCall &call) const {
+  const ArrayFacts known = facts(call.array);
+  const auto bytes = static_cast<std::int64_t>(size_of(call.result.type));
+  return known.unit_stride && known.aligned_rows && divisor(call.indices.back(), kernel_) * bytes % 16 == 0;
+}
+
 // The template arguments of `tile_load` and of `TileLoads`.
 std::string KernelEmitter::load_arguments(const TileCall &call) const {
   const TileShape shape = call.result.type.shape();
-  return fmt::format("{}, {}, {}, {}", rows_type(call.result), shape.rank() == 2 ? shape[0] : 1,
-                     shape[shape.rank() - 1], kernel_.block_threads);
+  return fmt::format("{}, {}, {}, {}, {}", rows_type(call.result), shape.rank() == 2 ? shape[0] : 1,
+                     shape[shape.rank() - 1], kernel_.block_threads, loads_in_units(call));
 }
 
 void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {

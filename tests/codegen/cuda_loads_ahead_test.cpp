@@ -2,6 +2,7 @@
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 
+#include <fmt/format.h>
 #include <limits>
 #include <random>
 
@@ -24,8 +25,9 @@ std::vector<float> random_values(std::int64_t count) {
 }
 
 // The sum of T Tᵀ over the tiles T that `place`, of the loop's index, names. `in_order`: they lie at one distance.
+// `known`: the compiler is told that rows begin at multiples of 16 bytes.
 template <class Place>
-void expect_sum(const Loop &loop, bool in_order, const Place &place) {
+void expect_sum(const Loop &loop, bool in_order, const Place &place, bool known = false) {
   const TileKernel kernel{"sum",
                           [=](Array<const float, 2> a, Array<float, 2> c) {
                             Tile<float> sum = tile::zeros<float>({loop.height, loop.height});
@@ -42,8 +44,11 @@ void expect_sum(const Loop &loop, bool in_order, const Place &place) {
     if (e < loop.before || (e - loop.before) % loop.stride() >= loop.columns)
       a[static_cast<std::size_t>(e)] = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> c(static_cast<std::size_t>(loop.height * loop.height));
-  const CudaOnHost run(kernel.ir());
+  codegen::EmitOptions options = cuda_options();
+  options.arrays.at(0).aligned_rows = known;
+  const CudaOnHost run(kernel.ir(), options);
   EXPECT_EQ(run.source().text.find("tile_loads<") != std::string::npos, in_order);
+  EXPECT_EQ(run.source().text.find(fmt::format("{}, true>(a", loop.threads)) != std::string::npos, known);
   run.run({1}, {strided(a.data() + loop.before, {loop.rows, loop.columns}, {loop.stride(), 1}),
                 array(c, {loop.height, loop.height})});
 
@@ -62,6 +67,7 @@ void expect_sum(const Loop &loop, bool in_order, const Place &place) {
       }
       ASSERT_NEAR(c[static_cast<std::size_t>(i * loop.height + j)], sum, 1e-4) << i << ' ' << j;
     }
+  if (!known && loop.stride() % 4 == 0 && loop.before % 4 == 0) expect_sum(loop, in_order, place, true);
 }
 
 // Arrays of whole tiles, of rows in whole units with a rest, and of other rows.

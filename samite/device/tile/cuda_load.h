@@ -152,28 +152,30 @@ SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
   }
 }
 
-template <class Rows, int height, int width, int threads, class T, class From>
+// `in_units`: the window, and each row of it that lies in the array, is known to begin at a multiple of 16 bytes.
+template <class Rows, int height, int width, int threads, bool in_units, class T, class From>
 SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(T))>;
   if constexpr (Units::whole) {
     const TileInside<height, width> inside(window);
     const From *const first = window.at(0, 0);
-    if (in_whole_units(first, window.row_stride, window.column_stride) && inside.left % Units::each == 0)
+    if (in_units || (in_whole_units(first, window.row_stride, window.column_stride) && inside.left % Units::each == 0))
       return Units::copy_part(to, first, window.row_stride, inside);
   }
-  tile_load_elements<Rows, height, width, threads>(to, window);
+  if constexpr (!in_units || !Units::whole) tile_load_elements<Rows, height, width, threads>(to, window);
 }
 
 // The windows of a loop, which lie one after another at one distance: those that lie inside of the array, and in whole
 // units, are loaded with what was found once of the first.
-template <class Rows, int height, int width, int threads, class From>
+template <class Rows, int height, int width, int threads, bool in_units, class From>
 class TileLoads {
  public:
   SAMITE_INLINE_MEMBER TileLoads(const TileWindow<From> &first, i64 row_step, i64 column_step)
       : row_stride_(first.row_stride), advance_(row_step * first.row_stride + column_step), inside_(0), own_(nullptr) {
     if constexpr (Units::whole) {
       const From *const at = first.at(0, 0);
-      if (column_step % Units::each != 0 || !in_whole_units(at, first.row_stride, first.column_stride)) return;
+      if (!in_units && (column_step % Units::each != 0 || !in_whole_units(at, first.row_stride, first.column_stride)))
+        return;
       own_ = Units::own(at, first.row_stride);
       const i64 below = number_inside(first.row, height, first.rows, row_step),
                 beside = number_inside(first.column, width, first.columns, column_step),
@@ -209,9 +211,9 @@ class TileLoads {
   const From *own_;  // this thread's part of the next one
 };
 
-template <class Rows, int height, int width, int threads, class From>
-SAMITE_INLINE TileLoads<Rows, height, width, threads, From> tile_loads(const TileWindow<From> &first, i64 row_step,
-                                                                       i64 column_step) {
+template <class Rows, int height, int width, int threads, bool in_units, class From>
+SAMITE_INLINE TileLoads<Rows, height, width, threads, in_units, From> tile_loads(const TileWindow<From> &first,
+                                                                                 i64 row_step, i64 column_step) {
   return {first, row_step, column_step};
 }
 
