@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace samite::codegen {
 namespace {
@@ -15,12 +16,17 @@ constexpr std::int64_t most_on_axis = (std::int64_t{1} << 31) - 1, deepest_block
 
 constexpr int smallest_block = 64, blocks_for_each = 4;  // multiprocessor
 
-// Threads along x, y and z that have an instance; saturated where that is more than can be counted.
+// Saturated where that is more than can be counted.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  return __builtin_mul_overflow(a, b, &a) ? std::int64_t{1} << 62 : a;
+}
+
+// Threads along x, y and z that have an instance; saturated.
 Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
   Axes axes{1, 1, 1};
   for (std::size_t d = 0; d < extents.size(); ++d) {
     std::int64_t &axis = axes[std::min<std::size_t>(extents.size() - 1 - d, 2)];
-    if (__builtin_mul_overflow(axis, extents[d], &axis)) axis = std::int64_t{1} << 62;
+    axis = product(axis, extents[d]);
   }
   axes[0] = (axes[0] - 1) / form.instances_per_thread + 1;
   axes[2] = (axes[2] - 1) / form.march + 1;
@@ -59,12 +65,9 @@ std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
-// Instances of a tile kernel; saturated as `axes` are.
-std::int64_t number_of_tiles(std::span<const std::int64_t> extents) {
-  std::int64_t number = 1;
-  for (std::int64_t extent : extents)
-    if (__builtin_mul_overflow(number, extent, &number)) return std::int64_t{1} << 62;
-  return number;
+// Blocks of a tile kernel, one for each instance; saturated.
+std::int64_t blocks_of_tiles(std::span<const std::int64_t> extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, product);
 }
 
 // Whether there are fewer blocks than so many.
@@ -81,7 +84,7 @@ std::int64_t CudaLaunchShape::threads() const {
 }
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
-  if (form.tile_threads != 0) return number_of_tiles(extents) <= largest_grid[0];
+  if (form.tile_threads != 0) return blocks_of_tiles(extents) <= largest_grid[0];
   const Axes instances = axes(extents, form);
   const Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
   for (std::size_t a = 0; a < 3; ++a)
@@ -94,8 +97,9 @@ bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspa
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
+  internal_check(form.grid_stride || fits_exact_launch(extents, form), "an exact launch that does not fit the grid");
   if (form.tile_threads != 0) {
-    std::int64_t blocks = number_of_tiles(extents);
+    std::int64_t blocks = blocks_of_tiles(extents);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
             {static_cast<unsigned>(form.tile_threads), 1, 1}};
@@ -113,8 +117,6 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
       blocks[a] = std::min({blocks[a], left, largest_grid[a]});
       left = std::max<std::int64_t>(left / blocks[a], 1);
     }
-  } else {
-    internal_check(fits_exact_launch(extents, form), "an exact launch that does not fit the grid");
   }
   return {as_unsigned(blocks), as_unsigned(block)};
 }

@@ -100,6 +100,7 @@ TEST(CudaLaunchShape, TileKernels) {
   EXPECT_FALSE(fits_exact_launch(Extents{side, side / 2}, form));
   EXPECT_FALSE(fits_exact_launch(Extents{std::int64_t{1} << 40, std::int64_t{1} << 40}, form));
   EXPECT_EQ(cuda_launch_shape(Extents{300, 70'000}, form, many), (CudaLaunchShape{{21'000'000, 1, 1}, {128, 1, 1}}));
+  EXPECT_THROW(cuda_launch_shape(Extents{side, side}, form, many), InternalError);
   EXPECT_EQ(cuda_launch_shape(Extents{side, side}, {.grid_stride = true, .tile_threads = 128}, 500).grid[0], 500u);
 }
 

@@ -91,6 +91,16 @@ void expect_products(How how = {}, double tolerance = 1e-5) {
 
 TEST(CudaMultiply, Float) { expect_products<float>(); }
 TEST(CudaMultiply, TF32) { expect_products<float>({.precision = tile::Precision::tf32}, 2e-2); }
+TEST(CudaMultiply, Half) { expect_products<half>(); }
+TEST(CudaMultiply, BFloat16) { expect_products<bfloat16>(); }
+TEST(CudaMultiply, Float8E4M3) { expect_products<f8e4m3>(); }
+TEST(CudaMultiply, Float8E5M2) { expect_products<f8e5m2>(); }
+TEST(CudaMultiply, Int8) { expect_products<std::int8_t>(); }
+TEST(CudaMultiply, UInt8) { expect_products<std::uint8_t>(); }
+TEST(CudaMultiply, Int32) { expect_products<std::int32_t>(); }
+TEST(CudaMultiply, Double) { expect_products<double>({}, 1e-12); }
+TEST(CudaMultiply, HalfSumsInHalf) { expect_product<half, half>({32, 16, 16}, {40, 20, 16}, {}, 5e-3); }
+
 // Where each warp has whole pieces of B's columns; rows of A, and terms, that are none.
 TEST(CudaMultiply, TF32InPairs) {
   How how{.precision = tile::Precision::tf32};
@@ -104,15 +114,6 @@ TEST(CudaMultiply, TF32InPairs) {
                           2e-2);
   }
 }
-TEST(CudaMultiply, Half) { expect_products<half>(); }
-TEST(CudaMultiply, BFloat16) { expect_products<bfloat16>(); }
-TEST(CudaMultiply, Float8E4M3) { expect_products<f8e4m3>(); }
-TEST(CudaMultiply, Float8E5M2) { expect_products<f8e5m2>(); }
-TEST(CudaMultiply, Int8) { expect_products<std::int8_t>(); }
-TEST(CudaMultiply, UInt8) { expect_products<std::uint8_t>(); }
-TEST(CudaMultiply, Int32) { expect_products<std::int32_t>(); }
-TEST(CudaMultiply, Double) { expect_products<double>({}, 1e-12); }
-TEST(CudaMultiply, HalfSumsInHalf) { expect_product<half, half>({32, 16, 16}, {40, 20, 16}, {}, 5e-3); }
 
 TEST(CudaMultiply, SmallTilesAndManyThreads) {
   expect_product<float>({5, 6, 4}, {12, 17, 17}, {.threads = 128});
