@@ -46,6 +46,9 @@ struct ArrayFacts {
   // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
   bool aligned_rows = false;
 
+  // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
+  bool rows_in_units() const { return unit_stride && aligned_rows; }
+
   friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
 };
 

@@ -161,7 +161,7 @@ std::string KernelEmitter::Row::key(std::uint32_t array, std::int64_t element) c
 
 // Where the instances' elements are next to each other, in a row that the launcher says is aligned.
 std::optional<KernelEmitter::Row> KernelEmitter::row(std::uint32_t array, std::span<const Value> indices) const {
-  if (!facts(array).unit_stride || !facts(array).aligned_rows || options_.debug) return std::nullopt;
+  if (!facts(array).rows_in_units() || options_.debug) return std::nullopt;
   for (const Value &index : indices.first(indices.size() - 1))
     if (index.is_local() && copied_[index.id()]) return std::nullopt;
   // The instance's index and a constant.

@@ -96,9 +96,8 @@ std::string KernelEmitter::tile_window(const TileCall &call) {
 
 // Whether every window of this load that a launch may have, and each of its rows, begins at a multiple of 16 bytes.
 bool KernelEmitter::loads_in_units(const TileCall &call) const {
-  const ArrayFacts known = facts(call.array);
   const auto bytes = static_cast<std::int64_t>(size_of(call.result.type));
-  return known.unit_stride && known.aligned_rows && divisor(call.indices.back(), kernel_) * bytes % 16 == 0;
+  return facts(call.array).rows_in_units() && divisor(call.indices.back(), kernel_) * bytes % 16 == 0;
 }
 
 // The template arguments of `tile_load` and of `TileLoads`.
@@ -120,8 +119,7 @@ void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
 void KernelEmitter::note_load(const TileCall &call, SourceLocation where) {
   const TileShape shape = call.result.type.shape();
   const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(call.result.type));
-  const ArrayFacts known = facts(call.array);
-  tile_loads_.push_back({call.array, known.unit_stride && known.aligned_rows && row_bytes % 16 == 0, where});
+  tile_loads_.push_back({call.array, facts(call.array).rows_in_units() && row_bytes % 16 == 0, where});
 }
 
 // What needs nothing of a tile that is on its way, and takes no memory from another.
