@@ -118,7 +118,8 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
       write_object(fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
       break;
     case Typing::Put:
-      write_object(fmt::format("tile_put_add<{}, {}>", rows(call.result.type), from.shape()[from.shape().rank() - 1]));
+      write_object(fmt::format("{}<{}, {}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
+                               rows(call.result.type), from.shape()[from.shape().rank() - 1]));
       break;
     case Typing::Fourier: {
       const std::int64_t length = from.shape()[from.shape().rank() - 2];

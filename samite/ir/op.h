@@ -174,6 +174,7 @@ inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
 // opposite, and adds up what goes to one place. `Fourier` is the transform of rows of complex numbers, whose two parts
 // lie along the last dimension: the sum over k of x[k] exp(-2πi j k / n), of its conjugate, and divided by n.
 inline constexpr std::int32_t sort_descending = 1, fourier_conjugate = 1, fourier_scaled = 2;
+inline constexpr std::int32_t put_in_order = 1;  // of a call: elements are added in the order of their indices
 
 // Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }

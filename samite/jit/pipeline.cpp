@@ -174,7 +174,9 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel last = kernel;
   if (variant.key.direction == Direction::adjoint)
     last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
-  last = checked(passes::lower_tiles(std::move(last), variant.key.cuda != 0), ir::Form::structured, "lower_tiles");
+  last = checked(
+      passes::lower_tiles(std::move(last), variant.key.cuda != 0, variant.key.cuda != 0 && variant.key.deterministic),
+      ir::Form::structured, "lower_tiles");
   ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::structured, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 

@@ -55,8 +55,9 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
 
 class Lowerer final : public TileMemories {
  public:
-  Lowerer(const Kernel &kernel, bool flat)
+  Lowerer(const Kernel &kernel, bool flat, bool in_order)
       : flat_(flat),
+        in_order_(in_order),
         threads_(kernel.block_threads),
         build_(kernel.local_count),
         uses_(kernel.local_count),
@@ -191,6 +192,14 @@ class Lowerer final : public TileMemories {
     bool defines(const Value &value) const { return value.is_local() && defined_.contains(value.id()); }
     bool writes() const { return writes_; }
 
+    // Whether several elements may be added to one place. An addition of integers has one result in any order.
+    bool adds_by_index() const {
+      return std::ranges::any_of(statements, [](const Stmt *stmt) {
+        auto *accumulate = stmt->as<Accumulate>();
+        return accumulate && is_floating(accumulate->value.type()) && is_gather(accumulate->indices);
+      });
+    }
+
     // Whether some element is asked for its coordinates.
     bool with_coordinates() const {
       return std::ranges::any_of(statements, [&](const Stmt *stmt) {
@@ -272,7 +281,7 @@ class Lowerer final : public TileMemories {
           [](const auto &) { throw InternalError("a statement that is not about a tile"); });
     }
     for (const auto &[tile, memory] : kept) loop.keep(tile, memory);
-    loop.close(where);
+    loop.close(where, in_order_ && group.adds_by_index() ? LoopKind::Serial : LoopKind::Thread);
   }
 
   // A load that the threads of a block do as one: rows and columns of an array, as they are.
@@ -337,7 +346,8 @@ class Lowerer final : public TileMemories {
     if (const auto scratch = scratch_of(operation)) from.push_back({allocate(*scratch), *scratch});
     const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
                         operation.type};
-    build_.append({TileCall{operation.op, operation.attribute, to, std::move(from)}, build_.where()});
+    const auto attribute = operation.op == Op::PutAdd && in_order_ ? put_in_order : operation.attribute;
+    build_.append({TileCall{operation.op, attribute, to, std::move(from)}, build_.where()});
     if (operation.type.is_tile()) return;
     build_.append(
         {Let{let.local, {Op::LocalLoad, operation.type, {Value::zero(ScalarType::Int32)}, to.array}}, build_.where()});
@@ -479,7 +489,7 @@ class Lowerer final : public TileMemories {
     build_.append({std::move(lowered_loop), where});
   }
 
-  bool flat_;
+  bool flat_, in_order_;
   int threads_;
   Builder build_;
   std::vector<int> uses_;
@@ -490,9 +500,9 @@ class Lowerer final : public TileMemories {
 
 }  // namespace
 
-Kernel lower_tiles(Kernel structured, bool flat) {
+Kernel lower_tiles(Kernel structured, bool flat, bool in_order) {
   if (!is_tile_kernel(structured)) return structured;
-  Lowerer lowerer(structured, flat);
+  Lowerer lowerer(structured, flat, in_order);
   return lowerer.run(std::move(structured));
 }
 

@@ -13,6 +13,9 @@
 // `flat`, one over all elements. The threads of a block wait for each other after each of them and after each call;
 // elsewhere they all do the same.
 //
+// `in_order`: numbers that several elements of a tile add to one place are added in the order of the elements, by a
+// serial loop, so that a sum of floating numbers has the same bits each time. Where not `flat`, they always are.
+//
 // Runs after everything that knows tiles, on the structured form; `lower_threads` comes next.
 #pragma once
 
@@ -21,6 +24,6 @@
 namespace samite::passes {
 
 // The kernel itself where it is no tile kernel.
-ir::Kernel lower_tiles(ir::Kernel structured, bool flat);
+ir::Kernel lower_tiles(ir::Kernel structured, bool flat, bool in_order = false);
 
 }  // namespace samite::passes

@@ -242,7 +242,7 @@ void TileLoop::local_store(const LocalStore &store, SourceLocation where) {
   levels_[innermost()].block.push_back({LocalStore{store.array, index, value}, where});
 }
 
-void TileLoop::close(SourceLocation where) {
+void TileLoop::close(SourceLocation where, LoopKind kind_of_innermost) {
   for (const auto &[tile, memory] : kept_) {
     const Value value = element(tile), index = place();
     levels_[innermost()].block.push_back({LocalStore{memory.array, index, value}, where});
@@ -250,7 +250,7 @@ void TileLoop::close(SourceLocation where) {
   Block body = std::move(levels_.back().block);
   for (std::size_t level = levels_.size() - 1; level > 0; --level) {
     const std::int64_t end = flat_ ? shape_.count() : shape_[static_cast<int>(level) - 1];
-    const LoopKind kind = level == levels_.size() - 1 ? LoopKind::Thread : LoopKind::Serial;
+    const LoopKind kind = level == levels_.size() - 1 ? kind_of_innermost : LoopKind::Serial;
     For loop{
         levels_[level].index->id(), ScalarType::Int32, number(0), number(end), number(1), std::move(body), {}, kind};
     body = std::move(levels_[level - 1].block);

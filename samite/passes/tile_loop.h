@@ -33,8 +33,8 @@ class TileLoop {
   // Writes that element to memory, at the end of the loop's body.
   void keep(const ir::Value &tile, const ir::TileMemory &memory) { kept_.push_back({tile, memory}); }
 
-  // The loop, appended to what the builder writes.
-  void close(SourceLocation where);
+  // The loop, appended to what the builder writes; its innermost one is of this kind.
+  void close(SourceLocation where, ir::LoopKind kind = ir::LoopKind::Thread);
 
  private:
   struct Level {

@@ -314,10 +314,10 @@ void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<
 
 }  // namespace
 
-CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options)
+CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options, bool in_order)
     : form_(options.cuda), rank_(structured.launch_rank) {
   form_.tile_threads = structured.block_threads;
-  source_ = emit_for_cuda(std::move(structured), options);
+  source_ = emit_for_cuda(std::move(structured), options, in_order);
   static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";

@@ -18,9 +18,10 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
   return options;
 }
 
-inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options) {
+inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,
+                                            bool in_order = false) {
   ir::verify(structured, ir::Form::structured, "test");
-  structured = passes::lower_tiles(std::move(structured), /*flat=*/true);
+  structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
   ir::verify(structured, ir::Form::structured, "lower_tiles");
   return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
 }
@@ -42,7 +43,9 @@ struct CudaResult {
 
 class CudaOnHost {
  public:
-  explicit CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options());
+  // `in_order`: as `lower_tiles` has it.
+  explicit CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options(),
+                      bool in_order = false);
   explicit CudaOnHost(std::string_view text, const codegen::EmitOptions &options = cuda_options())
       : CudaOnHost(ir::parse_kernel(text), options) {}
 

@@ -140,6 +140,32 @@ TEST(Deterministic, AnAdjointThatStaysAtomicRunsOnOneThread) {
   }
 }
 
+// Elements of a tile that go to one place, which a block's threads would add in any order.
+TEST(Deterministic, TilesThatScatterHaveTheSameBits) {
+  TileKernel pick{"pick",
+                  {"out", "in", "places"},
+                  [](Array<float, 1> out, Array<const float, 1> in, Array<const std::int32_t, 1> places) {
+                    const auto place = tile::load(places, {block_index()}, {256});
+                    const auto value = tile::gather(in, place);
+                    const auto rows = tile::reshape(value, {4, 64});
+                    const auto again = tile::take(rows, tile::reshape(place % 8, {4, 64}));
+                    tile::store(out, {block_index()}, value * value + tile::reshape(again, {256}));
+                  },
+                  {.threads = 128}};
+  Scattered arrays;
+  const std::int64_t blocks = Scattered::count / 256;
+  Launch adjoint = pick.record({blocks}, {.direction = Direction::adjoint, .deterministic = true}, arrays.many,
+                               arrays.few, arrays.places);
+  std::vector<float> first;
+  for (int run = 0; run < 5; ++run) {
+    arrays.few.zero_gradient();
+    arrays.many.gradient().copy_from(arrays.many);
+    adjoint.launch();
+    if (run == 0) first = arrays.few.gradient().to_vector();
+    EXPECT_EQ(arrays.few.gradient().to_vector(), first);
+  }
+}
+
 TEST(Deterministic, WhatIsGatheredOrHasNoAtomicsRunsOnAllThreads) {
   Pair arrays(8, 9);
   const auto kernel = smoothing<double>();

@@ -47,5 +47,17 @@ SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
     if (place >= 0 && place < n) atomic_add(out + e / from * n + place, Register<T>(in[e]));
   }
 }
+// The same, where they are added in the order of their indices: each thread collects what belongs to its own places.
+template <int rows, int n, int from, class T>
+SAMITE_INLINE void tile_put_add_in_order(T *out, const T *in, const i32 *places) {
+  for (int e = int(flat_thread()); e < rows * n; e += int(threads_of_block())) {
+    const int row = e / n * from;
+    Register<T> sum(0);
+#pragma unroll 1
+    for (int i = 0; i < from; ++i)
+      if (places[row + i] == e % n) sum = sum + Register<T>(in[row + i]);
+    out[e] = T(sum);
+  }
+}
 
 }  // namespace samite
