@@ -5,9 +5,11 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/side_by_side.h"
+#include "samite/passes/gather_tiles.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -177,12 +179,36 @@ void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
          "arguments does; construct inputs and outputs with Gradient::tracked");
 }
 
+// Whether there are enough blocks to fill a part of a GPU, and windows for them to gather. Else blocks that scatter are
+// sooner done, and compiled.
+bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &extents,
+                       std::span<const Argument> arguments) {
+  constexpr std::int64_t enough = 64;
+  if (extents.count() < enough) return false;
+  return std::ranges::all_of(gathered.dealt, [&](const passes::GatheredAdjoint::DealtLoop &loop) {
+    const auto trips = passes::iterations(
+        loop, [&](passes::ArrayDimension array) { return arguments[array.array].buffer->extent(array.dimension); },
+        [&](const ir::Value &parameter) {
+          const auto bits = static_cast<std::int64_t>(arguments[parameter.parameter_index()].scalar);
+          return ir::Value::constant(parameter.type(), bits);
+        });
+    std::int64_t blocks = 1;
+    for (const int d : loop.launch_dimensions) blocks *= extents[d];
+    const std::int64_t busy = std::min(trips.value_or(0), blocks);
+    return 4 * busy >= blocks || extents.count() / blocks * busy >= enough;
+  });
+}
+
 // Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
 bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
                  const VariantKey &key) {
   // Debug mode names the access as it was written.
   if (key.active == 0 || key.may_alias || key.debug) return false;
+  // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
+  const bool of_tiles = ir::is_tile_kernel(definition.forward());
+  if (of_tiles && key.cuda == 0) return false;
   const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
+  if (gathered && of_tiles && !key.deterministic && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
   return gathered && std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
            return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
          });

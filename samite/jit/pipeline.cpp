@@ -11,10 +11,11 @@
 #include "samite/jit/cuda_objects.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
-#include "samite/passes/gather.h"
+#include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
+#include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
@@ -195,6 +196,52 @@ void add(StepTimes &times, const StepTimes &more) {
   times.compile += more.compile;
 }
 
+// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, technical specifications per compute
+// capability).
+std::int64_t most_shared_bytes(int capability) {
+  switch (capability) {
+    case 80:
+    case 87: return 163 << 10;
+    case 90:
+    case 100:
+    case 103:
+    case 110: return 227 << 10;
+    default: return 99 << 10;
+  }
+}
+
+ir::Block with_stages(const ir::Block &block, int most) {
+  ir::Block changed;
+  for (const ir::Stmt &stmt : block) {
+    if (const auto *loop = stmt.as<ir::For>()) {
+      ir::For copy = *loop;
+      copy.stages = std::min(loop->stages, most);
+      copy.body = with_stages(loop->body, most);
+      changed.emplace_back(std::move(copy), stmt.where());
+    } else {
+      changed.push_back(stmt);
+    }
+  }
+  return changed;
+}
+
+// A gathered adjoint holds other tiles than the one that scatters. Its loops load ahead by as many stages as the shared
+// memory of a block has room for; nothing where there is none for one.
+std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
+  int stages = 1;
+  ir::for_each_statement(gathered.body, [&](const ir::Stmt &stmt) {
+    if (const auto *loop = stmt.as<ir::For>()) stages = std::max(stages, loop->stages);
+  });
+  for (; stages > 0; --stages) {
+    ir::Kernel kernel = gathered;
+    kernel.body = with_stages(gathered.body, stages);
+    const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, true));
+    const auto plan = passes::plan_tile_memory(lowered, passes::place_tiles(lowered, !lowered.sums_in_shared));
+    if (plan.bytes <= most_shared_bytes(capability)) return kernel;
+  }
+  return std::nullopt;
+}
+
 // What runs after a gathered adjoint, on the same arguments. Null where that is nothing.
 std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const Variant &gather) {
   if (clear.body.empty()) return nullptr;
@@ -236,7 +283,8 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 }
 
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower) {
-  auto gathered = passes::gather_adjoint(adjoint, even_if_slower);
+  auto gathered =
+      ir::is_tile_kernel(adjoint) ? passes::gather_tiles(adjoint) : passes::gather_adjoint(adjoint, even_if_slower);
   if (!gathered) return gathered;
   gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
   gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");
@@ -248,6 +296,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   variant->key = key;
 
   const ir::Kernel *kernel = &definition.forward();
+  std::optional<ir::Kernel> of_tiles;
   if (key.direction == Direction::adjoint) {
     const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias, key.memory_limit);
     kernel = &adjoint.kernel;
@@ -261,8 +310,11 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
       variant->times.derive += definition.gather_milliseconds(key.active, key.gathers_even_if_slower());
     if (key.gather) {
       const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
-      kernel = &gathered.gather;
-      variant->afterwards = clearing_variant(gathered.clear, *variant);
+      if (is_tile_kernel(gathered.gather)) of_tiles = fitted(gathered.gather, key.cuda);
+      if (!is_tile_kernel(gathered.gather) || of_tiles) {
+        kernel = of_tiles ? &*of_tiles : &gathered.gather;
+        variant->afterwards = clearing_variant(gathered.clear, *variant);
+      }
     }
   } else if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.active);

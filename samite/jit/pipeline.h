@@ -14,7 +14,7 @@ ir::Kernel inline_primals(const ir::Kernel &structured);
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                                  std::optional<std::int64_t> memory_limit = {});
-// As passes/gather.h says.
+// As passes/gather.h says, or passes/gather_tiles.h of a tile kernel.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 

@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace samite::passes {
 
@@ -35,7 +36,9 @@ std::int64_t extent_along(const Type &element, std::size_t dimension, std::size_
 
 }  // namespace
 
-ShiftAnalysis::ShiftAnalysis(const Kernel &kernel) : shifts_(kernel.local_count), tiles_(is_tile_kernel(kernel)) {
+ShiftAnalysis::ShiftAnalysis(const Kernel &kernel, const For *loop)
+    : shifts_(kernel.local_count), tiles_(is_tile_kernel(kernel)) {
+  if (loop) shifts_[loop->index] = {Shift::Kind::Thread, kernel.launch_rank, 0};
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto *let = stmt.as<Let>()) shifts_[let->local] = shift(let->value);
   });
@@ -65,6 +68,11 @@ Shift ShiftAnalysis::shift(const Operation &operation) const {
     return moved(a, operation.operands[1], operation.op == Op::Add ? 1 : -1);
   if (operation.op == Op::Add && a.kind == Shift::Kind::Invariant && b.kind == Shift::Kind::Thread)
     return moved(b, operation.operands[0], 1);
+  if (operation.op == Op::Sub && a.kind == Shift::Kind::Invariant && b.kind == Shift::Kind::Thread) {
+    b.scale = -b.scale;
+    if (b.offset) b.offset = -*b.offset;
+    return moved(b, operation.operands[0], 1);
+  }
   return {};
 }
 
@@ -89,7 +97,7 @@ bool Accesses::one_to_one(int launch_rank) const {
   for (int dimension = 0; dimension < launch_rank; ++dimension)
     if (std::none_of(places_.begin(), places_.end(), [&](const Place &place) {
           return place.shift.kind == Shift::Kind::Thread && place.shift.dimension == dimension &&
-                 place.shift.scale >= place.extent;
+                 std::abs(place.shift.scale) >= place.extent;
         }))
       return false;
   return true;

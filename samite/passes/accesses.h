@@ -1,7 +1,8 @@
 // Which elements of an array can be touched by more than one instance of a launch.
 //
-// An index tells instances apart where it is thread_index(k) plus something that is the same for all of them. So does
-// where a tile begins, at a multiple of thread_index(k) that is no smaller than the tile. Where one
+// An index tells instances apart where it is thread_index(k), or what is left when that is subtracted, plus something
+// that is the same for all of them. So does where a tile begins, at a multiple of thread_index(k) that is no smaller
+// than the tile. Where one
 // of the indices is the same shift of thread_index(k) in all accesses to an array, two instances that meet at an
 // element have the same thread_index(k), whatever the other indices are; where that holds for every dimension of the
 // launch, no two instances meet.
@@ -24,7 +25,8 @@ struct Shift {
 
 class ShiftAnalysis {
  public:
-  explicit ShiftAnalysis(const ir::Kernel &kernel);
+  // The index of `loop`, if any, counts as that of one more dimension of the launch.
+  explicit ShiftAnalysis(const ir::Kernel &kernel, const ir::For *loop = nullptr);
 
   Shift operator()(const ir::Value &value) const {
     return value.is_local() ? shifts_[value.id()] : Shift{Shift::Kind::Invariant};

@@ -411,7 +411,7 @@ std::optional<GatheredAdjoint> gather_adjoint(const Kernel &adjoint, bool even_i
     for_each_statement(adjoint.body, [&](const Stmt &) { ++scatter_cost; });
     if (gatherer.cost() > scatter_cost) return std::nullopt;
   }
-  return GatheredAdjoint{gatherer.gather(), gatherer.clear(), sites.covers};
+  return GatheredAdjoint{gatherer.gather(), gatherer.clear(), sites.covers, {}};
 }
 
 }  // namespace samite::passes

@@ -13,7 +13,7 @@
 // f reads gradients that the adjoint takes (`exchange`), which must stay until all instances have read them: `gather`
 // leaves them, and `clear`, launched after it over the same extents, sets them to zero.
 //
-// Not for tile kernels, for kernels with loops, whose f is too much to compute again, and not where the adjoint reads
+// Not for tile kernels (passes/gather_tiles.h), for kernels with loops, whose f is too much to compute again, and not where the adjoint reads
 // gradients that it adds to. What cannot be gathered stays as it was, next to what can.
 #pragma once
 
@@ -29,8 +29,17 @@ struct GatheredAdjoint {
     friend bool operator==(const Cover &, const Cover &) = default;
   };
 
+  // Of a tile kernel (passes/gather_tiles.h): a loop whose iterations are dealt to the blocks along these dimensions of
+  // the launch. Its bounds are what these statements compute.
+  struct DealtLoop {
+    std::vector<int> launch_dimensions;
+    ir::Block scalars;
+    ir::Value begin, end;
+  };
+
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
+  std::vector<DealtLoop> dealt;
 };
 
 // Nothing where no addition to a gradient that needs atomics can be gathered; nor, but for `even_if_slower`, where

@@ -111,11 +111,19 @@ TEST(RelaxAtomics, TheUsersOwnAtomicsStay) { EXPECT_EQ(atomics_after("accumulate
 
 TEST(RelaxAtomics, AnIndexThatIsNotOneToOneStaysAtomic) {
   for (const char *index :
-       {"%2: i32 = mul %0, 2", "%2: i32 = div %0, 2", "%2: i32 = rem %0, @n", "%2: i32 = sub @n, %0",
-        "%2: i32 = add %0, %1", "%2: i32 = add %0, %0", "%2: i32 = select true, %0, 0", "%2: i32 = min %0, 4",
+       {"%2: i32 = mul %0, 2", "%2: i32 = div %0, 2", "%2: i32 = rem %0, @n", "%2: i32 = add %0, %1",
+        "%2: i32 = add %0, %0", "%2: i32 = select true, %0, 0", "%2: i32 = min %0, 4",
         "%3: i16 = cast %0 %2: i32 = cast %3", "%3: bool = cast %0 %2: i32 = cast %3",
         "%3: f32 = load @a[%0, %1] %2: i32 = cast %3", "if true -> (%2: i32 = %0 | 0) {}"})
     EXPECT_EQ(atomics_after(std::string(index) + " accumulate atomic @g[%2, %1] += @f"), 1) << index;
+}
+
+TEST(RelaxAtomics, AnIndexThatCountsDownIsOneToOne) {
+  EXPECT_EQ(atomics_after("%2: i32 = sub @n, %0 accumulate atomic @g[%2, %1] += @f"), 0);
+  EXPECT_EQ(atomics_after("%2: i32 = sub @n, %0 %3: i32 = sub @n, %2 accumulate atomic @g[%3, %1] += @f"), 0);
+  // Two instances meet where one counts up and the other down.
+  EXPECT_EQ(atomics_after("%2: i32 = sub 7, %0 accumulate atomic @g[%2, %1] += @f accumulate atomic @g[%0, %1] += @f"),
+            2);
 }
 
 // A float holds 24 bits: large indices become one, and a large summand makes all of them one.

@@ -1,0 +1,174 @@
+// Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
+#include "samite/passes/gather_tiles.h"
+#include "samite/samite.h"
+#include "tests/codegen/cuda_on_host.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace samite::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Matrices of 50 x 41 times 41 x 38, in blocks of 16 x 16 and pieces of 8: no extent is a multiple of its tile's.
+constexpr std::int64_t rows = 50, inner = 41, columns = 38;
+constexpr TileOptions of_64{.threads = 64};
+
+template <class T>
+std::vector<T> numbers(std::int64_t count, int seed) {
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(T(static_cast<float>((i * i * 7 + i * 3 + std::int64_t{5} * seed) % 11 - 5) / 4));
+  return values;
+}
+
+template <class T, class S>
+auto product(int stages) {
+  return TileKernel{"product",
+                    {"a", "b", "c"},
+                    [=](Array<const T, 2> a, Array<const T, 2> b, Array<S, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      auto sum = tile::zeros<std::conditional_t<(sizeof(T) < 4), float, T>>({16, 16});
+                      for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(stages)))
+                        tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
+                      tile::store(c, {i, j}, tile::cast<S>(sum));
+                    },
+                    of_64};
+}
+
+// All three gradients of a product's adjoint.
+template <class T, class S>
+struct Gradients {
+  std::vector<T> a = numbers<T>(rows * inner, 4), b = numbers<T>(inner * columns, 5);
+  std::vector<S> c = numbers<S>(rows * columns, 6);
+
+  void run(const ir::Kernel &kernel) {
+    const auto a_values = numbers<T>(rows * inner, 1), b_values = numbers<T>(inner * columns, 2);
+    const auto c_values = numbers<S>(rows * columns, 3);
+    CudaOnHost(kernel).run(
+        {4, 3}, {array(a_values, {rows, inner}), array(b_values, {inner, columns}), array(c_values, {rows, columns}),
+                 array(a, {rows, inner}), array(b, {inner, columns}), array(c, {rows, columns})});
+  }
+};
+
+template <class T>
+double difference(const std::vector<T> &a, const std::vector<T> &b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return largest;
+}
+
+template <class T, class S, class K>
+void expect_same(const K &kernel, double tolerance) {
+  const auto *gathered = kernel.definition()->gathered_adjoint(7, true);
+  ASSERT_NE(gathered, nullptr);
+  EXPECT_THAT(ir::to_string(gathered->gather), Not(HasSubstr("atomic")));
+  Gradients<T, S> scattered, own;
+  scattered.run(kernel.definition()->adjoint(7, false).kernel);
+  own.run(gathered->gather);
+  EXPECT_EQ(own.c, (Gradients<T, S>().c)) << "the gather leaves what it takes";
+  own.run(gathered->clear);
+  EXPECT_LE(difference(own.a, scattered.a), tolerance);
+  EXPECT_LE(difference(own.b, scattered.b), tolerance);
+  EXPECT_EQ(own.c, std::vector<S>(rows * columns));
+  EXPECT_EQ(scattered.c, own.c);
+}
+
+TEST(CudaGatherTiles, ProductsOfAllTypes) {
+  expect_same<float, float>(product<float, float>(1), 1e-4);
+  expect_same<double, double>(product<double, double>(2), 1e-12);
+  // Sums of 16-bit gradients are rounded once here, and for each block where they are scattered.
+  expect_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
+  expect_same<half, half>(product<half, half>(2), 0.1);
+}
+
+// Of a kernel of which not all gradients are gathered.
+TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
+  TileKernel layer{
+      "layer",
+      {"a", "b", "bias", "c"},
+      [](Array<const double, 2> a, Array<const double, 2> b, Array<const double, 1> bias, Array<double, 2> c) {
+        auto [i, j] = block_index<2>();
+        auto sum = tile::zeros<double>({16, 16});
+        for (Int k : range(tile::ceil_div(a.extent(0), 8)))
+          tile::matmul(tile::load(a, {k, i}, {8, 16}), tile::load(b, {j, k}, {16, 8}), sum, {.a = true, .b = true});
+        tile::store(c, {i, j}, sum + tile::reshape(tile::load(bias, {j}, {16}), {1, 16}));
+      },
+      of_64};
+  const auto *gathered = layer.definition()->gathered_adjoint(15, true);
+  ASSERT_NE(gathered, nullptr);
+  ASSERT_EQ(gathered->dealt.size(), 2u);
+  EXPECT_THAT(gathered->dealt[0].launch_dimensions, testing::ElementsAre(1));
+  EXPECT_THAT(gathered->dealt[1].launch_dimensions, testing::ElementsAre(0));
+  const auto run = [&](const ir::Kernel &first, const ir::Kernel *then) {
+    const auto a = numbers<double>(rows * inner, 1), b = numbers<double>(inner * columns, 2),
+               bias = numbers<double>(columns, 3), c = numbers<double>(rows * columns, 4);
+    std::vector<double> da = numbers<double>(rows * inner, 5), db = numbers<double>(inner * columns, 6),
+                        dbias = numbers<double>(columns, 7), dc = numbers<double>(rows * columns, 8);
+    for (const ir::Kernel *kernel : {&first, then})
+      if (kernel)
+        CudaOnHost(*kernel).run({4, 3},
+                                {array(a, {inner, rows}), array(b, {columns, inner}), array(bias, {columns}),
+                                 array(c, {rows, columns}), array(da, {inner, rows}), array(db, {columns, inner}),
+                                 array(dbias, {columns}), array(dc, {rows, columns})});
+    return std::vector{da, db, dbias, dc};
+  };
+  const auto scattered = run(layer.definition()->adjoint(15, false).kernel, nullptr);
+  const auto own = run(gathered->gather, &gathered->clear);
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_LE(difference(own[i], scattered[i]), 1e-12) << i;
+}
+
+// A kernel of three dimensions of blocks, of which two meet in each window: y(i, j, l) is the sum over k of windows of
+// x at (i, k), which have elements in common where `apart` is less than 6.
+auto windows(std::int64_t apart, bool down, int stages) {
+  return TileKernel{"windows",
+                    {"x", "y"},
+                    [=](Array<const double, 2> x, Array<double, 3> y) {
+                      auto [i, j, l] = block_index<3>();
+                      auto sum = tile::zeros<double>({1, 1, 6});
+                      const Int count = tile::ceil_div(x.extent(1), apart);
+                      for (Int n : range(count, pipelined(stages))) {
+                        Int k = down ? count - 1 - n : n;
+                        sum += tile::reshape(tile::load_at(x, {i, apart * k}, {1, 6}), {1, 1, 6}) * 2.0;
+                      }
+                      tile::store(y, {i, j, l}, sum);
+                    },
+                    of_64};
+}
+
+TEST(CudaGatherTiles, FewAndManyWindowsForTheBlocksThatMeet) {
+  int atomic = 0;
+  for (const std::int64_t extent : {1, 5, 13, 40})
+    for (const std::int64_t apart : {4, 6, 7}) {
+      const auto kernel = windows(apart, extent % 3 == 1, static_cast<int>(1 + extent % 3));
+      const auto *gathered = kernel.definition()->gathered_adjoint(3, true);
+      ASSERT_NE(gathered, nullptr);
+      EXPECT_THAT(gathered->dealt.at(0).launch_dimensions, testing::ElementsAre(1, 2));
+      const bool is_atomic = ir::to_string(gathered->gather).find("atomic") != std::string::npos;
+      EXPECT_EQ(is_atomic, apart < 6);
+      atomic += is_atomic;
+      const std::int64_t planes = 3, lines = 2, across = 3;
+      const auto run = [&](const ir::Kernel &first, const ir::Kernel *then) {
+        const auto x = numbers<double>(planes * extent, 1), y = numbers<double>(planes * lines * across * 6, 2);
+        std::vector<double> dx = numbers<double>(planes * extent, 3),
+                            dy = numbers<double>(planes * lines * across * 6, 4);
+        for (const ir::Kernel *each : {&first, then})
+          if (each)
+            CudaOnHost(*each).run({planes, lines, across},
+                                  {array(x, {planes, extent}), array(y, {planes, lines, across * 6}),
+                                   array(dx, {planes, extent}), array(dy, {planes, lines, across * 6})});
+        return std::vector{dx, dy};
+      };
+      // Sums of quarters of whole numbers: exact in any order.
+      EXPECT_EQ(run(gathered->gather, &gathered->clear), run(kernel.definition()->adjoint(3, false).kernel, nullptr))
+          << extent << ' ' << apart;
+    }
+  EXPECT_EQ(atomic, 4);
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,100 @@
+// Which additions of a tile kernel are gathered, and what is left alone.
+#include "samite/passes/gather_tiles.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// An adjoint of C[i, j] by A, in 8 x 8 tiles; `before` and `inside` the loop over k, which is %6.
+Kernel adjoint(const std::string &inside, const std::string &before = "", const std::string &range = "0 .. %5 step 1",
+               const std::string &take = "exchange") {
+  Kernel kernel = parse_kernel(
+      "kernel @k(@a: array<const f32, 2>, @n: i32, @places: array<const i32, 1>, @c: array<const f32, 2>, "
+      "@ag: gradient of @a array<f32, 2>, @cg: gradient of @c array<f32, 2>) blocks 2 of 64 { "
+      "%0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, 8 %3: i32 = mul %1, 8 "
+      "%4: i32 = extent @a, 1 %5: i32 = div %4, 8 %20: tile<f32, 8, 8> = " +
+      take + " @cg[%2, %3] " + before + " for %6: i32 in " + range + " { %7: i32 = mul %6, 8 " + inside + " } }");
+  verify(kernel, Form::structured, "the test");
+  return kernel;
+}
+const std::string simple = "accumulate atomic @ag[%2, %7] += %20 ";
+
+std::string gathered(const Kernel &kernel) {
+  const auto result = gather_tiles(kernel);
+  if (!result) return "";
+  verify(result->gather, Form::structured, "gather_tiles");
+  verify(result->clear, Form::structured, "gather_tiles");
+  return to_string(result->gather);
+}
+
+TEST(GatherTiles, AWindowIsSummedOverTheBlocksThatMeetThere) {
+  const std::string text = gathered(adjoint(simple));
+  EXPECT_THAT(text, HasSubstr("carry ("));
+  EXPECT_THAT(text, HasSubstr("launch_end 1"));
+  EXPECT_THAT(text, Not(HasSubstr("atomic")));
+  EXPECT_THAT(text, Not(HasSubstr("exchange")));
+  EXPECT_THAT(to_string(gather_tiles(adjoint(simple))->clear), HasSubstr("store @cg"));
+}
+
+TEST(GatherTiles, LoopsMayCountDown) {
+  EXPECT_NE(gathered(adjoint(simple, "%8: i32 = add %5, -1", "%8 .. -1 step -1")), "");
+}
+
+TEST(GatherTiles, IterationsAreCountedForALaunch) {
+  const auto result = gather_tiles(adjoint(simple, "%8: i32 = add %5, @n", "%8 .. -1 step -1"));
+  ASSERT_TRUE(result && result->dealt.size() == 1);
+  EXPECT_THAT(result->dealt[0].launch_dimensions, testing::ElementsAre(1));
+  const auto count = iterations(
+      result->dealt[0], [](ArrayDimension array) { return array == ArrayDimension{0, 1} ? 80 : -1; },
+      [](const Value &) { return Value::constant(ScalarType::Int32, 3); });
+  EXPECT_EQ(count, 14);  // 80 / 8 + 3 .. -1
+}
+
+TEST(GatherTiles, WindowsWithElementsInCommonAreAddedAtomically) {
+  EXPECT_THAT(gathered(adjoint("%8: i32 = mul %6, 4 accumulate atomic @ag[%2, %8] += %20 ")),
+              HasSubstr("accumulate atomic"));
+}
+
+TEST(GatherTiles, SeveralAdditionsToOneArrayAreAtomic) {
+  const std::string text = gathered(adjoint(simple + "accumulate atomic @ag[%7, %2] += %20 "));
+  EXPECT_THAT(text, HasSubstr("accumulate atomic"));
+  EXPECT_EQ(text.find("+= %20"), std::string::npos);
+}
+
+TEST(GatherTiles, LeavesAloneWhatItCannotTurnRound) {
+  const struct {
+    const char *why;
+    Kernel kernel;
+  } cases[] = {
+      {"all blocks meet in one window", adjoint("accumulate atomic @ag[0, %7] += %20 accumulate atomic @ag[0, 0] += "
+                                                "%20 %8: tile<f32, 8, 8> = load @ag[0, 0]")},
+      {"no index of the loop selects it", adjoint("accumulate atomic @ag[%2, 0] += %20")},
+      {"every block has its own", adjoint("%8: i32 = add %3, %7 accumulate atomic @ag[%2, %8] += %20")},
+      {"the window depends on data", adjoint("%8: i32 = load @places[%6] accumulate atomic @ag[%2, %8] += %20")},
+      {"the loop's end depends on data", adjoint(simple, "%8: i32 = load @places[%0]", "0 .. %8 step 1")},
+      {"the loop's end depends on the block", adjoint(simple, "", "0 .. %1 step 1")},
+      {"steps of two", adjoint(simple, "", "0 .. %5 step 2")},
+      {"the gradient is read", adjoint("%8: tile<f32, 8, 8> = load @ag[%2, %7] " + simple)},
+      {"a cotangent that any block may take", adjoint(simple, "", "0 .. %5 step 1", "exchange atomic")},
+      {"a cotangent that is taken twice", adjoint(simple, "%8: tile<f32, 8, 8> = exchange @cg[%2, %3]")},
+      {"a value that a loop carries",
+       parse_kernel("kernel @k(@a: array<const f32, 2>, @ag: gradient of @a array<f32, 2>) blocks 2 of 64 { "
+                    "%0: i32 = thread_index 0 %1: i32 = mul %0, 8 "
+                    "for %2: i32 in 0 .. 4 step 1 carry (%3 -> %4: tile<f32, 8, 8> = 0.0:tile<f32, 8, 8> then %6) { "
+                    "%5: i32 = mul %2, 8 %6: tile<f32, 8, 8> = load @a[%1, %5] "
+                    "accumulate atomic @ag[%1, %5] += %3 } }")},
+  };
+  for (const auto &[why, kernel] : cases) EXPECT_EQ(gathered(kernel), "") << why;
+}
+
+}  // namespace
+}  // namespace samite::passes
