@@ -214,6 +214,71 @@ TEST(CudaMultiply, SumsAreKeptByLoopsOverThem) {
   expect_sums_kept<bfloat16>();
 }
 
+// Factors of which several rows lie side by side in 128 bytes: heads of attention, for few threads and many.
+template <class T>
+void expect_short_rows(std::vector<tile::Transposes> ways, std::vector<int> threads, How how = {},
+                       double tolerance = 1e-5) {
+  for (const tile::Transposes transposed : ways)
+    for (const int each : threads)
+      for (const std::int64_t units : {2, 4}) {
+        SCOPED_TRACE(::testing::Message() << transposed.a << transposed.b << ' ' << each << ' ' << units);
+        how.transposed = transposed;
+        how.threads = each;
+        const std::int64_t columns = units * 16 / static_cast<std::int64_t>(sizeof(T));
+        // B's rows are short, or A's, by which of them is transposed.
+        expect_product<T>(transposed.b ? Shape{64, 64, columns} : Shape{64, columns, 32},
+                          transposed.b ? Shape{64, 64, columns} : Shape{64, columns, 32}, how, tolerance);
+      }
+}
+
+TEST(CudaMultiply, ShortRows) {
+  const tile::Transposes none{}, a{.a = true}, b{.b = true}, both{true, true};
+  expect_short_rows<float>({none, a, b, both}, {64, 256});
+  expect_short_rows<float>({b}, {32, 1024});
+  expect_short_rows<std::int32_t>({b, none}, {64, 256});
+  expect_short_rows<float>({b, none}, {128}, {.precision = tile::Precision::tf32}, 2e-2);
+  expect_short_rows<double>({b, none}, {128}, {}, 1e-12);
+  expect_short_rows<half>({b, none}, {128}, {}, 1e-4);
+  expect_short_rows<std::int8_t>({b, none}, {128});
+}
+
+// A tile that is one factor as it is and another one transposed: the gradients of exp(Q K^T).
+TEST(CudaMultiply, GradientsOfScores) {
+  for (const std::int64_t head : {8, 16})
+    for (const int threads : {64, 256}) {
+      const TileKernel scores{"scores",
+                              {"q", "k", "s"},
+                              [=](Array<const float, 2> q, Array<const float, 2> k, Array<float, 2> s) {
+                                auto product = tile::matmul(tile::load(q, {0, 0}, {64, head}),
+                                                            tile::load(k, {0, 0}, {64, head}), {.b = true});
+                                tile::store(s, {0, 0}, exp(product));
+                              },
+                              TileOptions{.threads = threads}};
+      const auto q = random_values<float>(64 * head, 1), k = random_values<float>(64 * head, 2),
+                 seed = random_values<float>(64 * 64, 3);
+      std::vector<float> s(64 * 64), dq(q.size()), dk(k.size()), ds = seed;
+      CudaOnHost(scores.definition()->adjoint(7, false).kernel)
+          .run({1}, {array(q, {64, head}), array(k, {64, head}), array(s, {64, 64}), array(dq, {64, head}),
+                     array(dk, {64, head}), array(ds, {64, 64})});
+      std::vector<double> expected_q(q.size()), expected_k(k.size());
+      const auto columns = static_cast<std::size_t>(head);
+      for (std::size_t i = 0; i < 64; ++i)
+        for (std::size_t j = 0; j < 64; ++j) {
+          double product = 0;
+          for (std::size_t c = 0; c < columns; ++c) product += double(q[i * columns + c]) * double(k[j * columns + c]);
+          const double cotangent = double(seed[i * 64 + j]) * std::exp(product);
+          for (std::size_t c = 0; c < columns; ++c) {
+            expected_q[i * columns + c] += cotangent * double(k[j * columns + c]);
+            expected_k[j * columns + c] += cotangent * double(q[i * columns + c]);
+          }
+        }
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        ASSERT_NEAR(dq[i], expected_q[i], 2e-3) << head << ' ' << threads << ' ' << i;
+        ASSERT_NEAR(dk[i], expected_k[i], 2e-3) << head << ' ' << threads << ' ' << i;
+      }
+    }
+}
+
 // What needs a product as a whole has it in shared memory.
 TEST(CudaMultiply, ReducedProduct) {
   const TileKernel scores{"scores",

@@ -36,12 +36,17 @@ struct TileRows {
   // What is `rows_on` and `columns_on` from place(row, column), where the rows, and the units that the columns are in,
   // have no bit in common or places are linear: (place(row, column) ^ crossed_by(…)) + further_by(…). Where what is
   // added is known when it is compiled, that is little work, and the first part is the same for many.
+  //
+  // A unit's number among the 8 that lie side by side is crossed with the row's, so that what changes that number is
+  // part of the crossing: the columns, and the rows where several of them have 8 units.
   static constexpr SAMITE_INLINE_MEMBER int crossed_by(int rows_on, int columns_on) {
-    return crossed ? (columns_on / of_unit % 8 ^ crossing(rows_on)) * of_unit : 0;
+    return crossed ? (units_on(rows_on, columns_on) ^ crossing(rows_on)) * of_unit : 0;
   }
   static constexpr SAMITE_INLINE_MEMBER int further_by(int rows_on, int columns_on) {
-    const int units_on = crossed ? columns_on / of_unit % 8 : 0;
-    return rows_on * stride + columns_on - units_on * of_unit;
+    return rows_on * stride + columns_on - (crossed ? units_on(rows_on, columns_on) * of_unit : 0);
+  }
+  static constexpr SAMITE_INLINE_MEMBER int units_on(int rows_on, int columns_on) {
+    return (rows_on * units + columns_on / of_unit) % 8;
   }
   static SAMITE_INLINE_MEMBER int place(int index) { return place(index / columns, index % columns); }
 };
