@@ -60,7 +60,7 @@ std::size_t operations_of(const F &function) {
 // As docs/algebra.md says.
 TEST(Decomposition, IsOfModestSize) {
   EXPECT_LE(operations_of([](const Mat3d &m) { return symmetric_eigen(m); }), 581u);
-  EXPECT_LE(operations_of([](const Mat3d &m) { return svd(m); }), 884u);
+  EXPECT_LE(operations_of([](const Mat3d &m) { return svd(m); }), 1303u);
   EXPECT_LE(operations_of([](const Mat3d &m) { return qr(m); }), 106u);
   EXPECT_LE(operations_of([](const Mat3d &m) { return polar(m); }), 920u);
 }
@@ -237,12 +237,65 @@ TEST(Svd, DifferentiatedSweepsConvergeToFourthOrder) {
   for (int trial = 0; trial < 20; ++trial) {
     M a = random_matrix<M>(generator) * 0.5 + M::diagonal({2, 4, 6}), b = random_matrix<M>(generator);
     for (double step : {1e-3, 1e-2}) {
-      M v = svd(a).v, changed = a + b * step, m = changed * v;
-      for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep) lang::one_sided_sweep(m, v);
+      auto [u, values, v] = svd(a);
+      M changed = a + b * step, m = transpose(u) * changed * v;
+      for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep) lang::two_sided_sweep(m, u, v);
       double error = 0;
       for (int i = 0; i < 3; ++i) error = std::max(error, norm(projector(v, i) - projector(svd(changed).v, i)));
       EXPECT_LE(error, 10 * std::pow(step, 4) + 1e-14);
     }
+  }
+}
+
+// The gradients of smooth symmetric functions of the values are those of the matrix, however close the values are: of
+// the sum of squares 2F, and of the sum of fourth powers 4 F transpose(F) F.
+TEST(Svd, SymmetricFunctionsOfCloseValuesHaveTheirGradient) {
+  Kernel kernel{"powers", [](Array<double, 2> out, Array<const double, 3> in) {
+                  Int n = thread_index();
+                  auto values = svd(Mat3d::generate([&](int i, int j) { return Double(in(n, i, j)); })).values;
+                  Double squares = 0, fourths = 0;
+                  for (int i = 0; i < 3; ++i) {
+                    squares += values[i] * values[i];
+                    fourths += values[i] * values[i] * values[i] * values[i];
+                  }
+                  out(n, 0) = squares;
+                  out(n, 1) = fourths;
+                }};
+  using M = Mat<3, 3>;
+  std::mt19937 generator(17);
+  std::normal_distribution<double> normal;
+  const auto rotation = [&] {
+    return to_matrix(normalize(Quat(normal(generator), normal(generator), normal(generator), normal(generator))));
+  };
+  std::vector<M> matrices{M{.6, -.8, 0, .8, .6, 0, 0, 0, 2}, M::identity(), -1 * M::identity(), M::diagonal({1, 1, 0}),
+                          M::diagonal({1, 0, 0})};
+  const double gaps[] = {0, 1e-16, 1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3};
+  const Vec<3> kinds[] = {{1, 1, 2}, {1, 1, 0.5}, {1, 1, 1}, {1, 1, 0}, {0, 0, 1}, {1, 1, -1}};
+  const Vec<3> changes[] = {{1, 0, 0}, {1, -1, 0}, {1, 2, 3}};
+  for (int trial = 0; trial < 20'000; ++trial) {
+    const Vec<3> values = kinds[trial % 6] + changes[trial / 6 % 3] * gaps[trial / 18 % 9];
+    matrices.push_back(rotation() * M::diagonal(values) * transpose(rotation()));
+  }
+  const auto count = static_cast<std::int64_t>(matrices.size());
+  std::vector<double> elements;
+  for (const M &m : matrices)
+    for (const double number : numbers_of(m)) elements.push_back(number);
+  Buffer<double> in{test::device(), {count, 3, 3}, elements, Gradient::tracked};
+  Buffer<double> out{test::device(), {count, 2}, Gradient::tracked};
+  for (const int which : {0, 1}) {
+    std::vector<double> seed(static_cast<std::size_t>(2 * count));
+    for (std::size_t n = 0; n < matrices.size(); ++n) seed[2 * n + static_cast<std::size_t>(which)] = 1;
+    in.zero_gradient();
+    out.gradient().copy_from(seed);
+    kernel.launch({count}, {.direction = Direction::adjoint}, out, in);
+    const auto gradient = in.gradient().to_vector();
+    double largest = 0;
+    for (std::size_t n = 0; n < matrices.size(); ++n) {
+      const M &f = matrices[n];
+      const auto expected = numbers_of(which == 0 ? 2 * f : 4 * f * transpose(f) * f);
+      for (std::size_t i = 0; i < 9; ++i) largest = std::max(largest, std::abs(gradient[9 * n + i] - expected[i]));
+    }
+    EXPECT_LE(largest, 1e-12) << which;
   }
 }
 
