@@ -48,7 +48,14 @@ Value sign(const Context &c, Value a) {
   return c.builder.select(c.call(Op::Greater, a, c.number(0)), c.number(1), below);
 }
 
-Value power_derivative(const Context &c) { return c.mul(c.y, c.call(Op::Pow, c.x, c.sub(c.y, c.number(1)))); }
+// Of the zeroth power it is zero, at zero too, where x⁻¹ is not finite: so that one is not computed.
+Partial power_derivative(const Context &c) {
+  if (c.y.is_constant(0)) return zero();
+  if (c.y.is_constant(1)) return one();
+  Value x = c.x;
+  if (!c.y.is_constant()) x = c.builder.select(c.call(Op::Equal, c.y, c.number(0)), c.number(1), x);
+  return scale(c.mul(c.y, c.call(Op::Pow, x, c.sub(c.y, c.number(1)))));
+}
 
 Value exponent_derivative(const Context &c) {
   Value at_zero = c.call(Op::Equal, c.x, c.number(0));
@@ -128,7 +135,7 @@ const Row rows[] = {
     {Op::Pow,
      [](const Context &c) -> Partials {
        if (c.y.is_constant(2)) return {twice(c.x), zero()};
-       return {scale(power_derivative(c)), c.y.is_constant() ? zero() : scale(exponent_derivative(c))};
+       return {power_derivative(c), c.y.is_constant() ? zero() : scale(exponent_derivative(c))};
      }},
     {Op::Hypot,
      [](const Context &c) -> Partials { return {scale(hypot_derivative(c, c.x)), scale(hypot_derivative(c, c.y))}; }},
