@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace samite::autodiff {
 namespace {
@@ -21,14 +22,17 @@ class Analysis {
 
   Activity run() {
     Activity activity;
-    // Loops carry activity around, once for each value carried at most: repeat until nothing changes.
+    // Each sweep goes the way that activity does, so that one is enough where there are no loops. Loops carry activity
+    // around, once for each value carried at most: repeat until nothing changes.
     do {
       changed_ = false;
       for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { forward(stmt); });
     } while (changed_);
+    std::vector<const Stmt *> from_last;
+    add_from_last(kernel_.body, from_last);
     do {
       changed_ = false;
-      for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { backward(stmt, activity); });
+      for (const Stmt *stmt : from_last) backward(*stmt, activity);
     } while (changed_);
     activity.varied = varied_;
     activity.local.resize(kernel_.local_count);
@@ -40,6 +44,25 @@ class Analysis {
   }
 
  private:
+  // The statements from the last to the first, each before those in its blocks: what asks for a value comes before what
+  // computes it.
+  static void add_from_last(const Block &block, std::vector<const Stmt *> &order) {
+    for (const Stmt &stmt : std::views::reverse(block)) {
+      order.push_back(&stmt);
+      if (auto *branch = stmt.as<If>()) {
+        add_from_last(branch->else_block, order);
+        add_from_last(branch->then_block, order);
+      } else if (auto *loop = stmt.as<For>()) {
+        add_from_last(loop->body, order);
+      } else if (auto *loop = stmt.as<While>()) {
+        add_from_last(loop->body, order);
+        add_from_last(loop->condition_block, order);
+      } else if (auto *custom = stmt.as<CustomAdjoint>()) {
+        add_from_last(custom->primal, order);
+      }
+    }
+  }
+
   static bool holds(const std::vector<bool> &set, const Value &value) {
     return value.is_local() && is_floating(value.type()) && set[value.id()];
   }
