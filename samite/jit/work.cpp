@@ -33,6 +33,9 @@ DifferentiableArguments differentiable_arguments(const KernelDefinition &definit
 }
 
 void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what) {
+  if (arrays.empty())
+    throw UserError(std::string(tool) + ": at least one " + what +
+                    " that tracks gradients is expected, and none is given; construct it with Gradient::tracked");
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (!arrays[i].valid() || !arrays[i].tracks_gradient())
       throw UserError(std::string(tool) + ": " + what + " " + std::to_string(i) +

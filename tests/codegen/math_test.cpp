@@ -1,5 +1,6 @@
 // Every math function, as vectors and as scalars, in f32 and f64, against the C library in a wider type.
 #include "tests/codegen/compiled_kernel.h"
+#include "tests/codegen/cuda_on_host.h"
 
 #include <algorithm>
 #include <cmath>
@@ -115,6 +116,59 @@ TEST_P(Math, DoubleBesideFloats) { expect_accurate<double>(GetParam(), false); }
 
 INSTANTIATE_TEST_SUITE_P(Functions, Math, testing::ValuesIn(functions),
                          [](const auto &info) { return std::string(info.param.name); });
+
+// From denormal numbers to the largest, by the CPU's kernel and by CUDA's on the host.
+template <class T>
+void expect_hypot_of_all_sizes() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> sizes{0,
+                       Limits::denorm_min(),
+                       Limits::min(),
+                       1,
+                       3,
+                       T(1e-20),
+                       T(1e20),
+                       std::sqrt(Limits::max()),
+                       std::sqrt(Limits::min()),
+                       Limits::max() / 2,
+                       Limits::max(),
+                       Limits::infinity()};
+  for (int exponent = Limits::min_exponent; exponent < Limits::max_exponent; exponent += 13)
+    sizes.push_back(std::ldexp(T(1.37), exponent - 1));
+  std::vector<T> a, b;
+  for (const T x : sizes)
+    for (const T y : sizes) a.push_back(x), b.push_back(-y);
+  a.push_back(Limits::infinity()), b.push_back(Limits::quiet_NaN());
+  a.push_back(Limits::quiet_NaN()), b.push_back(-Limits::infinity());
+  a.push_back(Limits::quiet_NaN()), b.push_back(1);
+  const std::string t(name(scalar_type_of<T>));
+  const std::string text = "kernel @k(@r: array<" + t + ", 1>, @a: array<const " + t + ", 1>, @b: array<const " + t +
+                           ", 1>) threads 1 {\n%0: i32 = thread_index 0\n%1: " + t + " = load @a[%0]\n%2: " + t +
+                           " = load @b[%0]\n%3: " + t + " = hypot %1, %2\nstore @r[%0] = %3\n}";
+  for (const bool cuda : {false, true}) {
+    std::vector<T> r(a.size());
+    const std::vector<Argument> arguments{array(r), array(a), array(b)};
+    if (cuda)
+      CudaOnHost(text).run({static_cast<long long>(a.size())}, arguments);
+    else
+      CompiledKernel(text).run({static_cast<long long>(a.size())}, arguments);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const Wide exact = std::hypot(Wide(a[i]), Wide(b[i]));
+      if (std::isnan(exact) || std::isinf(static_cast<T>(exact))) {
+        EXPECT_EQ(std::isnan(exact), std::isnan(r[i])) << a[i] << ' ' << b[i];
+        EXPECT_EQ(std::isinf(static_cast<T>(exact)), std::isinf(r[i])) << a[i] << ' ' << b[i];
+        continue;
+      }
+      const T result = static_cast<T>(exact);
+      const Wide unit = Wide(std::nextafter(result, Limits::infinity())) - Wide(result);
+      EXPECT_LE(std::abs(Wide(r[i]) - exact), 4 * (std::isinf(unit) ? Wide(result) * Limits::epsilon() : unit))
+          << (cuda ? "CUDA: " : "") << a[i] << ' ' << b[i];
+    }
+  }
+}
+
+TEST(Hypot, OfFloatsOfAllSizes) { expect_hypot_of_all_sizes<float>(); }
+TEST(Hypot, OfDoublesOfAllSizes) { expect_hypot_of_all_sizes<double>(); }
 
 }  // namespace
 }  // namespace samite::test

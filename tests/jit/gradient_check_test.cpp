@@ -29,6 +29,20 @@ Buffer<double> tracked(std::initializer_list<double> values) {
   return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
 }
 
+// Nothing would be compared, and all of it pass.
+TEST(GradientCheck, RefusesBuffersThatTrackNothing) {
+  Buffer<double> plain_x{device, {3}}, plain_y{device, {3}};
+  auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, plain_y, plain_x); }),
+              HasSubstr("at least one input that tracks gradients is expected, and none is given; construct it with "
+                        "Gradient::tracked"));
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, plain_y, x); }), HasSubstr("at least one output"));
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck([&] { cubes.launch({3}, y, x); }, {}, {y}); }),
+              HasSubstr("at least one input"));
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck([&] { cubes.launch({3}, y, x); }, {x}, {}); }),
+              HasSubstr("at least one output"));
+}
+
 TEST(GradientCheck, PassesWhereTheGradientIsRight) {
   auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
   GradientReport report = gradcheck([&] { cubes.launch({3}, y, x); }, {x}, {y});

@@ -89,9 +89,22 @@ SAMITE_FUNCTION_1(round, roundf)  // halves go away from zero, as in C
 SAMITE_FUNCTION_1(trunc, truncf)
 SAMITE_FUNCTION_2(atan2, atan2f)
 SAMITE_FUNCTION_2(pow, powf)
-SAMITE_FUNCTION_2(hypot, hypotf)
 SAMITE_FUNCTION_2(fmod, fmodf)
 SAMITE_FUNCTION_2(copysign, copysignf)
+
+// Scaled by a power of two, so that no square overflows or loses digits. Infinite where either is, as in C.
+template <class T>
+SAMITE_INLINE T scaled_hypot(T x, T y, T large, T small, T power, T infinity) {
+  x = x < 0 ? -x : x;
+  y = y < 0 ? -y : y;
+  if (x == infinity || y == infinity) return infinity;
+  const T most = x < y ? y : x;
+  const T scale = most > large ? 1 / power : most < small ? power : T(1);
+  const T a = x * scale, b = y * scale;
+  return sqrt(a * a + b * b) * (1 / scale);
+}
+SAMITE_INLINE f32 hypot(f32 x, f32 y) { return scaled_hypot(x, y, 0x1p60f, 0x1p-40f, 0x1p80f, infinity_f32()); }
+SAMITE_INLINE f64 hypot(f64 x, f64 y) { return scaled_hypot(x, y, 0x1p500, 0x1p-400, 0x1p600, infinity_f64()); }
 
 // Of a number and a NaN, the number: as fmin and fmax in C.
 SAMITE_INLINE f32 min(f32 x, f32 y) { return ::fminf(x, y); }
