@@ -90,5 +90,32 @@ TEST(Documents, LinkToFilesThatExist) {
   }
 }
 
+// `samite/ir/stmt.h`, or `ir/stmt.h`: the library's own folder may be left out.
+TEST(Documents, NameFilesThatExist) {
+  const std::regex path(R"re([`"]((?:[A-Za-z0-9_]+/)+[A-Za-z0-9_.]+\.(?:h|cpp|md|py|txt|jsonl))[`"])re");
+  int named = 0;
+  for (const fs::path &document : documents()) {
+    const std::string text = text_of(document);
+    for (std::sregex_iterator match(text.begin(), text.end(), path), end; match != end; ++match) {
+      const fs::path file = (*match)[1].str();
+      const fs::path folders[] = {root, root / "samite", document.parent_path()};
+      EXPECT_TRUE(std::ranges::any_of(folders, [&](const fs::path &folder) { return fs::exists(folder / file); }))
+          << document << " names " << file << ", which does not exist";
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 50);
+}
+
+// One order of passes, wherever it is told.
+TEST(Documents, TellTheSamePath) {
+  std::vector<std::string> paths;
+  for (const fs::path &document : {root / "README.md", root / "docs/architecture.md"})
+    for (const std::string &line : lines_of(text_of(document)))
+      if (line.starts_with("capture → ")) paths.push_back(line);
+  ASSERT_EQ(paths.size(), 2u);
+  EXPECT_EQ(paths[0], paths[1]);
+}
+
 }  // namespace
 }  // namespace samite
