@@ -1,10 +1,11 @@
 #include "tests/codegen/cuda_on_host.h"
 
+#include "tests/codegen/block_of_fibers.h"
+
 #include <fmt/format.h>
-#include <barrier>
+
 #include <functional>
 #include <optional>
-#include <thread>
 
 namespace samite::test {
 namespace {
@@ -17,7 +18,8 @@ struct Place {
 // What the emitted code needs of a machine.
 struct Machine {
   const Place *(*place)();
-  void (*wait)();  // for all threads of the block
+  void (*wait)();       // for all threads of the block
+  void (*wait_warp)();  // for those of the warp
   unsigned char (*slots)[64];
   bool whole_warps;
 };
@@ -60,6 +62,7 @@ struct Place {
 struct Machine {
   const Place *(*place)();
   void (*wait)();
+  void (*wait_warp)();
   u8 (*slots)[64];
   bool whole_warps;
 };
@@ -117,7 +120,7 @@ template <class T> SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
   return expected;
 }
 template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cast<const volatile T *>(p); }
-SAMITE_INLINE void sync_warp() { machine.wait(); }
+SAMITE_INLINE void sync_warp() { machine.wait_warp(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // As large as any device's. Static, as what is __shared__: blocks run one after another.
@@ -133,40 +136,48 @@ SAMITE_INLINE i64 thread_of_grid() {
   return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();
 }
 
-// All threads of the block come here together, and read what any of them brought.
-template <class T, class Read> SAMITE_INLINE T exchange_in_block(T value, Read read) {
+// All threads of the block, or of the warp, come here together, and read what any of them brought.
+template <class T, class Wait, class Read> SAMITE_INLINE T exchange(T value, Wait wait, Read read) {
   __builtin_memcpy(machine.slots[thread_of_block()], &value, sizeof value);
-  machine.wait();
+  wait();
   const T result = read([](u32 thread) -> T {
     T other;
     __builtin_memcpy(&other, machine.slots[thread], sizeof other);
     return other;
   });
-  machine.wait();
+  wait();
   return result;
 }
+template <class T, class Read> SAMITE_INLINE T exchange_in_warp(T value, Read read) {
+  const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
+  return exchange(value, machine.wait_warp, [&](auto of) {
+    return read(lane, [&](u32 other) { return of(first + other); });
+  });
+}
+// Where there is no such lane, or the block ends before it, a thread keeps its own.
 template <class T> SAMITE_INLINE T shuffle_down(u32, T value, u32 distance) {
-  const u32 from = thread_of_block() + distance;
-  return exchange_in_block(value, [&](auto of) { return from < threads_of_block() ? of(from) : value; });
+  return exchange_in_warp(value, [&](u32 lane, auto of) {
+    const bool there = lane + distance < 32 && thread_of_block() + distance < threads_of_block();
+    return there ? of(lane + distance) : value;
+  });
 }
 // As the test says.
 SAMITE_INLINE bool whole_warp() { return machine.whole_warps; }
 template <class T> SAMITE_INLINE bool same_in_warp(T value) {
-  return exchange_in_block(value, [](auto of) {
-    const u32 first = thread_of_block() / 32 * 32;
+  return exchange_in_warp(value, [](u32, auto of) {
     bool same = true;
-    for (u32 lane = 0; lane < 32; ++lane) same = same && of(first + lane) == of(first);
+    for (u32 lane = 0; lane < 32; ++lane) same = same && of(lane) == of(0);
     return T(same);
   });
 }
 template <class T> SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
-  return exchange_in_block(value, [&](auto of) { return of(thread_of_block() ^ distance); });
+  return exchange_in_warp(value, [&](u32 lane, auto of) { return of(lane ^ distance); });
 }
-template <class T> SAMITE_INLINE T shuffle(T value, u32 lane) {
-  return exchange_in_block(value, [&](auto of) { return of(thread_of_block() / 32 * 32 + lane); });
+template <class T> SAMITE_INLINE T shuffle(T value, u32 from) {
+  return exchange_in_warp(value, [&](u32, auto of) { return of(from); });
 }
 SAMITE_INLINE bool any_of_block(bool holds) {
-  return exchange_in_block(holds, [](auto of) {
+  return exchange(holds, machine.wait, [](auto of) {
     bool any = false;
     for (u32 thread = 0; thread < threads_of_block(); ++thread) any = of(thread) || any;
     return any;
@@ -179,9 +190,9 @@ template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const v
   if (u64(row) % 16 != 0) __builtin_trap();
   struct Row { const u16 *at; };
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
-  machine.wait();
+  machine.wait_warp();
   __builtin_memcpy(machine.slots[thread_of_block()], &row, sizeof row);
-  machine.wait();
+  machine.wait_warp();
   for (u32 m = 0; m < 4; ++m) {
     u16 pair[2];
     for (u32 i = 0; i < 2; ++i) {
@@ -192,7 +203,7 @@ template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const v
     }
     __builtin_memcpy(&words[m], pair, sizeof pair);
   }
-  machine.wait();
+  machine.wait_warp();
 }
 struct MatrixF16 { using Element = u16; static f64 value(u16 bits) { return f16_value(bits); } };
 struct MatrixBF16 { using Element = u16; static f64 value(u16 bits) { return f32_of_bits(u32(bits) << 16); } };
@@ -220,9 +231,9 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
   constexpr int each = sizeof(Word) / sizeof(Element), terms = 8 * each;
   struct Brought { Word a[4], b[2]; } own;
   __builtin_memcpy(own.a, a, sizeof a), __builtin_memcpy(own.b, b, sizeof b);
-  machine.wait();
+  machine.wait_warp();
   __builtin_memcpy(machine.slots[thread_of_block()], &own, sizeof own);
-  machine.wait();
+  machine.wait_warp();
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
   auto element = [&](u32 thread, bool of_b, int word, int i) {
     const u8 *slot = machine.slots[first + thread] + (of_b ? sizeof own.a : 0) + word * sizeof(Word);
@@ -240,7 +251,7 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
     }
     c[r] = C(sum);
   }
-  machine.wait();
+  machine.wait_warp();
 }
 SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1fffu; }
 
@@ -295,8 +306,8 @@ extern "C" void run_thread(const samite::Machine *machine, const void *arguments
 using RunThread = void(const Machine *machine, const void *arguments, const void *box, void *channel,
                        const void *workspace);
 
-thread_local Place here;
-std::barrier<> *block_barrier = nullptr;
+Place here;
+BlockOfFibers block_of_fibers;
 unsigned char slots[1024][64];
 
 void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
@@ -344,8 +355,8 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
   std::vector<std::uint64_t> stacks(
       source_.uses_workspace ? static_cast<std::size_t>(shape.threads() * workspace_per_thread / 8) : 0);
   const codegen::CudaWorkspace workspace{reinterpret_cast<std::byte *>(stacks.data()), workspace_per_thread};
-  const Machine machine{[]() -> const Place * { return &here; }, [] { block_barrier->arrive_and_wait(); }, slots,
-                        whole_warps};
+  const Machine machine{[]() -> const Place * { return &here; }, [] { block_of_fibers.wait_for_block(); },
+                        [] { block_of_fibers.wait_for_warp(); }, slots, whole_warps};
 
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
@@ -354,16 +365,13 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
     if (form_.tile_threads != 0) poison();
     const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps || form_.tile_threads != 0;
     if (!together) return for_each_thread(shape, run_here);
-    std::barrier<> barrier(static_cast<std::ptrdiff_t>(shape.block[0]) * shape.block[1] * shape.block[2]);
-    block_barrier = &barrier;
-    std::vector<std::thread> threads;
-    for_each_thread(shape, [&] {
-      threads.emplace_back([&run_here, place = here] {
-        here = place;
-        run_here();
-      });
-    });
-    for (std::thread &thread : threads) thread.join();
+    const auto &size = shape.block;
+    block_of_fibers.run(
+        static_cast<int>(size[0] * size[1] * size[2]), order, [&](int) { run_here(); },
+        [&](int thread) {
+          const auto n = static_cast<unsigned>(thread);
+          here.thread[0] = n % size[0], here.thread[1] = n / size[0] % size[1], here.thread[2] = n / size[0] / size[1];
+        });
   });
 
   CudaResult result{channel->failure, {}, channel->lost_prints, channel->lost_checks};

@@ -1,13 +1,14 @@
 // CUDA's kernels without a GPU: what `emit_cuda` writes, compiled for the host and run there, thread by thread.
 //
 // The prelude's intrinsics are replaced by the host's (tests/codegen/cuda_on_host.cpp); all else is the text that CUDA
-// gets. Blocks run one after another. The threads of a block run one after another too, or, where the kernel sums over
-// its blocks or uses a workspace, as threads of the host.
+// gets. Blocks run one after another, and so do the threads of a block, each from barrier to barrier
+// (tests/codegen/block_of_fibers.h).
 #pragma once
 
 #include "samite/codegen/cuda_channel.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/codegen/cuda_launch_shape.h"
+#include "tests/codegen/block_of_fibers.h"
 #include "tests/codegen/compiled_kernel.h"
 
 namespace samite::test {
@@ -57,6 +58,7 @@ class CudaOnHost {
   // Wherever the kernel asks, all threads of each warp are there: true of launches of whole warps without branches.
   // Otherwise the kernel is told that they are not.
   bool whole_warps = false;
+  ThreadOrder order;
 
   CudaResult run_box(const std::vector<long long> &begin, const std::vector<long long> &end,
                      const std::vector<Argument> &arguments) const;
