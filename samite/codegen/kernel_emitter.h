@@ -10,6 +10,7 @@
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
 #include "samite/codegen/tiles.h"
+#include "samite/passes/block_hazards.h"
 #include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/uniformity.h"
@@ -167,7 +168,6 @@ class KernelEmitter {
   std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
   void index_of_turn(const ir::For &loop, const std::string &turn);
   void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
-  bool goes_beside_copies(const ir::Stmt &stmt) const;
   void wait_for_copies();
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
@@ -301,6 +301,7 @@ class KernelEmitter {
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
   passes::TilePlacement placement_;
+  std::set<const ir::For *> after_reads_;  // loops that threads wait before, see passes/block_hazards.h
   passes::TileMemoryPlan tile_memory_;
   std::vector<TileLoadSite> tile_loads_;
   std::vector<EmittedObject> objects_;

@@ -70,7 +70,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
 void KernelEmitter::block(const Block &block) {
   open_workspace_scope(block);
   for (const Stmt &stmt : block) {
-    if (copies_pending_ && !goes_beside_copies(stmt)) wait_for_copies();
+    if (copies_pending_ && !passes::goes_beside_copies(stmt)) wait_for_copies();
     statement(stmt);
   }
   if (copies_pending_) wait_for_copies();

@@ -16,11 +16,15 @@ using namespace ir;
 void KernelEmitter::place_tiles() {
   placement_ = passes::place_tiles(kernel_, !kernel_.sums_in_shared);
   tile_memory_ = passes::plan_tile_memory(kernel_, placement_);
+  after_reads_ = passes::loops_after_reads(kernel_, placement_, [&](std::uint32_t read, std::uint32_t written) {
+    return read == written || !facts(read).unaliased;
+  });
   out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
 }
 
 void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
+  if (after_reads_.contains(&loop)) out_.line("__syncthreads();");
   if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
   const std::string index = name(loop.index), type(scalar_name(loop.type));
   out_.open("for ({0} {1} = {2} + {0}(flat_thread()); {1} < {3}; {1} += {4}) {{", type, index, scalar(loop.begin),

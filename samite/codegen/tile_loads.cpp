@@ -122,13 +122,6 @@ void KernelEmitter::note_load(const TileCall &call, SourceLocation where) {
   tile_loads_.push_back({call.array, facts(call.array).rows_in_units() && row_bytes % 16 == 0, where});
 }
 
-// What needs nothing of a tile that is on its way, and takes no memory from another.
-bool KernelEmitter::goes_beside_copies(const Stmt &stmt) const {
-  if (auto *call = stmt.as<TileCall>()) return call->op == Op::Load;
-  if (auto *let = stmt.as<Let>()) return info(let->value.op).pure && let->value.op != Op::LocalLoad;
-  return stmt.as<Allocate>() != nullptr;
-}
-
 void KernelEmitter::wait_for_copies() {
   out_.line("end_group_of_copies();");
   out_.line("wait_for_copies<0>();");

@@ -1,0 +1,137 @@
+#include "samite/passes/block_hazards.h"
+
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+using Arrays = std::set<std::uint32_t>;
+
+class Hazards {
+ public:
+  Hazards(const TilePlacement &placement, const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory)
+      : placement_(placement), shares_memory_(shares_memory) {}
+
+  // `reading`: the arrays of which some threads may have read what others have yet to read. From before the block to
+  // after it.
+  void walk(const Block &block, Arrays &reading) {
+    for (const Stmt &stmt : block) {
+      if (copies_ && !goes_beside_copies(stmt)) wait(reading);
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) shared_.insert(allocate->array);
+      visit(
+          stmt, [&](const Let &let) { read(let, reading); }, [&](const TileCall &call) { called(call, reading); },
+          [&](const Store &) { reading.clear(); }, [&](const Accumulate &) { reading.clear(); },
+          [&](const Print &) { reading.clear(); }, [&](const Check &) { reading.clear(); },
+          [&](const If &branch) { either(branch, reading); }, [&](const For &loop) { loops(loop, reading); },
+          [&](const While &loop) { loops(loop, reading); }, [](const auto &) {});
+    }
+    if (copies_) wait(reading);
+  }
+
+  std::set<const For *> found;
+
+ private:
+  void wait(Arrays &reading) {
+    reading.clear();
+    copies_ = false;
+  }
+
+  void read(const Let &let, Arrays &reading) {
+    const Typing typing = info(let.value.op).typing;
+    // What one thread does for all, and what is read of a tile in shared memory, has a barrier after it.
+    if (let.value.op == Op::Exchange || typing == Typing::Atomic ||
+        (let.value.op == Op::LocalLoad && shared_.contains(let.value.array)))
+      reading.clear();
+    else if (typing == Typing::Load)
+      reading.insert(let.value.array);
+  }
+
+  void called(const TileCall &call, Arrays &reading) {
+    if (call.op != Op::Load) return reading.clear();
+    reading.insert(call.array);
+    copies_ = copies_ || !placement_.registers.contains(call.result.array);
+  }
+
+  void either(const If &branch, Arrays &reading) {
+    Arrays otherwise = reading;
+    walk(branch.then_block, reading);
+    walk(branch.else_block, otherwise);
+    reading.insert(otherwise.begin(), otherwise.end());
+  }
+
+  // What an iteration leaves is what the next one finds.
+  template <class Iteration>
+  void again_and_again(Arrays &reading, const Iteration &iteration) {
+    for (std::size_t before = reading.size() + 1; before != reading.size();) {
+      before = reading.size();
+      Arrays after = reading;
+      iteration(after);
+      reading.insert(after.begin(), after.end());
+    }
+  }
+
+  void loops(const For &loop, Arrays &reading) {
+    if (loop.kind == LoopKind::Thread) return elements(loop, reading);
+    // What another block reads and writes is in no order anyway.
+    if (loop.kind == LoopKind::Block) return walk(loop.body, reading);
+    again_and_again(reading, [&](Arrays &own) { walk(loop.body, own); });
+    if (placement_.staged.contains(&loop)) reading.clear();
+  }
+  void loops(const While &loop, Arrays &reading) {
+    walk(loop.condition_block, reading);
+    again_and_again(reading, [&](Arrays &own) {
+      walk(loop.body, own);
+      walk(loop.condition_block, own);
+    });
+  }
+
+  void elements(const For &loop, Arrays &reading) {
+    Arrays read;
+    bool registers = false, seen_by_others = false;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      const LocalStore *store = stmt.as<LocalStore>();
+      const bool local = store || (let && let->value.op == Op::LocalLoad);
+      if (local && placement_.registers.contains(store ? store->array : let->value.array))
+        registers = true;
+      else if (local)
+        seen_by_others = true;
+      if (auto array = array_read(stmt)) read.insert(*array);
+      const auto array = array_written(stmt);
+      if (!array) return;
+      seen_by_others = true;
+      if (std::ranges::any_of(reading, [&](std::uint32_t other) { return shares_memory_(other, *array); }))
+        found.insert(&loop);
+    });
+    // Without a barrier after it, where it is over registers alone.
+    if (!registers || seen_by_others) return reading.clear();
+    reading.insert(read.begin(), read.end());
+  }
+
+  const TilePlacement &placement_;
+  const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory_;
+  std::set<LocalArrayId> shared_;
+  bool copies_ = false;  // tiles are on their way to shared memory
+};
+
+}  // namespace
+
+bool goes_beside_copies(const Stmt &stmt) {
+  if (auto *call = stmt.as<TileCall>()) return call->op == Op::Load;
+  if (auto *let = stmt.as<Let>()) return info(let->value.op).pure && let->value.op != Op::LocalLoad;
+  return stmt.as<Allocate>() != nullptr;
+}
+
+std::set<const For *> loops_after_reads(const Kernel &lowered, const TilePlacement &placement,
+                                        const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory) {
+  Hazards hazards(placement, shares_memory);
+  Arrays reading;
+  hazards.walk(lowered.body, reading);
+  return std::move(hazards.found);
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,31 @@
+// Where the threads of a block must wait for each other before they store to an array, because one of them may not have
+// read yet what another one is about to overwrite.
+//
+// In a lowered tile kernel what stands outside of loops over elements is done by every thread: a load of one element, a
+// condition, the end of a loop. Some loads of tiles go to the threads' registers, with no barrier after them. A loop
+// over elements that stores to an array then needs a barrier before it, unless there has been one since the last such
+// read of that array, or of one that may share its memory: in the order in which the kernel runs, around loops too.
+//
+// Stores by one thread for all and loops over elements that others see have their barriers in any case, see
+// codegen/tile_block.cpp.
+//
+// A pure function of a lowered kernel, for targets whose blocks have threads.
+#pragma once
+
+#include "samite/passes/place_tiles.h"
+
+#include <functional>
+#include <set>
+
+namespace samite::passes {
+
+// Whether a statement needs nothing of a tile that is on its way to shared memory, and takes no memory from another:
+// all others wait for what is on its way.
+bool goes_beside_copies(const ir::Stmt &stmt);
+
+// The loops over elements that need a barrier before them. `shares_memory(read, written)`: whether two arrays, by
+// parameter, may have memory in common.
+std::set<const ir::For *> loops_after_reads(const ir::Kernel &lowered, const TilePlacement &placement,
+                                            const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory);
+
+}  // namespace samite::passes
