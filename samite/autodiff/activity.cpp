@@ -2,80 +2,82 @@
 
 #include "samite/ir/visit.h"
 
-#include <algorithm>
-#include <ranges>
-
 namespace samite::autodiff {
 namespace {
 
 using namespace ir;
 
+// A set of nodes that grows along edges from node to node.
+class Reach {
+ public:
+  explicit Reach(std::size_t nodes) : in_(nodes), edges_(nodes) {}
+
+  std::size_t add_node() {
+    in_.push_back(false);
+    edges_.emplace_back();
+    return in_.size() - 1;
+  }
+  void add_edge(std::size_t from, std::size_t to) { edges_[from].push_back(to); }
+  void add(std::size_t node) {
+    if (in_[node]) return;
+    in_[node] = true;
+    open_.push_back(node);
+  }
+  // Each edge is followed once, whatever the order of the statements and however loops carry values around.
+  void grow() {
+    while (!open_.empty()) {
+      const std::size_t node = open_.back();
+      open_.pop_back();
+      for (std::size_t next : edges_[node]) add(next);
+    }
+  }
+  bool operator[](std::size_t node) const { return in_[node]; }
+
+ private:
+  std::vector<bool> in_;
+  std::vector<std::vector<std::size_t>> edges_;
+  std::vector<std::size_t> open_;
+};
+
+// The nodes of both sets are the locals, then the local arrays (any element of them), then what is added.
 class Analysis {
  public:
   Analysis(const Kernel &kernel, const std::vector<bool> &active_array)
       : kernel_(kernel),
         active_array_(active_array),
-        varied_(kernel.local_count),
-        useful_(kernel.local_count),
-        varied_array_(kernel.local_array_count),
-        useful_array_(kernel.local_array_count) {}
+        varied_(std::size_t{kernel.local_count} + kernel.local_array_count),
+        useful_(std::size_t{kernel.local_count} + kernel.local_array_count) {}
 
   Activity run() {
     Activity activity;
-    // Each sweep goes the way that activity does, so that one is enough where there are no loops. Loops carry activity
-    // around, once for each value carried at most: repeat until nothing changes.
-    do {
-      changed_ = false;
-      for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { forward(stmt); });
-    } while (changed_);
-    std::vector<const Stmt *> from_last;
-    add_from_last(kernel_.body, from_last);
-    do {
-      changed_ = false;
-      for (const Stmt *stmt : from_last) backward(*stmt, activity);
-    } while (changed_);
-    activity.varied = varied_;
-    activity.local.resize(kernel_.local_count);
-    for (LocalId i = 0; i < kernel_.local_count; ++i) activity.local[i] = varied_[i] && useful_[i];
+    for_each_primal_statement(kernel_.body, [&](const Stmt &stmt) { read(stmt, activity); });
+    varied_.grow();
+    useful_.grow();
+    for (LocalId i = 0; i < kernel_.local_count; ++i) {
+      activity.varied.push_back(varied_[i]);
+      activity.local.push_back(varied_[i] && useful_[i]);
+    }
     for (LocalArrayId i = 0; i < kernel_.local_array_count; ++i)
-      activity.local_array.push_back(varied_array_[i] && useful_array_[i]);
+      activity.local_array.push_back(varied_[node(i)] && useful_[node(i)]);
     find_passive_arrays(activity);
     return activity;
   }
 
  private:
-  // The statements from the last to the first, each before those in its blocks: what asks for a value comes before what
-  // computes it.
-  static void add_from_last(const Block &block, std::vector<const Stmt *> &order) {
-    for (const Stmt &stmt : std::views::reverse(block)) {
-      order.push_back(&stmt);
-      if (auto *branch = stmt.as<If>()) {
-        add_from_last(branch->else_block, order);
-        add_from_last(branch->then_block, order);
-      } else if (auto *loop = stmt.as<For>()) {
-        add_from_last(loop->body, order);
-      } else if (auto *loop = stmt.as<While>()) {
-        add_from_last(loop->body, order);
-        add_from_last(loop->condition_block, order);
-      } else if (auto *custom = stmt.as<CustomAdjoint>()) {
-        add_from_last(custom->primal, order);
-      }
-    }
-  }
-
-  static bool holds(const std::vector<bool> &set, const Value &value) {
-    return value.is_local() && is_floating(value.type()) && set[value.id()];
-  }
+  static bool carries(const Value &value) { return value.is_local() && is_floating(value.type()); }
+  static bool holds(const Reach &set, const Value &value) { return carries(value) && set[value.id()]; }
   // The result comes from an array parameter, whatever the operands are.
   static bool is_memory(Op op) {
     Typing typing = info(op).typing;
     return typing == Typing::Load || typing == Typing::Atomic;
   }
-  void mark(std::vector<bool> &set, LocalId local) {
-    if (!set[local]) set[local] = changed_ = true;
-  }
-  void mark(std::vector<bool> &set, const Value &value) {
-    if (value.is_local() && is_floating(value.type())) mark(set, value.id());
+  std::size_t node(LocalArrayId array) const { return std::size_t{kernel_.local_count} + array; }
+
+  // `to` is computed from `from`.
+  void flows(const Value &from, std::size_t to) {
+    if (!carries(from)) return;
+    varied_.add_edge(from.id(), to);
+    useful_.add_edge(to, from.id());
   }
 
   void find_passive_arrays(Activity &activity) const {
@@ -99,47 +101,6 @@ class Analysis {
     });
   }
 
-  void forward(const Stmt &stmt) {
-    auto carried = [&](const std::vector<Carried> &values) {
-      for (const Carried &value : values)
-        if (holds(varied_, value.initial) || holds(varied_, value.next) || varied_[value.inner])
-          mark(varied_, value.inner), mark(varied_, value.result);
-    };
-    visit(
-        stmt,
-        [&](const Let &let) {
-          if (!is_floating(let.value.type)) return;
-          if (is_memory(let.value.op)) {
-            if (active_array_[let.value.array]) mark(varied_, let.local);
-            return;
-          }
-          if (let.value.op == Op::LocalLoad && varied_array_[let.value.array]) mark(varied_, let.local);
-          if (let.value.op == Op::StopGradient) return;
-          for (const Value &operand : let.value.operands)
-            if (holds(varied_, operand)) mark(varied_, let.local);
-        },
-        [&](const LocalStore &store) {
-          if (holds(varied_, store.value)) mark(varied_array_, store.array);
-        },
-        [&](const If &branch) {
-          for (const BranchResult &result : branch.results)
-            if (holds(varied_, result.then_value) || holds(varied_, result.else_value)) mark(varied_, result.local);
-        },
-        [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
-        [&](const CustomAdjoint &custom) {
-          bool varied = adds_to_active_gradient(custom);
-          for (const CustomOperand &each : custom.operands) {
-            if (!holds(varied_, each.operand)) continue;
-            varied = true;
-            mark(varied_, each.inner);
-          }
-          // What depends on an active array by a way that no operand shows is refused later; see refusal.h.
-          for (const CustomResult &result : custom.results)
-            if (varied || holds(varied_, result.value)) mark(varied_, result.local);
-        },
-        [](const auto &) {});
-  }
-
   // Which makes its results depend on the array.
   bool adds_to_active_gradient(const CustomAdjoint &custom) const {
     bool found = false;
@@ -150,50 +111,74 @@ class Analysis {
     return found;
   }
 
-  void backward(const Stmt &stmt, Activity &activity) {
+  void read(const Stmt &stmt, Activity &activity) {
     auto carried = [&](const std::vector<Carried> &values) {
-      for (const Carried &value : values)
-        if (useful_[value.result] || useful_[value.inner])
-          mark(useful_, value.inner), mark(useful_, value.initial), mark(useful_, value.next);
+      for (const Carried &value : values) {
+        flows(value.initial, value.inner);
+        flows(value.next, value.inner);
+        flows(Value::local(value.type, value.inner), value.result);
+      }
     };
     auto written = [&](std::uint32_t array, const Value &value) {
       if (!active_array_[array]) return;
       activity.reaches_output = true;
-      mark(useful_, value);
+      if (carries(value)) useful_.add(value.id());
     };
     visit(
-        stmt,
-        [&](const Let &let) {
-          // It leaves zero, which nothing flows into; still the gradient of what it leaves ends here.
-          if (let.value.op == Op::Exchange && active_array_[let.value.array]) activity.reaches_output = true;
-          if (!useful_[let.local] || is_memory(let.value.op)) return;
-          if (let.value.op == Op::LocalLoad) mark(useful_array_, let.value.array);
-          for (const Value &operand : let.value.operands) mark(useful_, operand);
-        },
+        stmt, [&](const Let &let) { read(let, activity); },
         [&](const Store &store) { written(store.array, store.value); },
-        [&](const LocalStore &store) {
-          if (useful_array_[store.array]) mark(useful_, store.value);
-        },
+        [&](const LocalStore &store) { flows(store.value, node(store.array)); },
         [&](const Accumulate &accumulate) { written(accumulate.array, accumulate.value); },
         [&](const If &branch) {
           for (const BranchResult &result : branch.results)
-            if (useful_[result.local]) mark(useful_, result.then_value), mark(useful_, result.else_value);
+            flows(result.then_value, result.local), flows(result.else_value, result.local);
         },
         [&](const For &loop) { carried(loop.carried); }, [&](const While &loop) { carried(loop.carried); },
-        [&](const CustomAdjoint &custom) {
-          bool useful = std::any_of(custom.results.begin(), custom.results.end(),
-                                    [&](const CustomResult &result) { return useful_[result.local]; });
-          for (const CustomOperand &each : custom.operands)
-            if (useful) mark(useful_, each.operand);
-        },
-        [](const auto &) {});
+        [&](const CustomAdjoint &custom) { read(custom); }, [](const auto &) {});
+  }
+
+  void read(const Let &let, Activity &activity) {
+    const Operation &operation = let.value;
+    if (is_memory(operation.op)) {
+      // An exchange leaves zero, which nothing flows into; still the gradient of what it leaves ends here.
+      if (operation.op == Op::Exchange && active_array_[operation.array]) activity.reaches_output = true;
+      if (is_floating(operation.type) && active_array_[operation.array]) varied_.add(let.local);
+      return;
+    }
+    if (!is_floating(operation.type)) return;
+    if (operation.op == Op::LocalLoad) {
+      varied_.add_edge(node(operation.array), let.local);
+      useful_.add_edge(let.local, node(operation.array));
+    }
+    for (const Value &operand : operation.operands) {
+      if (operation.op != Op::StopGradient)
+        flows(operand, let.local);
+      else if (carries(operand))
+        useful_.add_edge(let.local, operand.id());
+    }
+  }
+
+  void read(const CustomAdjoint &custom) {
+    const std::size_t varied = varied_.add_node(), useful = useful_.add_node();
+    if (adds_to_active_gradient(custom)) varied_.add(varied);
+    for (const CustomOperand &each : custom.operands) {
+      if (!carries(each.operand)) continue;
+      varied_.add_edge(each.operand.id(), varied);
+      varied_.add_edge(each.operand.id(), each.inner);
+      useful_.add_edge(useful, each.operand.id());
+    }
+    // What depends on an active array by a way that no operand shows is refused later; see refusal.h.
+    for (const CustomResult &result : custom.results) {
+      if (!is_floating(result.type)) continue;
+      varied_.add_edge(varied, result.local);
+      if (carries(result.value)) varied_.add_edge(result.value.id(), result.local);
+      useful_.add_edge(result.local, useful);
+    }
   }
 
   const Kernel &kernel_;
   const std::vector<bool> &active_array_;
-  std::vector<bool> varied_, useful_;
-  std::vector<bool> varied_array_, useful_array_;  // by local array: any element of it
-  bool changed_ = false;
+  Reach varied_, useful_;
 };
 
 }  // namespace

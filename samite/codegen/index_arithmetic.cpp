@@ -17,36 +17,41 @@ bool index_operation(const Operation &operation) {
 
 std::vector<bool> only_index(const Kernel &kernel) {
   std::vector<bool> only(kernel.local_count, false);
+  std::vector<const Operation *> sum_of(kernel.local_count);
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (const Let *let = stmt.as<Let>(); let && index_operation(let->value)) only[let->local] = true;
+    const Let *let = stmt.as<Let>();
+    if (!let || !index_operation(let->value)) return;
+    only[let->local] = true;
+    sum_of[let->local] = &let->value;
   });
-  bool changed = true;
+  std::vector<LocalId> open;
   auto serves_otherwise = [&](const Value &value) {
     if (!value.is_local() || !only[value.id()]) return;
     only[value.id()] = false;
-    changed = true;
+    open.push_back(value.id());
   };
-  // What a sum is used for is known once that is known of the sums it is used in.
-  while (changed) {
-    changed = false;
-    for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      if (const Let *let = stmt.as<Let>()) {
-        const Operation &operation = let->value;
-        if (index_operation(operation) && only[let->local]) return;
-        if (operation.op == Op::LocalLoad) return;
-        if (info(operation.op).typing == Typing::Load || info(operation.op).typing == Typing::Atomic) {
-          for (const Value &value : element_values(operation)) serves_otherwise(value);
-          return;
-        }
-      } else if (const Store *store = stmt.as<Store>()) {
-        return serves_otherwise(store->value);
-      } else if (const Accumulate *accumulate = stmt.as<Accumulate>()) {
-        return serves_otherwise(accumulate->value);
-      } else if (const LocalStore *store = stmt.as<LocalStore>()) {
-        return serves_otherwise(store->value);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>()) {
+      const Operation &operation = let->value;
+      if (sum_of[let->local] == &operation || operation.op == Op::LocalLoad) return;
+      if (info(operation.op).typing == Typing::Load || info(operation.op).typing == Typing::Atomic) {
+        for (const Value &value : element_values(operation)) serves_otherwise(value);
+        return;
       }
-      for_each_operand(stmt, serves_otherwise);
-    });
+    } else if (const Store *store = stmt.as<Store>()) {
+      return serves_otherwise(store->value);
+    } else if (const Accumulate *accumulate = stmt.as<Accumulate>()) {
+      return serves_otherwise(accumulate->value);
+    } else if (const LocalStore *store = stmt.as<LocalStore>()) {
+      return serves_otherwise(store->value);
+    }
+    for_each_operand(stmt, serves_otherwise);
+  });
+  // What a sum is used for is known once that is known of the sums it is used in.
+  while (!open.empty()) {
+    const Operation &sum = *sum_of[open.back()];
+    open.pop_back();
+    for (const Value &operand : sum.operands) serves_otherwise(operand);
   }
   return only;
 }
