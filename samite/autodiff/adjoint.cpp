@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <unordered_map>
 
 namespace samite::autodiff {
 namespace {
@@ -82,18 +84,19 @@ bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, s
 }
 
 std::vector<LoopRuns> count_runs(const Kernel &primal, const Kernel &adjoint, const Keep &keep) {
+  std::unordered_map<std::string, int> runs_of;  // by the loop's place
+  for_each_statement(adjoint.body, [&](const Stmt &run) {
+    if (run.as<For>() || run.as<While>()) ++runs_of[run.where().to_string()];
+  });
   std::vector<LoopRuns> loops;
   for_each_statement(primal.body, [&](const Stmt &stmt) {
     const std::vector<Carried> *carried = nullptr;
     if (auto *loop = stmt.as<For>()) carried = &loop->carried;
     if (auto *loop = stmt.as<While>()) carried = &loop->carried;
     if (!carried || !stmt.where().known()) return;
-    LoopRuns runs{stmt.where(), 0, {}};
+    LoopRuns runs{stmt.where(), runs_of[stmt.where().to_string()], {}};
     if (auto known = keep.checkpoints.find(carried); known != keep.checkpoints.end())
       runs.checkpoints_beyond = known->second;
-    for_each_statement(adjoint.body, [&](const Stmt &run) {
-      if ((run.as<For>() || run.as<While>()) && run.where() == stmt.where()) ++runs.runs;
-    });
     if (runs.runs > 0) loops.push_back(runs);
   });
   return loops;
@@ -152,6 +155,7 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
             std::vector<bool>(primal.local_array_count),
             {},
             memory_limit.value_or(usual_memory_limit)};
+  const std::vector<bool> old = old_values(primal);
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);
@@ -159,7 +163,10 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
     const Kernel alive = passes::remove_dead_code(passes::promote(deriver.run()));
     // What is kept must be computed, which may ask for more: of an outer loop, for instance.
     std::vector<std::int32_t> missing = missing_values(alive);
-    auto is_old = [&](std::int32_t name) { return is_old_value(primal, static_cast<LocalId>(name)); };
+    auto is_old = [&](std::int32_t name) {
+      const auto number = static_cast<std::size_t>(name);
+      return number < old.size() && old[number];
+    };
     if (std::ranges::any_of(missing, is_old)) missing = missing_values(passes::simplify(alive));
     for (std::int32_t name : missing) {
       if (is_old(name)) refuse_old_value(primal, static_cast<LocalId>(name));

@@ -35,10 +35,12 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
   for_each_primal_statement(primal.body, [&](const Stmt &stmt) {
     if (auto array = array_written(stmt)) written_[*array] = true;
   });
-  defined_at_.resize(primal.local_count);
+  defined_at_.resize(primal.local_count), operation_of_.resize(primal.local_count);
+  range_of_.resize(primal.local_count);
   for_each_statement(primal.body, [&](const Stmt &stmt) {
     for_each_definition(stmt, [&](LocalId local, Type) { defined_at_[local] = stmt.where(); });
-    if (auto *loop = stmt.as<For>()) loop_at_[&loop->carried] = stmt.where();
+    if (auto *let = stmt.as<Let>()) operation_of_[let->local] = &let->value;
+    if (auto *loop = stmt.as<For>()) loop_at_[&loop->carried] = stmt.where(), range_of_[loop->index] = loop;
     if (auto *loop = stmt.as<While>()) loop_at_[&loop->carried] = stmt.where();
   });
   parameters_ = primal.parameters;

@@ -238,7 +238,13 @@ class Deriver {
   bool reverse_power(const ir::Let &let);
 
   // loops.cpp
-  ir::For reversed_range(const ir::For &loop);
+  struct ReversedRange {
+    ir::For loop;                         // its index is a new local
+    ir::Value index;                      // of the primal loop, in the body
+    std::vector<ir::Stmt> defines_index;  // what the body begins with
+  };
+  ReversedRange reversed_range(const ir::For &loop);
+  std::int64_t least(const ir::Value &primal) const;
   void reverse_loop(const ir::For &loop, SourceLocation where);
   void reverse_loop(const ir::While &loop, SourceLocation where);
   void begin_carried_adjoints(const std::vector<ir::Carried> &carried);
@@ -272,7 +278,9 @@ class Deriver {
 
   std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints_;
   std::vector<Planned> planned_;
-  std::vector<SourceLocation> defined_at_;  // by primal local
+  std::vector<SourceLocation> defined_at_;           // by primal local
+  std::vector<const ir::Operation *> operation_of_;  // by primal local: what defines it, if that is an operation
+  std::vector<const ir::For *> range_of_;            // by primal local: the range whose index it is
   std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> loop_at_;
 
   struct LocalArray {

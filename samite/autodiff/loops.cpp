@@ -2,6 +2,8 @@
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
+#include <algorithm>
+#include <limits>
 #include <ranges>
 
 namespace samite::autodiff {
@@ -21,19 +23,102 @@ std::optional<Value> Deriver::counter_step(const Carried &c, const Block &body) 
   return std::nullopt;
 }
 
-// The same iterations, last first. With n = ceil((end - begin) / step) of them the last is begin + (n - 1) step; an
-// empty loop then starts at or beyond the new end and stays empty.
-For Deriver::reversed_range(const For &loop) {
+namespace {
+
+std::int64_t least_number(Type type) {
+  return type == ScalarType::Int64 ? std::numeric_limits<std::int64_t>::min()
+                                   : std::numeric_limits<std::int32_t>::min();
+}
+std::int64_t greatest_number(Type type) {
+  return type == ScalarType::Int64 ? std::numeric_limits<std::int64_t>::max()
+                                   : std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
+
+// A number that a signed integer of the primal kernel is never below.
+std::int64_t Deriver::least(const Value &primal) const {
+  const std::int64_t lowest = least_number(primal.type());
+  if (primal.is_constant()) return primal.as_int();
+  if (!primal.is_local()) return lowest;
+  if (const For *loop = range_of_[primal.id()]) {
+    if (!loop->step.is_constant()) return lowest;
+    if (loop->step.as_int() > 0) return least(loop->begin);
+    const std::int64_t end = least(loop->end);
+    return end == greatest_number(primal.type()) ? end : end + 1;
+  }
+  const Operation *operation = operation_of_[primal.id()];
+  if (!operation || operation->type != primal.type()) return lowest;
+  const auto &operands = operation->operands;
+  switch (operation->op) {
+    case Op::ThreadIndex:
+    case Op::Extent: return 0;
+    case Op::Copy: return least(operands[0]);
+    case Op::Max: return std::max(least(operands[0]), least(operands[1]));
+    case Op::Min: return std::min(least(operands[0]), least(operands[1]));
+    case Op::Add: {
+      // An index is below some end, so that one more is a number still.
+      if (!operands[0].is_local() || !operands[1].is_constant() || operands[1].as_int() != 1) return lowest;
+      const For *range = range_of_[operands[0].id()];
+      const Operation *of = operation_of_[operands[0].id()];
+      const bool is_index = (range && range->step.is_constant() && range->step.as_int() > 0) ||
+                            (of && of->op == Op::ThreadIndex && of->type == primal.type());
+      return is_index ? least(operands[0]) + 1 : lowest;
+    }
+    default: return lowest;
+  }
+}
+
+// The same iterations, last first. Those of a step of 1 or -1 count from the end, so that no number lies beyond the
+// range: an index is the one before the counter. Where the numbers before `begin` and `end` are of the type as well,
+// the counter is the index. Of another step the bounds are constants (passes/number_iterations.h), or there is room for
+// one step before `begin`: with n = ceil((end - begin) / step) iterations the last is begin + (n - 1) step; an empty
+// loop then starts at or beyond the new end and stays empty.
+Deriver::ReversedRange Deriver::reversed_range(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end), step = value(loop.step);
   internal_check(step.is_constant(), "a loop whose step is not a constant");
   std::int64_t s = step.as_int(), size = s < 0 ? -s : s;
   auto number = [&](std::int64_t n) { return Value::constant(loop.type, n); };
+  const std::int64_t lowest = least_number(loop.type), greatest = greatest_number(loop.type);
+  const Value index = Value::local(loop.type, build_.new_local());
+  auto counted = [&](Value first, Value stop, std::int64_t by, const Operation &of_counter) -> ReversedRange {
+    const LocalId counter = build_.new_local();
+    Operation operation = of_counter;
+    operation.operands[0] = Value::local(loop.type, counter);
+    For reversed{counter, loop.type, first, stop, number(by), {}, {}, loop.kind, loop.stages};
+    return {std::move(reversed), index, {{Let{index.id(), std::move(operation)}, build_.where()}}};
+  };
+  auto direct = [&](Value last, Value stop) -> ReversedRange {
+    return {{index.id(), loop.type, last, stop, number(-s), {}, {}, loop.kind, loop.stages}, index, {}};
+  };
+  if (size == 1) {
+    const bool room = s > 0 ? least(loop.begin) > lowest : begin.is_constant() && begin.as_int() < greatest;
+    if (!room) return counted(end, begin, -s, {Op::Add, loop.type, {index, number(-s)}});
+    const bool end_has_room = s > 0 ? least(loop.end) > lowest : end.is_constant() && end.as_int() < greatest;
+    const Value nearest = end_has_room ? end : build_(s > 0 ? Op::Max : Op::Min, {end, begin});
+    return direct(build_(Op::Add, {nearest, number(-s)}), build_(Op::Add, {begin, number(-s)}));
+  }
+  if (begin.is_constant() && end.is_constant()) {
+    const Value count = trip_count(loop);
+    const __int128 before = static_cast<__int128>(begin.as_int()) - s;
+    const Value last = number(count.as_int() - 1);
+    if (before < lowest || before > greatest) {
+      ReversedRange reversed = counted(last, number(-1), -1, {Op::Mul, loop.type, {index, step}});
+      const LocalId moved = build_.new_local();
+      auto product = *reversed.defines_index.front().as<Let>();
+      product.local = moved;
+      reversed.defines_index = {
+          {product, build_.where()},
+          {Let{index.id(), {Op::Add, loop.type, {begin, Value::local(loop.type, moved)}}}, build_.where()}};
+      return reversed;
+    }
+    return direct(build_(Op::Add, {begin, build_(Op::Mul, {last, step})}),
+                  build_(Op::Add, {begin, number(s > 0 ? -1 : 1)}));
+  }
   Value distance = s > 0 ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end});
   Value count = build_(Op::Div, {build_(Op::Add, {distance, number(size - 1)}), number(size)});
-  Value last = size == 1 ? build_(Op::Add, {end, number(-s)})
-                         : build_(Op::Add, {begin, build_(Op::Mul, {build_(Op::Sub, {count, number(1)}), step})});
-  Value stop = build_(Op::Add, {begin, number(s > 0 ? -1 : 1)});
-  return {0, loop.type, last, stop, number(-s), {}, {}, loop.kind, loop.stages};
+  Value last = build_(Op::Add, {begin, build_(Op::Mul, {build_(Op::Sub, {count, number(1)}), step})});
+  return direct(last, build_(Op::Add, {begin, number(s > 0 ? -1 : 1)}));
 }
 
 void Deriver::reverse_loop(const For &loop, SourceLocation where) {
@@ -44,14 +129,14 @@ void Deriver::reverse_loop(const For &loop, SourceLocation where) {
     end_carried_adjoints(loop.carried);
     return;
   }
-  For reversed = reversed_range(loop);
+  ReversedRange reversed = reversed_range(loop);
   Block outer = build_.open();
-  Value index = define(loop.index, loop.type);
-  reversed.index = index.id();
-  Value number = iteration(loop, index);
+  for (Stmt &stmt : reversed.defines_index) build_.append(std::move(stmt));
+  primal_value_[loop.index] = reversed.index;
+  Value number = iteration(loop, reversed.index);
   reverse_iteration(iterations(loop, where), number, number);
-  reversed.body = build_.close(std::move(outer));
-  build_.append({std::move(reversed), where});
+  reversed.loop.body = build_.close(std::move(outer));
+  build_.append({std::move(reversed.loop), where});
   end_carried_adjoints(loop.carried);
 }
 

@@ -2,6 +2,7 @@
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace samite::autodiff {
 
@@ -210,10 +211,25 @@ Value Deriver::run(const While &loop, SourceLocation where, const std::optional<
   return Value::local(ScalarType::Int32, count);
 }
 
-// The iterations that a loop runs: ceil((end - begin) / step), or none.
+// The iterations that a loop runs: ceil((end - begin) / step), or none. Where there are more than its type has numbers,
+// as many as that: nothing could be kept of them.
 Value Deriver::trip_count(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
+  const std::int64_t most = loop.type == ScalarType::Int64 ? std::numeric_limits<std::int64_t>::max()
+                                                           : std::numeric_limits<std::int32_t>::max();
+  if (begin.is_constant() && end.is_constant()) {
+    const __int128 apart = static_cast<__int128>(end.as_int()) - begin.as_int();
+    const __int128 count = ((step > 0 ? apart : -apart) + size - 1) / size;
+    return Value::constant(loop.type, static_cast<std::int64_t>(std::clamp<__int128>(count, 0, most)));
+  }
+  if (size == 1) {
+    const bool up = step > 0;
+    const Value low = up ? begin : end, high = build_(Op::Max, {up ? end : begin, low});
+    const Value apart = build_(Op::Sub, {high, low}), zero = Value::zero(loop.type);
+    if (least(up ? loop.begin : loop.end) >= 0) return apart;
+    return build_.select(build_(Op::Less, {apart, zero}), Value::constant(loop.type, most), apart);
+  }
   Value distance = step > 0 ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end});
   Value padded = build_(Op::Add, {distance, Value::constant(loop.type, size - 1)});
   return build_(Op::Max, {build_(Op::Div, {padded, Value::constant(loop.type, size)}), Value::zero(loop.type)});

@@ -235,7 +235,14 @@ std::optional<Stmt> atomic_defining(const Kernel &primal, LocalId local) {
 
 }  // namespace
 
-bool is_old_value(const Kernel &primal, LocalId local) { return atomic_defining(primal, local).has_value(); }
+std::vector<bool> old_values(const Kernel &primal) {
+  std::vector<bool> old(primal.local_count);
+  for_each_statement(primal.body, [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    if (let && info(let->value.op).typing == Typing::Atomic) old[let->local] = true;
+  });
+  return old;
+}
 
 void refuse_old_value(const Kernel &primal, LocalId local) {
   const std::optional<Stmt> stmt = atomic_defining(primal, local);

@@ -51,8 +51,8 @@ void refuse_unordered_atomics(const ir::Kernel &primal, const std::vector<bool> 
 // known.
 void refuse_values_changed_by_atomics(const ir::Kernel &primal, const ir::Kernel &adjoint);
 
-// Whether an atomic operation of `primal` defines `local`: an adjoint cannot have its old value again.
-bool is_old_value(const ir::Kernel &primal, ir::LocalId local);
+// The locals of `primal` that an atomic operation defines: an adjoint cannot have their old values again.
+std::vector<bool> old_values(const ir::Kernel &primal);
 [[noreturn]] void refuse_old_value(const ir::Kernel &primal, ir::LocalId local);
 
 // Throws where the condition of a while_ writes to an array: it runs once more often than the body, which is what the

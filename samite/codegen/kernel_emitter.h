@@ -194,9 +194,12 @@ class KernelEmitter {
     SourceLocation where;
     std::string name;
   };
+  using Element = std::vector<std::uint64_t>;
+  static Element element_of(const ir::Accumulate &accumulate);
   std::vector<Sum> sums_of(const ir::Block &block, const std::set<ir::LocalId> &inside) const;
   const Sum *sum_for(const ir::Accumulate &accumulate) const;
   void declare_sums(std::vector<Sum> sums);
+  void open_sum(Sum sum);
   void add_sums(std::size_t outer);  // of those that are open, all but the first `outer`, which stay
 
   // tiled_loop.cpp
@@ -233,7 +236,7 @@ class KernelEmitter {
   std::vector<Rows> rows_of(const ir::For &loop);
   const Rows *rows_for(const ir::Accumulate &accumulate) const;
   void loop_in_pieces(const ir::For &loop, std::vector<Rows> rows);
-  std::vector<bool> arrays_only_added_to() const;
+  static std::vector<bool> arrays_only_added_to(const ir::Kernel &kernel);
 
   // warp_rows.cpp: the same where the lanes are the threads of a warp.
   bool warps_may_work_together() const;
@@ -286,10 +289,12 @@ class KernelEmitter {
   std::vector<std::string> files_;
   std::vector<SourceLocation> sites_;
   std::vector<MessageSite> messages_;
+  std::vector<bool> only_added_to_;  // by parameter
   std::vector<Sum> sums_;
-  std::vector<Rows> rows_;       // of the loops that are open
-  std::vector<WarpTile> tiles_;  // whose rows are named where the emitter stands
-  std::size_t tile_bytes_ = 0;   // of a thread, in all tiles of the kernel
+  std::map<Element, std::size_t> sum_of_element_;  // the place in sums_
+  std::vector<Rows> rows_;                         // of the loops that are open
+  std::vector<WarpTile> tiles_;                    // whose rows are named where the emitter stands
+  std::size_t tile_bytes_ = 0;                     // of a thread, in all tiles of the kernel
   std::optional<Tile> tile_;
   std::string mask_;            // empty outside of lanes
   bool side_by_side_ = false;   // where the emitter stands, instances of one thread run side by side

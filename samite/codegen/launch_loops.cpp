@@ -26,7 +26,7 @@ void KernelEmitter::launch_loop(const For &loop) {
     for (Sum &sum : sums_of(loop.body, inside)) {
       out_.line("{0} {1} = {0}(0);", scalar_name(sum.first->value.type()), sum.name);
       out_.line("bool {}_used = false;", sum.name);
-      sums_.push_back(std::move(sum));
+      open_sum(std::move(sum));
     }
     sums_over_launch_ = !sums_.empty();
   }
@@ -60,6 +60,7 @@ void KernelEmitter::launch_loop(const For &loop) {
 void KernelEmitter::add_sums_of_blocks() {
   const std::vector<Sum> sums = std::move(sums_);
   sums_.clear();
+  sum_of_element_.clear();
   for (const Sum &sum : sums) {
     out_.open("if (any_of_block({}_used)) {{", sum.name);
     const Access to = access(sum.first->array, sum.first->indices, sum.where);

@@ -21,7 +21,8 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       options_(options),
       out_(options.comments),
       used_(kernel.local_count, false),
-      local_arrays_(kernel.local_array_count) {
+      local_arrays_(kernel.local_array_count),
+      only_added_to_(arrays_only_added_to(kernel)) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;
@@ -155,16 +156,15 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
 // vector would serialise all threads of the machine on it, so the loop keeps a vector of partial sums and adds them
 // when it is over. Only where the kernel does nothing else with the array, whose order could be told.
 std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const Block &block, const std::set<LocalId> &inside) const {
-  const std::vector<bool> only_added_to = arrays_only_added_to();
   std::vector<Sum> sums;
+  std::set<Element> elements;
   for_each_statement(block, [&](const Stmt &stmt) {
     const Accumulate *candidate = stmt.as<Accumulate>();
-    if (!candidate || !only_added_to[candidate->array] || sum_for(*candidate)) return;
+    if (!candidate || !only_added_to_[candidate->array] || sum_for(*candidate)) return;
     for (const Value &index : candidate->indices)
       if (shape(index) != Shape::Uniform || (index.is_local() && inside.contains(index.id()))) return;
-    for (const Sum &sum : sums)
-      if (sum.first->array == candidate->array && sum.first->indices == candidate->indices) return;
-    sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums.size())});
+    if (elements.insert(element_of(*candidate)).second)
+      sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums.size())});
   });
   return sums;
 }
@@ -173,13 +173,14 @@ void KernelEmitter::declare_sums(std::vector<Sum> sums) {
   for (Sum &sum : sums) {
     out_.line("{0} {1} = {0}(0);", vector_name(sum.first->value.type()), sum.name);
     out_.line("bool {}_used = false;", sum.name);
-    sums_.push_back(std::move(sum));
+    open_sum(std::move(sum));
   }
 }
 
 void KernelEmitter::add_sums(std::size_t outer) {
   const std::vector<Sum> done(sums_.begin() + static_cast<std::ptrdiff_t>(outer), sums_.end());
   sums_.resize(outer);
+  for (const Sum &sum : done) sum_of_element_.erase(element_of(*sum.first));
   for (const Sum &sum : done) {
     const auto element = scalar_name(sum.first->value.type()), memory = memory_name(sum.first->value.type());
     const Access to = access(sum.first->array, sum.first->indices, sum.where);
@@ -193,9 +194,9 @@ void KernelEmitter::add_sums(std::size_t outer) {
 }
 
 // Arrays that the kernel adds to atomically and touches in no other way: when that happens cannot be told.
-std::vector<bool> KernelEmitter::arrays_only_added_to() const {
-  std::vector<bool> only(kernel_.parameters.size(), true);
-  for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+std::vector<bool> KernelEmitter::arrays_only_added_to(const Kernel &kernel) {
+  std::vector<bool> only(kernel.parameters.size(), true);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto array = array_read(stmt)) only[*array] = false;
     if (const Store *store = stmt.as<Store>()) only[store->array] = false;
     if (const Accumulate *other = stmt.as<Accumulate>(); other && !other->atomic) only[other->array] = false;
@@ -204,9 +205,24 @@ std::vector<bool> KernelEmitter::arrays_only_added_to() const {
 }
 
 const KernelEmitter::Sum *KernelEmitter::sum_for(const Accumulate &accumulate) const {
-  for (const Sum &sum : sums_)
-    if (sum.first->array == accumulate.array && sum.first->indices == accumulate.indices) return &sum;
-  return nullptr;
+  if (sums_.empty()) return nullptr;
+  auto found = sum_of_element_.find(element_of(accumulate));
+  return found == sum_of_element_.end() ? nullptr : &sums_[found->second];
+}
+
+KernelEmitter::Element KernelEmitter::element_of(const Accumulate &accumulate) {
+  Element element{accumulate.array};
+  for (const Value &index : accumulate.indices) {
+    element.push_back(static_cast<std::uint64_t>(index.kind()));
+    element.push_back(static_cast<std::uint64_t>(index.type().element()));
+    element.push_back(index.bits());
+  }
+  return element;
+}
+
+void KernelEmitter::open_sum(Sum sum) {
+  sum_of_element_[element_of(*sum.first)] = sums_.size();
+  sums_.push_back(std::move(sum));
 }
 
 void KernelEmitter::thread_loop(const For &loop) {
@@ -225,7 +241,7 @@ void KernelEmitter::thread_loop(const For &loop) {
   declare_sums(sums_of(loop.body, inside));
   // Checks of indices belong to each access, in the order in which the instances run.
   const bool plain = options_.debug || is_tile_kernel(kernel_);
-  const auto plan = plain ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, arrays_only_added_to());
+  const auto plan = plain ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, only_added_to_);
   if (plan) {
     tiled_loop(loop, *plan, text);
   } else {

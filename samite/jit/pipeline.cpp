@@ -15,6 +15,7 @@
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
+#include "samite/passes/number_iterations.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
@@ -257,6 +258,7 @@ std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const V
 
 ir::Kernel structure(ir::Kernel captured) {
   captured = checked(std::move(captured), ir::Form::captured, "capture");
+  captured = checked(passes::number_iterations(captured), ir::Form::captured, "number_iterations");
   captured = checked(passes::structure_jumps(captured), ir::Form::captured, "structure_jumps");
   captured = checked(autodiff::expand_adjoint_calls(captured), ir::Form::captured, "expand_adjoint_calls");
   ir::Kernel structured = checked(passes::promote(captured), ir::Form::structured, "promote");

@@ -230,8 +230,21 @@ class Widener {
     const std::size_t body = trace_.open_block(where);
     block(loop.body, inside);
     where_ = where;
-    assign_tile(index, elementwise(Op::Add, loop.type.element(), {index, loop.step}), inside);
+    assign_tile(index, next_index(loop, index, as_tile(end)), inside);
     close_while(depth, body, goes_on);
+  }
+
+  // Where another step would go beyond the end, and maybe beyond the largest number, the index ends there.
+  Value next_index(const For &loop, const Value &index, const Value &end) {
+    const ScalarType type = loop.type.element();
+    const std::int64_t step = loop.step.as_int();
+    const Value next = elementwise(Op::Add, type, {index, loop.step});
+    if (step == 1 || step == -1) return next;
+    const ScalarType distance = size_of(type) > 4 ? ScalarType::UInt64 : ScalarType::UInt32;
+    const Value to_end = elementwise(Op::Sub, type, step > 0 ? std::vector{end, index} : std::vector{index, end});
+    const Value size = Value::constant(distance, step > 0 ? step : -step);
+    const Value more = elementwise(Op::Greater, ScalarType::Bool, {elementwise(Op::Cast, distance, {to_end}), size});
+    return elementwise(Op::Select, type, {more, next, end});
   }
 
   void loop(const While &loop, const Mask &mask) {
