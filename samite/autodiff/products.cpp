@@ -10,6 +10,13 @@ namespace samite::autodiff {
 
 using namespace ir;
 
+namespace {
+
+// Longer products are taken factor by factor, lest each product of a long chain be compared with all inside of it.
+constexpr std::size_t most_factors = 64;
+
+}  // namespace
+
 void Deriver::find_factors(const Block &block) {
   for (const Stmt &stmt : block) {
     for_each_operand(stmt, [&](const Value &operand) {
@@ -29,6 +36,7 @@ void Deriver::find_factors(const Block &block) {
 // that its own reverse may be left out: `inside` gets these.
 void Deriver::take_apart(const Product &product, std::vector<Value> &factors, std::vector<LocalId> &inside) const {
   for (const Value &operand : product.operation->operands) {
+    if (factors.size() + inside.size() > 2 * most_factors) return;
     const bool apart = active(operand) && uses_[operand.id()] == 1 && products_[operand.id()].operation &&
                        products_[operand.id()].block == product.block;
     if (!apart) {
@@ -54,7 +62,7 @@ bool Deriver::reverse_power(const Let &let) {
   std::vector<Value> factors;
   std::vector<LocalId> inside;
   take_apart(product, factors, inside);
-  if (inside.empty()) return false;
+  if (inside.empty() || factors.size() > most_factors || inside.size() > most_factors) return false;
   auto times = [&](const Value &factor) { return std::ranges::count(factors, factor); };
   const Value repeated = *std::ranges::max_element(factors, {}, times);
   std::vector<Value> others;

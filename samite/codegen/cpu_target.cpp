@@ -48,7 +48,9 @@ void CpuTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
   if (loop.statements > largest_copied_body) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
-    out.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", loop.type, loop.index, loop.begin, end, lanes_);
+    // The end may be the largest number of the type.
+    out.open("for ({0} {1} = {2}; {1} < {3}; {1} = {3} - {1} > {4} ? {1} + {4} : {3}) {{", loop.type, loop.index,
+             loop.begin, end, lanes_);
     out.line("const Mask {} = first_lanes({} - {});", loop.mask, end, loop.index);
     body();
     out.close();

@@ -82,7 +82,8 @@ void KernelEmitter::tiled_loop(const For &loop, const TilePlan &plan, const Thre
     out_.close();
     out_.line("if ({} < {}) {}({}, {}, false);", at, tile_->end, function, at, group);
   } else {
-    out_.open("for (; {} < {}; {} += {} * lane_count) {{", at, tile_->end, at, most);
+    out_.open("for (; {0} < {1}; {0} = {1} - {0} > {2} * lane_count ? {0} + {2} * lane_count : {1}) {{", at, tile_->end,
+              most);
     out_.line("const {} groups = ({} - {} - 1) / ({} * lane_count) + 1;", text.type, tile_->end, at, group);
     out_.line("{}({}, groups < {} ? i32(groups) * {} : {}, false);", function, at, most / group, group, most);
     out_.close();
