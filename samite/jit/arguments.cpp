@@ -113,6 +113,23 @@ void check_buffer(const KernelDefinition &definition, std::size_t index, const A
         ", a broadcast view whose indices share elements, is given, and the kernel writes to it: clone() it first");
 }
 
+void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {
+  for (int d = 0; d < buffer.rank(); ++d) {
+    if (buffer.extents()[d] <= std::numeric_limits<std::int32_t>::max()) continue;
+    const auto dimension = static_cast<std::size_t>(d);
+    const std::string extent = describe(definition.parameters(), index) + " has extent " +
+                               std::to_string(buffer.extents()[d]) + " in dimension " + std::to_string(d);
+    const KernelDefinition::NarrowIndices &narrow = definition.narrow_indices(index);
+    if (const auto &where = narrow.indexed[dimension])
+      fail(definition, extent + ", beyond 2147483647, and is indexed with Int there (" + where->to_string() +
+                           "); index with Int64: cast<Int64>(…) before the arithmetic");
+    if (const auto &where = narrow.extent[dimension])
+      fail(definition, extent + ", beyond 2147483647, and the kernel reads it as an Int (" + where->to_string() +
+                           "); pass the extent as a parameter of type Int64 instead of asking extent(" +
+                           std::to_string(d) + ")");
+  }
+}
+
 void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments) {
   const AnyBuffer *first = nullptr;
   std::size_t first_index = 0;
@@ -266,7 +283,9 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
     const AnyBuffer &elements = arguments[i].elements();
     constexpr std::int64_t narrow = std::numeric_limits<std::int32_t>::max();
     if (buffer->strides().back() == 1 && elements.strides().back() == 1) key.unit_stride |= bit(i);
-    if (span_of(*buffer) > narrow || span_of(elements) > narrow) key.wide_index |= bit(i);
+    if (span_of(*buffer) > narrow || span_of(elements) > narrow ||
+        *std::ranges::max_element(buffer->extents()) > narrow)
+      key.wide_index |= bit(i);
     if (forward || !buffer->tracks_gradient()) continue;
     if (adjoint && buffer->is_broadcast()) key.may_alias = true;
     for (std::size_t j = 0; j < i; ++j)

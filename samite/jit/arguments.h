@@ -25,6 +25,7 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 // Throws UserError, with the kernel's name, the argument, what is expected and what is given, where
 //   - `extents` has not the kernel's launch rank, or an extent beyond what the kernel's index type counts;
 //   - a buffer is empty, of another type or rank than its parameter, or on another device than the rest;
+//   - an extent is beyond 2147483647 where the kernel indexes with Int, or asks for the extent;
 //   - the kernel writes to a broadcast view;
 //   - an array that the kernel has declared distinct shares memory with another one;
 //   - tangent: no argument tracks a gradient;
@@ -32,6 +33,7 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 //     that the kernel writes, or has been overwritten by the forward launch itself, without a copy from before.
 void check_extents(const KernelDefinition &definition, const Extents &extents);
 void check_buffer(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
+void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
 void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments);
 void check_distinct(const KernelDefinition &definition, std::span<const Argument> arguments);
 void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments);

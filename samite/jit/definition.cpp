@@ -61,8 +61,33 @@ KernelDefinition::KernelDefinition(ir::Kernel captured)
   });
   for (std::uint32_t array : arrays_only_added_to(forward_)) summed_ |= bit(array);
   cost_ = cost_of(forward_);
+  find_narrow_indices();
   for (int d = 0; d < structured_.launch_rank; ++d)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
+}
+
+// The index of a whole tile is as wide as the array asks for (passes/widen_tile_origins.h).
+void KernelDefinition::find_narrow_indices() {
+  narrow_indices_.resize(parameters().size());
+  ir::for_each_statement(structured_.body, [&](const ir::Stmt &stmt) {
+    auto note = [&](std::uint32_t array, std::span<const ir::Value> indices, const ir::Type &type) {
+      for (std::size_t d = 0; d < indices.size(); ++d) {
+        const ir::Value &index = indices[d];
+        if (index.is_constant() || index.type().element() != ScalarType::Int32) continue;
+        if (type.is_tile() && !index.type().is_tile()) continue;
+        narrow_indices_[array].indexed[d] = stmt.where();
+      }
+    };
+    if (auto *store = stmt.as<ir::Store>()) note(store->array, store->indices, store->value.type());
+    if (auto *add = stmt.as<ir::Accumulate>()) note(add->array, add->indices, add->value.type());
+    auto *let = stmt.as<ir::Let>();
+    if (!let) return;
+    const ir::Typing typing = ir::info(let->value.op).typing;
+    if (typing == ir::Typing::Load || typing == ir::Typing::Atomic)
+      note(let->value.array, ir::element_indices(let->value), let->value.type);
+    if (let->value.op == ir::Op::Extent && let->value.type == ScalarType::Int32)
+      narrow_indices_[let->value.array].extent[static_cast<std::size_t>(let->value.attribute)] = stmt.where();
+  });
 }
 
 const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias,

@@ -11,6 +11,9 @@
 #include "samite/jit/variant.h"
 #include "samite/passes/gather.h"
 
+#include <array>
+#include <optional>
+
 namespace samite::jit {
 
 class KernelDefinition {
@@ -40,6 +43,12 @@ class KernelDefinition {
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
   std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
+
+  // Of an array, by dimension: where the kernel has an Int for an index that may be any, and for the extent.
+  struct NarrowIndices {
+    std::array<std::optional<SourceLocation>, ir::maximum_rank> indexed, extent;
+  };
+  const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
 
   // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
   const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {}) {
@@ -117,10 +126,12 @@ class KernelDefinition {
   const DerivedGather &derived_gather(std::uint64_t active, bool even_if_slower);
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
+  void find_narrow_indices();
 
   ir::Kernel structured_, forward_;
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
   double cost_ = 1;
+  std::vector<NarrowIndices> narrow_indices_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, DerivedAdjoint> adjoints_;
   Memo<GatherKey, DerivedGather> gathers_;

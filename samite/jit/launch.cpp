@@ -29,7 +29,10 @@ std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents
                                      std::span<const Argument> arguments) {
   check_extents(definition, extents);
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (definition.parameters()[i].is_array()) check_buffer(definition, i, *arguments[i].buffer);
+    if (definition.parameters()[i].is_array()) {
+      check_buffer(definition, i, *arguments[i].buffer);
+      check_index_types(definition, i, *arguments[i].buffer);
+    }
   check_devices(definition, arguments);
   check_distinct(definition, arguments);
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));

@@ -21,6 +21,7 @@
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/structure_jumps.h"
+#include "samite/passes/widen_tile_origins.h"
 #include "samite/toolchain/host_target.h"
 
 #include <sys/resource.h>
@@ -48,15 +49,25 @@ const std::string &prelude(int vector_bytes) {
   return text;
 }
 
+// The bit of a parameter in the sets of a variant's key. A gradient lies in memory as its primal does.
+std::uint64_t bit_in_key(const ir::Parameter &parameter, std::uint32_t index) {
+  return std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : index);
+}
+
+std::vector<bool> wide_arrays(const Variant &variant) {
+  std::vector<bool> wide;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
+  return wide;
+}
+
 codegen::EmitOptions emit_options(const Variant &variant) {
   codegen::EmitOptions options;
   options.debug = variant.key.debug;
   // Without line numbers in it, the text, and so the cached object, stays the same when lines move.
   options.comments = false;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
-    const ir::Parameter &parameter = variant.parameters[i];
-    // A gradient lies in memory as its primal does.
-    std::uint64_t bit = std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : i);
+    const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
     options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
                               .wide_index = (variant.key.wide_index & bit) != 0,
                               .worker_private = false,
@@ -176,6 +187,8 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel last = kernel;
   if (variant.key.direction == Direction::adjoint)
     last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
+  last = checked(passes::widen_tile_origins(std::move(last), wide_arrays(variant)), ir::Form::structured,
+                 "widen_tile_origins");
   last = checked(
       passes::lower_tiles(std::move(last), variant.key.cuda != 0, variant.key.cuda != 0 && variant.key.deterministic),
       ir::Form::structured, "lower_tiles");

@@ -24,6 +24,13 @@ void check_dimension(int dimension, const ir::Type &type, SourceLocation where) 
                                "; dimensions are 0 to " + std::to_string(type.shape().rank() - 1));
 }
 
+// Of 64 bits where the product has more than 32.
+ir::Value constant_origin(const ir::Value &number, std::int64_t extent) {
+  const std::int64_t origin = number.as_int() * extent;
+  const bool fits = ir::Value::constant(number.type(), origin).as_int() == origin;
+  return ir::Value::constant(fits ? number.type().element() : ScalarType::Int64, origin);
+}
+
 }  // namespace
 
 std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int rank, bool cut, SourceLocation where) {
@@ -38,7 +45,7 @@ std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int ra
     ir::Value value = index.value();
     if (cut && d >= 0 && shape[d] != 1)
       value = value.is_constant()
-                  ? ir::Value::constant(value.type(), value.as_int() * shape[d])
+                  ? constant_origin(value, shape[d])
                   : record(ir::Op::Mul, value.type(), {value, ir::Value::constant(value.type(), shape[d])}, where);
     origin.push_back(value);
     ++d;
