@@ -26,7 +26,7 @@ GradientReport gradcheck(const std::function<void()> &work, const Differentiable
 }
 
 // Of one launch: of the arrays that the kernel writes with respect to all that it is given, among those that track
-// gradients. UserError where one of those is not of double.
+// gradients. UserError where one of those is not of double, or where none that the kernel reads, or writes, does.
 template <class... Ps>
 GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const Extents &extents, const GradientCheckOptions &options,
                          const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {

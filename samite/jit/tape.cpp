@@ -3,6 +3,7 @@
 #include "samite/autodiff/activity.h"
 #include "samite/base/error.h"
 #include "samite/jit/at_once.h"
+#include "samite/runtime/shared_elements.h"
 
 #include <algorithm>
 #include <ostream>
@@ -54,7 +55,10 @@ void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, cons
   for (const jit::Argument &argument : arguments)
     if (argument.buffer) known_versions_[argument.buffer->storage().get()] = argument.buffer->version();
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (definition->written() >> i & 1) ++known_versions_[arguments[i].buffer->storage().get()];
+    if (definition->written() >> i & 1) {
+      ++known_versions_[arguments[i].buffer->storage().get()];
+      writes_[arguments[i].buffer->storage().get()].emplace_back(entries_.size(), *arguments[i].buffer);
+    }
   for (std::uint32_t i : entry.values_read)
     if (!entry.arguments[i].values.valid())
       needed_[entry.arguments[i].buffer.storage().get()].push_back({entries_.size(), i});
@@ -77,20 +81,36 @@ void Tape::find_values_read(Entry &entry) const {
 void Tape::keep_what_is_overwritten(Entry &entry) {
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     if (!(entry.definition->written() >> i & 1)) continue;
-    const Storage *storage = entry.arguments[i].buffer.storage().get();
+    const AnyBuffer &written = entry.arguments[i].buffer;
     for (std::uint32_t read : entry.values_read)
-      if (entry.arguments[read].buffer.storage().get() == storage) keep(entry, read);
-    auto found = needed_.find(storage);
+      if (share_elements(entry.arguments[read].buffer, written)) keep(entry, entries_.size(), read);
+    auto found = needed_.find(written.storage().get());
     if (found == needed_.end()) continue;
-    for (auto &[number, argument] : found->second) keep(entries_[number], argument);
-    needed_.erase(found);
+    std::erase_if(found->second, [&](const auto &needed) {
+      const auto &[number, argument] = needed;
+      if (!share_elements(entries_[number].arguments[argument].buffer, written)) return false;
+      keep(entries_[number], number, argument);
+      return true;
+    });
   }
 }
 
-void Tape::keep(Entry &entry, std::uint32_t argument) {
+// How often elements of `buffer` may have been written since it had this version, just before launch `number`: by each
+// write to its storage, but for those of launches on the tape that touch other elements alone.
+std::uint64_t Tape::writes_since(const AnyBuffer &buffer, std::uint64_t version, std::size_t number) const {
+  std::uint64_t writes = buffer.version() - version;
+  auto found = writes == 0 ? writes_.end() : writes_.find(buffer.storage().get());
+  if (found == writes_.end()) return writes;
+  const auto &all = found->second;
+  auto from = std::ranges::lower_bound(all, number, {}, [](const auto &write) { return write.first; });
+  for (; from != all.end() && writes > 0; ++from) writes -= !share_elements(from->second, buffer);
+  return writes;
+}
+
+void Tape::keep(Entry &entry, std::size_t number, std::uint32_t argument) {
   jit::OwnedArgument &owned = entry.arguments[argument];
   // Changed already, by something that is not on the tape: `backward` says so.
-  if (owned.values.valid() || owned.buffer.version() != entry.versions[argument]) return;
+  if (owned.values.valid() || writes_since(owned.buffer, entry.versions[argument], number) != 0) return;
   owned.values = owned.buffer.clone();
   kept_bytes_ += owned.buffer.count() * static_cast<std::int64_t>(size_of(owned.buffer.type()));
 }
@@ -109,13 +129,14 @@ bool Tape::gradients_flow(const Entry &entry) const {
 void Tape::check_values(const Entry &entry, std::size_t number) const {
   for (std::uint32_t i : entry.adjoint->variant().values_read) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
-    if (entry.arguments[i].values.valid() || buffer.version() == entry.versions[i]) continue;
+    if (entry.arguments[i].values.valid()) continue;
+    const std::uint64_t writes = writes_since(buffer, entry.versions[i], number);
+    if (writes == 0) continue;
     throw UserError(entry.definition->where(),
                     "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
                         entry.definition->name() + "', needs the values of " +
                         jit::describe(entry.definition->parameters(), i) + ", " + label(buffer) +
-                        ", as the launch read them, but they were overwritten " +
-                        std::to_string(buffer.version() - entry.versions[i]) +
+                        ", as the launch read them, but they were overwritten " + std::to_string(writes) +
                         " times since; write later results to another buffer");
   }
   for (std::uint32_t i : entry.adjoint->variant().values_after) {
@@ -123,7 +144,7 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
     std::uint64_t after = entry.versions[i];
     for (std::size_t j = 0; j < entry.arguments.size(); ++j)
       after += (entry.definition->written() >> j & 1) && entry.arguments[j].buffer.storage() == buffer.storage();
-    if (buffer.version() == after) continue;
+    if (writes_since(buffer, after, number + 1) == 0) continue;
     throw UserError(entry.definition->where(),
                     "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
                         entry.definition->name() + "', reads what the launch has left in " +
@@ -242,6 +263,7 @@ void Tape::clear() {
   entries_.clear();
   known_versions_.clear();
   needed_.clear();
+  writes_.clear();
   kept_bytes_ = 0;
 }
 

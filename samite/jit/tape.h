@@ -84,7 +84,8 @@ class Tape {
   void check_nothing_is_lost() const;
   void find_values_read(Entry &entry) const;
   void keep_what_is_overwritten(Entry &entry);
-  void keep(Entry &entry, std::uint32_t argument);
+  void keep(Entry &entry, std::size_t number, std::uint32_t argument);
+  std::uint64_t writes_since(const AnyBuffer &buffer, std::uint64_t version, std::size_t number) const;
   void compile_adjoints() const;
   void run_adjoints();
 
@@ -94,6 +95,8 @@ class Tape {
   std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, std::uint32_t>>> needed_;
   std::int64_t kept_bytes_ = 0;
   std::unordered_map<const Storage *, std::uint64_t> known_versions_;  // after the last launch on the tape
+  // What launches on the tape write: their numbers, in order, and the arrays.
+  std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, AnyBuffer>>> writes_;
 };
 
 std::ostream &operator<<(std::ostream &stream, const Tape &tape);

@@ -1,6 +1,7 @@
 #include "samite/jit/work.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/visit.h"
 
 #include <random>
 
@@ -17,6 +18,11 @@ void Contents::restore() {
 DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
                                                  std::span<const Argument> arguments) {
   DifferentiableArguments found;
+  std::uint64_t read = 0;
+  ir::for_each_statement(definition.forward().body, [&](const ir::Stmt &stmt) {
+    if (auto array = ir::array_read(stmt)) read |= std::uint64_t{1} << *array;
+  });
+  bool some_read = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const AnyBuffer *buffer = arguments[i].buffer;
     if (!buffer || !buffer->tracks_gradient()) continue;
@@ -28,7 +34,15 @@ DifferentiableArguments differentiable_arguments(const KernelDefinition &definit
     found.inputs.emplace_back(*buffer);
     found.names.push_back(definition.parameters()[i].name);
     if (definition.written() >> i & 1) found.outputs.emplace_back(*buffer);
+    some_read = some_read || (read >> i & 1) != 0;
   }
+  const auto refuse = [&](const std::string &which) {
+    throw UserError(definition.where(), "kernel '" + definition.name() + "': none of the arrays that it " + which +
+                                            " tracks a gradient, so there is nothing to differentiate; construct "
+                                            "inputs and outputs with Gradient::tracked");
+  };
+  if (!some_read) refuse("reads");
+  if (found.outputs.empty()) refuse("writes");
   return found;
 }
 

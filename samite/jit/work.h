@@ -31,7 +31,7 @@ struct DifferentiableArguments {
   std::vector<Buffer<double>> inputs, outputs;
   std::vector<std::string> names;  // of the inputs: the parameters'
 };
-// UserError where one of them is not double.
+// UserError where one of them is not double, or no array that the kernel reads, or none that it writes, has one.
 DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
                                                  std::span<const Argument> arguments);
 

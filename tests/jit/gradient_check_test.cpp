@@ -126,5 +126,17 @@ TEST(GradientCheckRefuses, FloatsOfAKernel) {
               testing::AllOf(HasSubstr("argument 0 ('y')"), HasSubstr("f64"), HasSubstr("f32")));
 }
 
+TEST(GradientCheck, OfALaunchWithoutTrackedArraysOnBothSidesIsRefused) {
+  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0});
+  Buffer<double> plain(device, {3}), other(device, {3});
+  const auto said = [](const Buffer<double> &out, const Buffer<double> &in) {
+    return message_of<UserError>([&] { gradcheck(cubes, {3}, out, in); });
+  };
+  EXPECT_THAT(said(plain, other), HasSubstr("none of the arrays that it reads tracks a gradient"));
+  EXPECT_THAT(said(y, plain), HasSubstr("none of the arrays that it reads tracks a gradient"));
+  EXPECT_THAT(said(plain, x), HasSubstr("none of the arrays that it writes tracks a gradient"));
+  EXPECT_TRUE(gradcheck(cubes, {3}, y, x).passed);
+}
+
 }  // namespace
 }  // namespace samite::test

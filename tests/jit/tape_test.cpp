@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <utility>
+
 namespace samite::test {
 namespace {
 
@@ -216,6 +219,131 @@ TEST(TapeRefuses, ToRecordInsideOfAnother) {
   EXPECT_THAT(message_of<UserError>([&] { outer.record([&] { inner.record([] {}); }); }),
               HasSubstr("records a tape already"));
   EXPECT_EQ(Tape::recording(), nullptr) << "an exception ends the recording";
+}
+
+const Kernel squares_of_elements{"squares_of_elements", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
+                                   auto [i, j] = thread_index<2>();
+                                   y(i, j) = x(i, j) * x(i, j);
+                                 }};
+
+// Step after step, each from a row, or a column, of an array to the next one.
+TEST(Tape, RowsOfOneArrayDoNotDisturbEachOther) {
+  constexpr std::int64_t steps = 4;
+  for (const bool keep : {false, true})
+    for (const int dimension : {0, 1}) {
+      Buffer<double> all(device, {steps + 1, steps + 1}, Gradient::tracked);
+      all.fill(1.25);
+      Tape tape{{.keep_values = keep}};
+      const auto part = [&](std::int64_t k) { return all.slice(dimension, k, k + 1); };
+      tape.record([&] {
+        for (std::int64_t k = 0; k < steps; ++k) squares_of_elements.launch(part(k).extents(), part(k + 1), part(k));
+      });
+      EXPECT_EQ(tape.kept_bytes(), 0);
+      Buffer<double> ones(device, part(steps).extents());
+      ones.fill(1);
+      tape.backward({{part(steps), ones}});
+      const double expected = 16 * std::pow(1.25, 15);
+      for (double gradient : Buffer<double>(part(0).gradient()).clone().to_vector())
+        EXPECT_NEAR(gradient, expected, 1e-9 * expected);
+    }
+}
+
+const Kernel halves_of_squares{"halves_of_squares", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                                 Int i = thread_index();
+                                 y(i) = 0.5 * x(i) * x(i);
+                               }};
+
+// Launches from and to slices of one array, and what is known of each element.
+class SlicesOfOneArray {
+ public:
+  static constexpr int size = 48;
+  struct Slice {
+    std::vector<int> elements;
+    Buffer<double> buffer;
+  };
+  struct Step {
+    Slice to, from;
+    bool overwritten = false;  // what it read, since
+  };
+
+  explicit SlicesOfOneArray(unsigned seed) : random_(seed), array_(device, {size}, Gradient::tracked) {
+    for (int i = 0; i < size; ++i) values_.push_back(1 + i / 100.);
+    array_.copy_from(values_);
+  }
+
+  void launch() {
+    const int count = 1 + below(8);
+    Slice to = slice(count), from = slice(count);
+    while (to.buffer.overlaps(from.buffer)) to = slice(count), from = slice(count);
+    halves_of_squares.launch({count}, to.buffer, from.buffer);
+    for (Step &step : steps_)
+      for (const int element : to.elements)
+        step.overwritten = step.overwritten || std::ranges::count(step.from.elements, element) > 0;
+    read_.emplace_back();
+    for (std::size_t i = 0; i < to.elements.size(); ++i) {
+      const double x = values_[static_cast<std::size_t>(from.elements[i])];
+      read_.back().push_back(x);
+      values_[static_cast<std::size_t>(to.elements[i])] = 0.5 * x * x;
+    }
+    steps_.push_back({to, from});
+  }
+
+  std::vector<double> gradient() const {
+    std::vector<double> gradient(size, 1);
+    for (std::size_t s = steps_.size(); s-- > 0;)
+      for (std::size_t i = 0; i < read_[s].size(); ++i) {
+        const double taken = std::exchange(gradient[static_cast<std::size_t>(steps_[s].to.elements[i])], 0);
+        gradient[static_cast<std::size_t>(steps_[s].from.elements[i])] += taken * read_[s][i];
+      }
+    return gradient;
+  }
+  const std::vector<Step> &steps() const { return steps_; }
+  Buffer<double> &array() { return array_; }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  Slice slice(int count) {
+    const int step = 1 + below(3), begin = below(size - (count - 1) * step);
+    Slice slice;
+    for (int i = 0; i < count; ++i) slice.elements.push_back(begin + i * step);
+    slice.buffer = array_.slice(0, begin, begin + (count - 1) * step + 1, step);
+    return slice;
+  }
+
+  std::mt19937 random_;
+  Buffer<double> array_;
+  std::vector<double> values_;
+  std::vector<Step> steps_;
+  std::vector<std::vector<double>> read_;
+};
+
+TEST(Tape, KeepsOrRefusesJustWhatIsOverwritten) {
+  int refused = 0;
+  constexpr unsigned seeds = 60;
+  for (unsigned seed = 0; seed < seeds; ++seed)
+    for (const bool keep : {false, true}) {
+      SlicesOfOneArray slices(seed);
+      Tape tape{{.keep_values = keep}};
+      tape.record([&] {
+        for (unsigned i = 0; i < 2 + seed % 5; ++i) slices.launch();
+      });
+      std::int64_t overwritten = 0;
+      for (const auto &step : slices.steps())
+        if (step.overwritten) overwritten += static_cast<std::int64_t>(step.from.elements.size() * sizeof(double));
+      EXPECT_EQ(tape.kept_bytes(), keep ? overwritten : 0);
+      Buffer<double> ones(device, {SlicesOfOneArray::size});
+      ones.fill(1);
+      if (!keep && overwritten > 0) {
+        ++refused;
+        EXPECT_THAT(message_of<UserError>([&] { tape.backward({{slices.array(), ones}}); }), HasSubstr("overwritten"));
+        continue;
+      }
+      tape.backward({{slices.array(), ones}});
+      const std::vector<double> got = slices.array().gradient().to_vector(), expected = slices.gradient();
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-12) << seed << ", element " << i;
+    }
+  EXPECT_GT(refused, 10);
+  EXPECT_LT(refused, 50);
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+#include "samite/runtime/shared_elements.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+namespace samite {
+namespace {
+
+struct Axis {
+  std::int64_t extent, stride;  // the stride in bytes, positive
+};
+
+// The elements at first + the sum of index times stride, in bytes; the largest stride first.
+struct View {
+  std::int64_t first;
+  std::vector<Axis> axes;
+
+  std::int64_t last() const {
+    std::int64_t last = first;
+    for (const Axis &axis : axes) last += (axis.extent - 1) * axis.stride;
+    return last;
+  }
+};
+
+View view_of(const AnyBuffer &buffer, const std::byte *origin) {
+  View view{static_cast<const std::byte *>(buffer.data()) - origin, {}};
+  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
+  for (int d = 0; d < buffer.rank(); ++d) {
+    const std::int64_t extent = buffer.extents()[d], stride = buffer.strides()[static_cast<std::size_t>(d)] * bytes;
+    if (extent == 1 || stride == 0) continue;
+    if (stride < 0) view.first += (extent - 1) * stride;
+    view.axes.push_back({extent, std::abs(stride)});
+  }
+  std::ranges::sort(view.axes, std::greater{}, &Axis::stride);
+  return view;
+}
+
+// Asks halves of halves, until their places in memory or the common divisor of their strides tells.
+class Comparison {
+ public:
+  bool share(const View &a, const View &b) {
+    if (a.last() < b.first || b.last() < a.first) return false;
+    if (a.axes.empty() && b.axes.empty()) return true;
+    std::int64_t divisor = 0;
+    for (const View *view : {&a, &b})
+      for (const Axis &axis : view->axes) divisor = std::gcd(divisor, axis.stride);
+    if ((a.first - b.first) % divisor != 0) return false;
+    if (--questions_ < 0) return true;
+    const bool first_is_wider = b.axes.empty() || (!a.axes.empty() && a.last() - a.first >= b.last() - b.first);
+    return first_is_wider ? share_halves(a, b) : share_halves(b, a);
+  }
+
+ private:
+  bool share_halves(const View &wider, const View &other) {
+    View low = wider, high = wider;
+    const Axis axis = wider.axes.front();
+    const std::int64_t half = axis.extent / 2;
+    resize(low, half);
+    high.first += half * axis.stride;
+    resize(high, axis.extent - half);
+    return share(low, other) || share(high, other);
+  }
+  static void resize(View &view, std::int64_t extent) {
+    view.axes.front().extent = extent;
+    if (extent == 1) view.axes.erase(view.axes.begin());
+  }
+
+  int questions_ = 20'000;
+};
+
+}  // namespace
+
+bool share_elements(const AnyBuffer &a, const AnyBuffer &b) {
+  if (!a.overlaps(b)) return false;
+  const std::byte *origin = a.storage()->data();
+  return Comparison().share(view_of(a, origin), view_of(b, origin));
+}
+
+}  // namespace samite
