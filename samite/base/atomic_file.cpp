@@ -1,7 +1,6 @@
 #include "samite/base/atomic_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -47,10 +46,14 @@ class File {
     if (result != 0 && errno != EINTR) fail("cannot write", path_);
   }
 
-  std::string read() {
+  struct stat status() const {
     struct stat status{};
     if (::fstat(descriptor_, &status) != 0) fail("cannot read", path_);
-    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    return status;
+  }
+
+  std::string read() {
+    std::string bytes(static_cast<std::size_t>(status().st_size), '\0');
     std::size_t have = 0;
     for (;;) {
       // One byte more than expected finds the end of the file, and a file that has grown meanwhile.
@@ -101,5 +104,12 @@ void write_file(const std::filesystem::path &path, std::string_view bytes) {
 }
 
 std::string read_file(const std::filesystem::path &path) { return File(path, O_RDONLY, "cannot open").read(); }
+
+std::optional<std::string> read_file_if(const std::filesystem::path &path,
+                                        const std::function<bool(const struct stat &status)> &wanted) {
+  File file(path, O_RDONLY | O_NONBLOCK, "cannot open");
+  if (!wanted(file.status())) return std::nullopt;
+  return file.read();
+}
 
 }  // namespace samite

@@ -7,7 +7,11 @@
 // a full disk by the code. A failed write leaves no temporary behind.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,5 +23,9 @@ void write_file_atomically(const std::filesystem::path &path, std::string_view b
 void write_file(const std::filesystem::path &path, std::string_view bytes);
 
 std::string read_file(const std::filesystem::path &path);
+
+// The same, where the status of the open file passes `wanted`; else nothing is read. Does not wait for a pipe's writer.
+std::optional<std::string> read_file_if(const std::filesystem::path &path,
+                                        const std::function<bool(const struct stat &status)> &wanted);
 
 }  // namespace samite

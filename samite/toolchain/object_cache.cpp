@@ -2,6 +2,7 @@
 
 #include "samite/base/atomic_file.h"
 #include "samite/base/warning.h"
+#include "samite/toolchain/cache_ownership.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -37,10 +38,29 @@ void warn_not_used(const std::system_error &error) {
                 ". Kernels are compiled again in each process. " + remedy);
 }
 
+std::string manifest_begin(const Hash128 &key, std::uint64_t bytes) {
+  return "samite object 1\nkey " + key.hex() + "\nbytes " + std::to_string(bytes) + "\nhash ";
+}
+
 // All that a manifest says follows from key and content, so verifying is comparing.
 std::string manifest_of(const Hash128 &key, std::string_view content) {
-  return "samite object 1\nkey " + key.hex() + "\nbytes " + std::to_string(content.size()) + "\nhash " +
-         hash_of({content}).hex() + "\n";
+  return manifest_begin(key, content.size()) + hash_of({content}).hex() + "\n";
+}
+
+constexpr std::int64_t manifest_bytes_limit = 256;
+
+// Nothing for an entry that is damaged or could be someone else's. Sizes are compared before anything is read, so that
+// a damaged file takes no more memory than an entry does.
+std::optional<std::string> verified_content(const fs::path &entry, const Hash128 &key) {
+  const auto manifest = read_file_if(entry / "manifest", [](const struct stat &status) {
+    return belongs_to_user_alone(status) && status.st_size <= manifest_bytes_limit;
+  });
+  auto content = read_file_if(entry / "content", [&](const struct stat &status) {
+    return manifest && belongs_to_user_alone(status) &&
+           manifest->starts_with(manifest_begin(key, static_cast<std::uint64_t>(status.st_size)));
+  });
+  if (!content || *manifest != manifest_of(key, *content)) return std::nullopt;
+  return content;
 }
 
 void make_folder(const fs::path &path) {
@@ -128,17 +148,16 @@ ObjectCache::ObjectCache(fs::path folder, std::uint64_t limit_bytes)
 fs::path ObjectCache::entry_folder(const Hash128 &key) const { return folder_ / "objects" / key.hex(); }
 
 std::optional<std::string> ObjectCache::find(const Hash128 &key) {
-  if (limit_bytes_ == 0) return std::nullopt;
+  if (limit_bytes_ == 0 || refused()) return std::nullopt;
   const fs::path entry = entry_folder(key);
   try {
-    std::string content = read_file(entry / "content");
-    if (read_file(entry / "manifest") == manifest_of(key, content)) {
+    if (auto content = verified_content(entry, key)) {
       ::utimensat(AT_FDCWD, entry.c_str(), nullptr, 0);
       return content;
     }
     warn_once("object cache, damaged entry", "the kernel cache entry " + entry.string() +
-                                                 " is damaged; it is removed and the kernel compiled again. If this "
-                                                 "happens often, check the disk.");
+                                                 " is damaged, or others may write to it; it is removed and the kernel "
+                                                 "compiled again. If this happens often, check the disk.");
     discard(folder_, entry);
   } catch (const std::system_error &error) {
     const bool missing =
@@ -156,6 +175,7 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
   try {
     fs::create_directories(folder_.parent_path());
     make_folder(folder_);
+    if (refused()) return;
     make_folder(folder_ / "objects");
     make_folder(folder_ / "unfinished");
     unfinished = unfinished_path(folder_);
@@ -178,7 +198,24 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
   prune_if_due(content.size());
 }
 
-void ObjectCache::remove(const Hash128 &key) { discard(folder_, entry_folder(key)); }
+void ObjectCache::remove(const Hash128 &key) {
+  if (!refused()) discard(folder_, entry_folder(key));
+}
+
+std::optional<std::string> ObjectCache::refusal() const {
+  // Entries lie in a folder inside: as much could be done there.
+  for (const fs::path &folder : {folder_, folder_ / "objects", folder_ / "unfinished"})
+    if (auto reason = reason_not_to_use(folder)) return reason;
+  return std::nullopt;
+}
+
+bool ObjectCache::refused() const {
+  const auto reason = refusal();
+  if (reason)
+    warn_once("object cache, refused " + folder_.string(),
+              "the kernel cache is not used: " + *reason + " Kernels are compiled again in each process.");
+  return reason.has_value();
+}
 
 ObjectCache::Usage ObjectCache::usage() const {
   Usage total;
@@ -190,10 +227,12 @@ ObjectCache::Usage ObjectCache::usage() const {
 }
 
 void ObjectCache::clear() {
+  if (refused()) return;
   for (const Entry &entry : entries_in(folder_)) discard(folder_, entry.path);
 }
 
 void ObjectCache::prune() {
+  if (refused()) return;
   const PruneLock lock(folder_);
   if (!lock.held()) return;
   published_since_prune_ = 0;

@@ -11,6 +11,9 @@
 // The cache never stops a compile: a folder that is missing, unwritable or full, and an entry that is damaged, give
 // one warning for each cause in a process, with the path, the system's reason and the way to mend it.
 //
+// What is found runs as the user's own code: a folder that is another user's, or that others may write to, is neither
+// read nor written, with a warning (toolchain/cache_ownership.h); an entry's file like that is taken for damaged.
+//
 // Pruning removes the entries that were not used for longest until nine tenths of the limit are left. It runs when a
 // process publishes: at its first entry unless some process pruned in the last minute, and after each sixteenth of
 // the limit that it has written since. One process prunes at a time, the others skip it. An entry of any age may go;
@@ -46,11 +49,15 @@ class ObjectCache {
   void clear();
   void prune();
 
+  // Why the folder is not used, where it belongs to another user or others may write to it.
+  std::optional<std::string> refusal() const;
+
   const std::filesystem::path &folder() const { return folder_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
 
  private:
   std::filesystem::path entry_folder(const Hash128 &key) const;
+  bool refused() const;
   void prune_if_due(std::uint64_t published_bytes);
 
   std::filesystem::path folder_;

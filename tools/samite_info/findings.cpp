@@ -71,6 +71,7 @@ void add_cuda(std::vector<Finding> &all) {
 std::string cache_text() {
   const std::shared_ptr<ObjectCache> cache = object_cache();
   if (cache->limit_bytes() == 0) return "switched off";
+  if (const auto refusal = cache->refusal()) throw UserError("not used: " + *refusal);
   const ObjectCache::Usage usage = cache->usage();
   constexpr double megabyte = 1 << 20;
   return fmt::format("{}: {} entries, {:.1f} MB of at most {:.0f} MB", cache->folder().string(), usage.entries,
