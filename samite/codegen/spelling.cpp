@@ -46,7 +46,7 @@ std::string_view vector_name(ScalarType type) {
 }
 
 std::string literal(const ir::Value &constant) {
-  const std::int64_t value = constant.as_int();
+  const std::int64_t value = is_floating(constant.type()) ? 0 : constant.as_int();
   switch (constant.type()) {
     case ScalarType::Bool: return value != 0 ? "true" : "false";
     case ScalarType::Int8:

@@ -25,6 +25,11 @@ std::optional<T> read_number(std::string_view text, int base = 10) {
   return complete ? std::optional(value) : std::nullopt;
 }
 
+// Blocks inside one another. More would be more than the stack holds of whoever walks over them.
+constexpr int maximum_nesting = 256;
+// Locals, and local arrays, are numbered below it: who has a table of them makes room for as many.
+constexpr std::uint32_t number_limit = 1 << 20;
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : tokens_(tokenize(text)) { collect_locals(); }
@@ -76,7 +81,7 @@ class Parser {
 
   static LocalId local_id(const Token &token) {
     auto id = read_number<LocalId>(token.text);
-    if (!id || *id == std::numeric_limits<LocalId>::max()) fail_at(token, "expected a local's number below 2^32 - 1");
+    if (!id || *id >= number_limit) fail_at(token, "expected a local's number below 2^20");
     return *id;
   }
 
@@ -123,9 +128,16 @@ class Parser {
     std::vector<std::int64_t> extents;
     while (accept(",")) extents.push_back(number<std::int64_t>("an extent of the tile"));
     expect(">");
-    const bool positive = std::ranges::all_of(extents, [](std::int64_t extent) { return extent > 0; });
-    if (extents.empty() || extents.size() > maximum_tile_rank || !positive)
-      fail_at(token, "expected a tile of one to four extents, each at least 1, as in 'tile<f32, 8, 4>'");
+    std::int64_t room = std::numeric_limits<std::int32_t>::max();
+    const bool fit = std::ranges::all_of(extents, [&](std::int64_t extent) {
+      if (extent < 1) return false;
+      room /= extent;
+      return room > 0;
+    });
+    if (extents.empty() || extents.size() > maximum_tile_rank || !fit)
+      fail_at(token,
+              "expected a tile of one to four extents, each at least 1, and fewer than 2^31 elements, as in "
+              "'tile<f32, 8, 4>'");
     return {element, TileShape(extents)};
   }
 
@@ -182,9 +194,13 @@ class Parser {
   }
 
   Block parse_block() {
+    const Token &begin = peek();
     expect("{");
+    if (++nesting_ > maximum_nesting)
+      fail_at(begin, fmt::format("expected blocks that are nested at most {} deep", maximum_nesting));
     Block block;
     while (!accept("}")) block.push_back(parse_statement());
+    --nesting_;
     return block;
   }
 
@@ -312,8 +328,7 @@ class Parser {
   LocalArrayId parse_local_array() {
     const Token &token = expect(TokenKind::LocalArray, "a local array, as in '$0'");
     auto id = read_number<LocalArrayId>(token.text);
-    if (!id || *id == std::numeric_limits<LocalArrayId>::max())
-      fail_at(token, "expected a local array's number below 2^32 - 1");
+    if (!id || *id >= number_limit) fail_at(token, "expected a local array's number below 2^20");
     kernel_.local_array_count = std::max(kernel_.local_array_count, *id + 1);
     return *id;
   }
@@ -681,6 +696,7 @@ class Parser {
 
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
+  int nesting_ = 0;
   std::unordered_map<LocalId, Type> types_;
   Kernel kernel_;
 };

@@ -304,8 +304,7 @@ TEST(ParseError, CharactersAndStrings) {
             "kernel text:2: column 18: expected a statement, a value or punctuation, found the character ';'");
   EXPECT_EQ(error_of("kernel @\"k"), "kernel text:1: column 8: expected '\"' at the end of the string");
   EXPECT_EQ(error_of_body("store @a[%] = 1.0"), "kernel text:2: column 10: expected the number of a local after '%'");
-  EXPECT_EQ(error_of_body("%4294967295: i32 = copy 1"),
-            "kernel text:2: column 1: expected a local's number below 2^32 - 1");
+  EXPECT_EQ(error_of_body("%1048576: i32 = copy 1"), "kernel text:2: column 1: expected a local's number below 2^20");
 }
 
 TEST(ParseError, LocalArrays) {
@@ -313,8 +312,23 @@ TEST(ParseError, LocalArrays) {
             "kernel text:2: column 13: expected a local array, as in '$0', found '@a'");
   EXPECT_EQ(error_of_body("local $: f32[1]"),
             "kernel text:2: column 7: expected the number of a local array after '$'");
-  EXPECT_EQ(error_of_body("local $4294967295: f32[1]"),
-            "kernel text:2: column 7: expected a local array's number below 2^32 - 1");
+  EXPECT_EQ(error_of_body("local $1048576: f32[1]"),
+            "kernel text:2: column 7: expected a local array's number below 2^20");
+}
+
+TEST(ParseError, TooMuchForMemoryOrTheStack) {
+  const auto nested = [](int depth) {
+    std::string body;
+    for (int i = 0; i < depth; ++i) body += "if true {\n";
+    return body + std::string(static_cast<std::size_t>(depth), '}');
+  };
+  const std::string head = "kernel @k() threads 1 {";
+  EXPECT_NO_THROW(parse_kernel(head + nested(255) + "}"));
+  EXPECT_EQ(error_of(head + nested(100'000) + "}"),
+            "kernel text:256: column 9: expected blocks that are nested at most 256 deep");
+  EXPECT_EQ(error_of_body("%0: tile<f32, 65536, 32768> = copy 1"),
+            "kernel text:2: column 5: expected a tile of one to four extents, each at least 1, and fewer than 2^31 "
+            "elements, as in 'tile<f32, 8, 4>'");
 }
 
 TEST(ParseError, EveryPrefixOfAKernelIsAnErrorAndNothingWorse) {
