@@ -4,11 +4,12 @@
 #   make test          build, then run the tests
 #   make bench         build, then run the benchmarks against their peers
 #   make asan, tsan    the tests with sanitizers
+#   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
 #   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench asan tsan bundle format format-check tidy install dependencies cuda-toolchain clean
+.PHONY: demo test bench asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain clean
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -52,6 +53,12 @@ asan: cuda-toolchain build/asan/build.ninja
 tsan: cuda-toolchain build/tsan/build.ninja
 	cmake --build --preset tsan
 	$(NO_RANDOM_ADDRESSES) ctest --preset tsan $(TEST_ARGUMENTS)
+
+fuzz: | dependencies
+	@scripts/install-dependencies scripts/packages-fuzz.txt
+	$(MAKE) build/fuzz/build.ninja
+	cmake --build --preset fuzz
+	scripts/run-fuzzers build/fuzz/tests/fuzz tests/fuzz/corpus
 
 bundle: build/release/build.ninja
 	cmake --build --preset release --target bundle_programs

@@ -1,0 +1,112 @@
+// What is done to a kernel of the IR before a compiler sees it: each step, and the verifier after it.
+#pragma once
+
+#include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/adjoint_call.h"
+#include "samite/autodiff/tangent.h"
+#include "samite/base/error.h"
+#include "samite/codegen/emit.h"
+#include "samite/ir/verify.h"
+#include "samite/ir/visit.h"
+#include "samite/passes/gather.h"
+#include "samite/passes/inline_primals.h"
+#include "samite/passes/lower_threads.h"
+#include "samite/passes/lower_tiles.h"
+#include "samite/passes/promote.h"
+#include "samite/passes/returned_exchanges.h"
+#include "samite/passes/simplify.h"
+#include "samite/passes/structure_jumps.h"
+
+#include <vector>
+
+namespace samite::fuzz {
+
+inline bool is_well_formed(const ir::Kernel &kernel, ir::Form form) {
+  try {
+    ir::verify(kernel, form, "the fuzzer");
+    return true;
+  } catch (const InternalError &) {
+    return false;
+  }
+}
+
+// After it: a pass has made an ill-formed kernel of a well-formed one.
+inline ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
+  ir::verify(kernel, form, pass);
+  return kernel;
+}
+
+// Only lowering makes these, and only from what it was given: nothing is asked of such a text but to be read.
+inline bool is_lowered(const ir::Kernel &kernel) {
+  bool lowered = false;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    if (const auto *loop = stmt.as<ir::For>()) lowered = lowered || loop->kind != ir::LoopKind::Serial;
+    if (const auto *allocate = stmt.as<ir::Allocate>()) lowered = lowered || allocate->shared;
+    if (const auto *let = stmt.as<ir::Let>())
+      lowered = lowered || let->value.op == ir::Op::LaunchBegin || let->value.op == ir::Op::LaunchEnd;
+    lowered = lowered || stmt.as<ir::TileCall>() != nullptr;
+  });
+  return lowered;
+}
+
+inline void emit(const ir::Kernel &structured) {
+  for (const bool cuda : {false, true}) {
+    const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::structured, "lower_tiles");
+    const ir::Kernel lowered = checked(passes::lower_threads(tiles), ir::Form::structured, "lower_threads");
+    codegen::EmitOptions options;
+    options.debug = structured.parameters.size() % 2 != 0;
+    options.cuda.tile_threads = lowered.block_threads;
+    options.cuda.grid_stride = true;
+    if (cuda)
+      codegen::emit_cuda(lowered, options);
+    else
+      codegen::emit_cpu(lowered, options);
+  }
+}
+
+// A refusal is an answer; whatever else is thrown is a defect.
+template <class Step>
+void may_refuse(const Step &step) {
+  try {
+    step();
+  } catch (const UserError &) {
+  }
+}
+
+inline void derive(const ir::Kernel &inlined_or_not) {
+  std::vector<bool> active;
+  for (const ir::Parameter &parameter : inlined_or_not.parameters)
+    active.push_back(parameter.is_array() && is_floating(parameter.type));
+  may_refuse([&] {
+    const autodiff::Adjoint adjoint = autodiff::derive_adjoint(inlined_or_not, active, false);
+    checked(adjoint.kernel, ir::Form::structured, "derive_adjoint");
+    if (!is_tile_kernel(adjoint.kernel))
+      if (const auto gathered = passes::gather_adjoint(adjoint.kernel, true)) {
+        checked(gathered->gather, ir::Form::structured, "gather_adjoint");
+        checked(gathered->clear, ir::Form::structured, "gather_adjoint");
+      }
+    emit(checked(passes::returned_exchanges(adjoint.kernel), ir::Form::structured, "returned_exchanges"));
+  });
+  may_refuse([&] {
+    checked(autodiff::derive_tangent(inlined_or_not, active).kernel, ir::Form::structured, "derive_tangent");
+  });
+}
+
+inline void run_all(const ir::Kernel &kernel, ir::Form form) {
+  ir::Kernel structured = kernel;
+  if (form == ir::Form::captured)
+    structured =
+        checked(passes::promote(checked(autodiff::expand_adjoint_calls(checked(passes::structure_jumps(kernel),
+                                                                               ir::Form::captured, "structure_jumps")),
+                                        ir::Form::captured, "expand_adjoint_calls")),
+                ir::Form::structured, "promote");
+  structured = checked(passes::simplify(structured), ir::Form::structured, "simplify");
+  may_refuse([&] {
+    emit(passes::has_custom_adjoint(structured)
+             ? checked(passes::simplify(passes::inline_primals(structured)), ir::Form::structured, "inline_primals")
+             : structured);
+  });
+  derive(structured);
+}
+
+}  // namespace samite::fuzz

@@ -1,0 +1,101 @@
+// Whatever bytes lie in a cache's files: an entry is found as it was published or not at all, and is published again.
+// And an image that was read from anywhere is described, or refused as damaged.
+//
+// The input is a list of steps, a byte each and what it needs: publish, find, remove, prune; write bytes of the input
+// into a file, cut it, exchange it with another. The folder is in memory where the machine has /dev/shm.
+#include "samite/base/atomic_file.h"
+#include "samite/base/error.h"
+#include "samite/base/warning.h"
+#include "samite/toolchain/cuda_image.h"
+#include "samite/toolchain/object_cache.h"
+#include "tests/fuzz/one_input.h"
+
+#include <fuzzer/FuzzedDataProvider.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace samite::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned entries = 3;
+
+Hash128 key_of(unsigned number) { return hash_of({"entry", std::to_string(number)}); }
+std::string content_of(unsigned number) { return std::string(10 * number, static_cast<char>('a' + number)); }
+
+const fs::path &folder() {
+  static const fs::path folder = [] {
+    set_warning_sink([](std::string_view) {});
+    const fs::path memory = "/dev/shm";
+    fs::path own =
+        (fs::exists(memory) ? memory : fs::temp_directory_path()) / ("samite-fuzz-" + std::to_string(::getpid()));
+    fs::create_directory(own);
+    std::atexit([] {
+      std::error_code ignored;
+      fs::remove_all(fuzz::folder(), ignored);
+    });
+    return own;
+  }();
+  return folder;
+}
+
+void run_cache(FuzzedDataProvider &input) {
+  const fs::path cache_folder = folder() / "cache";
+  fs::remove_all(cache_folder);
+  ObjectCache cache(cache_folder, 200);
+  const auto number = [&] { return input.ConsumeIntegralInRange(0U, entries - 1); };
+  const auto file = [&] {
+    return cache_folder / "objects" / key_of(number()).hex() / (input.ConsumeBool() ? "content" : "manifest");
+  };
+  std::error_code ignored;
+  while (input.remaining_bytes() > 0) {
+    switch (input.ConsumeIntegralInRange(0, 8)) {
+      case 0:
+      case 1: {
+        const unsigned at = number();
+        cache.publish(key_of(at), content_of(at));
+        break;
+      }
+      case 2:
+      case 3: {
+        const unsigned at = number();
+        const auto found = cache.find(key_of(at));
+        if (found && *found != content_of(at)) defect("an entry has wrong content", *found);
+        break;
+      }
+      case 4: cache.remove(key_of(number())); break;
+      case 5: cache.prune(); break;
+      case 6: try { write_file(file(), input.ConsumeRandomLengthString(200));
+        } catch (const std::system_error &) {  // there is no such entry
+        }
+        break;
+      case 7: fs::resize_file(file(), input.ConsumeIntegralInRange(0, 300), ignored); break;
+      default: fs::rename(file(), file(), ignored);
+    }
+  }
+  // Whatever happened: what is published now is found, where nothing is pruned and the entry is not damaged.
+  ObjectCache roomy(cache_folder, 1 << 20);
+  if (!roomy.find(key_of(0))) roomy.publish(key_of(0), content_of(0));
+  if (const auto found = roomy.find(key_of(0)); !found || *found != content_of(0)) defect("an entry cannot be mended");
+}
+
+}  // namespace
+}  // namespace samite::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  using namespace samite;
+  if (size > 4 && data[0] == 0x7f) {  // as an image begins
+    try {
+      static_cast<void>(read_cuda_image({reinterpret_cast<const char *>(data), size}, "log"));
+    } catch (const DeviceError &) {
+    }
+    return 0;
+  }
+  FuzzedDataProvider input(data, size);
+  fuzz::run_cache(input);
+  return 0;
+}
