@@ -59,6 +59,16 @@ TEST(AtomicFile, AMissingFileIsNamedWithTheSystemsReason) {
   }
 }
 
+TEST(AtomicFile, IsReadWhereItsStatusIsWanted) {
+  const test::TemporaryFolder folder;
+  write_file(folder.path() / "file", "bytes");
+  const auto read_of_size = [&](std::int64_t size) {
+    return read_file_if(folder.path() / "file", [=](const struct stat &status) { return status.st_size == size; });
+  };
+  EXPECT_EQ(read_of_size(5), "bytes");
+  EXPECT_EQ(read_of_size(6), std::nullopt);
+}
+
 TEST(AtomicFile, AFailedReplacementLeavesNothingBehind) {
   const test::TemporaryFolder folder;
   fs::create_directory(folder.path() / "taken");

@@ -125,6 +125,17 @@ TEST_F(SamiteInfo, SaysWhatIsWrongWithTheEnvironment) {
   EXPECT_THAT(lines[1], HasSubstr("kernel cache: SAMITE_CACHE_LIMIT_MB is \"much\""));
 }
 
+TEST_F(SamiteInfo, SaysWhyACacheIsNotUsed) {
+  have_driver();
+  have_compilers();
+  fs::create_directory(folder_.path() / "cache");
+  fs::permissions(folder_.path() / "cache", fs::perms::all);
+  const std::vector<std::string> lines = missing(run());
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("kernel cache: not used: others may write to its folder"));
+  EXPECT_THAT(lines[0], HasSubstr("chmod go-w"));
+}
+
 TEST_F(SamiteInfo, PrintsJson) {
   have_driver();
   const nlohmann::json output = nlohmann::json::parse(run({"--json"}));
