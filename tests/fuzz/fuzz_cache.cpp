@@ -27,25 +27,32 @@ constexpr unsigned entries = 3;
 Hash128 key_of(unsigned number) { return hash_of({"entry", std::to_string(number)}); }
 std::string content_of(unsigned number) { return std::string(10 * number, static_cast<char>('a' + number)); }
 
-const fs::path &folder() {
-  static const fs::path folder = [] {
-    set_warning_sink([](std::string_view) {});
+// Gone after each input, since libFuzzer ends a process without any clean-up.
+class Folder {
+ public:
+  Folder() {
     const fs::path memory = "/dev/shm";
-    fs::path own =
-        (fs::exists(memory) ? memory : fs::temp_directory_path()) / ("samite-fuzz-" + std::to_string(::getpid()));
-    fs::create_directory(own);
-    std::atexit([] {
-      std::error_code ignored;
-      fs::remove_all(fuzz::folder(), ignored);
-    });
-    return own;
-  }();
-  return folder;
-}
+    path_ = (fs::exists(memory) ? memory : fs::temp_directory_path()) / ("samite-fuzz-" + std::to_string(::getpid()));
+    fs::remove_all(path_);
+    fs::create_directory(path_);
+  }
+  Folder(const Folder &) = delete;
+  Folder &operator=(const Folder &) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  const fs::path &path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 void run_cache(FuzzedDataProvider &input) {
-  const fs::path cache_folder = folder() / "cache";
-  fs::remove_all(cache_folder);
+  set_warning_sink([](std::string_view) {});
+  const Folder folder;
+  const fs::path cache_folder = folder.path() / "cache";
   ObjectCache cache(cache_folder, 200);
   const auto number = [&] { return input.ConsumeIntegralInRange(0U, entries - 1); };
   const auto file = [&] {
