@@ -152,7 +152,10 @@ std::vector<OwnedArgument> owned(const ArgumentFor<Ps> &...arguments) {
 }
 
 template <class F>
-struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
+struct SignatureOf {};
+template <class F>
+  requires requires { &F::operator(); }
+struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
 template <class C, class... Ps>
 struct SignatureOf<void (C::*)(Ps...) const> {
   using type = void(std::remove_cvref_t<Ps>...);
@@ -164,6 +167,28 @@ struct SignatureOf<void (C::*)(Ps...)> {
 template <class... Ps>
 struct SignatureOf<void (*)(Ps...)> {
   using type = void(std::remove_cvref_t<Ps>...);
+};
+
+// What is wrong with a function that is no kernel's, where its type tells.
+template <class F>
+struct NoKernelFunction {};
+template <class... Ps>
+struct NoKernelParameter {};
+// void(Ps...) of a kernel's function.
+template <class F>
+struct KernelSignature {
+  using type = NoKernelFunction<F>;
+};
+template <class F>
+  requires requires { typename SignatureOf<F>::type; }
+struct KernelSignature<F> {
+  template <class>
+  struct Checked;
+  template <class... Ps>
+  struct Checked<void(Ps...)> {
+    using type = std::conditional_t<(lang::KernelParameter<Ps> && ...), void(Ps...), NoKernelParameter<Ps...>>;
+  };
+  using type = typename Checked<typename SignatureOf<F>::type>::type;
 };
 
 // The array of gradients or tangents that belongs to a parameter, if it can have one.
@@ -310,9 +335,35 @@ class Kernel<void(Ps...)> {
   std::shared_ptr<jit::KernelDefinition> definition_;
 };
 
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+// A function that is refused: one message, and no other.
+template <class F>
+class Kernel<jit::NoKernelFunction<F>> {
+  static_assert(
+      !std::is_class_v<F> || requires { &F::operator(); },
+      "the parameters of a kernel have types that are written out: Array<float, 1> or Float, not auto");
+  static_assert(
+      std::is_class_v<F> && !requires { &F::operator(); },
+      "a kernel's function returns nothing: what it computes it stores in its arrays");
+
+ public:
+  template <class... As>
+  Kernel(As &&...) {}
+};
+template <class... Ps>
+class Kernel<jit::NoKernelParameter<Ps...>> {
+  static_assert(
+      (lang::KernelParameter<Ps> && ...),
+      "a kernel's parameters are traced scalars and arrays: write Float for float, Int for int (or Traced<T>), "
+      "and Array<T, Rank> for a buffer");
+
+ public:
+  template <class... As>
+  Kernel(As &&...) {}
+};
+
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Kernel(std::string, F) -> Kernel<Signature>;
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Kernel(std::string, std::initializer_list<std::string>, F) -> Kernel<Signature>;
 
 }  // namespace samite

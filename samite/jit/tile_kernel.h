@@ -57,13 +57,22 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
   }
 };
 
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+template <class F>
+class TileKernel<jit::NoKernelFunction<F>> : Kernel<jit::NoKernelFunction<F>> {
+  using Kernel<jit::NoKernelFunction<F>>::Kernel;
+};
+template <class... Ps>
+class TileKernel<jit::NoKernelParameter<Ps...>> : Kernel<jit::NoKernelParameter<Ps...>> {
+  using Kernel<jit::NoKernelParameter<Ps...>>::Kernel;
+};
+
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(std::string, F) -> TileKernel<Signature>;
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(std::string, F, TileOptions) -> TileKernel<Signature>;
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(std::string, std::initializer_list<std::string>, F) -> TileKernel<Signature>;
-template <class F, class Signature = typename jit::SignatureOf<F>::type>
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(std::string, std::initializer_list<std::string>, F, TileOptions) -> TileKernel<Signature>;
 
 }  // namespace samite

@@ -85,6 +85,46 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
   const Element &operator=(const Element &other) const { return store(Operand<value_type>(other, access_.where)); }
   const Element &operator=(const Element &other) { return store(Operand<value_type>(other, access_.where)); }
 
+  // Refused: C++ would lose digits or the sign without a word.
+  template <lang::Number A>
+    requires(!std::convertible_to<const A &, Operand<value_type>>)
+  lang::cast_what_is_assigned operator=(const A &) const = delete;  // it does not promote: cast<Float>(x), …
+#define SAMITE_REFUSED(symbol)                                                                       \
+  template <lang::Number A>                                                                          \
+    requires(std::same_as<value_type, bool> || !std::convertible_to<const A &, Operand<value_type>>) \
+  lang::cast_what_is_assigned operator symbol(const A &) const = delete;
+  SAMITE_REFUSED(+=)  // it does not promote: cast<Int>(x), cast<Float>(x), …
+  SAMITE_REFUSED(-=)  // it does not promote: cast<Int>(x), cast<Float>(x), …
+  SAMITE_REFUSED(*=)  // it does not promote: cast<Int>(x), cast<Float>(x), …
+  SAMITE_REFUSED(/=)  // it does not promote: cast<Int>(x), cast<Float>(x), …
+#undef SAMITE_REFUSED
+
+  // As in C++: `a(i)++` gives the value before. Not atomic.
+  const Element &operator++() const
+    requires(ArithmeticScalar<value_type>)
+  {
+    return *this += Operand<value_type>(1, access_.where);
+  }
+  const Element &operator--() const
+    requires(ArithmeticScalar<value_type>)
+  {
+    return *this -= Operand<value_type>(1, access_.where);
+  }
+  Traced<value_type> operator++(int) const
+    requires(ArithmeticScalar<value_type>)
+  {
+    Traced<value_type> before = *this;
+    ++*this;
+    return before;
+  }
+  Traced<value_type> operator--(int) const
+    requires(ArithmeticScalar<value_type>)
+  {
+    Traced<value_type> before = *this;
+    --*this;
+    return before;
+  }
+
   // Load, compute, store; not atomic. Where several instances add to one element use atomic_add
   // (lang/atomic.h).
   const Element &operator+=(const Operand<value_type> &b) const
@@ -148,8 +188,11 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
 
 template <class T, int Rank>
 class Array {
+  static_assert(Scalar<T> || !std::is_class_v<T>,
+                "the members of a struct in an Array are traced: write Float for float, Int for int; it has 1 to 16 "
+                "of them, and no base class");
   static_assert(
-      Scalar<T>,
+      Scalar<T> || std::is_class_v<T>,
       "an Array's element type is bool, an 8- to 64-bit integer, f8e4m3, f8e5m2, half, bfloat16, float or double");
   static_assert(Rank >= 1 && Rank <= 4, "an Array has rank 1 to 4");
 

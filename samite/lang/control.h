@@ -80,34 +80,26 @@ class Range {
   SourceLocation where_;
 };
 
-template <class A>
-struct ValueType {
-  using type = void;  // a literal: takes the other operand's type
-};
-template <Scalar T>
-struct ValueType<Traced<T>> {
-  using type = T;
-};
-template <class T>
-struct ValueType<Element<T>> {
-  using type = std::remove_const_t<T>;
-};
-template <class A>
-using value_type_of = typename ValueType<std::remove_cvref_t<A>>::type;
-
-// The type in which two operands meet, by the promotion table; void where there is none.
-template <class A, class B>
-using common_type_of = std::conditional_t<
-    std::same_as<A, B> || std::is_void_v<B>, A,
-    std::conditional_t<std::is_void_v<A> || PromotesTo<A, B>, B, std::conditional_t<PromotesTo<B, A>, A, void>>>;
-
-template <class A>
-concept TracedValue = !std::is_void_v<value_type_of<A>>;
-
 // Loops over plain integers count in Int.
 template <class... A>
 using range_type =
     std::conditional_t<(... || (std::same_as<value_type_of<A>, std::int64_t>)), std::int64_t, std::int32_t>;
+template <class... A>
+concept RangeBounds = (... && std::convertible_to<const A &, Operand<range_type<A...>>>);
+// Numbers that no range counts by, or from.
+template <class A>
+concept UncountedNumber = Number<A> && !std::convertible_to<const A &, Operand<range_type<A>>>;
+struct cast_the_bounds;
+struct the_step_is_a_cpp_integer;
+
+template <class A, class B>
+struct Selected : Meeting<A, B> {};
+template <Scalar A, Scalar B>
+struct Selected<A, B>
+    : std::conditional<std::same_as<A, bool> == std::same_as<B, bool>, std::common_type_t<A, B>, void> {};
+// The type of a choice between two numbers: of two literals, the one that C++ has.
+template <class A, class B>
+using selected_type = typename Selected<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
 
 void branch(ir::Value condition, const std::function<void()> &then, const std::function<void()> *otherwise,
             SourceLocation where);
@@ -133,18 +125,28 @@ void loop_while(const std::function<ir::Value()> &condition, const std::function
 
 }  // namespace lang
 
+// Bounds are Int, Int64 or integers that promote to Int; a range of others is refused.
+template <class... A>
+  requires(... || lang::UncountedNumber<A>)
+lang::cast_the_bounds range(const A &...) = delete;  // of integers: write range(cast<Int>(x))
+template <class Begin, class End, lang::TracedValue Step>
+lang::the_step_is_a_cpp_integer range(const Begin &, const End &, const Step &) = delete;  // not traced: use while_
+
 template <class End>
+  requires lang::RangeBounds<End>
 auto range(const End &end, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<End>;
   return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, 1, where);
 }
 template <class Begin, class End>
+  requires lang::RangeBounds<Begin, End>
 auto range(const Begin &begin, const End &end, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
   return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, 1, where);
 }
 // `step` is not zero; where it is negative the range counts down from `begin` while above `end`.
 template <class Begin, class End>
+  requires lang::RangeBounds<Begin, End>
 auto range(const Begin &begin, const End &end, int step, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
   return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, 1, where);
@@ -161,11 +163,13 @@ struct Pipelined {
 Pipelined pipelined(int stages, SourceLocation where = std::source_location::current());
 
 template <class End>
+  requires lang::RangeBounds<End>
 auto range(const End &end, Pipelined pipeline, SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<End>;
   return lang::Range<T>(Operand<T>(0, where), Operand<T>(end, where), 1, pipeline.stages, where);
 }
 template <class Begin, class End>
+  requires lang::RangeBounds<Begin, End>
 auto range(const Begin &begin, const End &end, Pipelined pipeline,
            SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
@@ -251,16 +255,16 @@ T returning(F &&function, SourceLocation where = std::source_location::current()
   }
 }
 
-// a where `condition` holds, else b.
-template <class A, class B>
-  requires lang::TracedValue<A> || lang::TracedValue<B>
+// a where `condition` holds, else b. Of two literals it is what C++ makes of them: Double of 1.0 and 0.0.
+template <lang::Number A, lang::Number B>
 auto select(const Operand<bool> &condition, const A &a, const B &b) {
-  using T = lang::common_type_of<lang::value_type_of<A>, lang::value_type_of<B>>;
+  using T = lang::selected_type<A, B>;
   static_assert(!std::is_void_v<T>, "select: the two values have types that do not meet; cast one of them");
-  return Traced<T>::adopt(lang::record(
-      ir::Op::Select, scalar_type_of<T>,
-      {condition.value(), Operand<T>(a, condition.where()).value(), Operand<T>(b, condition.where()).value()},
-      condition.where()));
+  if constexpr (!std::is_void_v<T>)
+    return Traced<T>::adopt(lang::record(
+        ir::Op::Select, scalar_type_of<T>,
+        {condition.value(), Operand<T>(a, condition.where()).value(), Operand<T>(b, condition.where()).value()},
+        condition.where()));
 }
 
 // The index of this instance: one number for each dimension of the launch, the last one fastest. A kernel uses one

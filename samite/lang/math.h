@@ -19,16 +19,25 @@ auto unary(ir::Op op, const A &a, SourceLocation where) {
 
 template <class A, class B>
 auto binary(ir::Op op, const A &a, const B &b, SourceLocation where) {
-  using T = common_type_of<value_type_of<A>, value_type_of<B>>;
+  using T = meeting_type<A, B>;
   static_assert(!std::is_void_v<T>, "the two arguments have types that do not meet; cast one of them");
-  return Traced<T>::adopt(
-      record(op, scalar_type_of<T>, {Operand<T>(a, where).value(), Operand<T>(b, where).value()}, where));
+  if constexpr (!std::is_void_v<T>)
+    return Traced<T>::adopt(
+        record(op, scalar_type_of<T>, {Operand<T>(a, where).value(), Operand<T>(b, where).value()}, where));
 }
 
 template <class A>
 concept FloatingValue = FloatingScalar<value_type_of<A>> && ArithmeticScalar<value_type_of<A>>;
 template <class A>
 concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool>;
+
+// Literals beside integers count as they meet: pow(i, 0.5) of an Int i is a Double.
+template <class A, class B>
+concept FloatingValues =
+    TwoNumbers<A, B> && (FloatingScalar<meeting_type<A, B>> || std::is_void_v<meeting_type<A, B>>) &&
+    (FloatingValue<A> || FloatingValue<B> || ArithmeticScalar<meeting_type<A, B>>);
+template <class A>
+concept NumberThatIsNotFloating = TracedValue<A> && !FloatingValue<A>;
 
 }  // namespace lang
 
@@ -39,7 +48,7 @@ concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool
   }
 #define SAMITE_BINARY_FUNCTION(name, op)                                                      \
   template <class A, class B>                                                                 \
-    requires lang::FloatingValue<A> || lang::FloatingValue<B>                                 \
+    requires lang::FloatingValues<A, B>                                                       \
   auto name(const A &a, const B &b, SourceLocation where = std::source_location::current()) { \
     return lang::binary(ir::Op::op, a, b, where);                                             \
   }
@@ -81,17 +90,51 @@ SAMITE_UNARY_FUNCTION(stop_gradient, StopGradient)
 #undef SAMITE_UNARY_FUNCTION
 #undef SAMITE_BINARY_FUNCTION
 
+// Refused in a line: C++ would make doubles of integers.
+#define SAMITE_REFUSED(name)                 \
+  template <lang::NumberThatIsNotFloating A> \
+  lang::cast_the_argument name(const A &) = delete;
+SAMITE_REFUSED(sqrt)   // of Float or Double: write sqrt(cast<Float>(x))
+SAMITE_REFUSED(rsqrt)  // of Float or Double: write rsqrt(cast<Float>(x))
+SAMITE_REFUSED(cbrt)   // of Float or Double: write cbrt(cast<Float>(x))
+SAMITE_REFUSED(exp)    // of Float or Double: write exp(cast<Float>(x))
+SAMITE_REFUSED(exp2)   // of Float or Double: write exp2(cast<Float>(x))
+SAMITE_REFUSED(expm1)  // of Float or Double: write expm1(cast<Float>(x))
+SAMITE_REFUSED(log)    // of Float or Double: write log(cast<Float>(x))
+SAMITE_REFUSED(log2)   // of Float or Double: write log2(cast<Float>(x))
+SAMITE_REFUSED(log10)  // of Float or Double: write log10(cast<Float>(x))
+SAMITE_REFUSED(log1p)  // of Float or Double: write log1p(cast<Float>(x))
+SAMITE_REFUSED(sin)    // of Float or Double: write sin(cast<Float>(x))
+SAMITE_REFUSED(cos)    // of Float or Double: write cos(cast<Float>(x))
+SAMITE_REFUSED(tan)    // of Float or Double: write tan(cast<Float>(x))
+SAMITE_REFUSED(asin)   // of Float or Double: write asin(cast<Float>(x))
+SAMITE_REFUSED(acos)   // of Float or Double: write acos(cast<Float>(x))
+SAMITE_REFUSED(atan)   // of Float or Double: write atan(cast<Float>(x))
+SAMITE_REFUSED(sinh)   // of Float or Double: write sinh(cast<Float>(x))
+SAMITE_REFUSED(cosh)   // of Float or Double: write cosh(cast<Float>(x))
+SAMITE_REFUSED(tanh)   // of Float or Double: write tanh(cast<Float>(x))
+SAMITE_REFUSED(asinh)  // of Float or Double: write asinh(cast<Float>(x))
+SAMITE_REFUSED(acosh)  // of Float or Double: write acosh(cast<Float>(x))
+SAMITE_REFUSED(atanh)  // of Float or Double: write atanh(cast<Float>(x))
+SAMITE_REFUSED(erf)    // of Float or Double: write erf(cast<Float>(x))
+SAMITE_REFUSED(erfc)   // of Float or Double: write erfc(cast<Float>(x))
+SAMITE_REFUSED(floor)  // of Float or Double: write floor(cast<Float>(x))
+SAMITE_REFUSED(ceil)   // of Float or Double: write ceil(cast<Float>(x))
+SAMITE_REFUSED(round)  // of Float or Double: write round(cast<Float>(x))
+SAMITE_REFUSED(trunc)  // of Float or Double: write trunc(cast<Float>(x))
+#undef SAMITE_REFUSED
+
 template <lang::ArithmeticValue A>
 auto abs(const A &a, SourceLocation where = std::source_location::current()) {
   return lang::unary(ir::Op::Abs, a, where);
 }
 template <class A, class B>
-  requires lang::ArithmeticValue<A> || lang::ArithmeticValue<B>
+  requires lang::TwoNumbers<A, B> && (lang::ArithmeticValue<A> || lang::ArithmeticValue<B>)
 auto min(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   return lang::binary(ir::Op::Min, a, b, where);
 }
 template <class A, class B>
-  requires lang::ArithmeticValue<A> || lang::ArithmeticValue<B>
+  requires lang::TwoNumbers<A, B> && (lang::ArithmeticValue<A> || lang::ArithmeticValue<B>)
 auto max(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   return lang::binary(ir::Op::Max, a, b, where);
 }

@@ -54,7 +54,7 @@ ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where
     throw UserError(where, "a tile of extents " + text +
                                " has more than 2^28 elements; make it smaller, and go over "
                                "the array in a loop or by more blocks");
-  return {element, ir::TileShape(extents)};
+  return {element, ir::TileShape(std::vector<std::int64_t>(extents.begin(), extents.end()))};
 }
 
 ir::Value record_tile(ir::Operation operation, SourceLocation where) {

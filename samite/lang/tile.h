@@ -25,7 +25,24 @@
 
 namespace samite {
 
-using TileExtents = std::initializer_list<std::int64_t>;
+// One extent of a tile: an integer of C++.
+class TileExtent {
+ public:
+  template <std::integral A>
+  constexpr TileExtent(A extent) : extent_(static_cast<std::int64_t>(extent)) {}
+  template <lang::TracedValue A>
+  TileExtent(const A &) : extent_(0) {
+    static_assert(
+        !lang::TracedValue<A>,
+        "the extents of a tile are known when the kernel is captured: integers of C++, not traced values; let "
+        "the tile reach beyond the array, where it is zero, or loop over tiles");
+  }
+  constexpr operator std::int64_t() const { return extent_; }
+
+ private:
+  std::int64_t extent_;
+};
+using TileExtents = std::initializer_list<TileExtent>;
 
 template <Scalar T>
 class Tile;

@@ -25,6 +25,14 @@ template <class A, class B>
 concept TileOperands = TileValue<A> || TileValue<B>;
 
 template <class A, class B>
+struct SelectedElement : Selected<A, B> {};
+template <class A, class B>
+  requires TileOperands<A, B>
+struct SelectedElement<A, B> {
+  using type = common_type_of<tile_element_of<A>, tile_element_of<B>>;
+};
+
+template <class A, class B>
 auto on_tiles(ir::Op op, const A &a, const B &b, SourceLocation where) {
   using T = common_type_of<tile_element_of<A>, tile_element_of<B>>;
   static_assert(!std::is_void_v<T>, "the two arguments have types that do not meet; cast one of them");
@@ -94,15 +102,15 @@ Tile<T> abs(const Tile<T> &a, SourceLocation where = std::source_location::curre
 
 // Element by element, `a` where the condition holds and `b` elsewhere.
 template <class A, class B>
-  requires(lang::TileOperands<A, B> ||
-           !std::is_void_v<lang::common_type_of<lang::value_type_of<A>, lang::value_type_of<B>>>)
+  requires(lang::TileOperands<A, B> || (lang::Number<A> && lang::Number<B>))
 auto select(const Tile<bool> &condition, const A &a, const B &b,
             SourceLocation where = std::source_location::current()) {
-  using T = lang::common_type_of<lang::tile_element_of<A>, lang::tile_element_of<B>>;
+  using T = typename lang::SelectedElement<A, B>::type;
   static_assert(!std::is_void_v<T>, "select: the two values have types that do not meet; cast one of them");
-  return Tile<T>::adopt(lang::record_on_tiles(
-      ir::Op::Select, scalar_type_of<T>,
-      {condition.value(where), TileOperand<T>(a, where).value(), TileOperand<T>(b, where).value()}, where));
+  if constexpr (!std::is_void_v<T>)
+    return Tile<T>::adopt(lang::record_on_tiles(
+        ir::Op::Select, scalar_type_of<T>,
+        {condition.value(where), TileOperand<T>(a, where).value(), TileOperand<T>(b, where).value()}, where));
 }
 
 }  // namespace samite

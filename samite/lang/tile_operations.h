@@ -52,6 +52,13 @@ template <Scalar T>
 using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
 
+template <class T>
+constexpr void refuse_read_only() {
+  static_assert(!std::is_const_v<T>,
+                "this array is read only: its parameter is Array<const T, Rank>; to store into it, declare the "
+                "parameter Array<T, Rank>");
+}
+
 }  // namespace lang
 
 namespace tile {
@@ -120,21 +127,24 @@ Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices 
       lang::load_tile(array.index(where), lang::tile_origin(first, type, Rank, false, where), type, where));
 }
 template <class T, int Rank>
-void store(const Array<T, Rank> &array, lang::Indices number, const Tile<T> &value,
+void store(const Array<T, Rank> &array, lang::Indices number, const Tile<std::remove_const_t<T>> &value,
            SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
   lang::store_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
                    where);
 }
 template <class T, int Rank>
-void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<T> &value,
+void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<std::remove_const_t<T>> &value,
               SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
   lang::store_tile(array.index(where), lang::tile_origin(first, value.type(), Rank, false, where), value.value(where),
                    where);
 }
 // Adds each element in one step, as other blocks may add to it, too.
 template <class T, int Rank>
-void atomic_add(const Array<T, Rank> &array, lang::Indices number, const Tile<T> &value,
+void atomic_add(const Array<T, Rank> &array, lang::Indices number, const Tile<std::remove_const_t<T>> &value,
                 SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
   lang::add_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
                  where);
 }
@@ -151,8 +161,9 @@ Tile<std::remove_const_t<T>> load_view(const Array<T, Rank> &array, lang::Indice
       array.index(where), lang::view_origin(first, type, Rank, view.steps, view.order, where), type, where));
 }
 template <class T, int Rank>
-void store_view(const Array<T, Rank> &array, lang::Indices first, const Tile<T> &value, const View &view,
-                SourceLocation where = std::source_location::current()) {
+void store_view(const Array<T, Rank> &array, lang::Indices first, const Tile<std::remove_const_t<T>> &value,
+                const View &view, SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
   lang::store_tile(array.index(where), lang::view_origin(first, value.type(), Rank, view.steps, view.order, where),
                    value.value(where), where);
 }
@@ -167,8 +178,9 @@ Tile<std::remove_const_t<T>> gather(const Array<T, 1> &array, const Tile<std::in
 }
 // The opposite, where several may go to one element.
 template <class T>
-void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, const Tile<T> &value,
+void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, const Tile<std::remove_const_t<T>> &value,
                  SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
   lang::add_tile(array.index(where), {indices.value(where)}, value.value(where), where);
 }
 

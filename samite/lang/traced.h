@@ -9,8 +9,9 @@
 // that the other promotes to (lang/promotion.h); where neither does, the program does not compile and an explicit cast
 // is needed.
 //
-// A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float); an
-// integer operand takes no floating literal, and Bool only bool. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
+// A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float), and Bool
+// only bool. An integer beside a floating literal promotes to the literal's type, as in C++: with an Int i `i * 0.5` is
+// a Double, `i * 0.5f` a Float. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
 //
 // A traced value has no truth value while the kernel is captured: `if (x < y)` does not compile; write
 // `if_(x < y, [&] { … })` or `select(x < y, a, b)`. `&&`, `||` evaluate both sides.
@@ -56,6 +57,78 @@ concept LiteralFor = (std::same_as<T, bool> && std::same_as<A, bool>) ||
                      (FloatingScalar<T> && (std::is_arithmetic_v<A> || FloatingScalar<A>) && !std::same_as<A, bool>);
 
 namespace lang {
+
+template <class A>
+struct ValueType {
+  using type = void;  // a literal: takes the other operand's type
+};
+template <Scalar T>
+struct ValueType<Traced<T>> {
+  using type = T;
+};
+template <class T>
+struct ValueType<Element<T>> {
+  using type = std::remove_const_t<T>;
+};
+template <class A>
+using value_type_of = typename ValueType<std::remove_cvref_t<A>>::type;
+
+// The type in which two operands meet, by the promotion table; void where there is none.
+template <class A, class B>
+using common_type_of = std::conditional_t<
+    std::same_as<A, B> || std::is_void_v<B>, A,
+    std::conditional_t<std::is_void_v<A> || PromotesTo<A, B>, B, std::conditional_t<PromotesTo<B, A>, A, void>>>;
+
+template <class A>
+concept TracedValue = !std::is_void_v<value_type_of<A>>;
+
+// A traced value or a C++ number: what the operators and functions of numbers are about.
+template <class A>
+concept Number = TracedValue<A> || Scalar<A> || std::is_arithmetic_v<A>;
+
+template <class Literal, class T>
+using type_beside_literal = std::conditional_t<
+    LiteralFor<Literal, T>, T,
+    std::conditional_t<std::integral<T> && std::floating_point<Literal> && PromotesTo<T, Literal>, Literal, void>>;
+template <class A, class B>
+struct Meeting {
+  using type = common_type_of<value_type_of<A>, value_type_of<B>>;
+};
+template <class A, TracedValue B>
+  requires(!TracedValue<A>)
+struct Meeting<A, B> {
+  using type = type_beside_literal<A, value_type_of<B>>;
+};
+template <TracedValue A, class B>
+  requires(!TracedValue<B>)
+struct Meeting<A, B> {
+  using type = type_beside_literal<B, value_type_of<A>>;
+};
+// The type in which two numbers meet, one of them traced at least: by the promotion table, or as a literal beside a
+// traced value. void where there is none.
+template <class A, class B>
+using meeting_type = typename Meeting<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
+
+template <class A, class B>
+concept TwoNumbers = Number<A> && Number<B> && (TracedValue<A> || TracedValue<B>);
+// Two numbers for which there is no operator: one of them, or both, have to be cast first.
+template <class A, class B>
+concept ApartAsNumbers = TwoNumbers<A, B> && !ArithmeticScalar<meeting_type<A, B>>;
+template <class A, class B>
+concept ApartAsIntegers =
+    TwoNumbers<A, B> && !(std::integral<meeting_type<A, B>> && ArithmeticScalar<meeting_type<A, B>>);
+template <class A, class B>
+concept ApartAsBits = TwoNumbers<A, B> && !std::integral<meeting_type<A, B>>;
+template <class A, class B>
+concept ApartAsValues = TwoNumbers<A, B> && std::is_void_v<meeting_type<A, B>>;
+
+template <class A, class B>
+concept ApartAsTruth = TwoNumbers<A, B> && !std::same_as<meeting_type<A, B>, bool>;
+
+// Results of what is refused, so that the message says what to do: `a + b` of Int and UInt has to say cast<Int>(b).
+struct cast_one_operand;
+struct cast_the_argument;
+struct cast_what_is_assigned;
 
 // Appends one operation to the running capture.
 ir::Value record(ir::Op op, ScalarType type, std::initializer_list<ir::Value> operands, SourceLocation where);
@@ -117,11 +190,47 @@ class Operand {
 
 namespace lang {
 
+// An integer beside a floating literal: a base of the integers alone, as each of these costs every type that has it.
+template <class T>
+struct OperatorsBesideLiterals {};
+template <std::integral T>
+  requires ArithmeticScalar<T>
+struct OperatorsBesideLiterals<T> {
+  // bool, as a name that depends on T: Traced<bool> is not complete yet where this is read.
+  using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
+
+#define SAMITE_BESIDE_LITERAL(symbol, op, result)                                                                 \
+  template <std::floating_point F>                                                                                \
+    requires PromotesTo<T, F>                                                                                     \
+  friend Traced<result> operator symbol(const Operand<T> &a, F b) {                                               \
+    return Traced<result>::adopt(                                                                                 \
+        record(ir::Op::op, scalar_type_of<result>,                                                                \
+               {record_cast(scalar_type_of<F>, a.value(), a.where()), literal_for<F>(b, a.where())}, a.where())); \
+  }                                                                                                               \
+  template <std::floating_point F>                                                                                \
+    requires PromotesTo<T, F>                                                                                     \
+  friend Traced<result> operator symbol(F a, const Operand<T> &b) {                                               \
+    return Traced<result>::adopt(                                                                                 \
+        record(ir::Op::op, scalar_type_of<result>,                                                                \
+               {literal_for<F>(a, b.where()), record_cast(scalar_type_of<F>, b.value(), b.where())}, b.where())); \
+  }
+  SAMITE_BESIDE_LITERAL(+, Add, F)
+  SAMITE_BESIDE_LITERAL(-, Sub, F)
+  SAMITE_BESIDE_LITERAL(*, Mul, F)
+  SAMITE_BESIDE_LITERAL(/, Div, F)
+  SAMITE_BESIDE_LITERAL(==, Equal, Truth)
+  SAMITE_BESIDE_LITERAL(!=, NotEqual, Truth)
+  SAMITE_BESIDE_LITERAL(<, Less, Truth)
+  SAMITE_BESIDE_LITERAL(<=, LessEqual, Truth)
+  SAMITE_BESIDE_LITERAL(>, Greater, Truth)
+  SAMITE_BESIDE_LITERAL(>=, GreaterEqual, Truth)
+#undef SAMITE_BESIDE_LITERAL
+};
+
 // The operators of Traced<T> and Element<T>, found by argument-dependent look-up through this base. They take
 // `Operand`s, not templates, so that literals and promoted operands convert at the user's own line.
 template <Scalar T>
-struct Operators {
-  // bool, as a name that depends on T: Traced<bool> is not complete yet where this is read.
+struct Operators : OperatorsBesideLiterals<T> {
   using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
 
 #define SAMITE_BINARY(symbol, op, result, condition)                                                             \
@@ -168,6 +277,31 @@ struct Operators {
 };
 
 }  // namespace lang
+
+// What has no meaning without a cast is refused in a line.
+#define SAMITE_REFUSED(symbol, apart) \
+  template <class A, class B>         \
+    requires lang::apart<A, B>        \
+  lang::cast_one_operand operator symbol(const A &, const B &) = delete;
+SAMITE_REFUSED(+, ApartAsNumbers)    // types that do not meet, or have no arithmetic: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(-, ApartAsNumbers)    // types that do not meet, or have no arithmetic: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(*, ApartAsNumbers)    // types that do not meet, or have no arithmetic: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(/, ApartAsNumbers)    // types that do not meet, or have no arithmetic: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(%, ApartAsIntegers)   // of integers whose types meet: cast<Int>(x); fmod(x, y) is of floating numbers
+SAMITE_REFUSED(&, ApartAsBits)       // of integers or Bool, in types that meet: cast<Int>(x)
+SAMITE_REFUSED(|, ApartAsBits)       // of integers or Bool, in types that meet: cast<Int>(x)
+SAMITE_REFUSED(^, ApartAsBits)       // of integers or Bool, in types that meet: cast<Int>(x)
+SAMITE_REFUSED(<<, ApartAsIntegers)  // of integers whose types meet: cast<Int>(x)
+SAMITE_REFUSED(>>, ApartAsIntegers)  // of integers whose types meet: cast<Int>(x)
+SAMITE_REFUSED(==, ApartAsValues)    // types that do not meet: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(!=, ApartAsValues)    // types that do not meet: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(<, ApartAsNumbers)    // types that do not meet, or have no order: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(<=, ApartAsNumbers)   // types that do not meet, or have no order: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(>, ApartAsNumbers)    // types that do not meet, or have no order: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(>=, ApartAsNumbers)   // types that do not meet, or have no order: cast<Int>(x), cast<Float>(x), …
+SAMITE_REFUSED(&&, ApartAsTruth)     // of Bool: write x != 0
+SAMITE_REFUSED(||, ApartAsTruth)     // of Bool: write x != 0
+#undef SAMITE_REFUSED
 
 template <Scalar T>
 class Traced : public lang::Operators<T> {
@@ -216,6 +350,47 @@ class Traced : public lang::Operators<T> {
     requires std::convertible_to<const A &, Operand<T>>
   Traced &operator=(const A &value) {
     return assign(Operand<T>(value, lang::latest_location()));
+  }
+
+  // Refused: C++ would lose digits or the sign without a word.
+  template <lang::Number A>
+    requires(!std::convertible_to<const A &, Operand<T>>)
+  lang::cast_what_is_assigned operator=(const A &) = delete;  // it does not promote: cast<Int>(x), cast<Float>(x), …
+#define SAMITE_REFUSED(symbol, meaning)                                 \
+  template <lang::Number A>                                             \
+    requires(!(meaning) || !std::convertible_to<const A &, Operand<T>>) \
+  lang::cast_what_is_assigned operator symbol(const A &) = delete;
+  SAMITE_REFUSED(+=, ArithmeticScalar<T>)                     // for i += x: i = cast<Int>(i + x), i += cast<Int>(x)
+  SAMITE_REFUSED(-=, ArithmeticScalar<T>)                     // for i -= x: i = cast<Int>(i - x), i -= cast<Int>(x)
+  SAMITE_REFUSED(*=, ArithmeticScalar<T>)                     // for i *= x: i = cast<Int>(i * x), i *= cast<Int>(x)
+  SAMITE_REFUSED(/=, ArithmeticScalar<T>)                     // for i /= x: i = cast<Int>(i / x), i /= cast<Int>(x)
+  SAMITE_REFUSED(%=, std::integral<T> &&ArithmeticScalar<T>)  // of integers: i %= cast<Int>(x)
+#undef SAMITE_REFUSED
+
+  // As in C++: `i++` gives the value before.
+  Traced &operator++()
+    requires(ArithmeticScalar<T>)
+  {
+    return update(ir::Op::Add, Operand<T>(1, lang::latest_location()));
+  }
+  Traced &operator--()
+    requires(ArithmeticScalar<T>)
+  {
+    return update(ir::Op::Sub, Operand<T>(1, lang::latest_location()));
+  }
+  Traced operator++(int)
+    requires(ArithmeticScalar<T>)
+  {
+    Traced before(*this, lang::latest_location());
+    ++*this;
+    return before;
+  }
+  Traced operator--(int)
+    requires(ArithmeticScalar<T>)
+  {
+    Traced before(*this, lang::latest_location());
+    --*this;
+    return before;
   }
 
   Traced &operator+=(const Operand<T> &b)

@@ -13,8 +13,8 @@
 // f reads gradients that the adjoint takes (`exchange`), which must stay until all instances have read them: `gather`
 // leaves them, and `clear`, launched after it over the same extents, sets them to zero.
 //
-// Not for tile kernels (passes/gather_tiles.h), for kernels with loops, whose f is too much to compute again, and not where the adjoint reads
-// gradients that it adds to. What cannot be gathered stays as it was, next to what can.
+// Not for tile kernels (passes/gather_tiles.h), for kernels with loops, whose f is too much to compute again, and not
+// where the adjoint reads gradients that it adds to. What cannot be gathered stays as it was, next to what can.
 #pragma once
 
 #include "samite/passes/index_map.h"

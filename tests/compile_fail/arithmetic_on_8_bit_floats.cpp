@@ -1,4 +1,4 @@
-// expect: no match for
+// expect: cast_one_operand
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,4 +1,5 @@
 // expect: atomic_add is for arrays of numbers, not of bool
+// lines: 21
 #include "samite/lang/atomic.h"
 
 using namespace samite;

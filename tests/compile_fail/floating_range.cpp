@@ -1,4 +1,5 @@
-// expect: no matching function
+// expect: write range(cast<Int>(x))
+// lines: 23
 #include "samite/lang/math.h"
 
 using namespace samite;

@@ -1,4 +1,5 @@
 // expect: no match for call
+// lines: 28
 #include "samite/lang/math.h"
 
 using namespace samite;

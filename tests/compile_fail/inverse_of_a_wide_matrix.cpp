@@ -1,4 +1,5 @@
 // expect: inverse is of a square matrix
+// lines: 31
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,4 +1,4 @@
-// expect: no matching function for call to
+// expect: returns nothing: what it computes it stores in its arrays
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,4 +1,4 @@
-// expect: no match for
+// expect: cast_what_is_assigned
 #include "samite/lang/math.h"
 
 using namespace samite;

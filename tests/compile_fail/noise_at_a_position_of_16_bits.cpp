@@ -1,4 +1,5 @@
 // expect: positions are float or double
+// lines: 65
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,4 +1,5 @@
 // expect: convert one, as in Vec3d(v)
+// lines: 36
 #include "samite/samite.h"
 
 using namespace samite;

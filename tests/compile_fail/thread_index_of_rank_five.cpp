@@ -1,4 +1,5 @@
 // expect: no matching function
+// lines: 31
 #include "samite/lang/math.h"
 
 using namespace samite;

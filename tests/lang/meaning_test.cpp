@@ -43,6 +43,42 @@ TEST(Meaning, GreatestCommonDivisor) {
             (std::vector<int>{std::gcd(12, 18), std::gcd(7, 5), std::gcd(0, 4), std::gcd(1071, 462)}));
 }
 
+TEST(Meaning, IntegersBesideFloatingLiterals) {
+  Arguments arguments;
+  arguments.add_array<double>({0, 0, 0, 0, 0}).add_array<int>({7});
+  arguments = run(
+      [](Array<double, 1> out, Array<const int, 1> in) {
+        Int i = in(0);
+        static_assert(std::same_as<decltype(i * 0.5), Double> && std::same_as<decltype(0.5f * i), Float>);
+        static_assert(std::same_as<decltype(i < 0.5), Bool> && std::same_as<decltype(max(i, 0)), Int>);
+        out(0) = 0.5 * i;
+        out(1) = in(0) / 2.0f;
+        out(2) = 1.5 - i;
+        out(3) = select(i > 6.5, 1.0, 0.0);
+        out(4) = max(i, 7.25);
+      },
+      1, arguments);
+  EXPECT_EQ(arguments.elements<double>(0), (std::vector<double>{3.5, 3.5, -5.5, 1, 7.25}));
+}
+
+TEST(Meaning, IncrementsGiveTheValueBeforeOrAfter) {
+  Arguments arguments;
+  arguments.add_array<int>({0, 0, 0, 0, 0, 0, 10});
+  arguments = run(
+      [](Array<int, 1> out) {
+        Int n = 3, sum = 0;
+        for (Int k : range(4)) sum += n++ + k;  // 3 + 4 + 5 + 6 + 0 + 1 + 2 + 3
+        out(0) = sum;
+        out(1) = n;
+        out(2) = n--;
+        out(3) = --n;
+        out(4) = ++n;
+        out(5) = out(6)++;
+      },
+      1, arguments);
+  EXPECT_EQ(arguments.elements<int>(0), (std::vector<int>{24, 7, 7, 5, 6, 10, 11}));
+}
+
 TEST(Meaning, CollatzSteps) {
   auto steps = [](int n) {
     int count = 0;

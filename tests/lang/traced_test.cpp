@@ -267,7 +267,7 @@ concept Nots = requires(A a) { !a; };
 TEST(Promotion, WhatHasNoMeaningDoesNotCompile) {
   EXPECT_FALSE((Subtracts<Bool, Bool>));
   EXPECT_FALSE((Subtracts<Bool, Int>));
-  EXPECT_FALSE((Subtracts<Int, double>));
+  EXPECT_FALSE((Subtracts<Int64, float>));
   EXPECT_FALSE((Subtracts<float, UInt64>));
   EXPECT_FALSE((Subtracts<Float, bool>));
   EXPECT_FALSE((Subtracts<Float, std::string>));

@@ -1,0 +1,11 @@
+// expect: write sqrt(cast<Float>(x))
+// lines: 25
+#include "samite/lang/math.h"
+
+using namespace samite;
+
+#ifdef SAMITE_EXPECT_OK
+Float root(Int x) { return sqrt(cast<Float>(x)); }
+#else
+Float root(Int x) { return sqrt(x); }
+#endif
