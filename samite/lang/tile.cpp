@@ -76,25 +76,14 @@ ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> o
   return record_tile({op, {result, shape}, std::move(operands)}, where);
 }
 
-ir::Value local_tile(const ir::Type &type, std::uint32_t serial, ir::LocalId local, SourceLocation where) {
-  Trace &trace = tile_trace(where);
-  if (serial == 0) throw UserError(where, "a tile is used after it was moved from");
-  if (serial != trace.serial())
-    throw UserError(where, "a tile of one kernel is used in another kernel; store it to an array, and load it there");
-  trace.check_scope(local, where);
-  return ir::Value::local(type, local);
-}
-
-void assign_tile(std::uint32_t serial, ir::LocalId target, const ir::Type &type, ir::Value value,
-                 SourceLocation where) {
-  local_tile(type, serial, target, where);
+void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, SourceLocation where) {
   if (!value.type().is_tile())
     value = value.is_constant() ? ir::Value::from_bits(type, value.bits())
                                 : record_tile({ir::Op::Broadcast, type, {value}}, where);
   if (value.type() != type)
     throw UserError(where, "a tile of extents " + value.type().shape().to_string() + " is assigned to one of extents " +
                                type.shape().to_string() + ", which a tile keeps; declare another one");
-  Trace::current(where).assign(target, value, where);
+  target.assign(type, value, where);
 }
 
 Int record_block_index(int dimension, int rank, SourceLocation where) {

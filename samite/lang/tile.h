@@ -49,12 +49,11 @@ class Tile;
 
 namespace lang {
 
-ir::Value local_tile(const ir::Type &type, std::uint32_t serial, ir::LocalId local, SourceLocation where);
 // An operation on elements, of tiles and numbers that fit each other. `result` is the element type.
 ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> operands, SourceLocation where);
 ir::Value record_tile(ir::Operation operation, SourceLocation where);
 ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where);
-void assign_tile(std::uint32_t serial, ir::LocalId target, const ir::Type &type, ir::Value value, SourceLocation where);
+void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, SourceLocation where);
 
 }  // namespace lang
 
@@ -133,7 +132,7 @@ class Tile : public lang::TileOperators<T> {
 
   Tile(const Tile &other, SourceLocation where = std::source_location::current())
       : Tile(copy(other.value(where), where)) {}
-  Tile(Tile &&other) noexcept : type_(other.type_), serial_(other.serial_), local_(other.local_) { other.serial_ = 0; }
+  Tile(Tile &&other) noexcept : type_(other.type_), local_(other.local_, type_) {}
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced
 
   // Assignment writes to this tile, whose extents stay as they are.
@@ -151,7 +150,7 @@ class Tile : public lang::TileOperators<T> {
 
   // For the library: the local as an operand, and a tile that owns a fresh local.
   const ir::Type &type() const { return type_; }
-  ir::Value value(SourceLocation where) const { return lang::local_tile(type_, serial_, local_, where); }
+  ir::Value value(SourceLocation where) const { return local_.value(type_, where); }
   static Tile adopt(ir::Value value) { return Tile(value, Adopt{}); }
   static Tile copy(ir::Value value, SourceLocation where) {
     return adopt(lang::record_tile({ir::Op::Copy, value.type(), {value}}, where));
@@ -159,10 +158,10 @@ class Tile : public lang::TileOperators<T> {
 
  private:
   struct Adopt {};
-  Tile(ir::Value value, Adopt) : type_(value.type()), serial_(lang::current_serial({})), local_(value.id()) {}
+  Tile(ir::Value value, Adopt) : type_(value.type()), local_(value.id()) {}
 
   Tile &assign(ir::Value value) {
-    lang::assign_tile(serial_, local_, type_, value, lang::latest_location());
+    lang::assign_tile(local_, type_, value, lang::latest_location());
     return *this;
   }
 
@@ -172,8 +171,7 @@ class Tile : public lang::TileOperators<T> {
   }
 
   ir::Type type_;
-  std::uint32_t serial_;
-  ir::LocalId local_;
+  lang::LocalHandle local_;
 };
 
 // The index of this block: one number for each dimension of the launch, the last one fastest.

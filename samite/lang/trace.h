@@ -20,6 +20,9 @@ class Trace {
   // The capture that is running on this thread; a UserError that names `where` if there is none.
   static Trace &current(SourceLocation where);
 
+  // The same; null where no capture is running.
+  static Trace *running();
+
   // Makes a new trace current for its own lifetime. Captures do not nest: UserError.
   // `block_threads` is that of a tile kernel, else 0.
   Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where, int block_threads = 0);
@@ -38,6 +41,14 @@ class Trace {
 
   // Throws UserError if `local` was defined in a block that has been closed since: a value that left its scope.
   void check_scope(ir::LocalId local, SourceLocation where) const;
+
+  bool in_scope(ir::LocalId local) const { return block_is_open_[defined_in_[local]]; }
+
+  // Whether `local` was defined in the block that is open now, not in one around it.
+  bool defined_here(ir::LocalId local) const { return defined_in_[local] == open_.back().id; }
+
+  // A new local, zero so far, defined where `local` was: in a block around the one that is open, too.
+  ir::LocalId declare_beside(ir::LocalId local, const ir::Type &type, SourceLocation where);
 
   // The same for local arrays: a new one in the block that is open, and whether that is still open.
   ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);

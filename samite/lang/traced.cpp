@@ -15,25 +15,42 @@ ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where) {
   return record(value.type() == type ? ir::Op::Copy : ir::Op::Cast, type, {value}, where);
 }
 
-void record_assign(std::uint32_t serial, ir::LocalId target, ir::Value value, SourceLocation where) {
-  local_value(value.type(), serial, target, where);
-  Trace::current(where).assign(target, value, where);
+LocalHandle::LocalHandle(ir::LocalId local) : serial_(Trace::current({}).serial()), local_(local) {}
+
+LocalHandle::LocalHandle(LocalHandle &from, const ir::Type &type) noexcept
+    : serial_(from.serial_), local_(from.local_), moved_from_(from.moved_from_) {
+  Trace *trace = Trace::running();
+  if (moved_from_ || !trace || trace->serial() != serial_ || !trace->in_scope(local_) || trace->defined_here(local_))
+    from.moved_from_ = true;
+  else
+    local_ = trace->let({ir::Op::Copy, type, {ir::Value::local(type, local_)}}, trace->latest_location()).id();
 }
 
-ir::Value local_value(ScalarType type, std::uint32_t serial, ir::LocalId local, SourceLocation where) {
+void LocalHandle::check_capture(const ir::Type &type, SourceLocation where) const {
+  if (serial_ == Trace::current(where).serial()) return;
+  throw UserError(where, type.is_tile() ? "a tile of one kernel is used in another kernel; store it to an array, and "
+                                          "load it there"
+                                        : "a traced value of one kernel is used in another kernel; pass it as an "
+                                          "argument of the launch");
+}
+
+ir::Value LocalHandle::value(const ir::Type &type, SourceLocation where) const {
   Trace &trace = Trace::current(where);
-  if (serial == 0)
-    throw UserError(where,
-                    "a traced value is used after it was moved from; to exchange two of them, call "
-                    "swap(x, y) without std::");
-  if (serial != trace.serial())
-    throw UserError(where,
-                    "a traced value of one kernel is used in another kernel; pass it as an argument of the launch");
-  trace.check_scope(local, where);
-  return ir::Value::local(type, local);
+  if (moved_from_)
+    throw UserError(where, std::string(type.is_tile() ? "a tile" : "a traced value") +
+                               " is used after it was moved from; assign to it first");
+  check_capture(type, where);
+  trace.check_scope(local_, where);
+  return ir::Value::local(type, local_);
 }
 
-std::uint32_t current_serial(SourceLocation where) { return Trace::current(where).serial(); }
+void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  check_capture(type, where);
+  if (moved_from_) local_ = trace.declare_beside(local_, type, where);
+  moved_from_ = false;
+  trace.assign(local_, value, where);
+}
 
 SourceLocation latest_location() { return Trace::current({}).latest_location(); }
 

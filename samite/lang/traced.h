@@ -133,10 +133,30 @@ struct cast_what_is_assigned;
 // Appends one operation to the running capture.
 ir::Value record(ir::Op op, ScalarType type, std::initializer_list<ir::Value> operands, SourceLocation where);
 ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
-void record_assign(std::uint32_t serial, ir::LocalId target, ir::Value value, SourceLocation where);
-// The local of a traced value, checked to belong to the running capture and to be in scope.
-ir::Value local_value(ScalarType type, std::uint32_t serial, ir::LocalId local, SourceLocation where);
-std::uint32_t current_serial(SourceLocation where);
+
+// The local of the running capture that an object of C++ stands for.
+//
+// A move hands it on, but not out of a loop or branch that it was declared outside of: there the new object gets a
+// local of its own, since the old one is the same variable in the next iteration. What was moved from may be assigned
+// to, as std::swap does.
+class LocalHandle {
+ public:
+  explicit LocalHandle(ir::LocalId local);
+  LocalHandle(LocalHandle &&) = delete;
+  LocalHandle(LocalHandle &from, const ir::Type &type) noexcept;
+
+  // UserError where the local is of another capture or out of scope, or was moved from.
+  ir::Value value(const ir::Type &type, SourceLocation where) const;
+  void assign(const ir::Type &type, ir::Value value, SourceLocation where);
+
+ private:
+  void check_capture(const ir::Type &type, SourceLocation where) const;
+
+  std::uint32_t serial_;
+  ir::LocalId local_;
+  bool moved_from_ = false;
+};
+
 // Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it
 // assigns was recorded on that line or just before.
 SourceLocation latest_location();
@@ -316,7 +336,7 @@ class Traced : public lang::Operators<T> {
 
   Traced(const Traced &other, SourceLocation where = std::source_location::current())
       : Traced(copy(other.value(where), where)) {}
-  Traced(Traced &&other) noexcept : serial_(other.serial_), local_(other.local_) { other.serial_ = 0; }
+  Traced(Traced &&other) noexcept : local_(other.local_, scalar_type_of<T>) {}
 
   Traced(const Element<T> &element) : Traced(adopt(element.load())) {}
   Traced(const Element<const T> &element) : Traced(adopt(element.load())) {}
@@ -434,8 +454,7 @@ class Traced : public lang::Operators<T> {
     return update(ir::Op::Xor, b);
   }
 
-  // Exchanges the values, where the instance comes here: in a branch or loop, too. (std::swap would exchange what the
-  // names stand for, for good, and is refused.)
+  // Exchanges the values, where the instance comes here: in a branch or loop, too.
   friend void swap(Traced &a, Traced &b) {  // NOLINT(performance-noexcept-swap): capturing allocates
     Traced kept = a;
     a = b;
@@ -443,7 +462,7 @@ class Traced : public lang::Operators<T> {
   }
 
   // For the library: the local as an operand, and a traced value that owns a fresh local.
-  ir::Value value(SourceLocation where) const { return lang::local_value(scalar_type_of<T>, serial_, local_, where); }
+  ir::Value value(SourceLocation where) const { return local_.value(scalar_type_of<T>, where); }
   static Traced adopt(ir::Value value) { return Traced(value, Adopt{}); }
   static Traced copy(ir::Value value, SourceLocation where) {
     return adopt(lang::record(ir::Op::Copy, scalar_type_of<T>, {value}, where));
@@ -451,20 +470,19 @@ class Traced : public lang::Operators<T> {
 
  private:
   struct Adopt {};
-  Traced(ir::Value value, Adopt) : serial_(lang::current_serial({})), local_(value.id()) {}
+  Traced(ir::Value value, Adopt) : local_(value.id()) {}
 
   Traced &assign(const Operand<T> &operand) {
-    lang::record_assign(serial_, local_, operand.value(), operand.where());
+    local_.assign(scalar_type_of<T>, operand.value(), operand.where());
     return *this;
   }
   Traced &update(ir::Op op, const Operand<T> &b) {
-    lang::record_assign(serial_, local_, lang::record(op, scalar_type_of<T>, {value(b.where()), b.value()}, b.where()),
-                        b.where());
+    local_.assign(scalar_type_of<T>, lang::record(op, scalar_type_of<T>, {value(b.where()), b.value()}, b.where()),
+                  b.where());
     return *this;
   }
 
-  std::uint32_t serial_;
-  ir::LocalId local_;
+  lang::LocalHandle local_;
 };
 
 }  // namespace samite

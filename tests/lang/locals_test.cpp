@@ -4,6 +4,8 @@
 #include "tests/lang/captured.h"
 #include "tests/runtime/message_of.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace samite {
@@ -282,9 +284,59 @@ TEST(Locals, SwapInABranchAndInALoop) {
             "");
 }
 
-TEST(Locals, StdSwapIsRefusedWithWhatToWriteInstead) {
-  EXPECT_THAT(message_of<UserError>([] { captured([](Float x, Float y) { std::swap(x, y); }); }),
-              HasSubstr("moved from; to exchange two of them, call swap(x, y) without std::"));
+// Where the values were declared, in a branch and in a loop.
+TEST(Locals, StdSwapExchangesValues) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  std::swap(x, y);
+                  out(0) = x;
+                  out(1) = y;
+                },
+                "store @p0[0:i64] = @p2 store @p0[1:i64] = @p1"),
+            "");
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  if_(x > y, [&] { std::swap(x, y); });
+                  out(0) = x;
+                },
+                "%0: bool = gt @p1, @p2 if %0 -> (%1: f32 = @p2 | @p1) {} store @p0[0:i64] = %1"),
+            "");
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y) {
+                  Float a = x;
+                  Float b = y;
+                  for (Int k : range(3)) std::swap(a, b);
+                  out(0) = a;
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %3: f32 = @p1 then %2, %2 -> %4: f32 = @p2 then %1) {} "
+                "store @p0[0:i64] = %3"),
+            "");
+}
+
+TEST(Locals, StdRotateInALoop) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x, Float y, Float z) {
+                  std::array<Float, 3> a{x, y, z};
+                  for (Int k : range(4)) std::rotate(a.begin(), a.begin() + 1, a.end());
+                  out(0) = a[0];
+                },
+                "for %0: i32 in 0 .. 4 step 1 carry (%1 -> %4: f32 = @p1 then %2, %2 -> %5: f32 = @p2 then %3, "
+                "%3 -> %6: f32 = @p3 then %1) {} store @p0[0:i64] = %4"),
+            "");
+}
+
+// The variable is the one around the loop, though it was moved from before it.
+TEST(Locals, WhatWasMovedFromMayBeAssignedInALoop) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x) {
+                  Float a = x;
+                  Float b = std::move(a);
+                  for (Int k : range(3)) a = b + 1;
+                  out(0) = a;
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = 0.0 then %3) { %3: f32 = add @p1, 1.0 } "
+                "store @p0[0:i64] = %2"),
+            "");
 }
 
 TEST(Locals, AssigningByMoveCopies) {

@@ -253,6 +253,28 @@ TEST(TileOperations, ExchangedInALoop) {
   expect_near(y, std::vector<double>(5, 55), 0);
 }
 
+TEST(TileOperations, StdSwapAndStdRotateInALoop) {
+  TileKernel turned{"turned", [](Array<float, 2> y, Array<const float, 2> x, Int times) {
+                      std::vector<Tile<float>> rows;
+                      for (int row = 0; row < 4; ++row) rows.push_back(tile::load(x, {row, 0}, {1, 3}));
+                      for ([[maybe_unused]] Int k : range(times)) {
+                        std::swap(rows[0], rows[1]);
+                        std::rotate(rows.begin() + 1, rows.begin() + 2, rows.end());
+                      }
+                      for (int row = 0; row < 4; ++row) tile::store(y, {row, 0}, rows[std::size_t(row)]);
+                    }};
+  std::vector<double> values(12);
+  std::iota(values.begin(), values.end(), 1);
+  std::vector<double> expected = values;
+  for (int times = 0; times < 6; ++times) {
+    auto y = poisoned<float>({4, 3});
+    turned.launch({1}, y, buffer<float>({4, 3}, values), times);
+    expect_near(y, expected, 0);
+    std::swap_ranges(expected.begin(), expected.begin() + 3, expected.begin() + 3);
+    std::rotate(expected.begin() + 3, expected.begin() + 6, expected.end());
+  }
+}
+
 TEST(TileOperations, Softmax) {
   TileKernel softmax{"softmax", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
                        Int i = block_index();
