@@ -7,6 +7,7 @@
 #include "samite/codegen/side_by_side.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/shared_elements.h"
 #include "samite/runtime/task_pool.h"
 
 #include <algorithm>
@@ -176,13 +177,13 @@ void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::spa
   for (std::uint32_t read : adjoint.values_read)
     for (std::size_t other = 0; other < arguments.size(); ++other) {
       if (other == read || !(definition.written() & bit(other))) continue;
-      if (!arguments[read].buffer->overlaps(*arguments[other].buffer)) continue;
+      if (!share_elements(*arguments[read].buffer, *arguments[other].buffer)) continue;
       // A copy from before the launch holds what was read before the write alone.
       if (auto late = autodiff::late_read(definition.structured(), read, static_cast<std::uint32_t>(other)))
         fail(definition, "the adjoint needs the values of " + describe(parameters, read) + " read at " +
                              late->read.to_string() + ", but they share memory with " + describe(parameters, other) +
                              ", written before (" + late->written.to_string() + "); give the kernel separate buffers");
-      if (arguments[read].elements().overlaps(*arguments[other].buffer))
+      if (share_elements(arguments[read].elements(), *arguments[other].buffer))
         fail(definition, "the adjoint needs the values of " + describe(parameters, read) +
                              ", but they share memory with " + describe(parameters, other) +
                              ", which the forward launch overwrites; give the kernel separate buffers");

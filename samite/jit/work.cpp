@@ -36,13 +36,11 @@ DifferentiableArguments differentiable_arguments(const KernelDefinition &definit
     if (definition.written() >> i & 1) found.outputs.emplace_back(*buffer);
     some_read = some_read || (read >> i & 1) != 0;
   }
-  const auto refuse = [&](const std::string &which) {
-    throw UserError(definition.where(), "kernel '" + definition.name() + "': none of the arrays that it " + which +
-                                            " tracks a gradient, so there is nothing to differentiate; construct "
-                                            "inputs and outputs with Gradient::tracked");
-  };
-  if (!some_read) refuse("reads");
-  if (found.outputs.empty()) refuse("writes");
+  if (!some_read)
+    throw UserError(definition.where(),
+                    "kernel '" + definition.name() +
+                        "': none of the arrays that it reads tracks a gradient, so there is nothing "
+                        "to differentiate; construct them with Gradient::tracked");
   return found;
 }
 

@@ -33,9 +33,10 @@ Buffer<double> tracked(std::initializer_list<double> values) {
 TEST(GradientCheck, RefusesBuffersThatTrackNothing) {
   Buffer<double> plain_x{device, {3}}, plain_y{device, {3}};
   auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
-  EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, plain_y, plain_x); }),
-              HasSubstr("at least one input that tracks gradients is expected, and none is given; construct it with "
-                        "Gradient::tracked"));
+  for (const auto &into : {plain_y, y})
+    EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, into, plain_x); }),
+                HasSubstr("none of the arrays that it reads tracks a gradient, so there is nothing to differentiate; "
+                          "construct them with Gradient::tracked"));
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, plain_y, x); }), HasSubstr("at least one output"));
   EXPECT_THAT(message_of<UserError>([&] { gradcheck([&] { cubes.launch({3}, y, x); }, {}, {y}); }),
               HasSubstr("at least one input"));
@@ -124,18 +125,6 @@ TEST(GradientCheckRefuses, FloatsOfAKernel) {
   Buffer<float> x(device, {1}, Gradient::tracked), y(device, {1}, Gradient::tracked);
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(copy, {1}, y, x); }),
               testing::AllOf(HasSubstr("argument 0 ('y')"), HasSubstr("f64"), HasSubstr("f32")));
-}
-
-TEST(GradientCheck, OfALaunchWithoutTrackedArraysOnBothSidesIsRefused) {
-  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0});
-  Buffer<double> plain(device, {3}), other(device, {3});
-  const auto said = [](const Buffer<double> &out, const Buffer<double> &in) {
-    return message_of<UserError>([&] { gradcheck(cubes, {3}, out, in); });
-  };
-  EXPECT_THAT(said(plain, other), HasSubstr("none of the arrays that it reads tracks a gradient"));
-  EXPECT_THAT(said(y, plain), HasSubstr("none of the arrays that it reads tracks a gradient"));
-  EXPECT_THAT(said(plain, x), HasSubstr("none of the arrays that it writes tracks a gradient"));
-  EXPECT_TRUE(gradcheck(cubes, {3}, y, x).passed);
 }
 
 }  // namespace
