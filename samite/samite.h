@@ -4,6 +4,17 @@
 // (runtime/), kernels, launches and tapes (jit/).
 #pragma once
 
+// What kernels are written in comes first, innermost headers before others: a compiler's message about a header tells
+// the whole way to it.
+#include "samite/lang/array.h"
+#include "samite/lang/control.h"
+#include "samite/lang/math.h"
+
+#include "samite/lang/algebra/component.h"
+#include "samite/lang/algebra/vector_functions.h"
+#include "samite/lang/struct_array.h"
+#include "samite/lang/tile_operations.h"
+
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/jit/gradient_check.h"
@@ -17,11 +28,9 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/algebra.h"
 #include "samite/lang/atomic.h"
-#include "samite/lang/control.h"
 #include "samite/lang/custom_adjoint.h"
 #include "samite/lang/indexed.h"
 #include "samite/lang/local_array.h"
-#include "samite/lang/math.h"
 #include "samite/lang/noise.h"
 #include "samite/lang/print.h"
 #include "samite/lang/random.h"

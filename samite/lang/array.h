@@ -45,6 +45,11 @@ class Index {
 
 namespace lang {
 
+// What the element of an array is refused for, as a compiler says it: not one integer for each dimension.
+struct give_an_integer_for_each_dimension;
+template <int Rank, class... Indices>
+concept IndicesThatDoNotFit = sizeof...(Indices) != Rank || !(std::convertible_to<const Indices &, Index> && ...);
+
 // One access to an array, or to a local array (lang/local_array.h), as it was written.
 struct Access {
   std::uint32_t serial;
@@ -186,8 +191,20 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
   lang::Access access_;
 };
 
+namespace lang {
+
+// The element of an Array whose type is refused: anything, so that nothing else is said of it.
+struct NoElement {
+  explicit NoElement(const Access &) {}
+  template <class A>
+  operator A() const;
+};
+
+}  // namespace lang
+
 template <class T, int Rank>
 class Array {
+  using ElementOf = std::conditional_t<Scalar<T>, Element<T>, lang::NoElement>;
   static_assert(Scalar<T> || !std::is_class_v<T>,
                 "the members of a struct in an Array are traced: write Float for float, Int for int; it has 1 to 16 "
                 "of them, and no base class");
@@ -203,26 +220,29 @@ class Array {
   // Made by the capture: the parameter `index` of the kernel.
   Array(std::uint32_t serial, std::uint32_t index) : serial_(serial), index_(index) {}
 
-  Element<T> operator()(Index i) const
+  ElementOf operator()(Index i) const
     requires(Rank == 1)
   {
-    return Element<T>(lang::access(serial_, index_, {i}));
+    return ElementOf(lang::access(serial_, index_, {i}));
   }
-  Element<T> operator()(Index i, Index j) const
+  ElementOf operator()(Index i, Index j) const
     requires(Rank == 2)
   {
-    return Element<T>(lang::access(serial_, index_, {i, j}));
+    return ElementOf(lang::access(serial_, index_, {i, j}));
   }
-  Element<T> operator()(Index i, Index j, Index k) const
+  ElementOf operator()(Index i, Index j, Index k) const
     requires(Rank == 3)
   {
-    return Element<T>(lang::access(serial_, index_, {i, j, k}));
+    return ElementOf(lang::access(serial_, index_, {i, j, k}));
   }
-  Element<T> operator()(Index i, Index j, Index k, Index l) const
+  ElementOf operator()(Index i, Index j, Index k, Index l) const
     requires(Rank == 4)
   {
-    return Element<T>(lang::access(serial_, index_, {i, j, k, l}));
+    return ElementOf(lang::access(serial_, index_, {i, j, k, l}));
   }
+  template <class... Indices>
+    requires lang::IndicesThatDoNotFit<Rank, Indices...>
+  lang::give_an_integer_for_each_dimension operator()(const Indices &...) const = delete;  // of a number: cast<Int>(x)
 
   // Number of elements along `dimension`, 0 to Rank - 1.
   Int extent(int dimension, SourceLocation where = std::source_location::current()) const {

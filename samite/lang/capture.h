@@ -25,7 +25,11 @@ struct ParameterOf<Traced<T>> {
 };
 template <class T, int Rank>
 struct ParameterOf<Array<T, Rank>> {
-  static ir::Parameter describe() { return {"", scalar_type_of<T>, Rank, std::is_const_v<T>}; }
+  static ir::Parameter describe() {
+    // Else the Array says what is wrong.
+    if constexpr (Scalar<T>) return {"", scalar_type_of<T>, Rank, std::is_const_v<T>};
+    return {};
+  }
   static Array<T, Rank> make(std::uint32_t serial, std::uint32_t index, SourceLocation) { return {serial, index}; }
 };
 template <class T, int Rank>

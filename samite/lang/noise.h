@@ -95,10 +95,6 @@ constexpr double noise_scale = N == 1   ? 2.0
 template <bool With, class T, int N>
 NoiseSample<T, N> perlin_sample(const Vector<T, N> &p, const WordOf<T> &seed) {
   static_assert(N >= 1 && N <= 4, "noise is of one to four dimensions");
-  static_assert(
-      sizeof(typename ComponentOf<T>::Scalar) >= 4,
-      "positions are float or double, since between two points of the lattice 16 bits have few; convert them, "
-      "such as perlin(Float(x))");
   using Word = WordOf<T>;
   const Vector<T, N> cell = floor(p), f = p - cell;
   constexpr std::array<std::uint32_t, 4> odd{0x8DA6B343u, 0xD8163841u, 0xCB1AB31Fu, 0x165667B1u};
@@ -149,11 +145,18 @@ auto noise_position(const P &p, SourceLocation where) {
   }
 }
 template <class P>
-concept NoisePosition = FloatingVector<P> || FloatingScalar<value_type_of<P>> || FloatingScalar<P>;
+concept AnyPosition = FloatingVector<P> || FloatingScalar<value_type_of<P>> || FloatingScalar<P>;
 template <class P>
 using noise_component = typename decltype(noise_position(std::declval<const P &>(), {}))::component_type;
+// Between two points of the lattice numbers of 16 bits have few.
+template <class P>
+concept NoisePosition = AnyPosition<P> && sizeof(typename ComponentOf<noise_component<P>>::Scalar) >= 4;
+template <class P>
+concept CoarsePosition = AnyPosition<P> && !NoisePosition<P>;
 template <class P>
 using NoiseSeed = WordOperand<noise_component<P>>;
+
+struct convert_the_position;
 
 }  // namespace lang
 
@@ -197,7 +200,8 @@ auto fractal_noise(const P &p, int octaves, const FractalOptions &options = {}, 
 
 // The curl of a noise potential: a velocity of zero divergence (Bridson, Hourihan, Nordenstam 2007). In two dimensions
 // of perlin(p, seed), in three of the potentials with the seeds seed, seed + 1 and seed + 2.
-template <lang::FloatingVector P>
+template <lang::NoisePosition P>
+  requires lang::FloatingVector<P>
 auto curl_noise(const P &p, const lang::NoiseSeed<P> &seed = 0,
                 SourceLocation where = std::source_location::current()) {
   using T = lang::component_of<P>;
@@ -216,5 +220,14 @@ auto curl_noise(const P &p, const lang::NoiseSeed<P> &seed = 0,
     return V(c[1] - b[2], a[2] - c[0], b[0] - a[1]);
   }
 }
+
+#define SAMITE_REFUSED(name)                       \
+  template <lang::CoarsePosition P, class... More> \
+  lang::convert_the_position name(const P &, const More &...) = delete;
+SAMITE_REFUSED(perlin)                // positions are float or double: perlin(Float(x))
+SAMITE_REFUSED(perlin_with_gradient)  // positions are float or double: perlin_with_gradient(Float(x))
+SAMITE_REFUSED(fractal_noise)         // positions are float or double: fractal_noise(Float(x), octaves)
+SAMITE_REFUSED(curl_noise)            // positions are float or double: curl_noise(Vec3f(x))
+#undef SAMITE_REFUSED
 
 }  // namespace samite

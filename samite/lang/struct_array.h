@@ -146,6 +146,9 @@ class Array<S, Rank> {
   {
     return StructElement<S>(lang::access(serial_, index_, {i, j, k, Index(0, i.where())}));
   }
+  template <class... Indices>
+    requires lang::IndicesThatDoNotFit<Rank, Indices...>
+  lang::give_an_integer_for_each_dimension operator()(const Indices &...) const = delete;  // of a number: cast<Int>(x)
 
   // Number of elements along `dimension`, 0 to Rank - 1.
   Int extent(int dimension, SourceLocation where = std::source_location::current()) const {

@@ -210,40 +210,46 @@ class Operand {
 
 namespace lang {
 
+// Traced<bool>, as a name that depends on T: it is not complete yet where this is read. A native `if` on it is an error
+// of which compilers tell this name.
+template <class T>
+struct Condition {
+  using type = Traced<std::conditional_t<sizeof(T) != 0, bool, T>>;
+};
+template <class T>
+using write_if_or_select = typename Condition<T>::type;
+
 // An integer beside a floating literal: a base of the integers alone, as each of these costs every type that has it.
 template <class T>
 struct OperatorsBesideLiterals {};
 template <std::integral T>
   requires ArithmeticScalar<T>
 struct OperatorsBesideLiterals<T> {
-  // bool, as a name that depends on T: Traced<bool> is not complete yet where this is read.
-  using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
-
-#define SAMITE_BESIDE_LITERAL(symbol, op, result)                                                                 \
-  template <std::floating_point F>                                                                                \
-    requires PromotesTo<T, F>                                                                                     \
-  friend Traced<result> operator symbol(const Operand<T> &a, F b) {                                               \
-    return Traced<result>::adopt(                                                                                 \
-        record(ir::Op::op, scalar_type_of<result>,                                                                \
-               {record_cast(scalar_type_of<F>, a.value(), a.where()), literal_for<F>(b, a.where())}, a.where())); \
-  }                                                                                                               \
-  template <std::floating_point F>                                                                                \
-    requires PromotesTo<T, F>                                                                                     \
-  friend Traced<result> operator symbol(F a, const Operand<T> &b) {                                               \
-    return Traced<result>::adopt(                                                                                 \
-        record(ir::Op::op, scalar_type_of<result>,                                                                \
-               {literal_for<F>(a, b.where()), record_cast(scalar_type_of<F>, b.value(), b.where())}, b.where())); \
+#define SAMITE_BESIDE_LITERAL(symbol, op, result)                                                                     \
+  template <std::floating_point F>                                                                                    \
+    requires PromotesTo<T, F>                                                                                         \
+  friend result operator symbol(const Operand<T> &a, F b) {                                                           \
+    return result::adopt(record(ir::Op::op, scalar_type_of<typename result::value_type>,                              \
+                                {record_cast(scalar_type_of<F>, a.value(), a.where()), literal_for<F>(b, a.where())}, \
+                                a.where()));                                                                          \
+  }                                                                                                                   \
+  template <std::floating_point F>                                                                                    \
+    requires PromotesTo<T, F>                                                                                         \
+  friend result operator symbol(F a, const Operand<T> &b) {                                                           \
+    return result::adopt(record(ir::Op::op, scalar_type_of<typename result::value_type>,                              \
+                                {literal_for<F>(a, b.where()), record_cast(scalar_type_of<F>, b.value(), b.where())}, \
+                                b.where()));                                                                          \
   }
-  SAMITE_BESIDE_LITERAL(+, Add, F)
-  SAMITE_BESIDE_LITERAL(-, Sub, F)
-  SAMITE_BESIDE_LITERAL(*, Mul, F)
-  SAMITE_BESIDE_LITERAL(/, Div, F)
-  SAMITE_BESIDE_LITERAL(==, Equal, Truth)
-  SAMITE_BESIDE_LITERAL(!=, NotEqual, Truth)
-  SAMITE_BESIDE_LITERAL(<, Less, Truth)
-  SAMITE_BESIDE_LITERAL(<=, LessEqual, Truth)
-  SAMITE_BESIDE_LITERAL(>, Greater, Truth)
-  SAMITE_BESIDE_LITERAL(>=, GreaterEqual, Truth)
+  SAMITE_BESIDE_LITERAL(+, Add, Traced<F>)
+  SAMITE_BESIDE_LITERAL(-, Sub, Traced<F>)
+  SAMITE_BESIDE_LITERAL(*, Mul, Traced<F>)
+  SAMITE_BESIDE_LITERAL(/, Div, Traced<F>)
+  SAMITE_BESIDE_LITERAL(==, Equal, write_if_or_select<T>)
+  SAMITE_BESIDE_LITERAL(!=, NotEqual, write_if_or_select<T>)
+  SAMITE_BESIDE_LITERAL(<, Less, write_if_or_select<T>)
+  SAMITE_BESIDE_LITERAL(<=, LessEqual, write_if_or_select<T>)
+  SAMITE_BESIDE_LITERAL(>, Greater, write_if_or_select<T>)
+  SAMITE_BESIDE_LITERAL(>=, GreaterEqual, write_if_or_select<T>)
 #undef SAMITE_BESIDE_LITERAL
 };
 
@@ -251,32 +257,31 @@ struct OperatorsBesideLiterals<T> {
 // `Operand`s, not templates, so that literals and promoted operands convert at the user's own line.
 template <Scalar T>
 struct Operators : OperatorsBesideLiterals<T> {
-  using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
-
-#define SAMITE_BINARY(symbol, op, result, condition)                                                             \
-  friend Traced<result> operator symbol(const Operand<T> &a, const Operand<T> &b)                                \
-    requires(condition)                                                                                          \
-  {                                                                                                              \
-    return Traced<result>::adopt(record(ir::Op::op, scalar_type_of<result>, {a.value(), b.value()}, a.where())); \
+#define SAMITE_BINARY(symbol, op, result, condition)                                                         \
+  friend result operator symbol(const Operand<T> &a, const Operand<T> &b)                                    \
+    requires(condition)                                                                                      \
+  {                                                                                                          \
+    return result::adopt(                                                                                    \
+        record(ir::Op::op, scalar_type_of<typename result::value_type>, {a.value(), b.value()}, a.where())); \
   }
-  SAMITE_BINARY(+, Add, T, (ArithmeticScalar<T>))
-  SAMITE_BINARY(-, Sub, T, (ArithmeticScalar<T>))
-  SAMITE_BINARY(*, Mul, T, (ArithmeticScalar<T>))
-  SAMITE_BINARY(/, Div, T, (ArithmeticScalar<T>))
-  SAMITE_BINARY(%, Rem, T, (std::integral<T> && ArithmeticScalar<T>))
-  SAMITE_BINARY(&, And, T, (std::integral<T>))
-  SAMITE_BINARY(|, Or, T, (std::integral<T>))
-  SAMITE_BINARY(^, Xor, T, (std::integral<T>))
-  SAMITE_BINARY(<<, ShiftLeft, T, (std::integral<T> && ArithmeticScalar<T>))
-  SAMITE_BINARY(>>, ShiftRight, T, (std::integral<T> && ArithmeticScalar<T>))
-  SAMITE_BINARY(==, Equal, Truth, true)
-  SAMITE_BINARY(!=, NotEqual, Truth, true)
-  SAMITE_BINARY(<, Less, Truth, (ArithmeticScalar<T>))
-  SAMITE_BINARY(<=, LessEqual, Truth, (ArithmeticScalar<T>))
-  SAMITE_BINARY(>, Greater, Truth, (ArithmeticScalar<T>))
-  SAMITE_BINARY(>=, GreaterEqual, Truth, (ArithmeticScalar<T>))
-  SAMITE_BINARY(&&, And, Truth, (std::same_as<T, bool>))
-  SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
+  SAMITE_BINARY(+, Add, Traced<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(-, Sub, Traced<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(*, Mul, Traced<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(/, Div, Traced<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(%, Rem, Traced<T>, (std::integral<T> && ArithmeticScalar<T>))
+  SAMITE_BINARY(&, And, Traced<T>, (std::integral<T>))
+  SAMITE_BINARY(|, Or, Traced<T>, (std::integral<T>))
+  SAMITE_BINARY(^, Xor, Traced<T>, (std::integral<T>))
+  SAMITE_BINARY(<<, ShiftLeft, Traced<T>, (std::integral<T> && ArithmeticScalar<T>))
+  SAMITE_BINARY(>>, ShiftRight, Traced<T>, (std::integral<T> && ArithmeticScalar<T>))
+  SAMITE_BINARY(==, Equal, write_if_or_select<T>, true)
+  SAMITE_BINARY(!=, NotEqual, write_if_or_select<T>, true)
+  SAMITE_BINARY(<, Less, write_if_or_select<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(<=, LessEqual, write_if_or_select<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>, Greater, write_if_or_select<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(>=, GreaterEqual, write_if_or_select<T>, (ArithmeticScalar<T>))
+  SAMITE_BINARY(&&, And, write_if_or_select<T>, (std::same_as<T, bool>))
+  SAMITE_BINARY(||, Or, write_if_or_select<T>, (std::same_as<T, bool>))
 #undef SAMITE_BINARY
 
   friend Traced<T> operator-(const Operand<T> &a)
@@ -289,10 +294,10 @@ struct Operators : OperatorsBesideLiterals<T> {
   {
     return Traced<T>::adopt(record(ir::Op::Not, scalar_type_of<T>, {a.value()}, a.where()));
   }
-  friend Traced<Truth> operator!(const Operand<T> &a)
+  friend write_if_or_select<T> operator!(const Operand<T> &a)
     requires(std::same_as<T, bool>)
   {
-    return Traced<Truth>::adopt(record(ir::Op::Not, ScalarType::Bool, {a.value()}, a.where()));
+    return write_if_or_select<T>::adopt(record(ir::Op::Not, ScalarType::Bool, {a.value()}, a.where()));
   }
 };
 

@@ -1,5 +1,4 @@
 // expect: atomic_add is for arrays of numbers, not of bool
-// lines: 21
 #include "samite/lang/atomic.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: atomic_or is for arrays of integers or bool
-// lines: 21
 #include "samite/lang/atomic.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: write range(cast<Int>(x))
-// lines: 23
 #include "samite/lang/math.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: inverse is of a square matrix
-// lines: 31
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: the two arguments have types that do not meet; cast one of them
-// lines: 26
 #include "samite/lang/math.h"
 
 using namespace samite;

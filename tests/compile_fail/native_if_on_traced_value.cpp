@@ -1,4 +1,4 @@
-// expect: could not convert
+// expect: write_if_or_select
 #include "samite/lang/math.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: positions are float or double
-// lines: 65
 #include "samite/samite.h"
 
 using namespace samite;

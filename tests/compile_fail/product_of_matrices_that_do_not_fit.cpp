@@ -1,5 +1,4 @@
 // expect: as many columns on the left as there are rows on the right
-// lines: 22
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: convert one, as in Vec3d(v)
-// lines: 36
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: the two vectors differ in size or in component type
-// lines: 36
 #include "samite/samite.h"
 
 using namespace samite;

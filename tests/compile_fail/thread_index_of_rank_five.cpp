@@ -1,5 +1,4 @@
 // expect: no matching function
-// lines: 31
 #include "samite/lang/math.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
-// expect: no match for call
-// lines: 32
+// expect: give_an_integer_for_each_dimension
 #include "samite/lang/math.h"
 
 using namespace samite;

@@ -1,5 +1,4 @@
 // expect: not traced: use while_
-// lines: 23
 #include "samite/samite.h"
 
 using namespace samite;

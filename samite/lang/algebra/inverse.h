@@ -114,24 +114,26 @@ auto determinant(const A &a, SourceLocation where = std::source_location::curren
 template <lang::FloatingMatrix A>
 auto inverse(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == lang::columns_of<A>, "inverse is of a square matrix");
-  return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &m) {
-    if constexpr (N == 1) {
-      return Matrix<T, 1, 1>(T(1) / m(0, 0));
-    } else if constexpr (N == 2) {
-      const T scale = T(1) / (m(0, 0) * m(1, 1) - m(0, 1) * m(1, 0));
-      return Matrix<T, 2, 2>(m(1, 1) * scale, -m(0, 1) * scale, -m(1, 0) * scale, m(0, 0) * scale);
-    } else if constexpr (N == 3) {
-      // The columns of the inverse are cross products of the rows.
-      const Vector<T, 3> r0 = m.row(0), r1 = m.row(1), r2 = m.row(2);
-      const Vector<T, 3> c0 = cross(r1, r2);
-      const T scale = T(1) / dot(r0, c0);
-      return Matrix<T, 3, 3>::from_columns({c0 * scale, cross(r2, r0) * scale, cross(r0, r1) * scale});
-    } else if constexpr (N == 4) {
-      return lang::inverse_by_minors(m);
-    } else {
-      return lang::inverse_by_elimination(m);
-    }
-  });
+  if constexpr (lang::rows_of<A> == lang::columns_of<A>) {
+    return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &m) {
+      if constexpr (N == 1) {
+        return Matrix<T, 1, 1>(T(1) / m(0, 0));
+      } else if constexpr (N == 2) {
+        const T scale = T(1) / (m(0, 0) * m(1, 1) - m(0, 1) * m(1, 0));
+        return Matrix<T, 2, 2>(m(1, 1) * scale, -m(0, 1) * scale, -m(1, 0) * scale, m(0, 0) * scale);
+      } else if constexpr (N == 3) {
+        // The columns of the inverse are cross products of the rows.
+        const Vector<T, 3> r0 = m.row(0), r1 = m.row(1), r2 = m.row(2);
+        const Vector<T, 3> c0 = cross(r1, r2);
+        const T scale = T(1) / dot(r0, c0);
+        return Matrix<T, 3, 3>::from_columns({c0 * scale, cross(r2, r0) * scale, cross(r0, r1) * scale});
+      } else if constexpr (N == 4) {
+        return lang::inverse_by_minors(m);
+      } else {
+        return lang::inverse_by_elimination(m);
+      }
+    });
+  }
 }
 
 }  // namespace samite

@@ -10,7 +10,9 @@ namespace samite {
 namespace lang {
 
 template <class A, class B>
-concept SameMatrix = MatrixValue<A> && MatrixValue<B> && std::same_as<matrix_type_of<A>, matrix_type_of<B>>;
+constexpr bool same_matrix = std::is_same_v<matrix_type_of<A>, matrix_type_of<B>>;
+template <class A, class B>
+concept SameMatrix = MatrixValue<A> && MatrixValue<B> && same_matrix<A, B>;
 template <class A>
 concept FloatingMatrix = MatrixValue<A> && FloatingComponent<element_of<A>>;
 
@@ -22,7 +24,7 @@ auto with_matrix(const A &a, SourceLocation where, const F &function) {
 }
 template <class A, class B, class F>
 auto with_matrices(const A &a, const B &b, SourceLocation where, const F &function) {
-  static_assert(SameMatrix<A, B>, "the two matrices differ in shape or in component type");
+  static_assert(same_matrix<A, B>, "the two matrices differ in shape or in component type");
   if constexpr (SameMatrix<A, B>) {
     const Attributed<element_of<A>> at(where);
     return function(loaded(a, where), loaded(b, where));

@@ -13,14 +13,16 @@ namespace samite {
 namespace lang {
 
 template <class A, class B>
-concept SameVector = VectorValue<A> && VectorValue<B> && std::same_as<vector_type_of<A>, vector_type_of<B>>;
+constexpr bool same_vector = std::is_same_v<vector_type_of<A>, vector_type_of<B>>;
+template <class A, class B>
+concept SameVector = VectorValue<A> && VectorValue<B> && same_vector<A, B>;
 template <class A>
 concept FloatingVector = VectorValue<A> && FloatingComponent<component_of<A>>;
 
 // Both as vectors, in `function`; does not compile where they differ.
 template <class A, class B, class F>
 auto with_vectors(const A &a, const B &b, SourceLocation where, const F &function) {
-  static_assert(SameVector<A, B>,
+  static_assert(same_vector<A, B>,
                 "the two vectors differ in size or in component type; convert one, as in Vec3d(v), or use the "
                 "components");
   if constexpr (SameVector<A, B>) {
