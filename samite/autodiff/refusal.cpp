@@ -133,11 +133,16 @@ void refuse_values_read_late(const Kernel &primal, const std::vector<bool> &late
     if (!late[array]) continue;
     SourceLocation written;
     const SourceLocation read = *read_after_write(primal.body, array, array, written);
-    throw UserError(read, opening(primal) + "needs the element of array '" + primal.parameters[array].name +
-                              "' read here, but the kernel has written to the array before (" + written.to_string() +
-                              "), and other instances may have, too. Mend it by reading before writing, by writing the "
-                              "result to another array, or by an index thread_index() + constant wherever the array "
-                              "is used, so that each instance has elements of its own");
+    throw UserError(read,
+                    opening(primal) + "needs the element of array '" + primal.parameters[array].name +
+                        "' read here, but the kernel has written to the array before (" + written.to_string() +
+                        "), and other instances may have, too. Mend it by reading before writing, by writing the "
+                        "result to another array, or by " +
+                        (is_tile_kernel(primal)
+                             ? "loads and stores of one tile at block_index() wherever the array is used, so that "
+                               "each block has a tile of its own"
+                             : "an index thread_index() + constant wherever the array is used, so that each "
+                               "instance has elements of its own"));
   }
 }
 

@@ -6,6 +6,8 @@
 #include "samite/passes/tile_loop.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace samite::passes {
@@ -68,6 +70,7 @@ class Lowerer final : public TileMemories {
         if (value.is_local()) ++uses_[value.id()];
       });
     });
+    find_made_again(kernel.body);
   }
 
   Kernel run(Kernel kernel) {
@@ -83,6 +86,11 @@ class Lowerer final : public TileMemories {
     return known ? std::optional(TileMemory{*known, tile.type()}) : std::nullopt;
   }
 
+  const Operation *made_again(const Value &tile) const override {
+    const auto known = made_again_.find(tile.id());
+    return known == made_again_.end() ? nullptr : &known->second;
+  }
+
  private:
   struct Tile {
     std::optional<LocalArrayId> array, wanted;  // where it is; where it is best put
@@ -90,6 +98,27 @@ class Lowerer final : public TileMemories {
     int depth = 0;                              // of loops around its definition
     bool alone = true;                          // no other tile has the same memory
   };
+
+  // Coordinates, and numbers for all elements, that only the same elements of other tiles are made of.
+  void find_made_again(const Block &body) {
+    std::map<LocalId, int> uses_by_element;
+    for_each_statement(body, [&](const Stmt &stmt) {
+      auto *let = stmt.as<Let>();
+      if (let && (let->value.op == Op::Coordinate || is_one_number(let->value)))
+        made_again_.emplace(let->local, let->value);
+      const auto type = tile_of(stmt);
+      if (!type || (let && (moves_elements(let->value.op) || let->value.op == Op::Reshape))) return;
+      for_each_operand(stmt, [&](const Value &value) {
+        if (value.is_local() && value.type().is_tile() && value.type().shape() == type->shape())
+          ++uses_by_element[value.id()];
+      });
+    });
+    std::erase_if(made_again_, [&](const auto &made) { return uses_by_element[made.first] != uses_[made.first]; });
+  }
+
+  static bool is_one_number(const Operation &operation) {
+    return operation.op == Op::Broadcast && operation.type.is_tile() && !operation.operands[0].type().is_tile();
+  }
 
   LocalArrayId allocate(const Type &type) {
     const LocalArrayId array = build_.new_local_array();
@@ -201,8 +230,14 @@ class Lowerer final : public TileMemories {
     }
 
     // Whether some element is asked for its coordinates.
-    bool with_coordinates() const {
+    bool with_coordinates(const TileMemories &memories) const {
       return std::ranges::any_of(statements, [&](const Stmt *stmt) {
+        bool of_operand = false;
+        for_each_operand(*stmt, [&](const Value &value) {
+          const Operation *made = value.is_local() ? memories.made_again(value) : nullptr;
+          of_operand = of_operand || (made && made->op == Op::Coordinate);
+        });
+        if (of_operand) return true;
         auto *let = stmt->as<Let>();
         if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
         if (let && (let->value.op == Op::Coordinate || moves_elements(let->value.op))) return true;
@@ -227,35 +262,87 @@ class Lowerer final : public TileMemories {
     return info(let->value.op).pure || (let->value.op == Op::Load && !group.writes());
   }
 
-  std::size_t group(const Block &block, std::size_t i) {
-    const TileShape shape = tile_of(block[i])->shape();
-    Group group(shape);
-    std::size_t next = i, after = i;
-    for (; next < block.size(); ++next) {
-      if (group.takes(block[next])) {
-        group.add(block[next]);
-        after = next + 1;
-      } else if (!may_come_before(block[next], group)) {
+  struct Run {
+    Group group;
+    std::size_t after;  // the place after its last statement
+  };
+  static Run run_from(const Block &block, std::size_t i, std::size_t end) {
+    Run run{Group(tile_of(block[i])->shape()), i};
+    for (std::size_t next = i; next < end; ++next) {
+      if (run.group.takes(block[next])) {
+        run.group.add(block[next]);
+        run.after = next + 1;
+      } else if (!may_come_before(block[next], run.group)) {
         break;
       }
     }
-    for (std::size_t n = i; n < after; ++n)
+    return run;
+  }
+
+  // A run may end in statements that nothing in it needs, such as the transpose of a tile that is then stored
+  // elsewhere. Together with what needs them they need no memory: then the run ends before them.
+  std::size_t end_of_run(const Block &block, std::size_t i, const Run &run) const {
+    constexpr std::size_t most = 16;  // statements that are tried
+    std::size_t first = run.after;
+    while (first > i + 1 && run.after - first < most && is_pure_tile(block[first - 1])) --first;
+    if (first == run.after || run_from(block, run.after - 1, block.size()).after <= run.after) return run.after;
+    for (; first < run.after; ++first) {
+      const Run rest = run_from(block, first, block.size());
+      if (rest.after <= run.after) continue;
+      const Run kept = run_from(block, i, first);
+      if (kept.after == first && stands_alone(block, first, run.after, kept.group, rest.group)) return first;
+    }
+    return run.after;
+  }
+
+  static bool is_pure_tile(const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    return let && let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
+  }
+
+  // Whether the statements read nothing that `before` makes, and all of what they make is read in `after` alone.
+  bool stands_alone(const Block &block, std::size_t first, std::size_t end, const Group &before,
+                    const Group &after) const {
+    const auto inside = uses_in(after);
+    for (std::size_t n = first; n < end; ++n) {
+      bool reads_before = false;
+      for_each_operand(block[n], [&](const Value &value) { reads_before = reads_before || before.defines(value); });
+      const LocalId local = block[n].as<Let>()->local;
+      const auto uses = inside.find(local);
+      if (reads_before || uses == inside.end() || uses->second != uses_[local]) return false;
+    }
+    return true;
+  }
+
+  static std::map<LocalId, int> uses_in(const Group &group) {
+    std::map<LocalId, int> uses;
+    for (const Stmt *stmt : group.statements)
+      for_each_operand(*stmt, [&](const Value &value) {
+        if (value.is_local()) ++uses[value.id()];
+      });
+    return uses;
+  }
+
+  std::size_t group(const Block &block, std::size_t i) {
+    Run run = run_from(block, i, block.size());
+    if (const std::size_t end = end_of_run(block, i, run); end < run.after) run = run_from(block, i, end);
+    for (std::size_t n = i; n < run.after; ++n)
       if (!tile_of(block[n])) build_.append(block[n]);
-    write(group, shape, block[i].where());
-    return after;
+    write(run.group, tile_of(block[i])->shape(), block[i].where());
+    return run.after;
   }
 
   void write(const Group &group, TileShape shape, SourceLocation where) {
-    std::map<LocalId, int> uses_inside;
-    for (const Stmt *stmt : group.statements)
-      for_each_operand(*stmt, [&](const Value &value) {
-        if (value.is_local()) ++uses_inside[value.id()];
-      });
+    std::map<LocalId, int> uses_inside = uses_in(group);
     std::vector<std::pair<Value, TileMemory>> kept;
-    std::set<const Stmt *> loaded;
+    std::set<const Stmt *> loaded, again;
     for (const Stmt *stmt : group.statements) {
       auto *let = stmt->as<Let>();
       if (!let || uses_inside[let->local] == uses_[let->local]) continue;
+      if (made_again_.contains(let->local)) {
+        again.insert(stmt);
+        continue;
+      }
       if (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes()) {
         build_.at(stmt->where());
         const TileMemory to{define(let->local, let->value.type), let->value.type};
@@ -269,10 +356,10 @@ class Lowerer final : public TileMemories {
       const LocalArrayId array = define(let->local, let->value.type, in_place);
       kept.push_back({Value::local(let->value.type, let->local), {array, let->value.type}});
     }
-    if (loaded.size() == group.statements.size()) return;
-    TileLoop loop(build_, *this, shape, flat_, group.with_coordinates());
+    if (loaded.size() + again.size() == group.statements.size()) return;
+    TileLoop loop(build_, *this, shape, flat_, group.with_coordinates(*this));
     for (const Stmt *stmt : group.statements) {
-      if (loaded.contains(stmt)) continue;
+      if (loaded.contains(stmt) || again.contains(stmt)) continue;
       visit(
           *stmt, [&](const Let &let) { loop.operation(let, stmt->where()); },
           [&](const Store &store) { loop.store(store, stmt->where()); },
@@ -494,6 +581,7 @@ class Lowerer final : public TileMemories {
   Builder build_;
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
+  std::map<LocalId, Operation> made_again_;
   int depth_ = 0;
   std::int64_t kept_in_block_ = 0;  // bytes
 };

@@ -74,6 +74,8 @@ Reading reading_of(const TileCall &product, std::size_t operand, const Fragments
   return tf32 && !along_terms ? Reading::PairsOfFour : Reading::Several;
 }
 
+std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()[type.shape().rank() - 1] : 1; }
+
 // How the lowered kernel touches each of its shared arrays.
 struct Touches {
   bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
@@ -81,7 +83,9 @@ struct Touches {
   std::set<const For *> loops;      // over its elements
   std::vector<Fragments> products;  // whose sums it is
   std::optional<Type> factor_type;
-  std::optional<Reading> reading;  // by products
+  std::set<std::int64_t> columns;    // of what calls read and write it as, which differ where it is reshaped
+  std::optional<Reading> reading;    // by products
+  std::optional<std::int64_t> step;  // from what a thread of a loop reads to what its neighbour does
   std::int64_t count = 0;
   ScalarType type = ScalarType::Bool;
 };
@@ -112,6 +116,9 @@ class Placer {
         touch(store->array, store->index, threads);
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
         touch(let->value.array, let->value.operands[0], threads);
+        if (threads) note_step(let->value.array, let->value.operands[0], *threads);
+      } else if (let && threads) {
+        definitions_[let->local] = &let->value;
       } else if (auto *branch = stmt.as<If>()) {
         walk(branch->then_block, threads);
         walk(branch->else_block, threads);
@@ -134,10 +141,39 @@ class Placer {
     if (own_element) own.loops.insert(threads);
   }
 
+  void note_step(LocalArrayId array, const Value &index, const For &threads) {
+    auto known = arrays_.find(array);
+    const auto first = index_at(index, threads, 0), second = index_at(index, threads, 1);
+    if (known == arrays_.end() || !first || !second || *second - *first <= 1) return;
+    known->second.step = std::max(known->second.step.value_or(0), *second - *first);
+  }
+
+  // An index that is made of the loop's and of constants, where that has this value.
+  std::optional<std::int64_t> index_at(const Value &index, const For &loop, std::int64_t at) const {
+    if (index.is_constant()) return index.as_int();
+    if (index.id() == loop.index) return at;
+    const auto made = definitions_.find(index.id());
+    if (made == definitions_.end() || made->second->operands.empty()) return std::nullopt;
+    std::vector<std::int64_t> operands;
+    for (const Value &operand : made->second->operands) {
+      const auto value = index_at(operand, loop, at);
+      if (!value) return std::nullopt;
+      operands.push_back(*value);
+    }
+    switch (made->second->op) {
+      case Op::Add: return operands[0] + operands[1];
+      case Op::Mul: return operands[0] * operands[1];
+      case Op::Div: return operands[1] == 0 ? std::nullopt : std::optional(operands[0] / operands[1]);
+      case Op::Rem: return operands[1] == 0 ? std::nullopt : std::optional(operands[0] % operands[1]);
+      default: return std::nullopt;
+    }
+  }
+
   void touch(const TileCall &call) {
     const bool product = call.op == Op::MatMul;
     const auto served = product ? fragments(call, kernel_.block_threads) : std::nullopt;
     Touches &result = arrays_[call.result.array];
+    result.columns.insert(columns_of(call.result.type));
     if (served)
       result.products.push_back(*served);
     else
@@ -146,6 +182,7 @@ class Placer {
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const TileMemory &operand = call.operands[i];
       Touches &own = arrays_[operand.array];
+      own.columns.insert(columns_of(operand.type));
       own.elementwise = false;
       if (served && (!own.factor_type || own.factor_type == operand.type)) {
         const Reading reading = reading_of(call, i, *served);
@@ -190,11 +227,21 @@ class Placer {
 
   void place_rows() {
     for (const auto &[array, own] : arrays_) {
-      if (!own.factor || own.other_call) continue;
-      const TileShape shape = own.factor_type->shape();
-      const std::int64_t columns = shape[shape.rank() - 1];
-      placement_.rows.emplace(array, factor_rows(columns, size_of(own.type), *own.reading));
+      if (own.other_call || own.columns.size() > 1 || placement_.registers.contains(array)) continue;
+      if (own.factor)
+        placement_.rows.emplace(array, factor_rows(*own.columns.begin(), size_of(own.type), *own.reading));
+      else if (const auto rows = rows_read_by_columns(own))
+        placement_.rows.emplace(array, *rows);
     }
+  }
+
+  // Of what a transpose reads: where that costs an eighth more memory at most.
+  static std::optional<FactorRows> rows_read_by_columns(const Touches &own) {
+    if (!own.step || own.count % *own.step != 0) return std::nullopt;
+    if (!own.columns.empty() && !own.columns.contains(*own.step)) return std::nullopt;
+    const FactorRows rows = factor_rows(*own.step, size_of(own.type), Reading::Several);
+    const auto bytes = static_cast<std::int64_t>(size_of(own.type)) * *own.step;
+    return rows.units * 16 * 8 <= bytes * 9 ? std::optional(rows) : std::nullopt;
   }
 
   void place_stages(const Block &block) {
@@ -245,6 +292,7 @@ class Placer {
 
   const Kernel &kernel_;
   std::map<LocalArrayId, Touches> arrays_;
+  std::map<LocalId, const Operation *> definitions_;
   TilePlacement placement_;
 };
 

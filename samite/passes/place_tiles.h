@@ -4,7 +4,8 @@
 // sums (`Fragments`). A tile that nothing but such products and loops over its own elements touches stays there for
 // good, as long as all of these want it in one layout; loops over its elements then go through each thread's own. All
 // other tiles are in shared memory: factors of such products, where nothing else than loads and loops touch them, with
-// rows at multiples of 16 bytes, such that no two threads meet in a bank; the rest row by row.
+// rows at multiples of 16 bytes, such that no two threads meet in a bank; where a transpose reads them, likewise, so
+// that four threads of a warp meet at most; the rest row by row.
 //
 // A loop of several stages loads ahead where what it loads depends on its index alone and it writes to no array; then
 // each tile that it loads has a buffer for each stage.
@@ -46,7 +47,7 @@ enum class Reading : std::uint8_t {
   Several,      // also a unit of each of 8 rows, or of every fourth of 32
 };
 
-// Of a factor's rows in shared memory: their elements, how many units of 16 bytes they take, and whether the units'
+// Of a tile's rows in shared memory: their elements, how many units of 16 bytes they take, and whether the units'
 // places are crossed with the row's number (`TileRows` in samite/device/tile/rows.h).
 struct FactorRows {
   std::int64_t columns, units;

@@ -1,5 +1,6 @@
 #include "samite/passes/privatise.h"
 
+#include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/accesses.h"
 #include "samite/passes/builder.h"
@@ -28,12 +29,14 @@ using Path = std::vector<Step>;
 
 struct Access {
   std::vector<Value> indices;
+  Type type;  // of an element or a tile
   Path path;
 };
 
 // The elements of one array that an instance has as its own.
 struct Own {
   std::uint32_t array = 0;
+  Type type;                                 // of the array's elements, or the one tile that the block has
   const Block *home = nullptr;               // the block where they are locals
   std::ptrdiff_t first = 0, last = 0;        // its statements that touch them
   bool certain = false;                      // some element is touched whenever the block runs
@@ -43,7 +46,7 @@ struct Own {
 
   std::vector<LocalId> locals;  // of `elements`
   LocalArrayId row = 0;         // else
-  std::vector<Value> extents;   // of the dimensions that move
+  std::vector<Value> extents;   // of the dimensions
   bool is_row() const { return elements.empty(); }
 };
 
@@ -101,10 +104,10 @@ class Privatiser {
       if (auto *let = stmt.as<Let>()) definition_[let->local] = let;
       for_each_definition(stmt, [&](LocalId local, Type) { defined_at_[local] = path.back(); });
       std::uint32_t array = 0;
-      if (const std::vector<Value> *indices = indices_of(stmt, array); indices && element_of(stmt).is_tile())
+      if (const std::vector<Value> *indices = indices_of(stmt, array); indices && is_gather(*indices))
         shared_.push_back(array);
       else if (indices)
-        accesses_[array].push_back({*indices, path});
+        accesses_[array].push_back({*indices, element_of(stmt), path});
       else if (auto touched = array_written(stmt))
         shared_.push_back(*touched);  // by an atomic operation
       if (auto *branch = stmt.as<If>()) {
@@ -137,7 +140,11 @@ class Privatiser {
     const std::vector<Access> &accesses = accesses_[array];
     if (accesses.empty() || std::ranges::find(shared_, array) != shared_.end()) return;
     Accesses met;
-    for (const Access &access : accesses) met.add(access.indices, kernel_.parameters[array].type, shift_);
+    const Type type = accesses[0].type;
+    for (const Access &access : accesses) {
+      if (access.type != type) return;
+      met.add(access.indices, type, shift_);
+    }
     if (!met.one_to_one(kernel_.launch_rank)) return;
 
     // The innermost block around all accesses that no loop repeats.
@@ -151,8 +158,9 @@ class Privatiser {
     while (home.back().in_loop) home.pop_back();
     const std::size_t depth = home.size() - 1;
 
-    Own own{array, home.back().block, accesses[0].path[depth].statement, 0, false, accesses[0].indices, {}, {}, {}, 0,
-            {}};
+    Own own{
+        array, type, home.back().block, accesses[0].path[depth].statement, 0, false, accesses[0].indices, {}, {}, {},
+        0,     {}};
     for (const Access &access : accesses) {
       own.first = std::min(own.first, access.path[depth].statement);
       own.last = std::max(own.last, access.path[depth].statement);
@@ -161,6 +169,7 @@ class Privatiser {
     home.back().statement = own.first;
     for (std::size_t d = 0; d < own.place.size(); ++d)
       own.moves.push_back(!met.fixed(d) || !can_have(own.place[d], home));
+    if (type.is_tile() && std::ranges::find(own.moves, true) != own.moves.end()) return;
     find_elements(own, accesses);
     own_of_[array] = std::move(own);
   }
@@ -248,7 +257,7 @@ class Privatiser {
 
   // An access to an element of an instance's own, as one to its local.
   void access(const Own &own, const std::vector<Value> &indices, const Stmt &stmt) {
-    const Type type = kernel_.parameters[own.array].type;
+    const Type type = own.type;
     const LocalId local = own.is_row() ? 0 : local_of(own, indices);
     const Value index = own.is_row() ? row_index(own, indices) : Value::zero(ScalarType::Int32);
     auto get = [&] { return own.is_row() ? build_.local_load(type, own.row, index) : Value::local(type, local); };
@@ -256,7 +265,7 @@ class Privatiser {
       if (own.is_row())
         build_.local_store(own.row, index, value);
       else
-        build_.assign(local, value);
+        build_.assign(local, type.is_tile() ? within(own, value) : value);
     };
     if (auto *let = stmt.as<Let>()) {
       build_.append({Let{let->local, {Op::Copy, type, {get()}}}, stmt.where()});
@@ -286,8 +295,35 @@ class Privatiser {
     return *index;
   }
 
+  // A tile as the array gives it back: zero beyond the array.
+  Value within(const Own &own, const Value &value) {
+    const Type type = Type(ScalarType::Int64, own.type.shape()), truth(ScalarType::Bool, own.type.shape());
+    const auto spread = [&](const Value &number, const Type &tile) {
+      return build_.operation({Op::Broadcast, tile, {number}});
+    };
+    std::optional<Value> inside;
+    const auto demand = [&](const Value &condition) {
+      inside = inside ? build_(Op::And, {*inside, condition}) : condition;
+    };
+    const int rank = static_cast<int>(own.place.size()), from = rank - own.type.shape().rank();
+    for (int d = 0; d < rank; ++d) {
+      const Value index = build_.cast(ScalarType::Int64, own.place[static_cast<std::size_t>(d)]);
+      const Value extent = build_.cast(ScalarType::Int64, own.extents[static_cast<std::size_t>(d)]);
+      if (d < from) {
+        const Value low = build_(Op::GreaterEqual, {index, Value::zero(index.type())});
+        demand(spread(build_(Op::And, {low, build_(Op::Less, {index, extent})}), truth));
+        continue;
+      }
+      const Value coordinate = build_.operation({Op::Coordinate, type, {}, 0, d - from});
+      const Value below = build_(Op::Sub, {Value::zero(index.type()), index});
+      demand(build_.operation({Op::GreaterEqual, truth, {coordinate, spread(below, type)}}));
+      demand(build_.operation({Op::Less, truth, {coordinate, spread(build_(Op::Sub, {extent, index}), type)}}));
+    }
+    return build_.select(*inside, value, Value::zero(value.type()));
+  }
+
   void enter(Own &own) {
-    const Type type = kernel_.parameters[own.array].type;
+    const Type type = own.type;
     for (std::size_t d = 0; d < own.place.size(); ++d) {
       if (!own.moves[d]) own.place[d] = have(own.place[d]);
       own.extents.push_back(
@@ -314,16 +350,17 @@ class Privatiser {
   }
 
   void leave(const Own &own) {
-    const Type type = kernel_.parameters[own.array].type;
+    const Type type = own.type;
     for_each_element(own, [&](const std::vector<Value> &indices, LocalId local) {
       Value last = own.is_row() ? build_.local_load(type, own.row, row_index(own, indices)) : Value::local(type, local);
       build_.append({Store{own.array, indices, last}, build_.where()});
     });
   }
 
-  // Each element of an instance's own that is inside the array.
+  // Each element of an instance's own that is inside the array; a tile is there as far as it is inside.
   template <class Visit>
   void for_each_element(const Own &own, Visit visit) {
+    if (own.type.is_tile()) return visit(own.place, own.locals[0]);
     auto inside = [&](const std::vector<Value> &indices, bool moving, auto then) {
       std::optional<Value> condition;
       for (std::size_t d = 0; d < indices.size(); ++d) {

@@ -77,6 +77,8 @@ Value TileLoop::element(const Value &tile) {
   if (tile.is_constant()) return Value::from_bits(tile.type().element(), tile.bits());
   auto known = elements_.find(tile.id());
   if (known != elements_.end()) return known->second;
+  if (const Operation *made = memories_.made_again(tile))
+    return made->op == Op::Coordinate ? coordinate(made->attribute, made->type) : made->operands[0];
   const auto memory = memories_.memory(tile);
   internal_check(memory.has_value(), "a tile is read that is not in memory");
   const Value value = read(*memory, place());

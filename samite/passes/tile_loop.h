@@ -16,6 +16,8 @@ class TileMemories {
  public:
   virtual ~TileMemories() = default;
   virtual std::optional<ir::TileMemory> memory(const ir::Value &tile) const = 0;
+  // What makes each element of a tile that is in no memory, since it is made again where it is read; else null.
+  virtual const ir::Operation *made_again(const ir::Value &tile) const = 0;
 };
 
 class TileLoop {

@@ -163,5 +163,28 @@ TEST(TileBanks, PlacesDiffer) {
   expect_own_places(Rows<double, 16>(), 16), expect_own_places(Rows<short, 40>(), 40);
 }
 
+// A column of 32 rows, as a transpose reads it: four threads meet at most, 32 would without crossing.
+template <class T, int columns>
+int ways_of_columns() {
+  int most = 0;
+  for (int column = 0; column < columns; ++column)
+    for (int row = 0; row + 32 <= 64; row += 32)
+      most = std::max(most, ways<T>(std::max<int>(4, sizeof(T)), [&](int thread) {
+                        const int place = Rows<T, columns>::place(row + thread, column);
+                        return place * static_cast<int>(sizeof(T)) / 4 * 4 / static_cast<int>(sizeof(T));
+                      }));
+  return most;
+}
+
+TEST(TileBanks, Columns) {
+  EXPECT_LE((ways_of_columns<float, 64>()), 4);
+  EXPECT_LE((ways_of_columns<float, 32>()), 4);
+  EXPECT_LE((ways_of_columns<float, 48>()), 4);
+  EXPECT_LE((ways_of_columns<float, 128>()), 4);
+  EXPECT_LE((ways_of_columns<double, 64>()), 4);
+  EXPECT_LE((ways_of_columns<short, 64>()), 4);
+  EXPECT_LE((ways_of_columns<signed char, 128>()), 4);
+}
+
 }  // namespace
 }  // namespace samite

@@ -108,6 +108,40 @@ TEST(TilePlan, LoadsInUnits) {
   EXPECT_EQ(in_units(gemm<float>(32, 32, 15, 1), true), (std::vector{false, true}));
 }
 
+// A tile that is only turned around on its way to an array has no memory beside that which it was loaded into.
+TEST(TilePlan, WhatIsStoredElsewhereNeedsNoMemoryBeforehand) {
+  const TileKernel kernel{"exchange", [](Array<float, 2> y, Array<const float, 2> x) {
+                            Tile<float> keep = tile::load(x, {0, 0}, {64, 64});
+                            tile::store(y, {1, 0}, tile::transpose(tile::load(x, {1, 0}, {64, 64})));
+                            tile::store(y, {0, 0}, tile::transpose(keep));
+                          }};
+  EXPECT_EQ(plan(kernel.ir()).bytes, 32768);
+  const TileKernel scaled{"scaled", [](Array<float, 2> y, Array<const float, 2> x) {
+                            Tile<float> keep = tile::load(x, {0, 0}, {64, 64});
+                            tile::store(y, {1, 0}, tile::transpose(tile::load(x, {1, 0}, {64, 64})));
+                            tile::store(y, {0, 0}, tile::transpose(keep) * 2 + 1);
+                          }};
+  EXPECT_EQ(plan(scaled.ir()).bytes, 32768);
+}
+
+// A mask is kept as bytes; coordinates, as what makes them.
+TEST(TilePlan, MasksAreBytes) {
+  const TileKernel kernel{"masked", [](Array<float, 2> y, Array<const float, 2> x) {
+                            Tile<int> row = tile::reshape(tile::arange(64), {1, 64}),
+                                      column = tile::reshape(row, {64, 1});
+                            Tile<bool> lower = column >= row;
+                            Tile<float> t = select(lower, tile::load(x, {0, 0}, {64, 64}), 0.f);
+                            Tile<float> sums = tile::sum(t, {1});
+                            tile::store(y, {0, 0}, select(lower, t / sums, 0.f));
+                            tile::store(y, {1, 0}, select(tile::transpose(lower), t / sums, 0.f));
+                          }};
+  for (const passes::PlacedTile &tile : plan(kernel.ir()).tiles) {
+    if (tile.elements != 64 * 64) continue;
+    EXPECT_TRUE(tile.type == ScalarType::Bool || tile.type == ScalarType::Float32) << plan(kernel.ir()).to_string();
+    EXPECT_EQ(tile.bytes, tile.type == ScalarType::Bool ? 4096 : 16384);
+  }
+}
+
 TEST(TilePlan, TooLarge) {
   const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 128, 2));
   EXPECT_EQ(own.bytes, 2 * 2 * 128 * 128 * 4);

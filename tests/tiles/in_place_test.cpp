@@ -1,0 +1,105 @@
+// Tiles that a block stores and loads back: values as arrays give them, and gradients.
+#include "tests/tiles/reference.h"
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+// 2 rows and 3 columns of blocks, of which the last reach beyond the arrays.
+constexpr std::int64_t rows = 7, columns = 19, tile_rows = 4, tile_columns = 8;
+const Extents blocks_of_tiles{2, 3};
+
+struct Arrays {
+  Buffer<double> x = buffer<double>({rows, columns}, Matrix(rows, columns, 3).values, Gradient::tracked);
+  Buffer<double> y = poisoned<double>({rows, columns}, Gradient::tracked);
+  Buffer<double> z = poisoned<double>({rows, columns}, Gradient::tracked);
+};
+
+// What lies beyond the array is lost: z of it would be one, not e.
+const TileKernel stored_and_loaded{
+    "stored_and_loaded", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
+      auto [i, j] = block_index<2>();
+      tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_rows, tile_columns}) + 1.0);
+      Tile<double> back = tile::load(y, {i, j}, {tile_rows, tile_columns});
+      tile::store(z, {i, j}, exp(back) * tile::sum(back));
+    }};
+
+TEST(TileInPlace, ATileThatIsLoadedBackHasItsGradient) {
+  Arrays a;
+  stored_and_loaded.launch(blocks_of_tiles, a.z, a.y, a.x);
+  const Matrix x(rows, columns, 3);
+  std::vector<double> y, z;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) {
+      double sum = 0;
+      for (std::int64_t i = r / tile_rows * tile_rows; i < std::min(rows, (r / tile_rows + 1) * tile_rows); ++i)
+        for (std::int64_t j = c / tile_columns * tile_columns;
+             j < std::min(columns, (c / tile_columns + 1) * tile_columns); ++j)
+          sum += x(i, j) + 1;
+      y.push_back(x(r, c) + 1);
+      z.push_back(std::exp(y.back()) * sum);
+    }
+  expect_near(a.y, y, 0);
+  expect_near(a.z, z, 1e-11);
+  const GradientReport report = gradcheck(stored_and_loaded, blocks_of_tiles, a.z, a.y, a.x);
+  EXPECT_TRUE(report.passed) << report;
+}
+
+// The tile is the block's own all through a loop.
+const TileKernel iterated{"iterated", {"y", "x", "times"}, [](Array<double, 2> y, Array<const double, 2> x, Int times) {
+                            auto [i, j] = block_index<2>();
+                            for ([[maybe_unused]] Int k : range(times)) {
+                              Tile<double> t = tile::load(y, {i, j}, {tile_rows, tile_columns});
+                              Tile<double> next = cos(t) * tile::load(x, {i, j}, {tile_rows, tile_columns});
+                              if_(k % 2 == 0, [&] { next += 0.25; });
+                              tile::store(y, {i, j}, next);
+                            }
+                          }};
+
+TEST(TileInPlace, InALoop) {
+  for (int times = 0; times < 5; ++times) {
+    Arrays a;
+    a.y.fill(0.5);
+    const GradientReport report = gradcheck(iterated, blocks_of_tiles, a.y, a.x, times);
+    EXPECT_TRUE(report.passed) << times << ": " << report;
+  }
+}
+
+// Under a condition, with other statements between, and as an addition.
+TEST(TileInPlace, UnderAConditionAndAdded) {
+  const TileKernel kernel{"conditions", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
+                            auto [i, j] = block_index<2>();
+                            Tile<double> t = tile::load(x, {i, j}, {tile_rows, tile_columns});
+                            if_(i == 0, [&] { tile::store(y, {i, j}, t * t); });
+                            tile::atomic_add(y, {i, j}, sin(tile::load(y, {i, j}, {tile_rows, tile_columns})));
+                            Tile<double> last = tile::load(y, {i, j}, {tile_rows, tile_columns});
+                            tile::store(y, {i, j}, last * last + t);
+                          }};
+  Arrays a;
+  a.y.fill(0.5);
+  const GradientReport report = gradcheck(kernel, blocks_of_tiles, a.y, a.x);
+  EXPECT_TRUE(report.passed) << report;
+}
+
+TEST(TileInPlace, TilesThatBlocksShareAreRefused) {
+  const TileKernel neighbours{"neighbours", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
+                                auto [i, j] = block_index<2>();
+                                tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_rows, tile_columns}));
+                                Tile<double> t = tile::load(y, {i, 0}, {tile_rows, tile_columns});
+                                tile::store(y, {i, j}, t * t);
+                              }};
+  Arrays a;
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck(neighbours, blocks_of_tiles, a.y, a.x); }),
+              HasSubstr("array 'y' is written here and read at another index"));
+  const TileKernel everywhere{"everywhere", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
+                                tile::store(y, {0, 0}, tile::load(x, {0, 0}, {tile_rows, tile_columns}));
+                                Tile<double> t = tile::load(y, {0, 0}, {tile_rows, tile_columns});
+                                tile::store(y, {0, 0}, t * t + tile::load(x, {block_index(), 0}, {4, 8}));
+                              }};
+  EXPECT_THAT(message_of<UserError>([&] { gradcheck(everywhere, {2}, a.y, a.x); }),
+              HasSubstr("loads and stores of one tile at block_index() wherever the array is used"));
+}
+
+}  // namespace
+}  // namespace samite::test
