@@ -1,13 +1,16 @@
 // Statements: immutable nodes behind a shared handle.
 //
-// One statement language serves two forms of a kernel, each checked by the verifier (`ir/verify.h`):
+// One statement language serves three forms of a kernel, each checked by the verifier (`ir/verify.h`):
 //
 //   captured    what the C++ front writes down. A local may be assigned after its definition (`Assign`), and a block
 //               may be left from inside (`Labelled`, `Leave`).
 //   structured  static single assignment with structured control flow. No `Assign`; a value that a branch or a loop
 //               changes leaves it as a result (`If::results`, `For::carried`, `While::carried`). No jumps.
+//   lowered     structured, and what the launch and a block's threads do is written out: loops over both, tiles as
+//               memory of the block, operations on whole tiles as calls (`TileCall`). No tiles.
 //
-// `passes/structure_jumps.h` and `passes/promote.h` take the first to the second; everything after works on the second.
+// `passes/structure_jumps.h` and `passes/promote.h` take the first to the second, `passes/lower_tiles.h` and
+// `passes/lower_threads.h` that to the third, which is emitted. Derivatives are of the second.
 // `autodiff/` writes its result in captured form and promotes it again, so that an adjoint can itself be
 // differentiated.
 #pragma once

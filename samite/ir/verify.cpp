@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -31,7 +32,8 @@ class Verifier {
         form_(form),
         pass_(pass),
         locals_(kernel.local_count),
-        local_arrays_(kernel.local_array_count) {}
+        local_arrays_(kernel.local_array_count),
+        sizes_(kernel.local_array_count) {}
 
   void run() {
     check_signature();
@@ -160,6 +162,7 @@ class Verifier {
   // That the value exists. Its type is for the caller to check.
   void check_value(const Value &value) const {
     Type type = value.type();
+    if (form_ == Form::lowered && type.is_tile()) fail("the lowered form has no values of type {}", name(type));
     switch (value.kind()) {
       case Value::Kind::Constant:
         if (!is_canonical(value))
@@ -238,6 +241,9 @@ class Verifier {
 
   void check_operation(const Operation &operation) const {
     const OpInfo &op = info(operation.op);
+    if (form_ == Form::lowered && operation.type.is_tile())
+      fail("the lowered form has no values of type {}", name(operation.type));
+    if (operation.op == Op::LaunchBegin || operation.op == Op::LaunchEnd) check_lowered(op.name);
     if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     for (const Value &operand : operation.operands) check_value(operand);
@@ -320,7 +326,7 @@ class Verifier {
   }
 
   void check(const Assign &assign) {
-    if (form_ == Form::structured) fail("the structured form has no assign");
+    if (form_ != Form::captured) fail("the {} form has no assign", name_of_form());
     check_in_scope(assign.local);
     if (!locals_[assign.local].assignable) fail("%{} is assigned, and is not defined by an operation", assign.local);
     auto first = in_scope_.begin() + static_cast<std::ptrdiff_t>(first_assignable_);
@@ -347,11 +353,13 @@ class Verifier {
 
   void check(const Allocate &allocate) {
     check_index(allocate.size, "the size of a local array");
+    if (allocate.shared) check_lowered("memory of a block");
     LocalArrayId id = allocate.array;
     if (id >= local_arrays_.size())
       fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
     if (local_arrays_[id].defined) fail("${} is allocated twice", id);
     local_arrays_[id] = {allocate.type, true, true};
+    if (allocate.size.is_constant()) sizes_[id] = allocate.size.as_int();
     arrays_in_scope_.push_back(id);
   }
 
@@ -362,10 +370,52 @@ class Verifier {
   }
 
   void check(const TileCall &call) const {
-    if (form_ != Form::structured || !is_tile_kernel(kernel_)) fail("a call on tiles in memory");
-    check_local_array(call.result.array);
-    for (const TileMemory &operand : call.operands) check_local_array(operand.array);
-    if (call.op == Op::Load) check_element(array(call.array), call.indices, call.result.type);
+    if (!is_tile_kernel(kernel_)) fail("a call on tiles, and the kernel has none");
+    check_lowered("call on tiles in memory");
+    check_memory(call.result);
+    for (const TileMemory &operand : call.operands) check_memory(operand);
+    Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
+    if (call.op == Op::Load) {
+      if (!call.operands.empty()) fail("a load from memory to memory has {} operands", call.operands.size());
+      const Parameter &from = array(call.array);
+      check_element(from, call.indices, call.result.type);
+      return check_result(operation, call.result.type.element() == from.type, name(from.type));
+    }
+    const OpInfo &op = info(call.op);
+    for (const TileMemory &operand : call.operands) operation.operands.push_back(Value::zero(operand.type));
+    // The sum that a product is added to is its result, and steps need memory for what lies between them.
+    if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
+    const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
+    if (between && operation.operands.size() == 2) {
+      if (operation.operands[1].type().element() != call.result.type.element())
+        fail("memory of type {} between the steps of {}", name(operation.operands[1].type()), op.name);
+      operation.operands.pop_back();
+    }
+    if (operation.operands.size() != static_cast<std::size_t>(op.arity))
+      fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
+    if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
+  }
+
+  void check_memory(const TileMemory &memory) const {
+    const Type element = check_local_array(memory.array);
+    if (element != memory.type.element())
+      fail("${} has elements of type {}, and a tile of type {} in it", memory.array, name(element), name(memory.type));
+    if (const auto size = sizes_[memory.array]; size && *size < memory.type.count())
+      fail("${} has {} elements, and a tile of type {} in it", memory.array, *size, name(memory.type));
+  }
+
+  // What only lowered kernels have.
+  void check_lowered(std::string_view what) const {
+    if (form_ != Form::lowered) fail("the {} form has no {}", name_of_form(), what);
+  }
+
+  std::string_view name_of_form() const {
+    switch (form_) {
+      case Form::captured: return "captured";
+      case Form::structured: return "structured";
+      case Form::lowered: return "lowered";
+    }
+    return "";
   }
 
   void check_message(const Message &message) const {
@@ -410,6 +460,7 @@ class Verifier {
     check_value(loop.end, loop.type, "the loop's end");
     check_value(loop.step, loop.type, "the loop's step");
     if (loop.step.is_constant() && loop.step.bits() == 0) fail("the loop's step is zero");
+    if (loop.kind != LoopKind::Serial) check_lowered("loop without an order");
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
     check_initial_values(loop.carried);
@@ -442,7 +493,7 @@ class Verifier {
   }
 
   void check(const Labelled &labelled) {
-    if (form_ == Form::structured) fail("the structured form has no label");
+    if (form_ != Form::captured) fail("the {} form has no label", name_of_form());
     if (position(labelled.label) < labels_.size()) fail("label {} is inside of itself", labelled.label);
     labels_.push_back(labelled.label);
     {
@@ -453,12 +504,10 @@ class Verifier {
   }
 
   void check(const Leave &leave) const {
-    if (form_ == Form::structured) fail("the structured form has no leave");
+    if (form_ != Form::captured) fail("the {} form has no leave", name_of_form());
     std::size_t at = position(leave.label);
     if (at == labels_.size()) fail("label {} is left, and is not around", leave.label);
-    if (at < first_in_reach_)
-      fail("label {} is left out of a condition, a loop without an order, or a statement that gives values",
-           leave.label);
+    if (at < first_in_reach_) fail("label {} is left out of a condition or a statement that gives values", leave.label);
   }
 
   // A block that is closed: what is around it is neither assigned nor left from inside.
@@ -522,7 +571,7 @@ class Verifier {
   }
 
   void check(const AdjointCall &call) {
-    if (form_ == Form::structured) fail("the structured form has no adjoint_of");
+    if (form_ != Form::captured) fail("the {} form has no adjoint_of", name_of_form());
     for (const AdjointInput &input : call.inputs) {
       if (!is_floating(input.type)) fail("%{} has type {}, expected a floating type", input.inner, name(input.type));
       check_value(input.value, input.type, fmt::format("the value of %{}", input.inner));
@@ -562,6 +611,7 @@ class Verifier {
   Form form_;
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;
+  std::vector<std::optional<std::int64_t>> sizes_;  // of local arrays, where they are constants
   std::vector<std::uint32_t> in_scope_, arrays_in_scope_;
   std::vector<LabelId> labels_;       // around the statement, outermost first
   std::size_t first_in_reach_ = 0;    // in `labels_`: those before are behind a barrier

@@ -14,13 +14,15 @@
 //   arrays     exist, have the rank they are indexed with, and are not written where they are read-only
 //   loops      a constant step is not zero; only a Serial loop carries values, for others have no order
 //   form       `Assign`, `Labelled` and `Leave` stand in the captured form alone; an `Assign` changes a local that a
-//              `Let` defined
+//              `Let` defined. Loops without an order, memory of a block, `TileCall` and the bounds of a launch stand in
+//              the lowered form alone, which has no tiles. A `TileCall` is typed as the operation that it computes, and
+//              its tiles fit the memory
 //   adjoints   a `CustomAdjoint` gives floating values, and a gradient of its operand's type for each operand. Its
 //              blocks assign no local from outside and leave no label around them; only its adjoint block adds to
 //              gradients of arrays. An `AdjointCall` stands in the captured form alone
 //   jumps      a label is not that of a block around it; a `Leave` stands inside of its block. Between the two is no
-//              condition of a While, no loop that has no order or carries values, and no branch with results: what is
-//              left half-way has no values to give
+//              condition of a While, no loop that carries values, and no branch with results: what is left
+//              half-way has no values to give
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -30,7 +32,7 @@
 namespace samite::ir {
 
 // The forms that `ir/stmt.h` describes.
-enum class Form : std::uint8_t { captured, structured };
+enum class Form : std::uint8_t { captured, structured, lowered };
 
 // Throws InternalError with `after_pass`, what is wrong, the printed statement and the user's line.
 void verify(const Kernel &kernel, Form form, std::string_view after_pass);

@@ -1,11 +1,13 @@
 #include "samite/jit/pipeline.h"
 
 #include "samite/autodiff/adjoint_call.h"
+#include "samite/base/dump.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
 #include "samite/codegen/side_by_side.h"
+#include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/cuda_objects.h"
@@ -34,13 +36,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-ir::Kernel checked(ir::Kernel kernel, ir::Form form, [[maybe_unused]] const char *pass) {
+ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
 #if SAMITE_VERIFY_IR
   ir::verify(kernel, form, pass);
 #else
   (void)form;
 #endif
+  if (dumping()) dump(kernel.name, pass, "ir", ir::to_string(kernel));
   return kernel;
+}
+
+void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel, const char *extension) {
+  if (!dumping()) return;
+  dump(kernel, "emit", extension, emitted.text);
+  for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
 }
 
 // The wide prelude is the same text for every kernel of the machine, so that it is precompiled once.
@@ -114,6 +123,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   codegen::EmitOptions options = emit_options(variant);
   options.vector_bytes = host_target().vector_bytes;
   codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
+  dump_text(emitted, lowered.name, "cpp");
   keep(emitted, variant);
   variant.times.emit = milliseconds_since(start);
 
@@ -155,6 +165,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
     if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
     emitted = codegen::emit_cuda(lowered, options);
   }
+  dump_text(emitted, lowered.name, "cu");
   variant.form = options.cuda;
   keep(emitted, variant);
   variant.times.emit = milliseconds_since(start);
@@ -163,6 +174,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
   CompiledCuda compiled = compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda),
                                        cuda_objects(emitted.objects, variant.key.debug));
+  dump(lowered.name, "link", "cubin", compiled.image->cubin());
   variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
   variant.cuda_compile = compiled.report;
   variant.times.compile = milliseconds_since(start);
@@ -191,8 +203,8 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
                  "widen_tile_origins");
   last = checked(
       passes::lower_tiles(std::move(last), variant.key.cuda != 0, variant.key.cuda != 0 && variant.key.deterministic),
-      ir::Form::structured, "lower_tiles");
-  ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::structured, "lower_threads");
+      ir::Form::lowered, "lower_tiles");
+  ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 
   const std::size_t before = peak_memory();

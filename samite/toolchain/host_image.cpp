@@ -1,6 +1,7 @@
 #include "samite/toolchain/host_image.h"
 
 #include "samite/base/atomic_file.h"
+#include "samite/base/dump.h"
 #include "samite/base/error.h"
 
 #include <sys/mman.h>
@@ -79,6 +80,7 @@ DynamicLibrary load_from_temporary_file(std::string_view bytes) {
 }  // namespace
 
 std::shared_ptr<const HostImage> HostImage::load(const std::string &name, std::string_view shared_object) {
+  dump(name, "link", "so", shared_object);
   if (auto library = load_from_memory(name, shared_object)) return std::make_shared<HostImage>(std::move(*library));
   try {
     return std::make_shared<HostImage>(load_from_temporary_file(shared_object));

@@ -66,9 +66,9 @@ class CompiledKernel {
       : layout_(codegen::argument_layout(structured.parameters)), rank_(structured.launch_rank) {
     ir::verify(structured, ir::Form::structured, "test");
     structured = passes::lower_tiles(std::move(structured), /*flat=*/false);
-    ir::verify(structured, ir::Form::structured, "lower_tiles");
+    ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
-    ir::verify(lowered, ir::Form::structured, "lower_threads");
+    ir::verify(lowered, ir::Form::lowered, "lower_threads");
     source_ = codegen::emit_cpu(lowered, options);
     HostSource source;
     source.name = "test";

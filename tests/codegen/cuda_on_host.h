@@ -23,7 +23,7 @@ inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen
                                             bool in_order = false) {
   ir::verify(structured, ir::Form::structured, "test");
   structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
-  ir::verify(structured, ir::Form::structured, "lower_tiles");
+  ir::verify(structured, ir::Form::lowered, "lower_tiles");
   return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
 }
 inline codegen::EmittedSource emit_for_cuda(std::string_view text,

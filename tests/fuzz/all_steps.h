@@ -36,23 +36,10 @@ inline ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
   return kernel;
 }
 
-// Only lowering makes these, and only from what it was given: nothing is asked of such a text but to be read.
-inline bool is_lowered(const ir::Kernel &kernel) {
-  bool lowered = false;
-  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
-    if (const auto *loop = stmt.as<ir::For>()) lowered = lowered || loop->kind != ir::LoopKind::Serial;
-    if (const auto *allocate = stmt.as<ir::Allocate>()) lowered = lowered || allocate->shared;
-    if (const auto *let = stmt.as<ir::Let>())
-      lowered = lowered || let->value.op == ir::Op::LaunchBegin || let->value.op == ir::Op::LaunchEnd;
-    lowered = lowered || stmt.as<ir::TileCall>() != nullptr;
-  });
-  return lowered;
-}
-
 inline void emit(const ir::Kernel &structured) {
   for (const bool cuda : {false, true}) {
-    const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::structured, "lower_tiles");
-    const ir::Kernel lowered = checked(passes::lower_threads(tiles), ir::Form::structured, "lower_threads");
+    const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::lowered, "lower_tiles");
+    const ir::Kernel lowered = checked(passes::lower_threads(tiles), ir::Form::lowered, "lower_threads");
     codegen::EmitOptions options;
     options.debug = structured.parameters.size() % 2 != 0;
     options.cuda.tile_threads = lowered.block_threads;

@@ -41,7 +41,7 @@ void run(const std::string &text) {
   std::optional<ir::Form> form;
   for (const ir::Form each : {ir::Form::structured, ir::Form::captured})
     if (!form && is_well_formed(kernel, each)) form = each;
-  if (!form || is_lowered(kernel)) return;
+  if (!form) return;
   try {
     run_all(kernel, *form);
   } catch (const UserError &) {

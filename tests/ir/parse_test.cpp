@@ -189,7 +189,7 @@ TEST(Parse, DerivativesThatAreGivenOrAskedFor) {
 
 TEST(Parse, InvertsThePrinterOnRandomKernels) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    Form form = seed % 2 == 0 ? Form::structured : Form::captured;
+    Form form = std::array{Form::captured, Form::structured, Form::lowered}[seed % 3];
     Kernel kernel = RandomKernel(seed, form).make();
     ASSERT_NO_THROW(verify(kernel, form, "generation")) << kernel;
 
@@ -246,7 +246,8 @@ TEST(Parse, ReadsTheExamplesOfTheDocumentation) {
   for (std::size_t at = 0; (at = text.find(fence, at)) != std::string::npos; ++examples) {
     at += fence.size();
     std::string example = text.substr(at, text.find("```", at) - at);
-    Form form = example.find("assign ") == std::string::npos ? Form::structured : Form::captured;
+    const auto has = [&](const char *word) { return example.find(word) != std::string::npos; };
+    Form form = has("assign ") ? Form::captured : has("tile_call ") ? Form::lowered : Form::structured;
     Kernel kernel = parse_kernel(example);
     EXPECT_NO_THROW(verify(kernel, form, "reading the documentation"));
     EXPECT_EQ(to_string(kernel, {.locations = true}), example);

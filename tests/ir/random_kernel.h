@@ -223,7 +223,7 @@ class RandomKernel {
     std::vector<Visible> choices;
     for (const Visible &local : visible_)
       if (local.assignable) choices.push_back(local);
-    if (form_ == Form::structured || choices.empty()) return let(where);
+    if (form_ != Form::captured || choices.empty()) return let(where);
     Visible local = choices[below(static_cast<int>(choices.size()))];
     return Stmt(Assign{local.id, value(local.type)}, where);
   }
@@ -293,7 +293,8 @@ class RandomKernel {
 
   Stmt for_loop(int depth, SourceLocation where) {
     ScalarType type = integer_type();
-    LoopKind kind = pick({LoopKind::Serial, LoopKind::Serial, LoopKind::Block, LoopKind::Thread});
+    LoopKind kind = LoopKind::Serial;
+    if (form_ == Form::lowered) kind = pick({LoopKind::Serial, LoopKind::Serial, LoopKind::Block, LoopKind::Thread});
     Value begin = value(type), end = value(type), step = value(type);
     if (step.is_constant() && step.bits() == 0) step = Value::constant(type, std::int64_t{-1});
     std::vector<ScalarType> types = kind == LoopKind::Serial ? result_types() : std::vector<ScalarType>{};

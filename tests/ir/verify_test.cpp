@@ -179,9 +179,9 @@ TEST(Verify, OperandAndResultTypesOfEachTyping) {
 }
 
 TEST(Verify, LaunchDimensions) {
-  expect_accepted("%0: i64 = launch_end 1");
+  expect_accepted("%0: i64 = launch_end 1", Form::lowered);
   expect_rejected("%0: i32 = thread_index 2", "dimension 2 is asked for, and the launch has 2");
-  expect_rejected("%0: i32 = launch_begin -1", "dimension -1 is asked for, and the launch has 2");
+  expect_rejected("%0: i32 = launch_begin -1", "dimension -1 is asked for, and the launch has 2", Form::lowered);
   expect_rejected("%0: u32 = thread_index 0", "the result of thread_index has type u32, expected i32 or i64");
 }
 
@@ -332,8 +332,8 @@ TEST(Verify, AJumpLeavesALabelAroundIt) {
   expect_rejected("label 1 { label 2 { label 1 {} } }", "label 1 is inside of itself", Form::captured);
 }
 
-TEST(Verify, AJumpCrossesNothingThatGivesValuesOrHasNoOrder) {
-  const std::string refused = "label 1 is left out of a condition, a loop without an order, or a statement that gives";
+TEST(Verify, AJumpCrossesNothingThatGivesValues) {
+  const std::string refused = "label 1 is left out of a condition or a statement that gives";
   auto expect_crossed = [](const std::string &body) { expect_accepted("label 1 {" + body + "}", Form::captured); };
   auto expect_not_crossed = [&](const std::string &body) {
     expect_rejected("label 1 {" + body + "}", refused, Form::captured);
@@ -341,7 +341,6 @@ TEST(Verify, AJumpCrossesNothingThatGivesValuesOrHasNoOrder) {
   expect_crossed("if true {} else { leave 1 }");
   expect_not_crossed("if true -> (%0: i32 = 1 | 2) { leave 1 }");
   expect_crossed("for %0: i32 in 0 .. 4 step 1 { leave 1 }");
-  expect_not_crossed("for.thread %0: i32 in 0 .. 4 step 1 { leave 1 }");
   expect_not_crossed("for %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: i32 = 0 then %1) { leave 1 }");
   expect_crossed("while {} test true { leave 1 }");
   expect_not_crossed("while { leave 1 } test true {}");
@@ -409,6 +408,57 @@ TEST(Verify, GradientsBelongToAParameter) {
   Kernel kernel = with_parameters("@a: f32, @g: gradient of @a array<f32, 1>");
   kernel.parameters[1].primal = 2;
   expect_rejected(kernel, "@g is the gradient of parameter 2, and the kernel has 2");
+}
+
+void expect_only_lowered(const Kernel &kernel, const std::string &what) {
+  EXPECT_EQ(error_of(kernel, Form::lowered), "no error");
+  expect_rejected(kernel, "the structured form has no " + what);
+  expect_rejected(kernel, "the captured form has no " + what, Form::captured);
+}
+
+TEST(Verify, WhatOnlyLoweredKernelsHave) {
+  expect_only_lowered(with_body("%0: i32 = launch_begin 0"), "launch_begin");
+  expect_only_lowered(with_body("%0: i32 = launch_end 0"), "launch_end");
+  expect_only_lowered(with_body("for.thread %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
+  expect_only_lowered(with_body("for.block %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
+  expect_only_lowered(with_body("local shared $0: f32[4]"), "memory of a block");
+}
+
+Kernel tiles_with_body(const std::string &body) {
+  return parse_kernel("kernel @k(@y: array<f32, 2>, @x: array<const f32, 2>) blocks 1 of 64 {\n" + body + "\n}");
+}
+
+TEST(Verify, LoweredKernelsHaveNoTiles) {
+  expect_rejected(tiles_with_body("%0: tile<f32, 4> = load @x[0, 0]"),
+                  "the lowered form has no values of type tile<f32, 4>", Form::lowered);
+  expect_rejected(tiles_with_body("store @y[0, 0] = 1.0:tile<f32, 4>"),
+                  "the lowered form has no values of type tile<f32, 4>", Form::lowered);
+}
+
+// What a call computes is what the operation of its name says, and fits the memory.
+TEST(Verify, CallsOnTilesInMemory) {
+  const std::string memory = "local shared $0: f32[64]\nlocal shared $1: f32[64]\nlocal shared $2: i32[64]\n";
+  const auto accepted = [&](const std::string &call) {
+    EXPECT_EQ(error_of(tiles_with_body(memory + call), Form::lowered), "no error") << call;
+  };
+  const auto rejected = [&](const std::string &call, const std::string &fact) {
+    expect_rejected(tiles_with_body(memory + call), fact, Form::lowered);
+  };
+  accepted("tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]");
+  accepted("tile_call reduce_add 0 $1: tile<f32, 8, 1> = $0: tile<f32, 8, 8>");
+  accepted("tile_call reduce_add 0 $1: f32 = $0: tile<f32, 64>");
+  accepted("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 2, 4>");
+  accepted("tile_call sort_order 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
+  rejected("tile_call load 0 $0: tile<f32, 8, 16> = @x[0, 0]",
+           "$0 has 64 elements, and a tile of type tile<f32, 8, 16> in it");
+  rejected("tile_call load 0 $2: tile<i32, 8, 8> = @x[0, 0]", "the result of load has type tile<i32, 8, 8>");
+  rejected("tile_call reduce_add 0 $1: tile<i32, 8, 1> = $0: tile<f32, 8, 8>", "$1 has elements of type f32");
+  rejected("tile_call reduce_add 0 $1: tile<f32, 4, 1> = $0: tile<f32, 8, 8>", "reduce_add: tile<f32, 4, 1> is no");
+  rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 3, 4>", "have no product");
+  rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>", "matmul has 2 operands, expected 3");
+  rejected("tile_call reduce_add 0 $7: tile<f32, 8, 1> = $0: tile<f32, 8, 8>", "$7 is not below");
+  expect_rejected(tiles_with_body(memory + "tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]"),
+                  "the structured form has no memory of a block");
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST(Equivalence, LoweredKernelsComputeTheSame) {
   for (std::uint32_t seed = 0; seed < seeds; ++seed) {
     Kernel promoted = promote(without_jumps(seed));
     Kernel lowered = lower_threads(promoted);
-    ASSERT_NO_THROW(verify(lowered, Form::structured, "lower_threads")) << "seed " << seed;
+    ASSERT_NO_THROW(verify(lowered, Form::lowered, "lower_threads")) << "seed " << seed;
     ASSERT_EQ(difference(run(lowered, seed, true), run(promoted, seed)), "") << "seed " << seed;
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 std::string lowered(std::string_view text) {
   ir::Kernel kernel = lower_threads(ir::parse_kernel(text));
-  ir::verify(kernel, ir::Form::structured, "lower_threads");
+  ir::verify(kernel, ir::Form::lowered, "lower_threads");
   return ir::to_string(kernel, {.renumber = true});
 }
 
