@@ -9,8 +9,8 @@ class Matrices {
  public:
   explicit Matrices(passes::Builder &builder) : build_(builder) {}
 
-  Value product(const Value &a, bool turned_a, const Value &b, bool turned_b, const Type &type) const {
-    const std::int32_t attribute = (turned_a ? transposed_a : 0) | (turned_b ? transposed_b : 0);
+  Value product(const Value &a, bool transposes_a, const Value &b, bool transposes_b, const Type &type) const {
+    const std::int32_t attribute = (transposes_a ? transposed_a : 0) | (transposes_b ? transposed_b : 0);
     return build_.operation({Op::MatMul, type, {a, b, Value::zero(type)}, 0, attribute});
   }
 
@@ -18,7 +18,7 @@ class Matrices {
     return build_.operation({Op::TriangularSolve, b.type(), {a, b}, 0, attribute});
   }
 
-  Value turned(const Value &x) const {
+  Value transposed(const Value &x) const {
     const int rank = x.type().shape().rank();
     std::int32_t axes = 0;
     for (int d = 0; d < rank; ++d) axes |= (d < rank - 2 ? d : 2 * rank - 3 - d) << (4 * d);
@@ -47,17 +47,17 @@ class Matrices {
 Value cholesky_gradient(passes::Builder &builder, Value factor, Value seed) {
   const Matrices m(builder);
   const Value p = m.lower_half(m.product(factor, true, seed, false, factor.type()));
-  const Value symmetric = builder(Op::Add, {p, m.turned(p)});
+  const Value symmetric = builder(Op::Add, {p, m.transposed(p)});
   const Value left = m.solve(factor, symmetric, solve_transposed);
-  return m.lower_half(m.solve(factor, m.turned(left), solve_transposed));
+  return m.lower_half(m.solve(factor, m.transposed(left), solve_transposed));
 }
 
 Value cholesky_tangent(passes::Builder &builder, Value factor, Value tangent) {
   const Matrices m(builder);
   const Value lower = m.lower_half(tangent);
-  const Value symmetric = builder(Op::Add, {lower, m.turned(lower)});
+  const Value symmetric = builder(Op::Add, {lower, m.transposed(lower)});
   const Value left = m.solve(factor, symmetric, 0);
-  const Value middle = m.lower_half(m.solve(factor, m.turned(left), 0));
+  const Value middle = m.lower_half(m.solve(factor, m.transposed(left), 0));
   return m.product(factor, false, middle, false, factor.type());
 }
 

@@ -108,16 +108,16 @@ class Rules {
       return is_float8(x.type()) ? build_.cast(x.type().of(seed.type().element()), x) : x;
     };
     const Value a = factor(operation_.operands[0]), b = factor(operation_.operands[1]);
-    const bool turned_a = operation_.attribute & transposed_a, turned_b = operation_.attribute & transposed_b;
+    const bool transposes_a = operation_.attribute & transposed_a, transposes_b = operation_.attribute & transposed_b;
     const Value r = build_.cast(seed.type().of(a.type().element()), seed);
     const Type to = i == 0 ? a.type() : b.type(), sum = to.of(seed.type().element());
-    auto product = [&](const Value &left, bool turned_left, const Value &right, bool turned_right) {
-      const std::int32_t attribute =
-          (turned_left ? transposed_a : 0) | (turned_right ? transposed_b : 0) | (operation_.attribute & tf32_factors);
+    auto product = [&](const Value &left, bool transposes_left, const Value &right, bool transposes_right) {
+      const std::int32_t attribute = (transposes_left ? transposed_a : 0) | (transposes_right ? transposed_b : 0) |
+                                     (operation_.attribute & tf32_factors);
       return build_.cast(to, build_.operation({Op::MatMul, sum, {left, right, Value::zero(sum)}, 0, attribute}));
     };
-    if (i == 0) return turned_a ? product(b, turned_b, r, true) : product(r, false, b, !turned_b);
-    return turned_b ? product(r, true, a, turned_a) : product(a, !turned_a, r, false);
+    if (i == 0) return transposes_a ? product(b, transposes_b, r, true) : product(r, false, b, !transposes_b);
+    return transposes_b ? product(r, true, a, transposes_a) : product(a, !transposes_a, r, false);
   }
 
   Value product_tangent(const std::vector<Value> &tangents) const {

@@ -14,17 +14,17 @@ using namespace ir;
 namespace {
 
 std::string rows_name(std::string_view element, const passes::FactorRows &rows) {
-  return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.crossed);
+  return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.swizzled);
 }
 
 }  // namespace
 
 std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
   using enum passes::Fragments::Unit;
-  const std::string pieces = f.unit == Matrices         ? "MatrixPieces"
-                             : f.unit == TurnedMatrices ? "TurnedMatrixPieces"
-                             : f.unit == Rows           ? "SpreadPieces"
-                                                        : fmt::format("ThreadPieces<{}>", f.together());
+  const std::string pieces = f.unit == Matrices             ? "MatrixPieces"
+                             : f.unit == TransposedMatrices ? "TransposedMatrixPieces"
+                             : f.unit == Rows               ? "SpreadPieces"
+                                                            : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 

@@ -27,7 +27,7 @@ Piece piece_of(Fragments::Unit unit) {
     case Fragments::Unit::Fours: return {16, 32, 16, 4};
     case Fragments::Unit::Singles: return {4, 8, 1, 1};
     case Fragments::Unit::Matrices: return {16, 8, 4, 2};
-    case Fragments::Unit::TurnedMatrices: return {8, 16, 4, 2};
+    case Fragments::Unit::TransposedMatrices: return {8, 16, 4, 2};
     case Fragments::Unit::Rows: return {1, 128, 4, 4};
   }
   throw InternalError("an unknown unit");
@@ -66,8 +66,8 @@ std::int64_t registers_of(const Fragments &fragments, ScalarType sum) {
 }
 
 Reading reading_of(const TileCall &product, std::size_t operand, const Fragments &fragments) {
-  const bool turned = product.attribute & (operand == 0 ? transposed_a : transposed_b);
-  const bool along_terms = (operand == 0) != turned;
+  const bool transposed = product.attribute & (operand == 0 ? transposed_a : transposed_b);
+  const bool along_terms = (operand == 0) != transposed;
   const bool tf32 = product.attribute & tf32_factors;
   const bool threads = fragments.unit == Fragments::Unit::Fours || fragments.unit == Fragments::Unit::Singles;
   if (threads && (operand == 0 || !along_terms)) return Reading::OneRow;
@@ -333,8 +333,8 @@ std::optional<Fragments> fragments(const TileCall &call, int threads) {
   if (registers_of(*best, call.result.type.element()) > most_registers) return std::nullopt;
   // Words of 4 bytes of a B that lies across the terms are read in pairs where each warp has whole pieces of it.
   const bool tf32_across = (call.attribute & tf32_factors) && !(call.attribute & transposed_b);
-  if (tf32_across && best->columns % (piece_of(TurnedMatrices).columns * best->across) == 0)
-    best->unit = TurnedMatrices;
+  if (tf32_across && best->columns % (piece_of(TransposedMatrices).columns * best->across) == 0)
+    best->unit = TransposedMatrices;
   return best;
 }
 

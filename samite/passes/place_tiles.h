@@ -24,8 +24,8 @@ namespace samite::passes {
 // The layout of a product's sums. samite/device/tile/fragments.h is the other side of it.
 struct Fragments {
   // The multiplications of threads, which have pieces of 4 by 4 or single elements; or of tensor cores, as they are or
-  // turned; or no product: 4 elements of a row for each thread.
-  enum class Unit : std::uint8_t { Fours, Singles, Matrices, TurnedMatrices, Rows };
+  // transposed; or no product: 4 elements of a row for each thread.
+  enum class Unit : std::uint8_t { Fours, Singles, Matrices, TransposedMatrices, Rows };
 
   Unit unit;
   std::int64_t rows, columns;
@@ -48,16 +48,16 @@ enum class Reading : std::uint8_t {
 };
 
 // Of a tile's rows in shared memory: their elements, how many units of 16 bytes they take, and whether the units'
-// places are crossed with the row's number (`TileRows` in samite/device/tile/rows.h).
+// places are swizzled with the row's number (`TileRows` in samite/device/tile/rows.h).
 struct FactorRows {
   std::int64_t columns, units;
-  bool crossed;
+  bool swizzled;
 };
 
-// Rows such that no two threads meet in a bank. Where they can be crossed they are, although a number of units that
+// Rows such that no two threads meet in a bank. Where they can be swizzled they are, although a number of units that
 // does it by itself would leave what a thread reads at constant distances, which cost no registers: rows that begin in
-// the middle of a line of 128 bytes take longer to be copied to (4096³ on an H200: bfloat16 325 TFLOP/s, 401 crossed;
-// tf32 192, 209 crossed).
+// the middle of a line of 128 bytes take longer to be copied to (4096³ on an H200: bfloat16 325 TFLOP/s, 401 swizzled;
+// tf32 192, 209 swizzled).
 constexpr FactorRows factor_rows(std::int64_t columns, std::size_t bytes, Reading reading) {
   const std::int64_t own = (columns * static_cast<std::int64_t>(bytes) + 15) / 16;
   if (reading == Reading::OneRow) return {columns, own, false};

@@ -269,8 +269,8 @@ SAMITE_INLINE void copy_part_ahead(void *to, const void *from, int bytes) { send
 template <class T> SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
   send_ahead(to, from, sizeof(T), zero ? 0 : sizeof(T));
 }
-SAMITE_INLINE void copy_ahead(void *to, int crossed, int on, const void *from) {
-  copy_part_ahead(reinterpret_cast<void *>((u64(to) ^ u64(crossed)) + u64(on)), from, 16);
+SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
+  copy_part_ahead(reinterpret_cast<void *>((u64(to) ^ u64(swizzled)) + u64(on)), from, 16);
 }
 SAMITE_INLINE void end_group_of_copies() { ++on_its_way[thread_of_block()].group; }
 template <int groups> SAMITE_INLINE void wait_for_copies() {

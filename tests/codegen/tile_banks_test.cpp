@@ -38,7 +38,7 @@ using passes::Reading;
 template <class T, int columns, Reading reading = Reading::Several>
 struct RowsFor {
   static constexpr passes::FactorRows rows = passes::factor_rows(columns, sizeof(T), reading);
-  using Type = TileRows<T, columns, static_cast<int>(rows.units), rows.crossed>;
+  using Type = TileRows<T, columns, static_cast<int>(rows.units), rows.swizzled>;
 };
 template <class T, int columns, Reading reading = Reading::Several>
 using Rows = typename RowsFor<T, columns, reading>::Type;
@@ -96,7 +96,7 @@ void expect_pairs() {
 TEST(TileBanks, PairsOfFourRows) {
   expect_pairs<8>(), expect_pairs<16>(), expect_pairs<24>(), expect_pairs<40>(), expect_pairs<48>(), expect_pairs<64>(),
       expect_pairs<128>();
-  EXPECT_TRUE((RowsFor<float, 128, Reading::PairsOfFour>::rows.crossed));
+  EXPECT_TRUE((RowsFor<float, 128, Reading::PairsOfFour>::rows.swizzled));
   EXPECT_EQ((RowsFor<float, 48, Reading::PairsOfFour>::rows.units), 14);
 }
 
@@ -163,7 +163,7 @@ TEST(TileBanks, PlacesDiffer) {
   expect_own_places(Rows<double, 16>(), 16), expect_own_places(Rows<short, 40>(), 40);
 }
 
-// A column of 32 rows, as a transpose reads it: four threads meet at most, 32 would without crossing.
+// A column of 32 rows, as a transpose reads it: four threads meet at most, 32 would without swizzle.
 template <class T, int columns>
 int ways_of_columns() {
   int most = 0;

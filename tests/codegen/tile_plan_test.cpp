@@ -41,7 +41,7 @@ TEST(TilePlan, SumsAreInRegisters) {
 TEST(TilePlan, ProductsInTF32AreTurned) {
   const auto turned = [](int rows, int columns) {
     const auto source = emit_for_cuda(gemm<float>(rows, columns, 32, 1, {}, tile::Precision::tf32), cuda_options());
-    return source.text.find("TurnedMatrixPieces") != std::string::npos;
+    return source.text.find("TransposedMatrixPieces") != std::string::npos;
   };
   EXPECT_TRUE(turned(128, 128));
   EXPECT_TRUE(turned(40, 32));

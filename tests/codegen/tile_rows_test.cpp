@@ -21,7 +21,7 @@ void expect_distances(int rows, int columns, int of_unit) {
         for (int across = 0; column + across < columns; ++across) {
           const bool same_unit = column % of_unit + across % of_unit < of_unit;
           if (!Rows::linear && (((column / of_unit) & (across / of_unit)) != 0 || !same_unit)) continue;
-          const int place = (Rows::place(row, column) ^ Rows::crossed_by(on, across)) + Rows::further_by(on, across);
+          const int place = (Rows::place(row, column) ^ Rows::swizzled_by(on, across)) + Rows::further_by(on, across);
           ASSERT_EQ(place, Rows::place(row + on, column + across))
               << row << " + " << on << ", " << column << " + " << across << " of " << columns;
         }
@@ -31,7 +31,7 @@ void expect_distances(int rows, int columns, int of_unit) {
 template <class T, int columns, passes::Reading reading>
 void expect_places() {
   constexpr passes::FactorRows layout = passes::factor_rows(columns, sizeof(T), reading);
-  using Rows = TileRows<T, columns, static_cast<int>(layout.units), layout.crossed>;
+  using Rows = TileRows<T, columns, static_cast<int>(layout.units), layout.swizzled>;
   constexpr int rows = 64, of_unit = 16 / static_cast<int>(sizeof(T));
   std::set<int> places;
   for (int row = 0; row < rows; ++row)

@@ -160,11 +160,11 @@ SAMITE_INLINE void sync_warp() { __syncwarp(); }
 // matrix is NVIDIA's choice; samite/device/tile/fragments.h has it.
 
 // Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says where row r of matrix m is. Thread 4 r + c
-// gets word c of row r of each; `turned`, of 16-bit elements, words of the matrices' transposes.
-template <bool turned>
+// gets word c of row r of each; `transposed`, of 16-bit elements, words of the matrices' transposes.
+template <bool transposed>
 SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
   const u32 at = u32(__cvta_generic_to_shared(row));
-  if constexpr (turned)
+  if constexpr (transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(at)
@@ -268,9 +268,9 @@ SAMITE_INLINE u32 tf32_bits(f32 value) {
 }
 
 // 16 bytes from device memory to shared memory, both at multiples of 16: on their way until they are waited for. To
-// `to` with `crossed` bits of its address the other way, and `on` bytes further.
-SAMITE_INLINE void copy_ahead(void *to, int crossed, int on, const void *from) {
-  const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(crossed)) + u32(on);
+// `to` with `swizzled` bits of its address the other way, and `on` bytes further.
+SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
+  const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
 // Where `bytes` of the 16 are to be read, the others are zeros.

@@ -85,7 +85,7 @@ struct TileUnits {
       const From *const from =
           own + (below ? n * down : unit / of_row) * row_stride + (below ? 0 : unit % of_row * each);
       if constexpr (by_bits)
-        copy_ahead(first_place, Rows::crossed_by(n * down, 0) * bytes, Rows::further_by(n * down, 0) * bytes, from);
+        copy_ahead(first_place, Rows::swizzled_by(n * down, 0) * bytes, Rows::further_by(n * down, 0) * bytes, from);
       else
         copy_ahead(to + Rows::place(unit / of_row, unit % of_row * each), 0, 0, from);
     }

@@ -10,7 +10,7 @@ namespace samite {
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, const F *b) {
   using Unit = typename Product::Unit;
-  if constexpr (same_type<Unit, MatrixPieces> || same_type<Unit, TurnedMatrixPieces>)
+  if constexpr (same_type<Unit, MatrixPieces> || same_type<Unit, TransposedMatrixPieces>)
     tile_multiply_by_matrices<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
   else
     tile_multiply_by_threads<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);

@@ -67,8 +67,8 @@ struct FactorInMemory {
   static SAMITE_INLINE_MEMBER const F *place(const F *factor, int of, int on, int last, int k, int terms_on) {
     if constexpr (by_bits)
       return factor +
-             (along_terms ? Rows::place(of, k) ^ Rows::crossed_by(on, terms_on)
-                          : Rows::place(k, of) ^ Rows::crossed_by(terms_on, on)) +
+             (along_terms ? Rows::place(of, k) ^ Rows::swizzled_by(on, terms_on)
+                          : Rows::place(k, of) ^ Rows::swizzled_by(terms_on, on)) +
              (along_terms ? Rows::further_by(on, terms_on) : Rows::further_by(terms_on, on));
     const int inside = least(of + on, last);
     return factor + (along_terms ? Rows::place(inside, k + terms_on) : Rows::place(k + terms_on, inside));
@@ -134,14 +134,14 @@ struct FactorInMemory {
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
-  constexpr bool turned = same_type<typename Product::Unit, TurnedMatrixPieces>;
+  constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
   constexpr int down = Product::pieces_down, across = Product::pieces_across;
   // What the cores have by 16, and by 8, which are loaded in pairs.
-  constexpr int lefts = turned ? across : down, rights = turned ? down : across, pairs = (rights + 1) / 2;
+  constexpr int lefts = transposed ? across : down, rights = transposed ? down : across, pairs = (rights + 1) / 2;
   constexpr bool in_pairs = rights % 2 == 0;
-  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !turned), Product::rows_apart,
-                           K, !transposed_a>;
-  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || turned),
+  using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !transposed),
+                           Product::rows_apart, K, !transposed_a>;
+  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || transposed),
                            Product::columns_apart, K, transposed_b>;
   using Word = typename A::Word;
   constexpr int terms = 2 * A::half;
@@ -153,13 +153,13 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
     Word left[lefts][4], right[pairs][4];
 #pragma unroll
     for (int i = 0; i < lefts; ++i)
-      if constexpr (turned)
+      if constexpr (transposed)
         B::load_pairs(left[i], b, first_column, i * 16, k);
       else
         A::template load<true>(left[i], a, first_row, i * 16, k);
 #pragma unroll
     for (int j = 0; j < pairs; ++j)
-      if constexpr (turned)
+      if constexpr (transposed)
         A::template load<false>(right[j], a, first_row, j * 16, k);
       else
         B::template load<false>(right[j], b, first_column, j * 16, k);
@@ -168,11 +168,12 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
 #pragma unroll
       for (int j = 0; j < rights; ++j) {
         const Word column[2] = {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]};
-        C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(turned ? j * across + i : i * across + j) * 4]);
-        if constexpr (turned) {
-          C turned_sum[4] = {sum[0], sum[2], sum[1], sum[3]};
-          multiply_matrices(typename MatrixFactor<F>::Kind(), turned_sum, left[i], column);
-          sum[0] = turned_sum[0], sum[1] = turned_sum[2], sum[2] = turned_sum[1], sum[3] = turned_sum[3];
+        C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(transposed ? j * across + i : i * across + j) * 4]);
+        if constexpr (transposed) {
+          C transposed_sum[4] = {sum[0], sum[2], sum[1], sum[3]};
+          multiply_matrices(typename MatrixFactor<F>::Kind(), transposed_sum, left[i], column);
+          sum[0] = transposed_sum[0], sum[1] = transposed_sum[2], sum[2] = transposed_sum[1],
+          sum[3] = transposed_sum[3];
         } else {
           multiply_matrices(typename MatrixFactor<F>::Kind(), sum, left[i], column);
         }

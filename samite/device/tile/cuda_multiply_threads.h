@@ -30,7 +30,7 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
       for (int i = 0; i < side; ++i) {
         const int row = by_bits ? first : least(from + i, extent - 1), on = by_bits ? piece * step + i : 0;
         const Pack<T, 4> pack =
-            load_pack<4>(factor + (Rows::place(row, 0) ^ Rows::crossed_by(on, k)) + Rows::further_by(on, k));
+            load_pack<4>(factor + (Rows::place(row, 0) ^ Rows::swizzled_by(on, k)) + Rows::further_by(on, k));
 #pragma unroll
         for (int t = 0; t < 4; ++t) part[piece * side + i][t] = pack.at[t];
       }
@@ -39,7 +39,7 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
       for (int t = 0; t < 4; ++t) {
         if (t >= terms) break;
         const int column = by_bits ? first : least(from, (extent - 1) / side * side), on = by_bits ? piece * step : 0;
-        const auto pack = load_pack<side>(factor + (Rows::place(0, column) ^ Rows::crossed_by(k + t, on)) +
+        const auto pack = load_pack<side>(factor + (Rows::place(0, column) ^ Rows::swizzled_by(k + t, on)) +
                                           Rows::further_by(k + t, on));
 #pragma unroll
         for (int i = 0; i < side; ++i) part[piece * side + i][t] = pack.at[i];

@@ -52,7 +52,7 @@ struct MatrixPieces {
 
 // Pieces of 8 by 16, each the transpose of what tensor cores make of the factors' transposes: columns 2 n and 2 n + 1
 // are rows n and n + 8 of that. What a thread reads of a row of B lies together in pairs, as do the words of one load.
-struct TurnedMatrixPieces {
+struct TransposedMatrixPieces {
   static constexpr int rows = 8, columns = 16, registers = 4;
   static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 4 * 2 + r / 2; }
   static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 32 / 4 * 2 + r % 2; }
