@@ -27,7 +27,11 @@ std::string with_remedy(std::string message, Result code) {
 // Before there is a version to speak of, the function that tells it may itself be missing.
 int version_of(const EntryPoints &table) {
   int version = 0;
-  if (table.DriverGetVersion != nullptr) table.DriverGetVersion(&version);
+  const Result code = table.DriverGetVersion != nullptr ? table.DriverGetVersion(&version) : Result::success;
+  if (code != Result::success)
+    throw DriverError(
+        code,
+        with_remedy(fmt::format("cuDriverGetVersion() failed: {} ({})", name_of(code), static_cast<int>(code)), code));
   return version;
 }
 
