@@ -6,6 +6,7 @@
 
 #include <array>
 #include <bit>
+#include <optional>
 #include <utility>
 
 namespace samite::driver {
@@ -20,25 +21,27 @@ Library Library::load(const Context &context, std::span<const std::byte> image) 
   std::array<void *, 2> values{log.data(), std::bit_cast<void *>(log.size() - 1)};
 
   CUlibrary raw = nullptr;
+  Entry failed = Entry::LibraryLoadData;
   Result code = context.try_call<Entry::LibraryLoadData>(
       &raw, static_cast<const void *>(image.data()), options.data(), values.data(), unsigned{options.size()},
       static_cast<LibraryOption *>(nullptr), static_cast<void **>(nullptr), 0u);
+  std::optional<Library> library;
   if (code == Result::success) {
-    Library library(context, own<Entry::LibraryUnload>(context, raw));
+    library = Library(context, own<Entry::LibraryUnload>(context, raw));
     // The driver reads an image when a context first needs it: now, while there is room for what it has to say.
+    failed = Entry::LibraryGetModule;
     CUmodule module = nullptr;
     code = context.try_call<Entry::LibraryGetModule>(&module, raw);
-    if (code == Result::success) return library;
+    if (code == Result::success) return std::move(*library);
   }
 
-  if (kind_of(code) != ResultKind::call) context.fail(Entry::LibraryLoadData, code, {nullptr, image.data()});
+  if (kind_of(code) != ResultKind::call) context.fail(failed, code, {nullptr, raw});
   const std::string_view words(log.data()), remedy = remedy_of(code);
-  throw DriverError(code,
-                    fmt::format("cuLibraryLoadData(image of {} bytes) on {}, of compute capability {}.{}, failed: "
-                                "{}{}{}{}{}",
-                                image.size(), context.to_string(), context.limits().compute_capability / 10,
-                                context.limits().compute_capability % 10, context.driver().describe(code),
-                                words.empty() ? "" : "\n", words, remedy.empty() ? "" : "\n", remedy));
+  throw DriverError(code, fmt::format("{}(image of {} bytes) on {}, of compute capability {}.{}, failed: {}{}{}{}{}",
+                                      info(failed).symbol, image.size(), context.to_string(),
+                                      context.limits().compute_capability / 10,
+                                      context.limits().compute_capability % 10, context.driver().describe(code),
+                                      words.empty() ? "" : "\n", words, remedy.empty() ? "" : "\n", remedy));
 }
 
 Kernel Library::kernel(const std::string &name) const {
