@@ -80,10 +80,12 @@ class Context {
   }
 
   // For destructors: a code other than success becomes a warning, unless the context is lost, of which an error has
-  // told already.
+  // told already. The call is made even where the context cannot be made current, since what is given back knows its
+  // context, and nobody else gives it back.
   template <Entry entry, class... Arguments>
   void release(Arguments... arguments) const noexcept {
-    const Result code = try_call<entry>(arguments...);
+    const Current current(*this);
+    const Result code = driver().template try_call<entry>(arguments...);
     if (code != Result::success) [[unlikely]]
       warn_of_release(entry, code);
   }

@@ -169,7 +169,6 @@ Result MemHostAlloc(void **address, std::size_t bytes, unsigned) {
 }
 
 Result MemFreeHost(void *address) {
-  if (current() == nullptr) return Result::invalid_context;
   if (!state().pinned.contains(address)) return state().mistake("this is no pinned memory", Result::invalid_value);
   if (!state().freed_pinned.insert(address).second)
     return state().mistake("pinned memory is freed a second time", Result::invalid_value);
