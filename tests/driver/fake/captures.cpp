@@ -94,6 +94,14 @@ Result StreamEndCapture(CUstream handle, CUgraph *graph) {
   return Result::success;
 }
 
+void abandon_capture(CUstream handle) {
+  Stream *stream = use(handle);
+  if (stream == nullptr || !stream->capture) return;
+  stream->capture->invalidated = true;
+  CUgraph none = nullptr;
+  StreamEndCapture(handle, &none);
+}
+
 Result StreamGetCaptureInfo(CUstream handle, CaptureStatus *status, std::uint64_t *id, CUgraph *graph,
                             const CUgraphNode **dependencies, std::size_t *count) {
   const Stream *stream = use(handle);

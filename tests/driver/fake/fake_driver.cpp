@@ -49,6 +49,14 @@ bool destroys(Entry entry) {
   }
 }
 
+// The same, of what a fault leaves alone.
+bool gives_back(Entry entry) {
+  return destroys(entry) || entry == Entry::DevicePrimaryCtxRelease || entry == Entry::CtxPopCurrent;
+}
+
+// The context that the call is made in, if there is one.
+Context *context_of_call() { return context_stack().empty() ? nullptr : context_stack().back(); }
+
 bool takes_planned_failure(Entry entry, Result &code) {
   for (auto failure = state().failures.begin(); failure != state().failures.end(); ++failure) {
     if (failure->entry != entry || failure->after-- > 0) continue;
@@ -59,6 +67,15 @@ bool takes_planned_failure(Entry entry, Result &code) {
   return false;
 }
 
+// The call fails, and gives back what it was to give back.
+template <Entry entry, auto implementation, class First, class... Rest>
+void fail(First first, Rest... rest) {
+  if (gives_back(entry)) implementation(first, rest...);
+  if constexpr (entry == Entry::StreamEndCapture) abandon_capture(first);
+}
+template <Entry entry, auto implementation>
+void fail() {}
+
 // What happens around each call.
 template <Entry entry, auto implementation, class... Arguments>
 Result enter(Arguments... arguments) {
@@ -67,10 +84,18 @@ Result enter(Arguments... arguments) {
   state().running = entry;
   Result code = Result::success;
   if (takes_planned_failure(entry, code)) return code;
+  if (state().calls.size() == state().failing_call) {
+    if (kind_of(state().failing_code) != ResultKind::call)
+      for (const auto &context : state().primary)
+        if (context.get() == context_of_call() || (context_of_call() == nullptr && context->retained > 0))
+          context->fault = state().failing_code;
+    fail<entry, implementation>(arguments...);
+    return state().failing_code;
+  }
 
-  const Context *context = context_stack().empty() ? nullptr : context_stack().back();
+  const Context *context = context_of_call();
   if (!ignores_fault(entry) && context != nullptr && context->fault != Result::success) {
-    if (destroys(entry)) implementation(arguments...);
+    fail<entry, implementation>(arguments...);
     return context->fault;
   }
   return implementation(arguments...);
@@ -143,6 +168,12 @@ void FakeDriver::fail(Entry entry, Result code, int after) {
   state_->failures.push_back({entry, code, after});
 }
 
+void FakeDriver::fail_call(std::size_t number, Result code) {
+  std::lock_guard lock(state_->mutex);
+  state_->failing_call = number;
+  state_->failing_code = code;
+}
+
 // Called by kernels, while their launch holds the lock.
 void FakeDriver::fault(Result code) { state_->launching->fault = code; }
 void FakeDriver::set_condition(CUgraphConditionalHandle handle, unsigned value) {
@@ -173,6 +204,7 @@ int FakeDriver::count(const std::string &name) const {
 void FakeDriver::forget_calls() {
   std::lock_guard lock(state_->mutex);
   state_->calls.clear();
+  state_->failing_call = 0;
 }
 
 std::vector<std::string> FakeDriver::take_mistakes() {

@@ -60,6 +60,9 @@ class FakeDriver {
 
   // The next call of `entry`, after `after` more of them, does nothing and returns `code`.
   void fail(Entry entry, Result code, int after = 0);
+  // The call of this number, counted from 1 since the last forget_calls(), returns `code`. It does nothing but give
+  // back what it was to give back. A fault, and the loss of the device, are met by all later calls in the context, too.
+  void fail_call(std::size_t number, Result code);
   // For a kernel's function: its context meets a fault, which the calls after the launch see.
   void fault(Result code);
   // For a kernel's function: sets the value of a graph's condition.

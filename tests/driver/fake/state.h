@@ -158,6 +158,8 @@ struct State {
 
   std::vector<std::string> calls, mistakes;
   std::vector<PlannedFailure> failures;
+  std::size_t failing_call = 0;  // its number, from 1; 0: none
+  Result failing_code = Result::success;
   Entry running = Entry::Init;  // the call that is being made, for messages
   Context *launching = nullptr;
   bool initialized = false;
@@ -215,6 +217,8 @@ Result submit(Stream &stream, GraphNodeType type, std::function<Result(Stream &)
 Result submit(Stream &stream, const KernelCall &call);
 Result run(Stream &stream, KernelCall &call);
 Node &add_node(Graph &graph, GraphNodeType type, std::vector<Node *> dependencies);
+// Ends the stream's capture, if there is one, without a graph.
+void abandon_capture(CUstream handle);
 // Fails, and spoils the capture, where the stream is captured: for calls that wait.
 Result refuse_in_capture(Stream &stream);
 

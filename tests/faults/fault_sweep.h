@@ -1,0 +1,53 @@
+// Programs in which each call fails once.
+//
+// A scenario is a short program. It runs once to count its calls of the driver, and then once for each call and each
+// error that the call may have. A call that fails may end the program with an error of the right kind that names the
+// call, or the program goes on and its numbers are right; nothing else. Nothing is left behind either way, and the same
+// program runs well when it is started again.
+#pragma once
+
+#include "tests/driver/fake/fake_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace samite::test {
+
+struct Scenario {
+  std::string name;
+  // Checks its own numbers with EXPECT. Whatever it makes is gone when it returns or throws. It runs on an empty
+  // machine, more than once.
+  std::function<void(driver::fake::FakeDriver &fake)> run;
+  driver::fake::Options machine{};
+};
+
+// The errors that a call of `entry` may have: those that the driver's documentation names, without what a program would
+// have to do wrong first. Where it may be the first to meet a fault of earlier work, that is among them.
+std::vector<driver::Result> errors_of(driver::Entry entry);
+
+// How many calls failed so far in this process, by name.
+class FaultCount {
+ public:
+  static FaultCount &instance();
+  void add(const std::string &call, int count = 1);
+  // "failed 812 calls: 40 of cuEventCreate, …".
+  std::string to_string() const;
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+// True where the environment's SAMITE_FAULT_SWEEP is "full": each call then fails with each of its errors. Otherwise it
+// fails with one of them, another one for the next call, and with one fault.
+bool sweeps_in_full();
+
+void sweep_driver_calls(const Scenario &scenario);
+
+// The entries that the scenario calls.
+std::vector<driver::Entry> entries_called(const Scenario &scenario);
+
+}  // namespace samite::test
