@@ -1,5 +1,6 @@
 #include "samite/driver/capture.h"
 
+#include <new>
 #include <utility>
 
 namespace samite::driver {
@@ -29,8 +30,7 @@ std::vector<GraphNode> last_nodes(const Stream &stream) {
 
 Capture::Capture(const Stream &stream) : stream_(stream) {
   stream.context().call<Entry::StreamBeginCapture>(stream.raw(), CaptureMode::thread_local_);
-  id_ = stream.context().capture_of(stream.raw());
-  stream.context().captures().begin(id_);
+  begin();
 }
 
 Capture::Capture(const Stream &stream, const Graph &graph, std::span<const GraphNode> after)
@@ -39,33 +39,57 @@ Capture::Capture(const Stream &stream, const Graph &graph, std::span<const Graph
   stream.context().call<Entry::StreamBeginCaptureToGraph>(stream.raw(), graph.raw(), dependencies.data(),
                                                           static_cast<const GraphEdgeData *>(nullptr),
                                                           dependencies.size(), CaptureMode::thread_local_);
-  id_ = stream.context().capture_of(stream.raw());
-  stream.context().captures().begin(id_);
+  begin();
+}
+
+void Capture::begin() {
+  try {
+    id_ = stream_.context().capture_of(stream_.raw());
+    stream_.context().captures().begin(id_);
+  } catch (...) {
+    drop();
+    throw;
+  }
 }
 
 Capture::~Capture() {
-  if (ended_) return;
+  if (!ended_) drop();
+}
+
+void Capture::drop() noexcept {
+  try {
+    // What the caller's graph has got of the capture stays in it.
+    if (into_) keep_in(*into_);
+  } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch)
+    // It lacks what was dropped, and its user has the error that led here.
+  }
   CUgraph graph = nullptr;
-  const Result code = end_in_driver(graph);
   // A capture that has failed gives no graph.
-  if (code == Result::success && !into_) stream_.context().release<Entry::GraphDestroy>(graph);
+  if (end_in_driver(graph) == Result::success && !into_) stream_.context().release<Entry::GraphDestroy>(graph);
 }
 
-Result Capture::end_in_driver(CUgraph &raw) {
+void Capture::keep_in(const Graph &graph) {
+  const Captures::Kept kept = stream_.context().captures().end(id_);
+  std::lock_guard lock(graph.state_->contents->mutex);
+  for (const auto &[kernel, owner] : kept) graph.state_->contents->add_kernel(kernel, owner);
+}
+
+Result Capture::end_in_driver(CUgraph &raw) noexcept {
   ended_ = true;
-  kept_ = stream_.context().captures().end(id_);
-  return stream_.context().try_call<Entry::StreamEndCapture>(stream_.raw(), &raw);
+  stream_.context().captures().end(id_);
+  return stream_.context().try_call_anyway<Entry::StreamEndCapture>(stream_.raw(), &raw);
 }
 
+// Whatever may fail on the host comes first, so that no graph is left without an owner.
 Capture::Captured Capture::end() {
   std::vector<GraphNode> last = last_nodes(stream_);
+  const Graph graph = into_ ? *into_ : Graph(std::make_shared<Graph::State>(stream_.context(), nullptr));
+  keep_in(graph);
   CUgraph raw = nullptr;
   const Result code = end_in_driver(raw);
   if (code != Result::success) stream_.context().fail(Entry::StreamEndCapture, code, {stream_.raw(), nullptr});
-  const Graph graph = into_ ? *into_ : Graph(std::make_shared<Graph::State>(stream_.context(), raw));
+  if (!into_) graph.state_->raw = raw;
   for (GraphNode &node : last) node.graph = graph.raw();
-  std::lock_guard lock(graph.state_->contents->mutex);
-  for (const auto &[kernel, owner] : kept_) graph.state_->contents->add_kernel(kernel, owner);
   return {graph, std::move(last)};
 }
 

@@ -28,13 +28,15 @@ class Capture {
   Captured end();
 
  private:
-  Result end_in_driver(CUgraph &raw);
+  void begin();
+  void drop() noexcept;
+  void keep_in(const Graph &graph);
+  Result end_in_driver(CUgraph &raw) noexcept;
 
   Stream stream_;
   std::optional<Graph> into_;  // that the caller has
   std::uint64_t id_ = 0;
   bool ended_ = false;
-  Captures::Kept kept_;
 };
 
 // Runs `work`, and returns a graph of what it puts into `stream`, and into streams that wait for an event of it. None

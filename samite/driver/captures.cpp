@@ -10,12 +10,12 @@ void Captures::begin(std::uint64_t id) {
   ++running_;
 }
 
-Captures::Kept Captures::end(std::uint64_t id) {
+Captures::Kept Captures::end(std::uint64_t id) noexcept {
   std::lock_guard lock(mutex_);
-  Kept kept = std::move(kept_[id]);
-  kept_.erase(id);
+  auto known = kept_.extract(id);
+  if (known.empty()) return {};
   --running_;
-  return kept;
+  return std::move(known.mapped());
 }
 
 void Captures::keep(std::uint64_t id, Launched launched) {

@@ -28,7 +28,7 @@ class Captures {
 
   // Between these two, what keep() is given for the driver's capture `id` is kept; end() returns it.
   void begin(std::uint64_t id);
-  Kept end(std::uint64_t id);
+  Kept end(std::uint64_t id) noexcept;
 
   // Nothing where no such capture runs here: someone else's.
   void keep(std::uint64_t id, Launched launched);

@@ -123,7 +123,10 @@ std::uint64_t Context::capture_of(CUstream stream) const {
   const Result code = try_call<Entry::StreamGetCaptureInfo>(stream, &status, &id, static_cast<CUgraph *>(nullptr),
                                                             static_cast<const CUgraphNode **>(nullptr),
                                                             static_cast<std::size_t *>(nullptr));
-  return code == Result::success && status == CaptureStatus::active ? id : 0;
+  // The legacy default stream, which takes part in no capture, while another stream does.
+  if (code == Result::stream_capture_implicit) return 0;
+  if (code != Result::success) fail(Entry::StreamGetCaptureInfo, code, {stream});
+  return status == CaptureStatus::active ? id : 0;
 }
 
 void Context::warn_of_release(Entry entry, Result code) const noexcept {

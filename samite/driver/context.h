@@ -79,13 +79,19 @@ class Context {
     return current.code() == Result::success ? driver().template try_call<entry>(arguments...) : current.code();
   }
 
+  // The same for what gives something back or ends it: the call is made even where the context cannot be made current,
+  // since its object knows its context, and nobody else does it.
+  template <Entry entry, class... Arguments>
+  Result try_call_anyway(Arguments... arguments) const {
+    const Current current(*this);
+    return driver().template try_call<entry>(arguments...);
+  }
+
   // For destructors: a code other than success becomes a warning, unless the context is lost, of which an error has
-  // told already. The call is made even where the context cannot be made current, since what is given back knows its
-  // context, and nobody else gives it back.
+  // told already.
   template <Entry entry, class... Arguments>
   void release(Arguments... arguments) const noexcept {
-    const Current current(*this);
-    const Result code = driver().template try_call<entry>(arguments...);
+    const Result code = try_call_anyway<entry>(arguments...);
     if (code != Result::success) [[unlikely]]
       warn_of_release(entry, code);
   }
@@ -98,7 +104,7 @@ class Context {
   void remember(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) const;
 
   Captures &captures() const noexcept;
-  // The driver's number of the capture that `stream` takes part in; 0 where it takes part in none.
+  // The driver's number of the capture that `stream` takes part in; 0 where it takes part in none. DriverError.
   std::uint64_t capture_of(CUstream stream) const;
 
   friend bool operator==(const Context &, const Context &) = default;

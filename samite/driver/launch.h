@@ -32,6 +32,8 @@ class PreparedLaunch {
 
   // `parameters` has the address of each of the kernel's parameters; they are read before this returns. DriverError.
   void run(void **parameters) const {
+    // Before the launch, so that a graph never has a kernel that it does not keep.
+    const bool captured = captures_->any() && keep_if_captured();
     LaunchConfig config = config_;
     config.attributes = const_cast<LaunchAttribute *>(attributes_.data());
     const Result code = stream_.needs_current_context()
@@ -39,9 +41,7 @@ class PreparedLaunch {
                             : table_->LaunchKernelEx(&config, kernel_.launchable(), parameters, nullptr);
     if (code != Result::success) [[unlikely]]
       fail(code, config, parameters);
-    if (captures_->any() && keep_if_captured()) [[unlikely]]
-      return;
-    stream_.history().record(record_);
+    if (!captured) stream_.history().record(record_);
   }
 
   const Kernel &kernel() const noexcept { return kernel_; }

@@ -25,8 +25,10 @@ T *checked(const Registry<T> &registry, Handle handle, const char *what) {
 template <class T>
 T *of_current_context(T *object, const char *what) {
   if (object == nullptr) return nullptr;
-  // What destroys or frees finds the context by itself.
-  if (state().running == Entry::StreamDestroy || state().running == Entry::MemFreeAsync) return object;
+  // What destroys, frees or ends finds the context by itself.
+  if (state().running == Entry::StreamDestroy || state().running == Entry::MemFreeAsync ||
+      state().running == Entry::StreamEndCapture)
+    return object;
   if (context_stack().empty() || context_stack().back() != object->context) {
     state().mistake(fmt::format("the {} is of device {}, whose context is not current", what, object->context->device),
                     Result::invalid_context);
