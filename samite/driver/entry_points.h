@@ -109,6 +109,7 @@ namespace samite::driver {
   X(GraphGetNodes, 10000, required, (CUgraph graph, CUgraphNode *nodes, std::size_t *count)) \
   X(GraphNodeGetType, 10000, required, (CUgraphNode node, GraphNodeType *type)) \
   X(GraphNodeGetDependencies, 10000, required, (CUgraphNode node, CUgraphNode *dependencies, std::size_t *count)) \
+  X(GraphDestroyNode, 10000, required, (CUgraphNode node)) \
   X(GraphAddKernelNode, 12000, required, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, std::size_t count, const KernelNodeParameters *parameters)) \
   X(GraphAddEmptyNode, 10000, required, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, std::size_t count)) \
   X(GraphAddChildGraphNode, 10000, required, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, std::size_t count, CUgraph child)) \

@@ -6,7 +6,7 @@
 namespace samite::driver {
 
 Graph::State::~State() {
-  if (parent == nullptr) context.release<Entry::GraphDestroy>(raw);
+  if (parent == nullptr && raw != nullptr) context.release<Entry::GraphDestroy>(raw);
 }
 
 void Graph::Contents::keep(const std::shared_ptr<const void> &object) {
@@ -20,9 +20,9 @@ void Graph::Contents::add_kernel(const char *name, const std::shared_ptr<const v
 }
 
 Graph Graph::create(const Context &context) {
-  CUgraph raw = nullptr;
-  context.call<Entry::GraphCreate>(&raw, 0u);
-  return Graph(std::make_shared<State>(context, raw));
+  Graph graph(std::make_shared<State>(context, nullptr));
+  context.call<Entry::GraphCreate>(&graph.state_->raw, 0u);
+  return graph;
 }
 
 std::vector<CUgraphNode> Graph::raw_nodes(std::span<const GraphNode> after) const {
@@ -46,14 +46,20 @@ GraphNode Graph::add(const PreparedLaunch &launch, void **parameters, std::span<
 
   std::lock_guard lock(state_->contents->mutex);
   // What the graph refers to is kept before it does.
-  state_->contents->keep(launch.kernel().owner());
-  CUgraphNode node = nullptr;
-  context().call_for<Entry::GraphAddKernelNode>(origin, &node, raw(), dependencies.data(), dependencies.size(),
-                                                &node_parameters);
-  for (unsigned i = 0; i < launch.config().attribute_count; ++i)
-    context().call_for<Entry::GraphKernelNodeSetAttribute>(origin, node, launch.attributes()[i].id,
-                                                           &launch.attributes()[i].value);
   state_->contents->add_kernel(launch.kernel().name(), launch.kernel().owner());
+  CUgraphNode node = nullptr;
+  try {
+    context().call_for<Entry::GraphAddKernelNode>(origin, &node, raw(), dependencies.data(), dependencies.size(),
+                                                  &node_parameters);
+    for (unsigned i = 0; i < launch.config().attribute_count; ++i)
+      context().call_for<Entry::GraphKernelNodeSetAttribute>(origin, node, launch.attributes()[i].id,
+                                                             &launch.attributes()[i].value);
+  } catch (...) {
+    // Without its attributes it would run otherwise than it was asked to.
+    if (node != nullptr) context().release<Entry::GraphDestroyNode>(node);
+    state_->contents->kernels.pop_back();
+    throw;
+  }
   return {node, raw()};
 }
 
@@ -73,6 +79,7 @@ GraphNode Graph::add(const Graph &child, std::span<const GraphNode> after) {
   Contents &mine = *state_->contents, &its = *child.state_->contents;
   std::scoped_lock lock(mine.mutex, its.mutex);
   for (const std::shared_ptr<const void> &object : its.kept) mine.keep(object);
+  mine.kernels.reserve(mine.kernels.size() + its.kernels.size());
   context().call<Entry::GraphAddChildGraphNode>(&node, raw(), dependencies.data(), dependencies.size(), child.raw());
   mine.kernels.insert(mine.kernels.end(), its.kernels.begin(), its.kernels.end());
   return {node, raw()};
@@ -103,9 +110,11 @@ Graph::Conditional Graph::add_conditional(ConditionalType type, Condition condit
 
   std::lock_guard lock(state_->contents->mutex);
   CUgraphNode node = nullptr;
+  Graph body(std::make_shared<State>(state_, nullptr));
   context().call<Entry::GraphAddNode>(&node, raw(), dependencies.data(), static_cast<const GraphEdgeData *>(nullptr),
                                       dependencies.size(), &parameters);
-  return {{node, raw()}, Graph(std::make_shared<State>(state_, parameters.conditional.bodies[0]))};
+  body.state_->raw = parameters.conditional.bodies[0];
+  return {{node, raw()}, std::move(body)};
 }
 
 Graph::Conditional Graph::add_if(Condition condition, std::span<const GraphNode> after) {

@@ -77,6 +77,8 @@ void GraphExecutable::enable(const GraphNode &node, bool enabled) {
 
 void GraphExecutable::update(const Graph &graph) {
   std::scoped_lock lock(state_->mutex, graph.state_->contents->mutex);
+  const char *name = name_of(graph.state_->contents->kernels);
+  state_->kept.reserve(state_->kept.size() + 1);
   GraphUpdateInfo info{};
   const Result code = context().try_call<Entry::GraphExecUpdate>(raw(), graph.raw(), &info);
   if (code == Result::graph_exec_update_failure)
@@ -87,7 +89,7 @@ void GraphExecutable::update(const Graph &graph) {
   if (code != Result::success) context().fail(Entry::GraphExecUpdate, code, {raw(), graph.raw(), nullptr});
   // As for set(): the graph before, and what it keeps, may still be running.
   if (state_->graph.state_ != graph.state_) state_->kept.push_back(std::exchange(state_->graph, graph).state_);
-  state_->name = name_of(graph.state_->contents->kernels);
+  state_->name = name;
 }
 
 }  // namespace samite::driver

@@ -15,6 +15,15 @@ namespace {
 State *the_state = nullptr;
 constexpr std::size_t arena_bytes = std::size_t{1} << 34;
 
+thread_local int calls_of_thread = 0;
+
+struct InACall {
+  InACall() { ++calls_of_thread; }
+  InACall(const InACall &) = delete;
+  InACall &operator=(const InACall &) = delete;
+  ~InACall() { --calls_of_thread; }
+};
+
 // Calls that a context which met a fault still answers: they do not touch it.
 bool ignores_fault(Entry entry) {
   switch (entry) {
@@ -44,6 +53,7 @@ bool destroys(Entry entry) {
     case Entry::MemFreeAsync:
     case Entry::MemFreeHost:
     case Entry::GraphDestroy:
+    case Entry::GraphDestroyNode:
     case Entry::GraphExecDestroy: return true;
     default: return false;
   }
@@ -80,12 +90,14 @@ void fail() {}
 template <Entry entry, auto implementation, class... Arguments>
 Result enter(Arguments... arguments) {
   std::lock_guard lock(state().mutex);
+  const InACall in_a_call;
   state().calls.emplace_back(info(entry).symbol);
   state().running = entry;
   Result code = Result::success;
   if (takes_planned_failure(entry, code)) return code;
   if (state().calls.size() == state().failing_call) {
-    if (kind_of(state().failing_code) != ResultKind::call)
+    if (kind_of(state().failing_code) != ResultKind::call && !ignores_fault(entry) &&
+        entry != Entry::DevicePrimaryCtxRetain)
       for (const auto &context : state().primary)
         if (context.get() == context_of_call() || (context_of_call() == nullptr && context->retained > 0))
           context->fault = state().failing_code;
@@ -111,6 +123,8 @@ struct Hook<entry, implementation, Result (*)(Arguments...)> {
 }  // namespace
 
 State &state() { return *the_state; }
+
+bool in_a_call() noexcept { return calls_of_thread > 0; }
 
 FakeDriver::FakeDriver(const Options &options) : state_(std::make_unique<State>()) {
   EXPECT_EQ(the_state, nullptr) << "one fake driver exists at a time";

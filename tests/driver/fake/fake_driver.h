@@ -41,6 +41,9 @@ struct KernelCode {
 
 struct State;
 
+// Whether this thread is inside of a call of the fake's, for programs whose allocations fail: a driver's never throw.
+bool in_a_call() noexcept;
+
 class FakeDriver {
  public:
   explicit FakeDriver(const Options &options = {});

@@ -157,6 +157,14 @@ Result GraphAddKernelNode(CUgraphNode *handle, CUgraph graph_handle, const CUgra
   return Result::success;
 }
 
+Result GraphDestroyNode(CUgraphNode handle) {
+  Node *node = node_of(handle);
+  if (node == nullptr) return Result::invalid_handle;
+  for (const auto &other : node->graph->nodes) std::erase(other->dependencies, node);
+  std::erase_if(node->graph->nodes, [&](const auto &known) { return known.get() == node; });
+  return Result::success;
+}
+
 Result GraphAddEmptyNode(CUgraphNode *handle, CUgraph graph_handle, const CUgraphNode *dependencies,
                          std::size_t count) {
   Graph *graph = use(graph_handle);
