@@ -117,8 +117,8 @@ void AnyBuffer::zero_gradient(SourceLocation where) {
   }
   Extents visited(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
   const double zero = 0;  // all bits zero, as in every scalar type
-  fill_array(visited, size_of(type_), view.place(), &zero);
   view.mark_written();
+  fill_array(visited, size_of(type_), view.place(), &zero);
 }
 
 void AnyBuffer::track_gradient(SourceLocation where) {
@@ -144,8 +144,9 @@ void AnyBuffer::copy_from(const AnyBuffer &source, SourceLocation where) {
     throw UserError(where, fmt::format("cannot copy a buffer of other extents: expected {}, {} given; broadcast() or "
                                        "reshape() the source",
                                        extents_.to_string(), source.extents_.to_string()));
-  copy_array(extents_, size_of(type_), place(), source.place());
+  // First, here and below: a copy that fails may have written some of it.
   mark_written();
+  copy_array(extents_, size_of(type_), place(), source.place());
 }
 
 AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) const {
@@ -167,14 +168,14 @@ void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation 
     throw UserError(where, fmt::format("expected {} values for {}, {} given", this->count(), to_string(), count));
   // The source is only read.
   auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(values));
-  copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr});
   mark_written();
+  copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr});
 }
 
 void AnyBuffer::fill_with(const void *value, SourceLocation where) {
   require_writable(where);
-  fill_array(extents_, size_of(type_), place(), value);
   mark_written();
+  fill_array(extents_, size_of(type_), place(), value);
 }
 
 Place AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
@@ -207,8 +208,9 @@ void AnyBuffer::read(const Index &index, void *value, SourceLocation where) cons
 void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, SourceLocation where) {
   require_writable(where);
   auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(value));  // only read
-  copy_array({1}, size_of(type_), element(index, where), {source, Strides{}, nullptr});
+  const Place to = element(index, where);
   mark_written();
+  copy_array({1}, size_of(type_), to, {source, Strides{}, nullptr});
 }
 
 const std::string &AnyBuffer::name(SourceLocation where) const {

@@ -31,8 +31,17 @@ CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t byt
 }
 
 CudaMemory::~CudaMemory() {
+  for (const auto &other : others_) wait_before_it_goes(other->stream());
+}
+
+// The memory is freed in the order of the standard stream: after the work in `other`.
+void CudaMemory::wait_before_it_goes(const driver::Stream &other) const noexcept {
   try {
-    begin_host_work();
+    try {
+      order(other, device_->standard_stream()->stream());
+    } catch (const std::exception &) {
+      other.synchronize();
+    }
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
     // The context is lost, of which an error has told already; the memory goes with it.
   }
@@ -43,6 +52,7 @@ void CudaMemory::used_by(const std::shared_ptr<CudaStream> &stream) {
   std::lock_guard lock(mutex_);
   auto same = [&](const auto &other) { return other->stream() == stream->stream(); };
   if (std::any_of(others_.begin(), others_.end(), same)) return;
+  others_.reserve(others_.size() + 1);
   // A stream that is being captured must not wait for work outside of the capture.
   if (stream->capturing())
     device_->standard_stream()->stream().synchronize();

@@ -33,11 +33,14 @@ class CudaMemory {
   // `stream` is about to use the memory.
   void used_by(const std::shared_ptr<CudaStream> &stream);
 
-  // Around work of the host's on the standard stream.
+  // Around work of the host's on the standard stream. Where the second is not called or fails, the standard
+  // stream must be waited for.
   void begin_host_work() const;
   void end_host_work() const;
 
  private:
+  void wait_before_it_goes(const driver::Stream &other) const noexcept;
+
   std::shared_ptr<const CudaDevice> device_;
   driver::DeviceMemory memory_;
   mutable std::mutex mutex_;  // of `others_`

@@ -21,6 +21,21 @@ struct AnyPinnedArray::Memory {
   struct Use {
     driver::Stream stream;
     driver::Event copied;
+
+    void wait_before_it_goes() const noexcept {
+      try {
+        copied.synchronize();
+      } catch (const std::exception &) {
+        wait_for_the_stream();
+      }
+    }
+    void wait_for_the_stream() const noexcept {
+      try {
+        stream.synchronize();
+      } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
+        // The context is lost, and no copy runs any more; the error shows wherever the device is used next.
+      }
+    }
   };
 
   std::shared_ptr<const CudaDevice> device;      // null on the CPU
@@ -41,11 +56,12 @@ struct AnyPinnedArray::Memory {
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
   ~Memory() {
-    try {
-      wait();
-    } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-      // The context is lost, and no copy runs any more; the error shows wherever the device is used next.
-    }
+    for (const Use &use : uses) use.wait_before_it_goes();
+  }
+
+  // Of the stream, which is there.
+  Use &use_of(const driver::Stream &queue) {
+    return *std::ranges::find_if(uses, [&](const Use &use) { return use.stream == queue; });
   }
 
   void wait() {
@@ -73,13 +89,25 @@ std::byte *AnyPinnedArray::bytes() const noexcept {
 
 void AnyPinnedArray::synchronize() const { memory_->wait(); }
 
+void AnyPinnedArray::will_be_used_by(const Stream &stream) const {
+  if (!stream.cuda()) return;
+  const driver::Stream &queue = stream.cuda()->stream();
+  std::lock_guard lock(memory_->mutex);
+  if (std::ranges::none_of(memory_->uses, [&](const Memory::Use &use) { return use.stream == queue; }))
+    memory_->uses.push_back({queue, driver::Event::create(queue.context())});
+}
+
 void AnyPinnedArray::used_by(const Stream &stream) const {
   if (!stream.cuda()) return;
   const driver::Stream &queue = stream.cuda()->stream();
   std::lock_guard lock(memory_->mutex);
-  auto use = std::ranges::find_if(memory_->uses, [&](const Memory::Use &other) { return other.stream == queue; });
-  if (use == memory_->uses.end()) use = memory_->uses.insert(use, {queue, driver::Event::create(queue.context())});
-  use->copied.record(queue);
+  const Memory::Use &use = memory_->use_of(queue);
+  try {
+    use.copied.record(queue);
+  } catch (...) {
+    use.wait_for_the_stream();
+    throw;
+  }
 }
 
 std::string AnyPinnedArray::to_string() const {

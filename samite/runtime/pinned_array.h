@@ -50,7 +50,9 @@ class AnyPinnedArray {
 
   // For the library: the elements in row-major order, without waiting; null where there are none.
   std::byte *bytes() const noexcept;
-  // A copy in `stream` uses the memory from now on.
+  // Around the call that puts a copy into `stream`, which uses the memory from then on. Where the second fails, the
+  // copy has been waited for.
+  void will_be_used_by(const Stream &stream) const;
   void used_by(const Stream &stream) const;
 
  private:

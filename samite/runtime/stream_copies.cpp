@@ -40,10 +40,11 @@ void AnyBuffer::copy_from(const AnyPinnedArray &source, const Stream &stream, So
     return mark_written();
   }
   storage_->cuda()->used_by(stream.cuda_handle());
+  source.will_be_used_by(stream);
+  mark_written();
   driver::copy_to_device(stream.cuda()->stream(), std::bit_cast<driver::CUdeviceptr>(data_), source.bytes(), bytes,
                          {nullptr, where});
   source.used_by(stream);
-  mark_written();
 }
 
 void AnyBuffer::copy_to(const AnyPinnedArray &target, const Stream &stream, SourceLocation where) const {
@@ -55,6 +56,7 @@ void AnyBuffer::copy_to(const AnyPinnedArray &target, const Stream &stream, Sour
     return;
   }
   storage_->cuda()->used_by(stream.cuda_handle());
+  target.will_be_used_by(stream);
   driver::copy_to_host(stream.cuda()->stream(), target.bytes(), std::bit_cast<driver::CUdeviceptr>(data_), bytes,
                        {nullptr, where});
   target.used_by(stream);

@@ -25,10 +25,23 @@ class Turn {
   explicit Turn(const Place &place) : memory_(*place.storage->cuda()) { memory_.begin_host_work(); }
   Turn(const Turn &) = delete;
   Turn &operator=(const Turn &) = delete;
-  void end() { memory_.end_host_work(); }
+  // What was put in runs on where an error ends the turn: nobody else may use the memory meanwhile, on the device or on
+  // the host.
+  ~Turn() {
+    try {
+      if (!ended_) memory_.device().standard_stream()->stream().synchronize();
+    } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
+      // The error that ends the turn goes on.
+    }
+  }
+  void end() {
+    memory_.end_host_work();
+    ended_ = true;
+  }
 
  private:
   CudaMemory &memory_;
+  bool ended_ = false;
 };
 
 // Without gaps, on the device of `place`.
