@@ -94,15 +94,17 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
   if (prepared_) {
     const codegen::CudaChannel *channel;
     Parameters addresses = parameters(arguments, channel);
+    if (messages_) stream_.cuda()->add(messages_);
     prepared_->run(addresses.data());
     if (nodes)
       if (auto node = driver::last_captured(stream_.cuda()->stream())) nodes->push_back(*node);
-    if (messages_) {
-      stream_.cuda()->add(messages_);
-      if (debug() && !stream_.cuda()->capturing()) stream_.synchronize();
-    }
   }
   if (afterwards_) afterwards_->run_into(arguments, nodes);
+}
+
+void CudaLaunch::hear() const {
+  for (const CudaLaunch *launch = this; launch; launch = launch->afterwards_.get())
+    if (launch->messages_ && debug() && !stream_.cuda()->capturing()) return stream_.synchronize();
 }
 
 template <class Nodes>

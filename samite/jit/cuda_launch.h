@@ -28,11 +28,12 @@ class CudaLaunch {
   CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant, const Extents &extents,
              const LaunchOptions &options, const Stream &stream);
 
-  // `arguments` is a block as the variant's layout says; it is read before this returns. In debug mode waits for the
-  // stream, unless it is being captured, and throws what instances have reported.
+  // `arguments` is a block as the variant's layout says; it is read before this returns.
   void run(const std::byte *arguments) const { run_into(arguments, nullptr); }
   // The same into a capture: appends what each kernel has become in its graph.
   void run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const;
+  // After run(): in debug mode waits for the stream, and throws what instances have reported.
+  void hear() const;
 
   // From the next time on `graph` runs this in the place of `nodes`, which are of a launch with as many kernels.
   void put_in(driver::GraphExecutable &graph, std::span<const driver::GraphNode> nodes,

@@ -65,6 +65,17 @@ void use_in(const Stream &stream, std::span<const Argument> arguments) {
   }
 }
 
+// A launch that the driver refuses has written nothing. Of several kernels, the first may have run where the second is
+// refused.
+template <class MarkWritten>
+void run_on_cuda(const CudaLaunch &cuda, const std::byte *block, const MarkWritten &mark_written) {
+  const bool is_one = cuda.kernel_count() <= 1;
+  if (!is_one) mark_written();
+  cuda.run(block);
+  if (is_one) mark_written();
+  cuda.hear();
+}
+
 std::string given(const HostScalar &value) {
   return std::visit([](auto v) { return std::to_string(v); }, value);
 }
@@ -141,7 +152,8 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Exte
     return tangents->launch(definition, extents, options, arguments);
   if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward) {
     check(*definition, extents, options, arguments);
-    tape->append(definition, extents, options, arguments);
+    return tape->append(definition, extents, options, arguments,
+                        [&] { run_now(*definition, extents, options, arguments); });
   }
   run_now(*definition, extents, options, arguments);
 }
@@ -155,14 +167,18 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
   std::byte *block = on_heap.empty() ? on_stack : on_heap.data();
   fill_arguments(*variant, arguments, block);
   // What was written is written, also where the launch ends with an error of debug mode.
-  for_each_written(definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
+  const auto mark_written = [&] {
+    for_each_written(definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
+  };
   const Device device = device_of(arguments, options);
   auto run = [&] {
-    if (device.kind() == DeviceKind::cpu)
+    if (device.kind() == DeviceKind::cpu) {
+      mark_written();
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
+    }
     const Stream stream = stream_of(arguments, options);
     if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
-    CudaLaunch(definition, variant, extents, options, stream).run(block);
+    run_on_cuda(CudaLaunch(definition, variant, extents, options, stream), block, mark_written);
   };
   if (options.check_finite && options.direction == Direction::adjoint)
     run_checking_finite(definition, variant->key, extents, arguments, run);
@@ -203,18 +219,28 @@ Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents 
 
 void Launch::prepare() {
   auto arguments = views();
-  variant_ = jit::check(*definition_, extents_, options_, arguments);
-  stream_ = jit::stream_of(arguments, options_);
-  block_.resize(variant_->layout.bytes);
-  jit::fill_arguments(*variant_, arguments, block_.data());
-  if (stream_.cuda()) {
-    jit::use_in(stream_, arguments);
-    cuda_ = std::make_shared<const jit::CudaLaunch>(*definition_, variant_, extents_, options_, stream_);
+  auto variant = jit::check(*definition_, extents_, options_, arguments);
+  Stream stream = jit::stream_of(arguments, options_);
+  std::vector<std::byte> block(variant->layout.bytes);
+  jit::fill_arguments(*variant, arguments, block.data());
+  std::shared_ptr<const jit::CudaLaunch> cuda;
+  jit::Partition partition{};
+  if (stream.cuda()) {
+    jit::use_in(stream, arguments);
+    cuda = std::make_shared<const jit::CudaLaunch>(*definition_, variant, extents_, options_, stream);
   } else {
-    partition_ = jit::partition(*variant_, extents_);
+    partition = jit::partition(*variant, extents_);
   }
-  written_.clear();
-  jit::for_each_written(*definition_, *variant_, arguments, [&](Storage *storage) { written_.push_back(storage); });
+  std::vector<Storage *> written;
+  jit::for_each_written(*definition_, *variant, arguments, [&](Storage *storage) { written.push_back(storage); });
+
+  // All at once: what throws before leaves the launch as it was.
+  variant_ = std::move(variant);
+  stream_ = std::move(stream);
+  block_ = std::move(block);
+  cuda_ = std::move(cuda);
+  partition_ = partition;
+  written_ = std::move(written);
 }
 
 void Launch::launch() { launch_with(cuda_.get()); }
@@ -228,15 +254,13 @@ void Launch::launch_with(const jit::CudaLaunch *cuda) {
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
     return tangents->launch(definition_, extents_, options_, views());
-  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
-    tape->append(definition_, extents_, options_, views());
-  mark_written();
   auto run = [&] {
-    if (cuda)
-      cuda->run(block_.data());
-    else
-      jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
+    if (cuda) return jit::run_on_cuda(*cuda, block_.data(), [&] { mark_written(); });
+    mark_written();
+    jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
   };
+  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
+    return tape->append(definition_, extents_, options_, views(), run);
   if (options_.check_finite && options_.direction == Direction::adjoint)
     jit::run_checking_finite(*definition_, variant_->key, extents_, views(), run);
   else

@@ -34,7 +34,47 @@ void Tape::record(const std::function<void()> &work) {
 }
 
 void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
-                  const LaunchOptions &options, std::span<const jit::Argument> arguments) {
+                  const LaunchOptions &options, std::span<const jit::Argument> arguments,
+                  const std::function<void()> &run) {
+  const std::size_t size = entries_.size();
+  std::vector<KnownVersion> known;
+  for (const jit::Argument &argument : arguments) {
+    if (!argument.buffer) continue;
+    const Storage *storage = argument.buffer->storage().get();
+    const auto before = known_versions_.find(storage);
+    known.emplace_back(storage, before != known_versions_.end() ? std::optional(before->second) : std::nullopt);
+  }
+  try {
+    put_down(definition, extents, options, arguments);
+    run();
+  } catch (...) {
+    take_back(size, known);
+    throw;
+  }
+}
+
+// What it has written all the same is then written by nobody on the tape.
+void Tape::take_back(std::size_t size, std::span<const KnownVersion> known) {
+  while (entries_.size() > size) entries_.pop_back();
+  for (const auto &[storage, version] : known) {
+    if (version)
+      known_versions_[storage] = *version;
+    else
+      known_versions_.erase(storage);
+    if (auto writes = writes_.find(storage); writes != writes_.end())
+      std::erase_if(writes->second, [&](const auto &write) { return write.first >= size; });
+    if (auto needed = needed_.find(storage); needed != needed_.end())
+      std::erase_if(needed->second, [&](const auto &need) { return need.first >= size; });
+  }
+  kept_bytes_ = 0;
+  for (const Entry &entry : entries_)
+    for (const jit::OwnedArgument &argument : entry.arguments)
+      if (argument.values.valid())
+        kept_bytes_ += argument.values.count() * static_cast<std::int64_t>(size_of(argument.values.type()));
+}
+
+void Tape::put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+                    const LaunchOptions &options, std::span<const jit::Argument> arguments) {
   Entry entry{definition, extents, options, {}, {}, {}, {}, {}};
   entry.options.direction = Direction::adjoint;
   entry.options.check_finite = entry.options.check_finite || options_.check_finite;
@@ -202,7 +242,12 @@ void Tape::compile_adjoints() const {
   jit::at_once(compiles);
 }
 
-void Tape::run_adjoints() {
+// All that may be refused or run out of memory, before the first gradient changes.
+void Tape::prepare_adjoints() {
+  if (ended_halfway_)
+    throw UserError(
+        "backward: an earlier backward() of this tape ended with an error after some of its adjoints had run, so that "
+        "the gradients hold a part of it; call zero_gradients() first");
   check_nothing_is_lost();
   compile_adjoints();
   for (std::size_t i = entries_.size(); i-- > 0;) {
@@ -217,8 +262,18 @@ void Tape::run_adjoints() {
               "before the first launch that uses it");
     if (!entry.adjoint) entry.adjoint.emplace(entry.definition, entry.extents, entry.options, entry.arguments);
     check_values(entry, i);
+  }
+}
+
+void Tape::run_adjoints() {
+  ended_halfway_ = true;
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    Entry &entry = entries_[i];
+    if (!gradients_flow(entry)) continue;
+    check_values(entry, i);  // again, since an adjoint that the user gives may write
     entry.adjoint->launch();
   }
+  ended_halfway_ = false;
 }
 
 void Tape::backward(const AnyBuffer &objective) {
@@ -248,8 +303,9 @@ void Tape::backward(const std::vector<Cotangent> &cotangents) {
     if (!on_tape)
       throw UserError("backward from " + cotangent.buffer.to_string() +
                       ", which no launch on the tape uses; record the launch that computes it");
-    cotangent.buffer.gradient().copy_from(cotangent.value);
   }
+  prepare_adjoints();
+  for (const Cotangent &cotangent : cotangents) cotangent.buffer.gradient().copy_from(cotangent.value);
   run_adjoints();
 }
 
@@ -257,6 +313,7 @@ void Tape::zero_gradients() {
   for (Entry &entry : entries_)
     for (jit::OwnedArgument &argument : entry.arguments)
       if (argument.buffer.valid() && argument.buffer.tracks_gradient()) argument.buffer.zero_gradient();
+  ended_halfway_ = false;
 }
 
 void Tape::clear() {
@@ -265,6 +322,7 @@ void Tape::clear() {
   needed_.clear();
   writes_.clear();
   kept_bytes_ = 0;
+  ended_halfway_ = false;
 }
 
 std::string Tape::to_string() const {

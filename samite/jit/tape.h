@@ -10,7 +10,8 @@
 // `backward` runs their adjoints in reverse order. It may be called more than once; the adjoints are compiled at the
 // first, different ones at the same time. Gradients are added to what is there. The gradient of a value ends where the
 // value was written: `backward` leaves zeros in the gradients of outputs, and the cotangents that it was given are used
-// up.
+// up. Where it ends with an error after some adjoints have run, the gradients hold a part of it, and it is refused
+// until zero_gradients() is called.
 //
 // A gradient is right or refused. Where an adjoint needs the values of an array that a later launch of the tape, or the
 // launch itself, overwrites, the tape copies them before that happens (unless told not to: TapeOptions). What the host
@@ -62,10 +63,11 @@ class Tape {
   std::int64_t kept_bytes() const { return kept_bytes_; }  // in copies of overwritten arrays
   std::string to_string() const;                           // one launch a line
 
-  // For the library: the tape that this thread records, or null; one more launch.
+  // For the library: the tape that this thread records, or null; one more launch, which `run` runs. Where that throws,
+  // the launch is not on the tape.
   static Tape *recording();
   void append(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
-              const LaunchOptions &options, std::span<const jit::Argument> arguments);
+              const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
 
  private:
   struct Entry {
@@ -79,6 +81,10 @@ class Tape {
     std::string foreign_write;               // why gradients cannot pass this launch, if they cannot
   };
 
+  void put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+                const LaunchOptions &options, std::span<const jit::Argument> arguments);
+  using KnownVersion = std::pair<const Storage *, std::optional<std::uint64_t>>;
+  void take_back(std::size_t size, std::span<const KnownVersion> known);
   bool gradients_flow(const Entry &entry) const;
   void check_values(const Entry &entry, std::size_t number) const;
   void check_nothing_is_lost() const;
@@ -87,6 +93,7 @@ class Tape {
   void keep(Entry &entry, std::size_t number, std::uint32_t argument);
   std::uint64_t writes_since(const AnyBuffer &buffer, std::uint64_t version, std::size_t number) const;
   void compile_adjoints() const;
+  void prepare_adjoints();
   void run_adjoints();
 
   TapeOptions options_;
@@ -94,6 +101,7 @@ class Tape {
   // Elements that adjoints need as they are now: which entries' arguments, by storage.
   std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, std::uint32_t>>> needed_;
   std::int64_t kept_bytes_ = 0;
+  bool ended_halfway_ = false;                                         // the last backward(): gradients hold some of it
   std::unordered_map<const Storage *, std::uint64_t> known_versions_;  // after the last launch on the tape
   // What launches on the tape write: their numbers, in order, and the arrays.
   std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, AnyBuffer>>> writes_;
