@@ -41,11 +41,45 @@ void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step 
   contents.executable->update(*contents.graph);
 }
 
+// `step` takes the place of a step; `write_nodes` tells it to the driver. Of several nodes some may be written where
+// the next cannot be, so that what was there is then written again.
+template <class Write>
+void edit(Graph::Contents &contents, std::size_t number, Graph::Contents::Step step, const Write &write_nodes) {
+  const auto write = [&](const Graph::Contents::Step &one) {
+    if (contents.has_conditions)
+      write_through_graph(contents, one);
+    else
+      write_nodes(*contents.executable, one);
+  };
+  Graph::Contents::Step &before = contents.steps[number];
+  try {
+    if (contents.executable) write(step);
+  } catch (...) {
+    try {
+      write(before);
+    } catch (const std::exception &) {
+      contents.broken = true;
+    }
+    throw;
+  }
+  before = std::move(step);
+}
+
 // What is put into `later` from now on waits for what is in `earlier` now.
 void order(const Stream &earlier, const Stream &later) {
   Event event;
   event.record(earlier);
   later.wait(event);
+}
+
+// The same for work that runs already.
+void order_or_wait(const Stream &earlier, const Stream &later) {
+  try {
+    order(earlier, later);
+  } catch (...) {
+    earlier.cuda()->stream().synchronize();
+    throw;
+  }
 }
 
 void describe(const Graph::Contents &contents, const Graph::Contents::Block &block, const std::string &indent,
@@ -78,16 +112,19 @@ void Graph::launch(const Stream &stream) {
   if (!contents_->executable) return run(*contents_, contents_->block);
   // The memory of its launches is in order with the stream it was captured from, and with no other.
   const bool elsewhere = !(stream == stream_);
-  if (elsewhere) order(stream_, stream);
-  for (const Contents::Step &step : contents_->steps)
-    if (step.enabled) step.launch.mark_written();
-  contents_->executable->launch(stream.cuda()->stream());
-  if (elsewhere) order(stream, stream_);
+  if (contents_->broken)
+    throw UserError(
+        "the graph cannot be launched: an edit of it failed, and so did taking the edit back; capture it anew");
   bool debug = false;
   for (const Contents::Step &step : contents_->steps) {
     step.launch.cuda()->hear_in(*stream.cuda());
     debug = debug || step.launch.cuda()->debug();
   }
+  if (elsewhere) order(stream_, stream);
+  contents_->executable->launch(stream.cuda()->stream());
+  for (const Contents::Step &step : contents_->steps)
+    if (step.enabled) step.launch.mark_written();
+  if (elsewhere) order_or_wait(stream, stream_);
   if (debug) stream.synchronize();
 }
 
@@ -112,26 +149,24 @@ void Graph::set(std::size_t number, const Launch &launch) {
     throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
                     ", and the one to take its place has another cluster, priority or programmatic start, which stay "
                     "as they were captured; record it with the same LaunchOptions");
-  Contents::Step &step = contents_->steps[number];
+  const Contents::Step &step = contents_->steps[number];
   if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
     throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
                     " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
                     "; capture the graph anew");
-  if (contents_->has_conditions && contents_->executable)
-    write_through_graph(*contents_, {launch, step.nodes, step.enabled});
-  else if (contents_->executable)
-    launch.cuda()->put_in(*contents_->executable, step.nodes, launch.arguments());
-  step.launch = launch;
+  edit(*contents_, number, {launch, step.nodes, step.enabled},
+       [](driver::GraphExecutable &executable, const Contents::Step &one) {
+         one.launch.cuda()->put_in(executable, one.nodes, one.launch.arguments());
+       });
 }
 
 void Graph::enable(std::size_t number, bool enabled) {
   at(number);
-  Contents::Step &step = contents_->steps[number];
-  if (contents_->has_conditions && contents_->executable)
-    write_through_graph(*contents_, {step.launch, step.nodes, enabled});
-  else if (contents_->executable)
-    for (const driver::GraphNode &node : step.nodes) contents_->executable->enable(node, enabled);
-  step.enabled = enabled;
+  const Contents::Step &step = contents_->steps[number];
+  edit(*contents_, number, {step.launch, step.nodes, enabled},
+       [](driver::GraphExecutable &executable, const Contents::Step &one) {
+         for (const driver::GraphNode &node : one.nodes) executable.enable(node, one.enabled);
+       });
 }
 
 std::string Graph::to_string() const {

@@ -32,13 +32,20 @@ void GraphCapture::add(const Launch &launch) {
   if (!(launch.stream() == stream_))
     throw UserError(launch.to_string() + " cannot be captured: it is on " + launch.stream().to_string() +
                     ", and the capture is of " + stream_.to_string() + "; record it with LaunchOptions::stream");
+  if (launch.cuda() && !part_)
+    throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
   Graph::Contents::Step step{launch};
-  if (launch.cuda()) {
-    if (!part_) throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
-    launch.cuda()->run_into(launch.arguments(), &step.nodes);
+  const std::size_t steps_before = contents_->steps.size();
+  try {
+    if (launch.cuda()) launch.cuda()->run_into(launch.arguments(), &step.nodes);
+    contents_->steps.push_back(std::move(step));
+    block_->push_back({contents_->steps.size() - 1});
+  } catch (...) {
+    // The driver may have some of it.
+    part_.reset();
+    while (contents_->steps.size() > steps_before) contents_->steps.pop_back();
+    throw;
   }
-  block_->push_back({contents_->steps.size()});
-  contents_->steps.push_back(std::move(step));
 }
 
 void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where) const {
@@ -52,9 +59,15 @@ void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where)
 }
 
 driver::Capture::Captured GraphCapture::end_part() {
-  driver::Capture::Captured captured = part_->end();
-  part_.reset();
-  return captured;
+  try {
+    driver::Capture::Captured captured = part_->end();
+    part_.reset();
+    return captured;
+  } catch (...) {
+    // The stream is captured no more: what is launched on it would run.
+    part_.reset();
+    throw;
+  }
 }
 
 void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std::function<void()> &body,
@@ -62,13 +75,23 @@ void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std
   check_condition(value, where);
   auto condition = std::make_unique<Graph::Contents::Condition>(Graph::Contents::Condition{value, repeats});
   const Graph::Contents::Condition &added = *condition;
-  Graph::Contents::Block *outer = std::exchange(block_, &condition->body);
+  Graph::Contents::Block *const outer = block_;
+  const std::size_t steps_before = contents_->steps.size();
   outer->push_back({0, std::move(condition)});
+  block_ = &outer->back().condition->body;
+  try {
+    if (stream_.cuda())
+      capture_body(added, body, where);
+    else
+      body();
+  } catch (...) {
+    // Whoever lets the error go no further goes on without the condition.
+    block_ = outer;
+    outer->pop_back();
+    while (contents_->steps.size() > steps_before) contents_->steps.pop_back();
+    throw;
+  }
   contents_->has_conditions = true;
-  if (stream_.cuda())
-    capture_body(added, body, where);
-  else
-    body();
   block_ = outer;
 }
 

@@ -33,6 +33,7 @@ struct Graph::Contents {
   std::vector<Step> steps;  // by number
   Block block;
   bool has_conditions = false;
+  bool broken = false;  // an edit failed, and so did taking it back
   // None on the CPU.
   std::optional<driver::Graph> graph;
   std::optional<driver::GraphExecutable> executable;
