@@ -35,10 +35,10 @@ void TangentLaunches::run(const std::function<void()> &work) {
 AnyBuffer TangentLaunches::of(const AnyBuffer &buffer) {
   Shadow &shadow = shadows_[buffer.storage().get()];
   if (!shadow.tangents) {
-    shadow.values = buffer.storage();
-    shadow.tangents = std::make_shared<Storage>(buffer.device(), buffer.storage()->bytes());
-    shadow.tangents->track_gradient();
-    if (!buffer.name().empty()) shadow.tangents->set_name(buffer.name() + " (tangent)");
+    auto tangents = std::make_shared<Storage>(buffer.device(), buffer.storage()->bytes());
+    tangents->track_gradient();
+    if (!buffer.name().empty()) tangents->set_name(buffer.name() + " (tangent)");
+    shadow = {buffer.storage(), std::move(tangents)};
   }
   return buffer.over(shadow.tangents);
 }
