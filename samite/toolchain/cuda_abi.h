@@ -43,7 +43,7 @@ struct NvrtcFunctions {
   const char *(*GetErrorString)(NvrtcResult result) = nullptr;
 };
 
-enum class NvJitLinkResult : int { success = 0 };
+enum class NvJitLinkResult : int { success = 0, internal = 6, thread_pool = 7 };
 enum class NvJitLinkInput : int { lto_ir = 3 };
 
 using NvJitLinkHandle = struct NvJitLinkState *;

@@ -34,6 +34,12 @@ void require_new_enough(const char *name, const std::string &path, const CudaVer
                       oldest_cuda_toolchain.text() + " or newer");
 }
 
+template <class Result>
+void require_success(Result result, const char *function, const std::string &path) {
+  if (result != Result::success)
+    throw DeviceError(std::string(function) + " of " + path, "result " + std::to_string(static_cast<int>(result)));
+}
+
 // Fails where the library lacks one of the functions.
 template <class Function>
 void find(const DynamicLibrary &library, Function *&function, const std::string &symbol) {
@@ -58,16 +64,17 @@ Nvrtc open_nvrtc(const std::string &candidate) {
   Nvrtc result;
   result.path = file_of(library, "nvrtcVersion");
   find(library, result.functions.Version, "nvrtcVersion");
-  result.functions.Version(&result.version.major, &result.version.minor);
+  require_success(result.functions.Version(&result.version.major, &result.version.minor), "nvrtcVersion", result.path);
   require_new_enough("NVRTC", result.path, result.version);
 #define SAMITE_FIND(name, ...) find(library, result.functions.name, "nvrtc" #name);
   SAMITE_NVRTC_FUNCTIONS(SAMITE_FIND)
 #undef SAMITE_FIND
   find(library, result.functions.GetErrorString, "nvrtcGetErrorString");
   int count = 0;
-  result.functions.GetNumSupportedArchs(&count);
+  require_success(result.functions.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs", result.path);
   result.architectures.resize(static_cast<std::size_t>(count));
-  result.functions.GetSupportedArchs(result.architectures.data());
+  require_success(result.functions.GetSupportedArchs(result.architectures.data()), "nvrtcGetSupportedArchs",
+                  result.path);
   open_builtins(result);
   return result;
 }
@@ -81,7 +88,8 @@ NvJitLink open_nvjitlink(const std::string &candidate) {
     throw DeviceError(library.path() + " is nvJitLink of before 12.3, and Samite needs " +
                       oldest_cuda_toolchain.text() + " or newer");
   unsigned major = 0, minor = 0;
-  library.function<NvJitLinkResult(unsigned *, unsigned *)>("nvJitLinkVersion")(&major, &minor);
+  require_success(library.function<NvJitLinkResult(unsigned *, unsigned *)>("nvJitLinkVersion")(&major, &minor),
+                  "nvJitLinkVersion", result.path);
   result.version = {static_cast<int>(major), static_cast<int>(minor)};
   require_new_enough("nvJitLink", result.path, result.version);
   const Nvrtc &compiler = nvrtc();

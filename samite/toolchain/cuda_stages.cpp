@@ -30,24 +30,22 @@ std::optional<int> architecture_number(std::string_view text) {
   return number;
 }
 
-// Both libraries tell a size and then fill a buffer of it; texts end with a zero byte, which is dropped.
+// Both libraries tell a size and then fill a buffer of it; `size_of` and `fill` throw where they cannot.
 template <class Size, class Fill>
-std::string read_text(Size size_of, Fill fill) {
-  std::size_t bytes = 0;
-  size_of(&bytes);
-  std::string text(bytes, '\0');
-  if (bytes > 0) fill(text.data());
-  while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
-  return text;
-}
-
-template <class Size, class Fill>
-std::string read_bytes(Size size_of, Fill fill) {
+std::string read_bytes(const Size &size_of, const Fill &fill) {
   std::size_t bytes = 0;
   size_of(&bytes);
   std::string content(bytes, '\0');
-  fill(content.data());
+  if (bytes > 0) fill(content.data());
   return content;
+}
+
+// Texts end with a zero byte, which is dropped.
+template <class Size, class Fill>
+std::string read_text(const Size &size_of, const Fill &fill) {
+  std::string text = read_bytes(size_of, fill);
+  while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+  return text;
 }
 
 std::vector<const char *> pointers_to(const std::vector<std::string> &texts) {
@@ -58,12 +56,10 @@ std::vector<const char *> pointers_to(const std::vector<std::string> &texts) {
 
 class Program {
  public:
-  explicit Program(const CudaText &text) {
+  explicit Program(const CudaText &text) : name_("\"" + std::string(text.name) + ".cu\"") {
     const std::string source(text.text), prelude(text.prelude), name = std::string(text.name) + ".cu";
     const char *headers[] = {prelude.c_str()}, *names[] = {prelude_name};
-    const NvrtcResult result = call_.CreateProgram(&program_, source.c_str(), name.c_str(), 1, headers, names);
-    if (result != NvrtcResult::success)
-      throw DeviceError("nvrtcCreateProgram(\"" + name + "\")", call_.GetErrorString(result));
+    require(call_.CreateProgram(&program_, source.c_str(), name.c_str(), 1, headers, names), "nvrtcCreateProgram");
   }
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
@@ -73,54 +69,91 @@ class Program {
     return call_.CompileProgram(program_, static_cast<int>(options.size()), pointers_to(options).data());
   }
   std::string log() const {
-    return read_text([&](std::size_t *bytes) { call_.GetProgramLogSize(program_, bytes); },
-                     [&](char *to) { call_.GetProgramLog(program_, to); });
+    return read_text(
+        [&](std::size_t *bytes) { require(call_.GetProgramLogSize(program_, bytes), "nvrtcGetProgramLogSize"); },
+        [&](char *to) { require(call_.GetProgramLog(program_, to), "nvrtcGetProgramLog"); });
+  }
+  // Of a program that does not compile, of which there is more to say than that its log is missing.
+  std::string log_if_any() const {
+    try {
+      return log();
+    } catch (const DeviceError &error) {
+      return error.what();
+    }
   }
   std::string output(CudaOutput kind) const {
     if (kind == CudaOutput::cubin)
-      return read_bytes([&](std::size_t *bytes) { call_.GetCUBINSize(program_, bytes); },
-                        [&](char *to) { call_.GetCUBIN(program_, to); });
-    return read_bytes([&](std::size_t *bytes) { call_.GetLTOIRSize(program_, bytes); },
-                      [&](char *to) { call_.GetLTOIR(program_, to); });
+      return read_bytes([&](std::size_t *bytes) { require(call_.GetCUBINSize(program_, bytes), "nvrtcGetCUBINSize"); },
+                        [&](char *to) { require(call_.GetCUBIN(program_, to), "nvrtcGetCUBIN"); });
+    return read_bytes([&](std::size_t *bytes) { require(call_.GetLTOIRSize(program_, bytes), "nvrtcGetLTOIRSize"); },
+                      [&](char *to) { require(call_.GetLTOIR(program_, to), "nvrtcGetLTOIR"); });
   }
 
  private:
+  void require(NvrtcResult result, const char *function) const {
+    if (result != NvrtcResult::success)
+      throw DeviceError(std::string(function) + "(" + name_ + ")", call_.GetErrorString(result));
+  }
+
   const NvrtcFunctions &call_ = nvrtc().functions;
+  std::string name_;  // in messages
   NvrtcProgram program_ = nullptr;
 };
 
+std::string words(NvJitLinkResult result) {
+  return "result " + std::to_string(static_cast<int>(result)) + " of nvJitLink " + nvjitlink().version.text() + " of " +
+         nvjitlink().path;
+}
+
+// Of the kernel `name`.
 class Link {
  public:
-  explicit Link(const std::vector<std::string> &options) {
+  Link(std::string_view name, const std::vector<std::string> &options) : name_(name) {
     std::vector<const char *> pointers = pointers_to(options);
     const NvJitLinkResult result = call_.Create(&link_, static_cast<std::uint32_t>(pointers.size()), pointers.data());
     if (result != NvJitLinkResult::success)
-      throw DeviceError("nvJitLinkCreate(" + options.front() + ")",
-                        "result " + std::to_string(static_cast<int>(result)) + " of nvJitLink " +
-                            nvjitlink().version.text() + " of " + nvjitlink().path);
+      throw DeviceError("nvJitLinkCreate(" + options.front() + ")", words(result));
   }
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
   ~Link() { call_.Destroy(&link_); }
 
-  bool add(std::string_view object, const std::string &name) {
-    return call_.AddData(link_, NvJitLinkInput::lto_ir, object.data(), object.size(), name.c_str()) ==
-           NvJitLinkResult::success;
+  void add(std::string_view object, const std::string &name) {
+    require_linked(call_.AddData(link_, NvJitLinkInput::lto_ir, object.data(), object.size(), name.c_str()),
+                   "nvJitLinkAddData");
   }
-  bool complete() { return call_.Complete(link_) == NvJitLinkResult::success; }
-  std::string error_log() const {
-    return read_text([&](std::size_t *bytes) { call_.GetErrorLogSize(link_, bytes); },
-                     [&](char *to) { call_.GetErrorLog(link_, to); });
-  }
+  void complete() { require_linked(call_.Complete(link_), "nvJitLinkComplete"); }
   CudaProduct product() const {
-    return {read_bytes([&](std::size_t *bytes) { call_.GetLinkedCubinSize(link_, bytes); },
-                       [&](char *to) { call_.GetLinkedCubin(link_, to); }),
-            read_text([&](std::size_t *bytes) { call_.GetInfoLogSize(link_, bytes); },
-                      [&](char *to) { call_.GetInfoLog(link_, to); })};
+    return {
+        read_bytes([&](std::size_t *bytes) { require(call_.GetLinkedCubinSize(link_, bytes), "GetLinkedCubinSize"); },
+                   [&](char *to) { require(call_.GetLinkedCubin(link_, to), "GetLinkedCubin"); }),
+        read_text([&](std::size_t *bytes) { require(call_.GetInfoLogSize(link_, bytes), "GetInfoLogSize"); },
+                  [&](char *to) { require(call_.GetInfoLog(link_, to), "GetInfoLog"); })};
   }
 
  private:
+  void require(NvJitLinkResult result, const char *function) const {
+    if (result != NvJitLinkResult::success)
+      throw DeviceError("nvJitLink" + std::string(function) + "(\"" + name_ + "\")", words(result));
+  }
+  // What does not link is Samite's own, unless the library says that it is the library.
+  void require_linked(NvJitLinkResult result, const char *function) const {
+    if (result == NvJitLinkResult::success) return;
+    const std::string what = std::string(function) + "(\"" + name_ + "\")", reason = words(result) + "\n" + error_log();
+    if (result == NvJitLinkResult::internal || result == NvJitLinkResult::thread_pool) throw DeviceError(what, reason);
+    throw InternalError("the objects of kernel \"" + name_ + "\" do not link: " + what + " failed: " + reason);
+  }
+  std::string error_log() const {
+    try {
+      return read_text([&](std::size_t *bytes) { require(call_.GetErrorLogSize(link_, bytes), "GetErrorLogSize"); },
+                       [&](char *to) { require(call_.GetErrorLog(link_, to), "GetErrorLog"); });
+    } catch (const DeviceError &error) {
+      return error.what();
+    }
+  }
+
   const NvJitLinkFunctions &call_ = nvjitlink().functions;
+  std::string name_;
   NvJitLinkHandle link_ = nullptr;
 };
 
@@ -160,7 +193,7 @@ CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
   Program program(text);
   const NvrtcResult result = program.compile(options);
   if (result == NvrtcResult::success) return {program.output(output), program.log()};
-  fail(text, result, options, program.log());
+  fail(text, result, options, program.log_if_any());
 }
 
 CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
@@ -169,12 +202,10 @@ CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
                                       spill_report};
   if (debug_info) options.emplace_back("-lineinfo");
   if (nvjitlink().version >= first_with_cache) options.emplace_back("-no-cache");
-  Link link(options);
-  bool linked = true;
-  for (std::size_t i = 0; linked && i < objects.size(); ++i)
-    linked = link.add(objects[i], i == 0 ? std::string(name) : "object " + std::to_string(i));
-  if (!linked || !link.complete())
-    throw InternalError("the objects of kernel \"" + std::string(name) + "\" do not link:\n" + link.error_log());
+  Link link(name, options);
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    link.add(objects[i], i == 0 ? std::string(name) : "object " + std::to_string(i));
+  link.complete();
   return link.product();
 }
 

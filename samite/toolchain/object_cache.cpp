@@ -172,6 +172,10 @@ std::optional<std::string> ObjectCache::find(const Hash128 &key) {
 void ObjectCache::publish(const Hash128 &key, std::string_view content) {
   if (limit_bytes_ == 0) return;
   fs::path unfinished;
+  const auto remove_unfinished = [&] {
+    std::error_code ignored;
+    if (!unfinished.empty()) fs::remove_all(unfinished, ignored);
+  };
   try {
     fs::create_directories(folder_.parent_path());
     make_folder(folder_);
@@ -190,10 +194,12 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
     if (present) fs::remove_all(unfinished, error);
   } catch (const std::system_error &error) {
     warn_not_used(error);
-    std::error_code ignored;
-    if (!unfinished.empty()) fs::remove_all(unfinished, ignored);
+    remove_unfinished();
     if (is_full(error.code())) prune();
     return;
+  } catch (...) {
+    remove_unfinished();
+    throw;
   }
   prune_if_due(content.size());
 }

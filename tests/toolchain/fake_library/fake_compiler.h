@@ -4,6 +4,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -18,21 +20,20 @@ class FakeCompiler {
   // The call of this number, counted from 1 from now on, has this result and does nothing. No call where it is 0.
   void fail(int number, int result) {
     const std::lock_guard lock(mutex_);
-    calls_.clear();
+    count_ = 0;
     failing_ = number;
     result_ = result;
   }
   // The result of a call that begins; 0 where it does not fail.
   int begin(const char *call) {
     const std::lock_guard lock(mutex_);
-    calls_.push_back(call);
-    return static_cast<int>(calls_.size()) == failing_ ? result_ : 0;
+    if (count_ < most) calls_[static_cast<std::size_t>(count_)] = call;
+    return ++count_ == failing_ ? result_ : 0;
   }
   // The name of a call since the last `fail`; null where there were not so many.
   const char *call(int number) {
     const std::lock_guard lock(mutex_);
-    return number >= 1 && number <= static_cast<int>(calls_.size()) ? calls_[static_cast<std::size_t>(number) - 1]
-                                                                    : nullptr;
+    return number >= 1 && number <= std::min(count_, most) ? calls_[static_cast<std::size_t>(number) - 1] : nullptr;
   }
 
   void made() { count(1); }
@@ -48,9 +49,11 @@ class FakeCompiler {
     alive_ += more;
   }
 
+  // Without allocations, which a test may let fail, also in destructors.
+  static constexpr int most = 1000;
   std::mutex mutex_;
-  std::vector<const char *> calls_;
-  int failing_ = 0, result_ = 0, alive_ = 0;
+  std::array<const char *, most> calls_{};
+  int count_ = 0, failing_ = 0, result_ = 0, alive_ = 0;
 };
 
 // The kernels that a text defines, or that an earlier answer of this function lists: "\nkernel name" for each.
