@@ -35,7 +35,8 @@ Library Library::load(const Context &context, std::span<const std::byte> image) 
     if (code == Result::success) return std::move(*library);
   }
 
-  if (kind_of(code) != ResultKind::call) context.fail(failed, code, {nullptr, raw});
+  if (kind_of(code) != ResultKind::call)
+    context.fail(failed, code, {nullptr, library ? static_cast<const void *>(raw) : image.data()});
   const std::string_view words(log.data()), remedy = remedy_of(code);
   throw DriverError(code, fmt::format("{}(image of {} bytes) on {}, of compute capability {}.{}, failed: {}{}{}{}{}",
                                       info(failed).symbol, image.size(), context.to_string(),

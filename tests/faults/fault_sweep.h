@@ -4,6 +4,9 @@
 // error that the call may have. A call that fails may end the program with an error of the right kind that names the
 // call, or the program goes on and its numbers are right; nothing else. Nothing is left behind either way, and the same
 // program runs well when it is started again.
+//
+// A scenario of steps runs once more for each call: the step that ends with an error is then tried again, on what the
+// steps before it have made, and all numbers are right.
 #pragma once
 
 #include "tests/driver/fake/fake_driver.h"
@@ -12,17 +15,38 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace samite::test {
 
+// Runs the steps of a scenario, and again those that fail where it is asked to.
+class Steps {
+ public:
+  explicit Steps(bool again) : again_(again) {}
+
+  template <class Step>
+  decltype(auto) operator()(const Step &step) const {
+    if (!again_) return step();
+    try {
+      return step();
+    } catch (const std::exception &) {
+      return step();
+    }
+  }
+
+ private:
+  bool again_;
+};
+
 struct Scenario {
   std::string name;
   // Checks its own numbers with EXPECT. Whatever it makes is gone when it returns or throws. It runs on an empty
   // machine, more than once.
-  std::function<void(driver::fake::FakeDriver &fake)> run;
+  std::function<void(driver::fake::FakeDriver &fake, const Steps &step)> run;
   driver::fake::Options machine{};
+  bool has_steps = false;
 };
 
 // The errors that a call of `entry` may have: those that the driver's documentation names, without what a program would
@@ -46,6 +70,23 @@ class FaultCount {
 bool sweeps_in_full();
 
 void sweep_driver_calls(const Scenario &scenario);
+void sweep_driver_calls_with_steps(const Scenario &scenario);
+
+// What one run came to, with what was thrown and warned of.
+struct Outcome {
+  std::vector<std::string> calls;
+  std::optional<driver::Result> code{};  // of a DriverError
+  bool threw = false, of_samite = true, out_of_memory = false;
+  std::string message{};
+  std::vector<std::string> warnings{};
+
+  std::string text() const;
+};
+Outcome attempt(const Scenario &scenario, driver::fake::FakeDriver &fake, bool again = false);
+
+// Programs that use the driver's handles, and programs that use the library as its users do.
+std::vector<Scenario> handle_scenarios();
+std::vector<Scenario> launch_scenarios();
 
 // The entries that the scenario calls.
 std::vector<driver::Entry> entries_called(const Scenario &scenario);
