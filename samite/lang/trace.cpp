@@ -36,8 +36,8 @@ Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocat
     throw UserError(where,
                     "a kernel is being defined inside of another kernel's function; call a plain C++ function "
                     "instead, capture inlines it");
-  current_trace = this;
   open_block(where);
+  current_trace = this;  // last, since no destructor follows a constructor that throws
 }
 
 Trace *Trace::running() { return current_trace; }
