@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct Scenario {
   std::function<void(driver::fake::FakeDriver &fake, const Steps &step)> run;
   driver::fake::Options machine{};
   bool has_steps = false;
+
+  friend std::ostream &operator<<(std::ostream &stream, const Scenario &scenario) { return stream << scenario.name; }
 };
 
 // The errors that a call of `entry` may have: those that the driver's documentation names, without what a program would
