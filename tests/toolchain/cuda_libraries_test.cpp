@@ -129,6 +129,17 @@ TEST_F(CudaLibraries, AnArchitectureThatNvrtcDoesNotKnowIsRefusedWithThoseItDoes
                                                    HasSubstr("compiles for sm_80."), HasSubstr("SAMITE_CUDA_PATH")));
 }
 
+TEST_F(CudaLibraries, ACallThatFailsWhenALibraryIsOpenedIsNamed) {
+  have_nvrtc();
+  have_nvjitlink();
+  const char *calls[] = {"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs"};
+  for (int number = 1; number <= 3; ++number)
+    EXPECT_THAT(run({"1."}, {{"SAMITE_FAKE_NVRTC_FAIL", std::to_string(number) + " 11"}}, 1),
+                HasSubstr(std::string(calls[number - 1]) + " of " + file("libnvrtc.so.12") + " failed: result 11"));
+  EXPECT_THAT(run({"libraries"}, {{"SAMITE_FAKE_NVJITLINK_FAIL", "1 6"}}),
+              HasSubstr("nvJitLinkVersion of " + file("libnvJitLink.so.12") + " failed: result 6"));
+}
+
 TEST_F(CudaLibraries, AMissingSecondFileOfNvrtcIsExplained) {
   have_nvrtc();
   EXPECT_THAT(run({"1."}, {{"SAMITE_FAKE_NVRTC_RESULT", "7"}}, 1),

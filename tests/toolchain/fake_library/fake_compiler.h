@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -17,6 +19,12 @@ namespace samite::test {
 // Safe for several threads.
 class FakeCompiler {
  public:
+  // The environment variable may have a call's number and its result, "2 11", for what happens when the library is
+  // opened.
+  explicit FakeCompiler(const char *variable) {
+    if (const char *text = std::getenv(variable)) std::sscanf(text, "%d %d", &failing_, &result_);
+  }
+
   // The call of this number, counted from 1 from now on, has this result and does nothing. No call where it is 0.
   void fail(int number, int result) {
     const std::lock_guard lock(mutex_);

@@ -21,7 +21,7 @@ namespace {
 constexpr char log_text[] = "the fake's words";
 
 samite::test::FakeCompiler &fake() {
-  static samite::test::FakeCompiler instance;
+  static samite::test::FakeCompiler instance("SAMITE_FAKE_NVJITLINK_FAIL");
   return instance;
 }
 

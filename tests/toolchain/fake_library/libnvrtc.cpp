@@ -27,7 +27,7 @@ int number(const char *name) {
 }
 
 samite::test::FakeCompiler &fake() {
-  static samite::test::FakeCompiler instance;
+  static samite::test::FakeCompiler instance("SAMITE_FAKE_NVRTC_FAIL");
   return instance;
 }
 
