@@ -2,6 +2,7 @@
 #include "samite/driver/copy.h"
 #include "samite/driver/device_memory.h"
 #include "samite/driver/event.h"
+#include "samite/driver/pinned_memory.h"
 #include "tests/driver/small_kernels.h"
 
 #include <gmock/gmock.h>
@@ -59,6 +60,21 @@ TEST_F(Fake, SeesAFreeThatIsNotOrderedAfterTheLastUse) {
     fill_bytes(other, memory.address(), 0, 4);
   }
   EXPECT_THAT(fake.take_mistakes(), ElementsAre(HasSubstr("freed while another stream may use it")));
+}
+
+TEST_F(Fake, SeesPinnedMemoryThatIsFreedBeforeItsCopies) {
+  const DeviceMemory memory = DeviceMemory::allocate(stream, pool, 64);
+  {
+    const PinnedMemory pinned = PinnedMemory::allocate(context, 64);
+    copy_to_device(stream, memory.address(), pinned.data(), 64);
+    stream.synchronize();
+  }
+  EXPECT_THAT(fake.take_mistakes(), IsEmpty());
+  {
+    const PinnedMemory pinned = PinnedMemory::allocate(context, 64);
+    copy_to_host(stream, pinned.data(), memory.address(), 64);
+  }
+  EXPECT_THAT(fake.take_mistakes(), ElementsAre(HasSubstr("freed while a copy may use it")));
 }
 
 TEST_F(Fake, SeesMemoryBeyondItsEnd) {

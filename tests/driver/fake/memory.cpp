@@ -164,6 +164,7 @@ Result MemHostAlloc(void **address, std::size_t bytes, unsigned) {
   if (current() == nullptr) return Result::invalid_context;
   auto memory = std::make_unique<std::byte[]>(bytes);
   *address = memory.get();
+  state().pinned_bytes[memory.get()] = bytes;
   state().pinned[memory.get()] = std::move(memory);
   return Result::success;
 }
@@ -172,6 +173,12 @@ Result MemFreeHost(void *address) {
   if (!state().pinned.contains(address)) return state().mistake("this is no pinned memory", Result::invalid_value);
   if (!state().freed_pinned.insert(address).second)
     return state().mistake("pinned memory is freed a second time", Result::invalid_value);
+  const auto [first, last] = state().pinned_uses.equal_range(address);
+  for (auto use = first; use != last; ++use) {
+    const auto &[stream, tick] = use->second;
+    if (!state().host.covers(stream, tick) && stream->context->fault == Result::success)
+      return state().mistake("pinned memory is freed while a copy may use it", Result::invalid_value);
+  }
   return Result::success;
 }
 
@@ -190,7 +197,10 @@ Result MemcpyAsync(CUdeviceptr target, CUdeviceptr source, std::size_t bytes, CU
 Result MemcpyHtoDAsync(CUdeviceptr target, const void *source, std::size_t bytes, CUstream handle) {
   Stream *stream = use(handle);
   if (stream == nullptr) return Result::invalid_handle;
-  return submit(*stream, GraphNodeType::copy, [=](Stream &in) { return copy(in, target, source, bytes); });
+  return submit(*stream, GraphNodeType::copy, [=](Stream &in) {
+    touch_host(in, source);
+    return copy(in, target, source, bytes);
+  });
 }
 
 Result MemcpyDtoHAsync(void *target, CUdeviceptr source, std::size_t bytes, CUstream handle) {
@@ -198,6 +208,7 @@ Result MemcpyDtoHAsync(void *target, CUdeviceptr source, std::size_t bytes, CUst
   if (stream == nullptr) return Result::invalid_handle;
   return submit(*stream, GraphNodeType::copy, [=](Stream &in) {
     const Result code = touch(in, source, bytes);
+    touch_host(in, target);
     if (code == Result::success) std::memcpy(target, reinterpret_cast<const void *>(source), bytes);
     return code;
   });

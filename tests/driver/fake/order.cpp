@@ -49,6 +49,14 @@ Result touch(Stream &stream, CUdeviceptr address, std::size_t bytes) {
   return Result::success;
 }
 
+void touch_host(Stream &stream, const void *address) {
+  const auto after = state().pinned_bytes.upper_bound(const_cast<void *>(address));
+  if (after == state().pinned_bytes.begin()) return;
+  const auto &[begin, bytes] = *std::prev(after);
+  if (static_cast<const std::byte *>(address) >= static_cast<std::byte *>(begin) + bytes) return;
+  state().pinned_uses.emplace(begin, std::pair(&stream, stream.clock.done[&stream]));
+}
+
 Result refuse_in_capture(Stream &stream) {
   if (!stream.capture) return Result::success;
   stream.capture->invalidated = true;

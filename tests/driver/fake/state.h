@@ -176,7 +176,10 @@ struct State {
   Registry<GraphExec> executables;
   std::map<CUdeviceptr, Allocation> allocations;
   std::map<void *, std::unique_ptr<std::byte[]>> pinned;
+  std::map<void *, std::size_t> pinned_bytes;
   std::set<void *> freed_pinned;
+  // Copies from and to pinned memory: when they were, by the memory's address.
+  std::multimap<void *, std::pair<const Stream *, std::uint64_t>> pinned_uses;
   std::vector<std::vector<KernelCode>> images;
   std::map<std::string, std::size_t> understood;  // by the name of an entry, the image that stands for it
   std::map<CUgraphConditionalHandle, Condition> conditions;
@@ -212,6 +215,8 @@ std::vector<Context *> &context_stack();
 std::uint64_t advance(Stream &stream);
 // Work in `stream` touches `bytes` bytes at `address`; INVALID_VALUE and the mistake noted where it may not.
 Result touch(Stream &stream, CUdeviceptr address, std::size_t bytes);
+// The same for the host's memory, which may be pinned.
+void touch_host(Stream &stream, const void *address);
 // Runs the work now, or makes it a node where the stream is captured.
 Result submit(Stream &stream, GraphNodeType type, std::function<Result(Stream &)> work);
 Result submit(Stream &stream, const KernelCall &call);
