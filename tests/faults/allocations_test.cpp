@@ -87,7 +87,13 @@ TEST_P(EachAllocation, ThatFailsIsMadeAgain) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, EachAllocation, testing::ValuesIn(launch_scenarios()), [](const auto &info) {
+std::vector<Scenario> all_scenarios() {
+  std::vector<Scenario> all = launch_scenarios();
+  all.push_back(cpu_scenario());
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EachAllocation, testing::ValuesIn(all_scenarios()), [](const auto &info) {
   std::string name = info.param.name;
   std::ranges::replace(name, ' ', '_');
   return name;

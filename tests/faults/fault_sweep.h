@@ -90,6 +90,7 @@ Outcome attempt(const Scenario &scenario, driver::fake::FakeDriver &fake, bool a
 // Programs that use the driver's handles, and programs that use the library as its users do.
 std::vector<Scenario> handle_scenarios();
 std::vector<Scenario> launch_scenarios();
+Scenario cpu_scenario();
 
 // The entries that the scenario calls.
 std::vector<driver::Entry> entries_called(const Scenario &scenario);

@@ -22,6 +22,16 @@ using fake::FakeDriver;
 using samite::test::Scenario;
 using samite::test::Steps;
 
+// Waits for the stream before what is declared earlier goes.
+struct Waiting {
+  const Stream &stream;
+
+  explicit Waiting(const Stream &of) : stream(of) {}
+  Waiting(const Waiting &) = delete;
+  Waiting &operator=(const Waiting &) = delete;
+  ~Waiting() { stream.context().try_call<Entry::StreamSynchronize>(stream.raw()); }
+};
+
 // A number on the device.
 struct Number {
   Stream stream;
@@ -56,6 +66,7 @@ const Scenario devices_and_memory{
       const Event start = Event::create(context, Timing::on), end = Event::create(context, Timing::on);
       start.record(stream);
       const PinnedMemory pinned = PinnedMemory::allocate(context, 256);
+      const Waiting waiting(stream);
       auto *values = static_cast<unsigned char *>(pinned.data());
       std::iota(values, values + 256, static_cast<unsigned char>(0));
       copy_to_device(stream, memory.address(), values, 256);
