@@ -61,6 +61,7 @@ void KernelEmitter::check(const Check &check, SourceLocation where) {
     out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
   }
   say(check.message, check.instance, true, where);
+  messages_.back().is_race = check.race;
   out_.close();
 }
 

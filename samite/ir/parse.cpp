@@ -426,7 +426,8 @@ class Parser {
   }
 
   Stmt parse_check() {
-    Check check{parse_value(), {}, {}};
+    const bool race = accept("race");
+    Check check{parse_value(), {}, {}, race};
     if (accept("of")) {
       expect("(");
       do check.instance.push_back(parse_value());

@@ -151,7 +151,7 @@ class Printer {
         [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
         [&](const Check &check) {
           std::string text = message(check.message, "");
-          write("check {}{}{}{}{}", value(check.condition),
+          write("check {}{}{}{}{}{}", check.race ? "race " : "", value(check.condition),
                 check.instance.empty() ? "" : fmt::format(" of ({})", list(check.instance)), text.empty() ? "" : ", ",
                 text, where);
         },

@@ -140,6 +140,7 @@ struct Check {
   Value condition;
   Message message;
   std::vector<Value> instance;
+  bool race = false;  // debug mode's own, of instances that meet at an element: see passes/check_races.h
 };
 
 struct If {

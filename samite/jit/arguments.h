@@ -39,9 +39,10 @@ void check_distinct(const KernelDefinition &definition, std::span<const Argument
 void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments);
 void check_tangent(const KernelDefinition &definition, const VariantKey &key);
 
-// What the code for these arguments may know.
+// What the code for these arguments may know. `in_graph`: it is for a graph, whose launches on CUDA do not look for
+// races.
 VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-                       std::span<const Argument> arguments);
+                       std::span<const Argument> arguments, bool in_graph = false);
 
 // Writes the arguments where `variant.layout` puts them; `block` has layout.bytes bytes.
 void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block);

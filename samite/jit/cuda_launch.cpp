@@ -3,6 +3,8 @@
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/driver/capture.h"
+#include "samite/driver/copy.h"
+#include "samite/jit/race_shadows.h"
 #include "samite/runtime/cuda_device.h"
 
 #include <bit>
@@ -58,7 +60,7 @@ void check_tile_memory(const KernelDefinition &definition, const Variant &varian
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
                        const Extents &extents, const LaunchOptions &options, const Stream &stream)
-    : variant_(std::move(variant)), stream_(stream) {
+    : variant_(std::move(variant)), extents_(extents), kernel_(definition.name()), stream_(stream) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
@@ -76,7 +78,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       workspace_.base = std::bit_cast<std::byte *>(workspace_memory_->address());
     }
     if (variant_->uses_channel)
-      messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents.rank(), context);
+      messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
   }
   if (variant_->afterwards)
@@ -92,6 +94,17 @@ CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const 
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
   if (prepared_) {
+    std::optional<RaceShadows> shadows;
+    std::optional<driver::DeviceMemory> words;  // freed in the order of the stream
+    if (variant_->races.any()) {
+      internal_check(!nodes, "a launch in a graph looks for races");
+      const driver::Stream &queue = stream_.cuda()->stream();
+      shadows.emplace(*variant_, arguments, extents_);
+      words = driver::DeviceMemory::allocate(queue, CudaDevice::of(queue.context().device())->pool(), shadows->bytes(),
+                                             {kernel_.c_str(), prepared_->where()});
+      if (shadows->bytes() != 0) driver::fill_bytes(queue, words->address(), 0, shadows->bytes());
+      arguments = shadows->block(words->address());
+    }
     const codegen::CudaChannel *channel;
     Parameters addresses = parameters(arguments, channel);
     if (messages_) stream_.cuda()->add(messages_);

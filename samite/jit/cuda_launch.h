@@ -30,7 +30,8 @@ class CudaLaunch {
 
   // `arguments` is a block as the variant's layout says; it is read before this returns.
   void run(const std::byte *arguments) const { run_into(arguments, nullptr); }
-  // The same into a capture: appends what each kernel has become in its graph.
+  // The same into a capture: appends what each kernel has become in its graph. Not of a variant that looks for races,
+  // since nothing in a graph clears its shadows.
   void run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const;
   // After run(): in debug mode waits for the stream, and throws what instances have reported.
   void hear() const;
@@ -61,6 +62,8 @@ class CudaLaunch {
   Parameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
 
   std::shared_ptr<const Variant> variant_;
+  Extents extents_;
+  std::string kernel_;
   Stream stream_;
   std::optional<driver::PreparedLaunch> prepared_;  // none where there is nothing to run
   codegen::CudaBox box_;

@@ -15,18 +15,18 @@ constexpr std::size_t channel_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
-CudaMessages::CudaMessages(std::shared_ptr<const Variant> variant, std::string kernel, int launch_rank,
+CudaMessages::CudaMessages(std::shared_ptr<const Variant> variant, std::string kernel, const Extents &extents,
                            const driver::Context &context)
     : variant_(std::move(variant)),
       kernel_(std::move(kernel)),
-      launch_rank_(launch_rank),
+      extents_(extents),
       memory_(driver::PinnedMemory::allocate(context, channel_bytes)) {
   codegen::clear(channel(), channel_bytes);
 }
 
 void CudaMessages::completed() {
-  LaunchMessages heard(*variant_, launch_rank_);
-  for (const codegen::CudaRecord &record : codegen::records(*channel(), variant_->messages, launch_rank_)) {
+  LaunchMessages heard(*variant_, extents_);
+  for (const codegen::CudaRecord &record : codegen::records(*channel(), variant_->messages, extents_.rank())) {
     std::array<std::int64_t, ir::maximum_rank> instance{};
     std::copy(record.instance.begin(), record.instance.end(), instance.begin());
     heard.message(&heard, record.site, instance.data(), record.values.data());

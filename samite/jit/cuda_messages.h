@@ -17,7 +17,7 @@ namespace samite::jit {
 
 class CudaMessages : public StreamReport {
  public:
-  CudaMessages(std::shared_ptr<const Variant> variant, std::string kernel, int launch_rank,
+  CudaMessages(std::shared_ptr<const Variant> variant, std::string kernel, const Extents &extents,
                const driver::Context &context);
 
   codegen::CudaChannel *channel() const noexcept { return static_cast<codegen::CudaChannel *>(memory_.data()); }
@@ -28,7 +28,7 @@ class CudaMessages : public StreamReport {
  private:
   std::shared_ptr<const Variant> variant_;
   std::string kernel_;
-  int launch_rank_;
+  Extents extents_;
   driver::PinnedMemory memory_;
 };
 

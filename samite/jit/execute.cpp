@@ -4,11 +4,14 @@
 #include "samite/jit/failure_report.h"
 #include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
+#include "samite/jit/race_shadows.h"
 #include "samite/jit/workspaces.h"
 #include "samite/runtime/task_pool.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 
 namespace samite::jit {
@@ -28,6 +31,28 @@ struct Box {
   const Extents &extents;
   int dimension;
   LaunchMessages failure;
+};
+
+// With their memory.
+class HostRaceShadows {
+ public:
+  HostRaceShadows(const Variant &variant, const std::byte *arguments, const Extents &extents)
+      : shadows_(variant, arguments, extents), memory_(std::calloc(std::max<std::size_t>(shadows_.bytes(), 1), 1)) {
+    if (!memory_)
+      throw DeviceError("allocating " + std::to_string(shadows_.bytes()) +
+                            " bytes on cpu, in which debug mode notes who touches which element",
+                        "out of memory; debug mode takes 8 to 40 bytes for each element of an array that is written");
+  }
+
+  const std::byte *block() { return shadows_.block(reinterpret_cast<std::uintptr_t>(memory_.get())); }
+
+ private:
+  struct Free {
+    void operator()(void *memory) const noexcept { std::free(memory); }
+  };
+
+  RaceShadows shadows_;
+  std::unique_ptr<void, Free> memory_;  // pages that nothing touches are none
 };
 
 void run_box(void *context, std::int64_t begin, std::int64_t end) {
@@ -67,7 +92,9 @@ Partition partition(const Variant &variant, const Extents &extents) {
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition) {
   if (!variant.entry || extents.count() == 0) return;
-  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, LaunchMessages(variant, extents.rank())};
+  std::optional<HostRaceShadows> shadows;
+  if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
+  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, LaunchMessages(variant, extents)};
   std::optional<Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
   if (partition.whole) {

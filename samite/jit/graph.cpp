@@ -134,8 +134,9 @@ const Launch &Graph::at(std::size_t number) const {
   return contents_->steps[number].launch;
 }
 
-void Graph::set(std::size_t number, const Launch &launch) {
+void Graph::set(std::size_t number, const Launch &given) {
   const Launch &before = at(number);
+  const Launch launch = given.in_graph();
   if (before.kernel_name() != launch.kernel_name() || before.direction() != launch.direction() ||
       !(before.device() == launch.device()))
     throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +

@@ -34,10 +34,10 @@ void GraphCapture::add(const Launch &launch) {
                     ", and the capture is of " + stream_.to_string() + "; record it with LaunchOptions::stream");
   if (launch.cuda() && !part_)
     throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
-  Graph::Contents::Step step{launch};
+  Graph::Contents::Step step{launch.in_graph()};
   const std::size_t steps_before = contents_->steps.size();
   try {
-    if (launch.cuda()) launch.cuda()->run_into(launch.arguments(), &step.nodes);
+    if (const CudaLaunch *cuda = step.launch.cuda()) cuda->run_into(step.launch.arguments(), &step.nodes);
     contents_->steps.push_back(std::move(step));
     block_->push_back({contents_->steps.size() - 1});
   } catch (...) {

@@ -26,7 +26,7 @@ void check_stream(const KernelDefinition &definition, const Stream &stream, Devi
 
 // All that is checked of a launch, and the variant that it needs.
 std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-                                     std::span<const Argument> arguments) {
+                                     std::span<const Argument> arguments, bool in_graph = false) {
   check_extents(definition, extents);
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (definition.parameters()[i].is_array()) {
@@ -36,7 +36,7 @@ std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents
   check_devices(definition, arguments);
   check_distinct(definition, arguments);
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
-  VariantKey key = variant_key(definition, extents, options, arguments);
+  VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
   if (options.direction == Direction::tangent) check_tangent(definition, key);
   return definition.variant(key);
@@ -219,7 +219,7 @@ Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents 
 
 void Launch::prepare() {
   auto arguments = views();
-  auto variant = jit::check(*definition_, extents_, options_, arguments);
+  auto variant = jit::check(*definition_, extents_, options_, arguments, in_graph_);
   Stream stream = jit::stream_of(arguments, options_);
   std::vector<std::byte> block(variant->layout.bytes);
   jit::fill_arguments(*variant, arguments, block.data());
@@ -241,6 +241,14 @@ void Launch::prepare() {
   cuda_ = std::move(cuda);
   partition_ = partition;
   written_ = std::move(written);
+}
+
+Launch Launch::in_graph() const {
+  Launch copy = *this;
+  if (!variant_->key.races || !cuda_) return copy;
+  copy.in_graph_ = true;
+  copy.prepare();
+  return copy;
 }
 
 void Launch::launch() { launch_with(cuda_.get()); }

@@ -125,6 +125,8 @@ class Launch {
   const std::byte *arguments() const { return block_.data(); }
   const jit::CudaLaunch *cuda() const { return cuda_.get(); }
   void mark_written() const;
+  // What a graph has of it: itself, but that on CUDA nothing looks for races.
+  Launch in_graph() const;
 
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 
@@ -147,6 +149,7 @@ class Launch {
   jit::Partition partition_;                     // of the CPU
   std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
   std::vector<Storage *> written_;               // of buffers that arguments_ keeps alive, or of their gradients
+  bool in_graph_ = false;
   jit::InUse in_use_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/print_sink.h"
+#include "samite/jit/race_report.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -59,18 +60,21 @@ void LaunchMessages::hear(Failure *failure, std::uint32_t site, const std::int64
 void LaunchMessages::check_failed(const codegen::MessageSite &site, const std::int64_t *instance,
                                   const std::uint64_t *values) {
   Instance index{};
-  std::copy_n(instance, launch_rank_, index.begin());
+  std::copy_n(instance, extents_.rank(), index.begin());
   std::lock_guard lock(mutex_);
   if (first_ && first_->instance <= index) return;
-  first_ = FailedCheck{index, site.where, text_of(site, values)};
+  first_ = FailedCheck{index, site.where,
+                       site.is_race ? race_text(variant_, extents_, instance, site, values) : text_of(site, values),
+                       site.is_race};
 }
 
 void LaunchMessages::throw_first(const std::string &opening) {
   if (thrown_) std::rethrow_exception(thrown_);
   if (!first_) return;
+  if (first_->is_race) throw UserError(first_->where, opening + first_->text);
   const std::int64_t *index = first_->instance.data();
   throw UserError(first_->where, fmt::format("{}a check failed in instance ({}){}{}", opening,
-                                             fmt::join(index, index + launch_rank_, ", "),
+                                             fmt::join(index, index + extents_.rank(), ", "),
                                              first_->text.empty() ? "" : ": ", first_->text));
 }
 

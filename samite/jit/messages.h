@@ -6,6 +6,7 @@
 #pragma once
 
 #include "samite/jit/variant.h"
+#include "samite/runtime/extents.h"
 
 #include <array>
 #include <exception>
@@ -17,7 +18,7 @@ namespace samite::jit {
 
 class LaunchMessages : public codegen::Failure {
  public:
-  LaunchMessages(const Variant &variant, int launch_rank) : variant_(variant), launch_rank_(launch_rank) {
+  LaunchMessages(const Variant &variant, const Extents &extents) : variant_(variant), extents_(extents) {
     message = &LaunchMessages::hear;
   }
   LaunchMessages(const LaunchMessages &) = delete;
@@ -33,6 +34,7 @@ class LaunchMessages : public codegen::Failure {
     Instance instance;
     SourceLocation where;
     std::string text;
+    bool is_race;
   };
 
   static void hear(Failure *failure, std::uint32_t site, const std::int64_t *instance,
@@ -40,7 +42,7 @@ class LaunchMessages : public codegen::Failure {
   void check_failed(const codegen::MessageSite &site, const std::int64_t *instance, const std::uint64_t *values);
 
   const Variant &variant_;
-  int launch_rank_;
+  Extents extents_;
   std::mutex mutex_;  // of what follows
   std::optional<FailedCheck> first_;
   std::exception_ptr thrown_;

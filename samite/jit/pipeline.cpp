@@ -13,6 +13,7 @@
 #include "samite/jit/cuda_objects.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
+#include "samite/passes/check_races.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
@@ -70,6 +71,14 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   return wide;
 }
 
+// By parameter: whether an array may share memory with another that the kernel writes.
+std::vector<bool> may_share(const Variant &variant) {
+  std::vector<bool> may;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    may.push_back((variant.key.unaliased & bit_in_key(variant.parameters[i], i)) == 0);
+  return may;
+}
+
 codegen::EmitOptions emit_options(const Variant &variant) {
   codegen::EmitOptions options;
   options.debug = variant.key.debug;
@@ -84,6 +93,11 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .aligned_rows = (variant.key.aligned & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
+  // A shadow lies as its array does.
+  for (const passes::Shadow &shadow : variant.races.shadows) {
+    const codegen::ArrayFacts of_array = options.arrays[shadow.array];
+    options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
+  }
   return options;
 }
 
@@ -185,6 +199,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
   variant.parameters = kernel.parameters;
   variant.layout = codegen::argument_layout(kernel.parameters);
+  variant.block_threads = kernel.block_threads;
   variant.cost = cost_of(kernel);
   variant.one_thread = variant.key.deterministic && order_shows(kernel);
   for (std::uint32_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -204,6 +219,12 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   last = checked(
       passes::lower_tiles(std::move(last), variant.key.cuda != 0, variant.key.cuda != 0 && variant.key.deterministic),
       ir::Form::lowered, "lower_tiles");
+  if (variant.key.races) {
+    passes::CheckedForRaces looking = passes::check_races(last, may_share(variant));
+    last = checked(std::move(looking.kernel), ir::Form::lowered, "check_races");
+    variant.races = std::move(looking.races);
+    variant.layout = codegen::argument_layout(last.parameters);
+  }
   ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
   variant.times.lower = milliseconds_since(start);
 

@@ -11,6 +11,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/jit/cuda_code.h"
 #include "samite/jit/options.h"
+#include "samite/passes/check_races.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/host_compiler.h"
 
@@ -25,6 +26,7 @@ namespace samite::jit {
 struct VariantKey {
   Direction direction = Direction::forward;
   bool debug = false;
+  bool races = false;                             // debug: look for instances that meet at an element
   bool may_alias = false;                         // adjoint: gradient arrays may share elements
   std::optional<std::int64_t> memory_limit = {};  // adjoint: LaunchOptions::memory_limit
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
@@ -36,7 +38,7 @@ struct VariantKey {
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
   bool outgrows_caches = false;      // CUDA: codegen/march.h
-  std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
+  std::uint64_t unaliased = 0;       // CUDA, debug: arrays that share no memory with another that is written
   std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h
@@ -74,8 +76,10 @@ struct Variant {
   std::vector<std::string> source_files;        // what a failure's file number counts
   std::vector<SourceLocation> sites;            // what a failure's array counts where it has no file
   std::vector<codegen::MessageSite> messages;   // what its prints and checks say
+  passes::RaceChecks races;                     // what follows the parameters in `layout`; debug mode alone
   bool uses_workspace = false;
   int lanes = 1;
+  int block_threads = 0;  // of a tile kernel
   // CUDA: null where there is nothing to run.
   std::shared_ptr<const CudaCode> cuda;
   codegen::CudaForm form;

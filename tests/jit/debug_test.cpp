@@ -73,5 +73,43 @@ TEST(DebugMode, IsOnForAllLaunchesWhereAsked) {
   set_debug_mode(false);
 }
 
+// Of instances that meet at an element.
+
+TEST(Races, AnUpdateByAllInstancesIsFound) {
+  int line = __LINE__ + 2;
+  Kernel sum{
+      "sum", {"total", "x"}, [](Array<float, 1> total, Array<const float, 1> x) { total(0) += x(thread_index()); }};
+  Buffer<float> total(device, {1}), x(device, {100'000});
+  x.fill(1);
+  std::string message = message_of<UserError>([&] { sum.launch({100'000}, {.debug = true}, total, x); });
+  EXPECT_THAT(message, HasSubstr(debug_test(line)));
+  EXPECT_THAT(message, HasSubstr("kernel 'sum' (forward): instances ("));
+  EXPECT_THAT(message, HasSubstr(" race for total(0) of array 'total'"));
+  EXPECT_THAT(message, HasSubstr("atomic_add(total(0), …)"));
+}
+
+TEST(Races, BothInstancesArrayElementAndLineAreNamed) {
+  int line = __LINE__ + 3;
+  Kernel fold{"fold", {"y", "x"}, [](Array<int, 2> y, Array<const int, 2> x) {
+                auto [i, j] = thread_index<2>();
+                y(i / 2, j) = x(i, j);
+              }};
+  Buffer<int> y(device, {2, 5}), x(device, {4, 5});
+  fold.launch({1, 5}, {.debug = true}, y, x);
+  std::string message = message_of<UserError>([&] { fold.launch({4, 5}, {.debug = true}, y, x); });
+  EXPECT_THAT(message, HasSubstr(debug_test(line)));
+  // The first one that finds another; which of the two that is, threads decide.
+  EXPECT_THAT(message, testing::AnyOf(HasSubstr("instances (0, 0) and (1, 0) race for y(0, 0) of array 'y'"),
+                                      HasSubstr("instances (1, 0) and (0, 0) race for y(0, 0) of array 'y'")));
+  EXPECT_THAT(message, HasSubstr("both write it here, in no order"));
+}
+
+TEST(Races, TheSameValueIsARaceToo) {
+  Kernel raise{"raise", [](Array<bool, 1> flag) { flag(0) = true; }};
+  Buffer<bool> flag(device, {1});
+  raise.launch({1}, {.debug = true}, flag);
+  EXPECT_THROW(raise.launch({2}, {.debug = true}, flag), UserError);
+}
+
 }  // namespace
 }  // namespace samite::test

@@ -1,0 +1,84 @@
+#include "samite/jit/race_report.h"
+
+#include "samite/base/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <array>
+#include <string_view>
+
+namespace samite::jit {
+namespace {
+
+using passes::RaceAccess;
+using passes::Touch;
+
+std::array<std::int64_t, maximum_rank> index_of(std::int64_t instance, const Extents &extents) {
+  std::array<std::int64_t, maximum_rank> index{};
+  for (int d = extents.rank() - 1; d > 0; --d) {
+    index[static_cast<std::size_t>(d)] = instance % extents[d];
+    instance /= extents[d];
+  }
+  index[0] = instance;
+  return index;
+}
+
+std::string_view does(Touch touch) {
+  switch (touch) {
+    case Touch::write: return "writes it";
+    case Touch::read: return "reads it";
+    case Touch::atomic: return "updates it atomically";
+  }
+  throw InternalError("an access that neither reads nor writes");
+}
+
+std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::string &element) {
+  const std::string step = "an atomic step, such as atomic_add(" + element + ", …), is one that instances may meet in";
+  const std::string apart = "else let each instance write an element of its own";
+  if (!other || own.touch == Touch::atomic || other->touch == Touch::atomic)
+    return step + ", if all of them take it; " + apart;
+  // What is read and written on one line is an update.
+  if ((own.touch == Touch::write && other->touch == Touch::write) || own.where == other->where)
+    return step + "; " + apart;
+  return "write the results to another array, or read them in a launch of their own, which comes after this one";
+}
+
+}  // namespace
+
+std::string race_text(const Variant &variant, const Extents &extents, const std::int64_t *instance,
+                      const codegen::MessageSite &site, const std::uint64_t *values) {
+  const RaceAccess &own = variant.races.accesses[static_cast<std::size_t>(values[0])];
+  const auto word = passes::RaceWord::of(static_cast<std::int64_t>(values[1]));
+  const RaceAccess *other = word.access ? &variant.races.accesses[*word.access] : nullptr;
+  std::vector<std::int64_t> element;
+  for (std::size_t i = 2; i < site.types.size(); ++i)
+    element.push_back(site.types[i] == ScalarType::Int32 ? static_cast<std::int32_t>(values[i])
+                                                         : static_cast<std::int64_t>(values[i]));
+  const auto coordinates = [&](const std::int64_t *index) {
+    return fmt::format("({})", fmt::join(index, index + extents.rank(), ", "));
+  };
+  const std::string_view who = variant.block_threads != 0 ? "block" : "instance";
+  const std::string &name = variant.parameters[own.array].name;
+  const std::string named = fmt::format("{}({})", name, fmt::join(element, ", "));
+  const auto others_index = index_of(word.instance, extents);
+
+  const bool both_write = other && own.touch == Touch::write && other->touch == Touch::write;
+  const bool same_line = other && own.where == other->where;
+  std::string text = fmt::format("{}s {} and {} race for {} of array '{}': ", who, coordinates(instance),
+                                 coordinates(others_index.data()), named, name);
+  if (both_write && same_line) {
+    text += "both write it here";
+  } else {
+    text += fmt::format("the first {} here, and the other ", does(own.touch));
+    text += other ? std::string(does(other->touch)) : "touches it";
+    if (other && other->array != own.array)
+      text += fmt::format(" as an element of array '{}'", variant.parameters[other->array].name);
+    if (same_line)
+      text += ", on the same line";
+    else if (other)
+      text += " at " + other->where.to_string();
+  }
+  return text + ", in no order; " + remedy(own, other, named);
+}
+
+}  // namespace samite::jit

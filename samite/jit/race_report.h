@@ -1,0 +1,15 @@
+// What debug mode says of instances that meet at an element.
+#pragma once
+
+#include "samite/jit/variant.h"
+#include "samite/runtime/extents.h"
+
+#include <string>
+
+namespace samite::jit {
+
+// `instance` has found the other one; `values` are those of a `check race` (passes/check_races.h).
+std::string race_text(const Variant &variant, const Extents &extents, const std::int64_t *instance,
+                      const codegen::MessageSite &site, const std::uint64_t *values);
+
+}  // namespace samite::jit
