@@ -66,6 +66,7 @@ std::vector<Touches> touches_of(const Kernel &kernel, const std::vector<bool> &m
   std::vector<Touches> own(kernel.parameters.size());
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (const auto element = element_of(stmt)) own[element->array].add(element->touch);
+    if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::Load) own[call->array].read = true;
   });
   std::vector<Touches> all = own;
   auto shares = [&](std::size_t a, std::size_t b) {
@@ -146,36 +147,76 @@ class RaceChecker {
 
   // The access comes first: where it is outside of its array, that is what is reported.
   Block with_checks(const Stmt &stmt) {
-    const auto element = element_of(stmt);
-    const std::array<std::optional<std::uint32_t>, words> *shadow = element ? &shadow_[element->array] : nullptr;
-    if (!shadow || std::ranges::none_of(*shadow, [](const auto &word) { return word.has_value(); })) return {stmt};
-    const auto access = static_cast<std::int64_t>(result_.races.accesses.size());
-    result_.races.accesses.push_back({element->array, element->touch, stmt.where()});
     const Block outer = build_.open();
     build_.at(stmt.where());
     build_.append(stmt);
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->op == Op::Load && has_shadows(call->array))
+      check_window(*call);
+    else if (const auto element = element_of(stmt); element && has_shadows(element->array))
+      check_element(*element);
+    return build_.close(outer);
+  }
+
+  bool has_shadows(std::uint32_t array) const {
+    return std::ranges::any_of(shadow_[array], [](const auto &word) { return word.has_value(); });
+  }
+
+  // What a block loads as a whole, its threads ask for one by one.
+  void check_window(const TileCall &call) {
+    const TileShape shape = call.result.type.shape();
+    const std::size_t rank = call.indices.size(), leading = rank - static_cast<std::size_t>(shape.rank());
+    const Block outer = build_.open();
+    const LocalId number = build_.new_local();
+    Value rest = Value::local(ScalarType::Int64, number), inside = Value::boolean(true);
+    std::vector<Value> indices;
+    for (const Value &index : call.indices) indices.push_back(build_.cast(ScalarType::Int64, index));
+    for (std::size_t d = rank; d-- > 0;) {
+      if (d >= leading) {
+        const Value extent = whole(shape[static_cast<int>(d - leading)]);
+        indices[d] = build_(Op::Add, {indices[d], build_(Op::Rem, {rest, extent})});
+        rest = build_(Op::Div, {rest, extent});
+      }
+      const Value extent =
+          build_.operation({Op::Extent, ScalarType::Int64, {}, call.array, static_cast<std::int32_t>(d)});
+      const Value there =
+          build_(Op::And, {build_(Op::GreaterEqual, {indices[d], whole(0)}), build_(Op::Less, {indices[d], extent})});
+      inside = build_(Op::And, {inside, there});
+    }
+    const Block around = build_.open();
+    check_element({call.array, Touch::read, indices});
+    Block checks = build_.close(around);
+    build_.append(Stmt(If{inside, std::move(checks), {}, {}}, build_.where()));
+    For loop{number, ScalarType::Int64, whole(0), whole(call.result.type.count()), whole(1), build_.close(outer), {}};
+    loop.kind = LoopKind::Thread;
+    build_.append(Stmt(std::move(loop), build_.where()));
+  }
+
+  void check_element(const Element &element) {
+    const auto &shadow = shadow_[element.array];
+    const auto access = static_cast<std::int64_t>(result_.races.accesses.size());
+    result_.races.accesses.push_back({element.array, element.touch, build_.where()});
 
     const Value mine = build_(Op::Add, {mark_, whole(std::min(access, last_access))});
     const auto claim = [&](Word word, const Value &expected) {
-      return on_word(Op::AtomicCompareExchange, *(*shadow)[word], element->indices, {expected, mine});
+      return on_word(Op::AtomicCompareExchange, *shadow[word], element.indices, {expected, mine});
     };
-    const auto check = [&](const Value &found) { check_word(found, access, element->indices, stmt.where()); };
+    const auto check = [&](const Value &found) { check_word(found, access, element.indices); };
     Value found = whole(0);
-    if (element->touch == Touch::write) {
+    if (element.touch == Touch::write) {
       check(found = claim(writer, whole(0)));
     } else {
-      const bool read = element->touch == Touch::read;
+      const bool read = element.touch == Touch::read;
       found = claim(read ? reader : stepper, whole(0));
       // No word is -1, so that nothing is exchanged for the first one.
       claim(read ? other_reader : other_stepper, build_.select(is_mine(found), whole(-1), whole(0)));
     }
     for (Word word : {writer, reader, other_reader, stepper, other_stepper}) {
-      if (goes_with(element->touch, word) || !(*shadow)[word]) continue;
+      if (goes_with(element.touch, word) || !shadow[word]) continue;
       // Zero, but a machine that may take steps at two places out of order has to wait for what was found.
       const Value zero = build_(Op::Min, {found, whole(0)});
-      check(on_word(Op::AtomicOr, *(*shadow)[word], element->indices, {zero}));
+      check(on_word(Op::AtomicOr, *shadow[word], element.indices, {zero}));
     }
-    return build_.close(outer);
   }
 
   // Whether what left this word may touch the same element; a writer's own word is claimed, which tells.
@@ -200,11 +241,11 @@ class RaceChecker {
     return build_(Op::Or, {none, build_(Op::Equal, {by, number_})});
   }
 
-  void check_word(const Value &word, std::int64_t access, const std::vector<Value> &indices, SourceLocation where) {
+  void check_word(const Value &word, std::int64_t access, const std::vector<Value> &indices) {
     Message message{{}, {whole(access), word}};
     message.values.insert(message.values.end(), indices.begin(), indices.end());
     message.texts.resize(message.values.size() + 1);
-    build_.append(Stmt(Check{is_mine(word), std::move(message), {}, true}, where));
+    build_.append(Stmt(Check{is_mine(word), std::move(message), {}, true}, build_.where()));
   }
 
   CheckedForRaces result_;

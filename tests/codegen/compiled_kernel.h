@@ -86,6 +86,12 @@ class CompiledKernel {
   // Runs the instances from `begin` to `end`; the result is what debug mode wrote down.
   codegen::Failure run_box(std::vector<long long> begin, std::vector<long long> end,
                            const std::vector<Argument> &arguments) const {
+    codegen::Failure failure;
+    run_box(std::move(begin), std::move(end), arguments, failure);
+    return failure;
+  }
+  void run_box(std::vector<long long> begin, std::vector<long long> end, const std::vector<Argument> &arguments,
+               codegen::Failure &failure) const {
     std::vector<unsigned char> block;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       EXPECT_EQ(block.size(), layout_.offsets.at(i));
@@ -93,13 +99,11 @@ class CompiledKernel {
     }
     EXPECT_EQ(block.size(), layout_.bytes);
     EXPECT_EQ(begin.size(), static_cast<std::size_t>(rank_));
-    codegen::Failure failure;
     using Entry =
         void(const void *, const long long *, const long long *, codegen::Failure *, codegen::Workspace *workspace);
     jit::ScratchWorkspace workspace;
     image_->function<Entry>(source_.entry.c_str())(block.data(), begin.data(), end.data(), &failure,
                                                    source_.uses_workspace ? &workspace : nullptr);
-    return failure;
   }
 
   codegen::Failure run(std::vector<long long> extents, const std::vector<Argument> &arguments) const {

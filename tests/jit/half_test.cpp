@@ -150,7 +150,7 @@ TYPED_TEST(SmallFloats, Atomics) {
                   atomic_add(out(0), 1);
                   atomic_max(out(1), x);
                   atomic_min(out(2), -x);
-                  counts(cast<Int>(atomic_add(out(3), 1))) += 1;
+                  atomic_add(counts(cast<Int>(atomic_add(out(3), 1))), 1);
                   atomic_add(counts(i % 3), 2);
                 }};
   Buffer<T> out(device, {4}), counts(device, {100});
