@@ -132,7 +132,7 @@ class Tile : public lang::TileOperators<T> {
 
   Tile(const Tile &other, SourceLocation where = std::source_location::current())
       : Tile(copy(other.value(where), where)) {}
-  Tile(Tile &&other) noexcept : type_(other.type_), local_(other.local_, type_) {}
+  Tile(Tile &&other) noexcept : type_(other.type_), local_(std::move(other.local_)) {}
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced
 
   // Assignment writes to this tile, whose extents stay as they are.

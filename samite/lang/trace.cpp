@@ -2,7 +2,6 @@
 
 #include "samite/base/error.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace samite::lang {
@@ -77,19 +76,10 @@ void Trace::append(ir::Block statements) {
 }
 
 void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
-  if (!in_scope(local))
+  if (!block_is_open_[defined_in_[local]])
     throw UserError(place(where),
                     "a traced value is used after the loop or branch that computed it has ended; declare a local "
                     "before the loop or branch, assign to it inside, and use that");
-}
-
-ir::LocalId Trace::declare_beside(ir::LocalId local, const ir::Type &type, SourceLocation where) {
-  check_scope(local, where);
-  const auto block = std::ranges::find(open_, defined_in_[local], &OpenBlock::id);
-  defined_in_.push_back(block->id);
-  const auto declared = static_cast<ir::LocalId>(defined_in_.size() - 1);
-  block->statements.push_back({ir::Let{declared, {ir::Op::Copy, type, {ir::Value::zero(type)}}}, place(where)});
-  return declared;
 }
 
 ir::LocalArrayId Trace::allocate(ScalarType type, std::int64_t size, SourceLocation where) {

@@ -15,6 +15,8 @@
 
 namespace samite::lang {
 
+class LocalHandle;
+
 class Trace {
  public:
   // The capture that is running on this thread; a UserError that names `where` if there is none.
@@ -42,13 +44,12 @@ class Trace {
   // Throws UserError if `local` was defined in a block that has been closed since: a value that left its scope.
   void check_scope(ir::LocalId local, SourceLocation where) const;
 
-  bool in_scope(ir::LocalId local) const { return block_is_open_[defined_in_[local]]; }
-
-  // Whether `local` was defined in the block that is open now, not in one around it.
-  bool defined_here(ir::LocalId local) const { return defined_in_[local] == open_.back().id; }
-
-  // A new local, zero so far, defined where `local` was: in a block around the one that is open, too.
-  ir::LocalId declare_beside(ir::LocalId local, const ir::Type &type, SourceLocation where);
+  // The object of C++ that a local is the value of: the last one that it was moved to, null where that is gone.
+  LocalHandle *owner(ir::LocalId local) const { return local < owners_.size() ? owners_[local] : nullptr; }
+  void set_owner(ir::LocalId local, LocalHandle *owner) {
+    if (local >= owners_.size()) owners_.resize(defined_in_.size());
+    owners_[local] = owner;
+  }
 
   // The same for local arrays: a new one in the block that is open, and whether that is still open.
   ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);
@@ -105,6 +106,7 @@ class Trace {
   std::vector<OpenBlock> open_;
   std::vector<bool> block_is_open_;          // by block id
   std::vector<std::uint32_t> defined_in_;    // local -> block id
+  std::vector<LocalHandle *> owners_;        // by local
   std::vector<std::uint32_t> allocated_in_;  // local array -> block id
 };
 

@@ -15,15 +15,20 @@ ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where) {
   return record(value.type() == type ? ir::Op::Copy : ir::Op::Cast, type, {value}, where);
 }
 
-LocalHandle::LocalHandle(ir::LocalId local) : serial_(Trace::current({}).serial()), local_(local) {}
+LocalHandle::LocalHandle(ir::LocalId local) : local_(local) {
+  Trace &trace = Trace::current({});
+  serial_ = trace.serial();
+  trace.set_owner(local_, this);
+}
 
-LocalHandle::LocalHandle(LocalHandle &from, const ir::Type &type) noexcept
-    : serial_(from.serial_), local_(from.local_), moved_from_(from.moved_from_) {
+LocalHandle::LocalHandle(LocalHandle &&from) noexcept : serial_(from.serial_), local_(from.local_) {
   Trace *trace = Trace::running();
-  if (moved_from_ || !trace || trace->serial() != serial_ || !trace->in_scope(local_) || trace->defined_here(local_))
-    from.moved_from_ = true;
-  else
-    local_ = trace->let({ir::Op::Copy, type, {ir::Value::local(type, local_)}}, trace->latest_location()).id();
+  if (trace && trace->serial() == serial_ && trace->owner(local_) == &from) trace->set_owner(local_, this);
+}
+
+LocalHandle::~LocalHandle() {
+  Trace *trace = Trace::running();
+  if (trace && trace->serial() == serial_ && trace->owner(local_) == this) trace->set_owner(local_, nullptr);
 }
 
 void LocalHandle::check_capture(const ir::Type &type, SourceLocation where) const {
@@ -36,10 +41,10 @@ void LocalHandle::check_capture(const ir::Type &type, SourceLocation where) cons
 
 ir::Value LocalHandle::value(const ir::Type &type, SourceLocation where) const {
   Trace &trace = Trace::current(where);
-  if (moved_from_)
+  check_capture(type, where);
+  if (trace.owner(local_) != this)
     throw UserError(where, std::string(type.is_tile() ? "a tile" : "a traced value") +
                                " is used after it was moved from; assign to it first");
-  check_capture(type, where);
   trace.check_scope(local_, where);
   return ir::Value::local(type, local_);
 }
@@ -47,8 +52,13 @@ ir::Value LocalHandle::value(const ir::Type &type, SourceLocation where) const {
 void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation where) {
   Trace &trace = Trace::current(where);
   check_capture(type, where);
-  if (moved_from_) local_ = trace.declare_beside(local_, type, where);
-  moved_from_ = false;
+  if (LocalHandle *owner = trace.owner(local_); owner != this) {
+    if (owner) {
+      owner->local_ = trace.let({ir::Op::Copy, type, {ir::Value::local(type, local_)}}, where).id();
+      trace.set_owner(owner->local_, owner);
+    }
+    trace.set_owner(local_, this);
+  }
   trace.assign(local_, value, where);
 }
 

@@ -136,14 +136,14 @@ ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
 
 // The local of the running capture that an object of C++ stands for.
 //
-// A move hands it on, but not out of a loop or branch that it was declared outside of: there the new object gets a
-// local of its own, since the old one is the same variable in the next iteration. What was moved from may be assigned
-// to, as std::swap does.
+// A move hands it on. Where what was moved from is assigned to afterwards, as std::swap does, it is that variable
+// again, in the next iteration of a loop, too: the value that was handed on then goes to a local of its own.
 class LocalHandle {
  public:
   explicit LocalHandle(ir::LocalId local);
-  LocalHandle(LocalHandle &&) = delete;
-  LocalHandle(LocalHandle &from, const ir::Type &type) noexcept;
+  LocalHandle(LocalHandle &&from) noexcept;
+  LocalHandle &operator=(LocalHandle &&) = delete;
+  ~LocalHandle();
 
   // UserError where the local is of another capture or out of scope, or was moved from.
   ir::Value value(const ir::Type &type, SourceLocation where) const;
@@ -154,7 +154,6 @@ class LocalHandle {
 
   std::uint32_t serial_;
   ir::LocalId local_;
-  bool moved_from_ = false;
 };
 
 // Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it
@@ -341,7 +340,7 @@ class Traced : public lang::Operators<T> {
 
   Traced(const Traced &other, SourceLocation where = std::source_location::current())
       : Traced(copy(other.value(where), where)) {}
-  Traced(Traced &&other) noexcept : local_(other.local_, scalar_type_of<T>) {}
+  Traced(Traced &&other) noexcept : local_(std::move(other.local_)) {}
 
   Traced(const Element<T> &element) : Traced(adopt(element.load())) {}
   Traced(const Element<const T> &element) : Traced(adopt(element.load())) {}

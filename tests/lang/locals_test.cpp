@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 namespace samite {
 namespace {
@@ -325,6 +326,23 @@ TEST(Locals, StdRotateInALoop) {
             "");
 }
 
+// Objects that move in memory are the same variables.
+TEST(Locals, AVectorThatGrowsInALoopKeepsItsValues) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x) {
+                  std::vector<Float> values;
+                  values.push_back(x);
+                  for (Int k : range(3)) {
+                    values.push_back(values[0] + 1);
+                    values[0] = values[1];
+                  }
+                  out(0) = values[0];
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %3: f32 = add %1, 1.0 } "
+                "store @p0[0:i64] = %2"),
+            "");
+}
+
 // The variable is the one around the loop, though it was moved from before it.
 TEST(Locals, WhatWasMovedFromMayBeAssignedInALoop) {
   EXPECT_EQ(difference(
@@ -334,7 +352,7 @@ TEST(Locals, WhatWasMovedFromMayBeAssignedInALoop) {
                   for (Int k : range(3)) a = b + 1;
                   out(0) = a;
                 },
-                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = 0.0 then %3) { %3: f32 = add @p1, 1.0 } "
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %3: f32 = add @p1, 1.0 } "
                 "store @p0[0:i64] = %2"),
             "");
 }
