@@ -67,6 +67,7 @@ Kernel Deriver::run() {
   kernel.block_threads = primal_.block_threads;
   kernel.sums_in_shared = primal_.sums_in_shared;
   kernel.where = primal_.where;
+  kernel.launch_rank_where = primal_.launch_rank_where;
   kernel.body = build_.take();
   kernel.local_count = build_.local_count();
   kernel.local_array_count = build_.local_array_count();

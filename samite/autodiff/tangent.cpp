@@ -40,6 +40,7 @@ class TangentDeriver {
     kernel.block_threads = primal_.block_threads;
     kernel.sums_in_shared = primal_.sums_in_shared;
     kernel.where = primal_.where;
+    kernel.launch_rank_where = primal_.launch_rank_where;
     for (std::uint32_t i = 0; i < active_array_.size(); ++i) {
       tangent_parameter_.push_back(static_cast<std::uint32_t>(kernel.parameters.size()));
       if (!active_array_[i]) continue;

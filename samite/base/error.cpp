@@ -2,10 +2,17 @@
 
 namespace samite {
 
+void Error::add_call(const char *what, SourceLocation where) {
+  const std::string message = std::runtime_error::what(), line = where.to_string();
+  if (text_ || !where.known() || where.in_library() || message.starts_with(line + ":")) return;
+  text_ = std::make_shared<const std::string>(message + "\n" + what + " at " + line);
+}
+
 UserError::UserError(const std::string &message) : Error(message) {}
 
 UserError::UserError(SourceLocation where, const std::string &message)
-    : Error(where.known() ? where.to_string() + ": " + message : message), where_(where) {}
+    : Error(where.known() && !where.in_library() ? where.to_string() + ": " + message : message),
+      where_(where.in_library() ? SourceLocation() : where) {}
 
 DeviceError::DeviceError(const std::string &call, const std::string &reason) : Error(call + " failed: " + reason) {}
 

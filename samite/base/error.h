@@ -7,6 +7,7 @@
 
 #include "samite/base/source_location.h"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -15,7 +16,27 @@ namespace samite {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+
+  const char *what() const noexcept override { return text_ ? text_->c_str() : std::runtime_error::what(); }
+
+  // A second line: where in the user's program that was called which has failed, as "launched at file:line". Of calls
+  // around each other the innermost one is told; nothing where the message begins with that line.
+  void add_call(const char *what, SourceLocation where);
+
+ private:
+  std::shared_ptr<const std::string> text_;  // the message with that line, if there is one
 };
+
+// Runs a call of the user's, whose errors then tell the line.
+template <class F>
+decltype(auto) at_call(const char *what, SourceLocation where, const F &call) {
+  try {
+    return call();
+  } catch (Error &error) {
+    error.add_call(what, where);
+    throw;
+  }
+}
 
 class UserError : public Error {
  public:

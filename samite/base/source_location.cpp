@@ -11,6 +11,13 @@ std::string SourceLocation::to_string() const {
   return std::string(file) + ":" + std::to_string(line);
 }
 
+bool SourceLocation::in_library() const {
+  // This file is base/source_location.cpp, below the library's folder, however the compiler was told to call that.
+  const std::string_view own = std::source_location::current().file_name();
+  const std::string_view folder = own.substr(0, own.rfind("base/"));
+  return !folder.empty() && std::string_view(file).starts_with(folder);
+}
+
 bool operator==(const SourceLocation &a, const SourceLocation &b) {
   return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }

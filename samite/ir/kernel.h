@@ -35,7 +35,8 @@ struct Kernel {
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;
-  SourceLocation where;  // where the user wrote the kernel
+  SourceLocation where;                // where the user wrote the kernel
+  SourceLocation launch_rank_where{};  // and what fixed the rank of its launch; unknown where nothing asks for an index
 };
 
 inline constexpr int maximum_rank = 4;

@@ -87,11 +87,18 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
   return "argument " + std::to_string(index) + " ('" + parameters[index].name + "')";
 }
 
+// Of its launch's rank.
+std::string why_launch_rank(const ir::Kernel &kernel) {
+  const std::string index = ir::is_tile_kernel(kernel) ? "block_index" : "thread_index";
+  if (const SourceLocation where = kernel.launch_rank_where; where.known())
+    return index + "<" + std::to_string(kernel.launch_rank) + ">() in the kernel says (" + where.to_string() + ")";
+  return "that of a kernel that asks for no " + index + "()";
+}
+
 void check_extents(const KernelDefinition &definition, const Extents &extents) {
   if (extents.rank() != definition.launch_rank())
-    fail(definition, "a launch of rank " + std::to_string(definition.launch_rank()) + " is expected, as thread_index<" +
-                         std::to_string(definition.launch_rank()) + ">() in the kernel says; " + extents.to_string() +
-                         " is given");
+    fail(definition, "a launch of rank " + std::to_string(definition.launch_rank()) + " is expected, as " +
+                         why_launch_rank(definition.structured()) + "; " + extents.to_string() + " is given");
   for (int d = 0; d < extents.rank(); ++d)
     if ((definition.narrow_dimensions() & bit(static_cast<std::size_t>(d))) &&
         extents[d] > std::numeric_limits<std::int32_t>::max())

@@ -9,6 +9,7 @@
 #include "samite/driver/pinned_memory.h"
 #include "samite/jit/variant.h"
 #include "samite/runtime/cuda_stream.h"
+#include "samite/runtime/extents.h"
 
 #include <memory>
 #include <string>

@@ -1,19 +1,23 @@
 #include "samite/jit/gradient_check.h"
 
+#include "samite/base/error.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace samite {
 
-GradientReport jit::gradcheck(const std::function<void()> &work, const DifferentiableArguments &arguments,
-                              const GradientCheckOptions &options) {
+namespace {
+
+GradientReport check(const std::function<void()> &work, const jit::DifferentiableArguments &arguments,
+                     const GradientCheckOptions &options) {
   std::vector<Buffer<double>> inputs = arguments.inputs, outputs = arguments.outputs;
-  require_tracked("gradcheck", inputs, "input");
-  require_tracked("gradcheck", outputs, "output");
-  Contents before_inputs(inputs), before_outputs(outputs);
+  jit::require_tracked("gradcheck", inputs, "input");
+  jit::require_tracked("gradcheck", outputs, "output");
+  jit::Contents before_inputs(inputs), before_outputs(outputs);
   auto restore = [&] { before_outputs.restore(), before_inputs.restore(); };
 
-  auto weights = random_values(outputs, options.seed);
+  auto weights = jit::random_values(outputs, options.seed);
   auto objective = [&] {
     work();
     double sum = 0;
@@ -24,7 +28,7 @@ GradientReport jit::gradcheck(const std::function<void()> &work, const Different
     return sum;
   };
 
-  auto gradient = gradients(work, inputs, outputs, weights);
+  auto gradient = jit::gradients(work, inputs, outputs, weights);
   GradientReport report;
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     std::string name = inputs[input].name();
@@ -43,7 +47,7 @@ GradientReport jit::gradcheck(const std::function<void()> &work, const Different
         sums[side] = objective();
       }
       double difference = (sums[1] - sums[0]) / (2 * step);
-      report.take(input, name, index_of(element, inputs[input].extents()), gradient[input][at], difference);
+      report.take(input, name, jit::index_of(element, inputs[input].extents()), gradient[input][at], difference);
     }
   }
   restore();
@@ -51,9 +55,17 @@ GradientReport jit::gradcheck(const std::function<void()> &work, const Different
   return report;
 }
 
+}  // namespace
+
+GradientReport jit::gradcheck(const std::function<void()> &work, const DifferentiableArguments &arguments,
+                              const GradientCheckOptions &options, SourceLocation where) {
+  return at_call("checked", where, [&] { return check(work, arguments, options); });
+}
+
 GradientReport gradcheck(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                         std::vector<Buffer<double>> outputs, const GradientCheckOptions &options) {
-  return jit::gradcheck(work, {std::move(inputs), std::move(outputs), {}}, options);
+                         std::vector<Buffer<double>> outputs, const GradientCheckOptions &options,
+                         SourceLocation where) {
+  return jit::gradcheck(work, {std::move(inputs), std::move(outputs), {}}, options, where);
 }
 
 }  // namespace samite

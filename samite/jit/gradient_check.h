@@ -18,24 +18,27 @@ namespace samite {
 // for the gradients of inputs, which hold the checked gradient. UserError where an array tracks none, and as
 // Tape::backward.
 GradientReport gradcheck(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                         std::vector<Buffer<double>> outputs, const GradientCheckOptions &options = {});
+                         std::vector<Buffer<double>> outputs, const GradientCheckOptions &options = {},
+                         SourceLocation where = std::source_location::current());
 
 namespace jit {
 GradientReport gradcheck(const std::function<void()> &work, const DifferentiableArguments &arguments,
-                         const GradientCheckOptions &options);
+                         const GradientCheckOptions &options, SourceLocation where);
 }
 
 // Of one launch: of the arrays that the kernel writes with respect to all that it is given, among those that track
 // gradients. UserError where one of those is not of double, or where none that the kernel reads, or writes, does.
 template <class... Ps>
-GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const Extents &extents, const GradientCheckOptions &options,
+GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
+                         const GradientCheckOptions &options,
                          const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   const auto views = jit::views_of<Ps...>(arguments...);
   return jit::gradcheck([&] { kernel.launch(extents, arguments...); },
-                        jit::differentiable_arguments(*kernel.definition(), views), options);
+                        jit::differentiable_arguments(*kernel.definition(), views, extents.where()), options,
+                        extents.where());
 }
 template <class... Ps>
-GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const Extents &extents,
+GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                          const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   return gradcheck(kernel, extents, GradientCheckOptions{}, arguments...);
 }

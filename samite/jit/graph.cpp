@@ -23,7 +23,7 @@ void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
   for (const Graph::Contents::Part &part : block) {
     if (!part.condition) {
       Graph::Contents::Step &step = contents.steps[part.launch];
-      if (step.enabled) step.launch.launch();
+      if (step.enabled) step.launch.launch(SourceLocation{});
       continue;
     }
     if (!holds(part.condition->value)) continue;
@@ -99,9 +99,13 @@ void describe(const Graph::Contents &contents, const Graph::Contents::Block &blo
 
 std::size_t Graph::size() const { return contents_->steps.size(); }
 
-void Graph::launch() { launch(stream_); }
+void Graph::launch(SourceLocation where) { launch(stream_, where); }
 
-void Graph::launch(const Stream &stream) {
+void Graph::launch(const Stream &stream, SourceLocation where) {
+  at_call("launched", where, [&] { launch_on(stream); });
+}
+
+void Graph::launch_on(const Stream &stream) {
   if (!(stream.device() == device()))
     throw UserError("a graph of " + device().to_string() + " is launched on " + stream.to_string() +
                     "; use a stream of its own device");
@@ -134,40 +138,44 @@ const Launch &Graph::at(std::size_t number) const {
   return contents_->steps[number].launch;
 }
 
-void Graph::set(std::size_t number, const Launch &given) {
-  const Launch &before = at(number);
-  const Launch launch = given.in_graph();
-  if (before.kernel_name() != launch.kernel_name() || before.direction() != launch.direction() ||
-      !(before.device() == launch.device()))
-    throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
-                    "; it cannot become a " + launch.to_string());
-  if (!(launch.stream() == stream_))
-    throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + launch.to_string() +
-                    " is on " + launch.stream().to_string() + "; record it with LaunchOptions::stream");
-  if (before.options().cluster != launch.options().cluster ||
-      before.options().programmatic != launch.options().programmatic ||
-      before.options().priority != launch.options().priority)
-    throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
-                    ", and the one to take its place has another cluster, priority or programmatic start, which stay "
-                    "as they were captured; record it with the same LaunchOptions");
-  const Contents::Step &step = contents_->steps[number];
-  if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
-    throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
-                    " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
-                    "; capture the graph anew");
-  edit(*contents_, number, {launch, step.nodes, step.enabled},
-       [](driver::GraphExecutable &executable, const Contents::Step &one) {
-         one.launch.cuda()->put_in(executable, one.nodes, one.launch.arguments());
-       });
+void Graph::set(std::size_t number, const Launch &given, SourceLocation where) {
+  at_call("set", where, [&] {
+    const Launch &before = at(number);
+    const Launch launch = given.in_graph();
+    if (before.kernel_name() != launch.kernel_name() || before.direction() != launch.direction() ||
+        !(before.device() == launch.device()))
+      throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
+                      "; it cannot become a " + launch.to_string());
+    if (!(launch.stream() == stream_))
+      throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + launch.to_string() +
+                      " is on " + launch.stream().to_string() + "; record it with LaunchOptions::stream");
+    if (before.options().cluster != launch.options().cluster ||
+        before.options().programmatic != launch.options().programmatic ||
+        before.options().priority != launch.options().priority)
+      throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
+                      ", and the one to take its place has another cluster, priority or programmatic start, which stay "
+                      "as they were captured; record it with the same LaunchOptions");
+    const Contents::Step &step = contents_->steps[number];
+    if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
+      throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
+                      " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
+                      "; capture the graph anew");
+    edit(*contents_, number, {launch, step.nodes, step.enabled},
+         [](driver::GraphExecutable &executable, const Contents::Step &one) {
+           one.launch.cuda()->put_in(executable, one.nodes, one.launch.arguments());
+         });
+  });
 }
 
-void Graph::enable(std::size_t number, bool enabled) {
-  at(number);
-  const Contents::Step &step = contents_->steps[number];
-  edit(*contents_, number, {step.launch, step.nodes, enabled},
-       [](driver::GraphExecutable &executable, const Contents::Step &one) {
-         for (const driver::GraphNode &node : one.nodes) executable.enable(node, one.enabled);
-       });
+void Graph::enable(std::size_t number, bool enabled, SourceLocation where) {
+  at_call("enabled", where, [&] {
+    at(number);
+    const Contents::Step &step = contents_->steps[number];
+    edit(*contents_, number, {step.launch, step.nodes, enabled},
+         [](driver::GraphExecutable &executable, const Contents::Step &one) {
+           for (const driver::GraphNode &node : one.nodes) executable.enable(node, one.enabled);
+         });
+  });
 }
 
 std::string Graph::to_string() const {

@@ -43,14 +43,14 @@ class Graph {
   Device device() const { return stream_.device(); }
 
   // Runs all of it. Another stream, of the same device, is then in order with the one that it was captured from, too.
-  void launch();
-  void launch(const Stream &stream);
+  void launch(SourceLocation where = std::source_location::current());
+  void launch(const Stream &stream, SourceLocation where = std::source_location::current());
 
   // From the next time on, `launch` takes the place of launch `number`: the same kernel and direction on the captured
   // stream, with other arguments or extents. UserError where it is none of that; the graph is then unchanged.
-  void set(std::size_t number, const Launch &launch);
+  void set(std::size_t number, const Launch &launch, SourceLocation where = std::source_location::current());
   // Whether launch `number` is run.
-  void enable(std::size_t number, bool enabled);
+  void enable(std::size_t number, bool enabled, SourceLocation where = std::source_location::current());
 
   // "Graph of 3 launches on cuda:0", and a line for each; those that depend on a condition are indented below it.
   std::string to_string() const;
@@ -61,6 +61,7 @@ class Graph {
 
  private:
   const Launch &at(std::size_t number) const;
+  void launch_on(const Stream &stream);
 
   Stream stream_;
   std::shared_ptr<Contents> contents_;  // copies of a graph are one graph
@@ -71,7 +72,8 @@ std::ostream &operator<<(std::ostream &stream, const Graph &graph);
 // Runs `work`, whose launches on `stream` are put down and not run. What `work` throws goes on, and nothing is left.
 // UserError where this thread captures already, or where a launch is on another stream; DeviceError for what cannot be
 // captured, with the driver's words.
-Graph capture(const Stream &stream, const std::function<void()> &work);
+Graph capture(const Stream &stream, const std::function<void()> &work,
+              SourceLocation where = std::source_location::current());
 
 // Inside of a capture: what `body` launches is run once where the condition is not 0 when the graph gets there, or
 // again and again as long as it is not 0, asked anew after each time. They may be nested.

@@ -146,15 +146,16 @@ void capture_condition(const AnyBuffer &condition, bool repeats, const std::func
     throw UserError(where,
                     "capture_if and capture_while are parts of a capture, and this thread captures nothing: call them "
                     "in the function that capture() is given");
-  capture->add_condition(condition, repeats, body, where);
+  at_call("captured", where, [&] { capture->add_condition(condition, repeats, body, where); });
 }
 
 }  // namespace
 
-Graph capture(const Stream &stream, const std::function<void()> &work) {
-  jit::GraphCapture capture(stream);
+Graph capture(const Stream &stream, const std::function<void()> &work, SourceLocation where) {
+  std::optional<jit::GraphCapture> capture;
+  at_call("captured", where, [&] { capture.emplace(stream); });
   work();
-  return Graph(stream, capture.finish());
+  return at_call("captured", where, [&] { return Graph(stream, capture->finish()); });
 }
 
 void capture_if(const AnyBuffer &condition, const std::function<void()> &body, SourceLocation where) {

@@ -27,11 +27,8 @@ void check(const std::vector<Buffer<double>> &inputs, const std::vector<std::vec
                       " are given");
 }
 
-}  // namespace
-
-HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                                            const std::vector<std::vector<double>> &directions,
-                                            const Buffer<double> &objective) {
+HessianVectorProduct product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+                             const std::vector<std::vector<double>> &directions, const Buffer<double> &objective) {
   check(inputs, directions, objective);
   jit::Contents before_inputs(inputs), before_objective({objective});
   jit::TangentLaunches launches;
@@ -57,11 +54,11 @@ HessianVectorProduct hessian_vector_product(const std::function<void()> &work, s
   return result;
 }
 
-GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport check_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                              const Buffer<double> &objective, const GradientCheckOptions &options) {
   jit::require_tracked("hessian_check", inputs, "input");
   auto directions = jit::random_values(inputs, options.seed);
-  HessianVectorProduct analytic = hessian_vector_product(work, inputs, directions, objective);
+  HessianVectorProduct analytic = product(work, inputs, directions, objective);
 
   std::vector<Buffer<double>> outputs{objective};
   jit::Contents before_inputs(inputs), before_objective(outputs);
@@ -94,6 +91,20 @@ GradientReport hessian_check(const std::function<void()> &work, std::vector<Buff
   }
   report.passed = report.error <= options.tolerance;
   return report;
+}
+
+}  // namespace
+
+HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+                                            const std::vector<std::vector<double>> &directions,
+                                            const Buffer<double> &objective, SourceLocation where) {
+  return at_call("computed", where, [&] { return product(work, inputs, directions, objective); });
+}
+
+GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+                             const Buffer<double> &objective, const GradientCheckOptions &options,
+                             SourceLocation where) {
+  return at_call("checked", where, [&] { return check_product(work, inputs, objective, options); });
 }
 
 }  // namespace samite

@@ -25,12 +25,13 @@ struct HessianVectorProduct {
 // direction another size than its input, where a kernel has no tangent, and as Tape::backward.
 HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
-                                            const Buffer<double> &objective);
+                                            const Buffer<double> &objective,
+                                            SourceLocation where = std::source_location::current());
 
 // Of one launch of a kernel, whose parameter number `Objective` is the objective: with respect to all other arguments
 // that track gradients, in their order.
 template <std::size_t Objective, class... Ps>
-HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, const Extents &extents,
+HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                                             const std::vector<std::vector<double>> &directions,
                                             const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   static_assert(Objective < sizeof...(Ps), "the kernel has no parameter of that index");
@@ -38,12 +39,13 @@ HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, c
   static_assert(requires { std::get<Objective>(std::tie(arguments...)).buffer; }, "the objective is an array");
   Buffer<double> objective(*std::exchange(views[jit::argument_place<Objective, Ps...>()].buffer, nullptr));
   return hessian_vector_product([&] { kernel.launch(extents, arguments...); },
-                                jit::differentiable_arguments(*kernel.definition(), views).inputs, directions,
-                                objective);
+                                jit::differentiable_arguments(*kernel.definition(), views, extents.where()).inputs,
+                                directions, objective, extents.where());
 }
 
 // Compares products with central differences of gradients along a random direction.
 GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
-                             const Buffer<double> &objective, const GradientCheckOptions &options = {});
+                             const Buffer<double> &objective, const GradientCheckOptions &options = {},
+                             SourceLocation where = std::source_location::current());
 
 }  // namespace samite

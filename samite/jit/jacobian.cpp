@@ -1,12 +1,16 @@
 #include "samite/jit/jacobian.h"
 
+#include "samite/base/error.h"
+
 #include <fmt/format.h>
 
 #include <ostream>
 
 namespace samite {
 
-Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output) {
+namespace {
+
+Jacobian rows_of(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output) {
   std::vector<Buffer<double>> inputs{input}, outputs{output};
   jit::require_tracked("jacobian", inputs, "input");
   jit::require_tracked("jacobian", outputs, "output");
@@ -23,6 +27,13 @@ Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input
   before_output.restore();
   before_input.restore();
   return result;
+}
+
+}  // namespace
+
+Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output,
+                  SourceLocation where) {
+  return at_call("computed", where, [&] { return rows_of(work, input, output); });
 }
 
 std::string Jacobian::to_string() const {

@@ -23,11 +23,12 @@ std::ostream &operator<<(std::ostream &stream, const Jacobian &jacobian);
 
 // d(output) / d(input). One run of the adjoint for each element of the output. Contents are as before when it returns;
 // gradients are overwritten. UserError where one of them tracks no gradient, and as Tape::backward.
-Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output);
+Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output,
+                  SourceLocation where = std::source_location::current());
 
 // Of one launch of a kernel, by the indices of its arguments: jacobian<1, 0>(kernel, {n}, y, x) is dy / dx.
 template <std::size_t Input, std::size_t Output, class... Ps>
-Jacobian jacobian(const Kernel<void(Ps...)> &kernel, const Extents &extents,
+Jacobian jacobian(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                   const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {
   static_assert(Input < sizeof...(Ps) && Output < sizeof...(Ps), "the kernel has no parameter of that index");
   const auto views = jit::views_of<Ps...>(arguments...);
@@ -37,7 +38,7 @@ Jacobian jacobian(const Kernel<void(Ps...)> &kernel, const Extents &extents,
       } && requires { std::get<Output>(std::tie(arguments...)).buffer; }, "a Jacobian is of arrays");
   return jacobian([&] { kernel.launch(extents, arguments...); },
                   Buffer<double>(*views[jit::argument_place<Input, Ps...>()].buffer),
-                  Buffer<double>(*views[jit::argument_place<Output, Ps...>()].buffer));
+                  Buffer<double>(*views[jit::argument_place<Output, Ps...>()].buffer), extents.where());
 }
 
 }  // namespace samite

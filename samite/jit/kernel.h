@@ -257,28 +257,28 @@ class Kernel<void(Ps...)> {
             lang::capture<Ps...>(std::move(name), parameter_names, function, where))) {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
-  void launch(const Extents &extents, jit::ArgumentFor<Ps>... arguments) const {
+  void launch(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
     launch(extents, LaunchOptions{}, arguments...);
   }
-  void launch(const Extents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
+  void launch(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     jit::launch_once(definition_, extents, options, jit::views_of<Ps...>(arguments...));
   }
 
   // The same as an object, checked and compiled now, to be launched many times.
-  Launch record(const Extents &extents, jit::ArgumentFor<Ps>... arguments) const {
+  Launch record(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
     return record(extents, LaunchOptions{}, arguments...);
   }
-  Launch record(const Extents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
-    return Launch(definition_, extents, options, jit::owned<Ps...>(arguments...));
+  Launch record(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
+    return jit::record(definition_, extents, options, jit::owned<Ps...>(arguments...));
   }
 
   // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
   //
   //   auto [forward, adjoint] = step.record_with_adjoint({n}, y, x);
-  LaunchWithAdjoint record_with_adjoint(const Extents &extents, jit::ArgumentFor<Ps>... arguments) const {
+  LaunchWithAdjoint record_with_adjoint(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
     return record_with_adjoint(extents, LaunchOptions{}, arguments...);
   }
-  LaunchWithAdjoint record_with_adjoint(const Extents &extents, const LaunchOptions &options,
+  LaunchWithAdjoint record_with_adjoint(const LaunchExtents &extents, const LaunchOptions &options,
                                         jit::ArgumentFor<Ps>... arguments) const {
     return jit::record_with_adjoint(definition_, extents, options, jit::owned<Ps...>(arguments...));
   }
@@ -295,21 +295,24 @@ class Kernel<void(Ps...)> {
   // of overwritten arrays hold and adds to the others. The tangent computes what the kernel computes, and the tangents
   // beside it. UserError as an adjoint or a tangent launch, with the same locations.
   template <std::size_t... Parameters>
-  auto adjoint() const {
-    return derivative<Parameters...>(&jit::KernelDefinition::adjoint_kernel);
+  auto adjoint(SourceLocation where = std::source_location::current()) const {
+    return derivative<Parameters...>("adjoint()", &jit::KernelDefinition::adjoint_kernel, where);
   }
   template <std::size_t... Parameters>
-  auto tangent() const {
-    return derivative<Parameters...>(&jit::KernelDefinition::tangent_kernel);
+  auto tangent(SourceLocation where = std::source_location::current()) const {
+    return derivative<Parameters...>("tangent()", &jit::KernelDefinition::tangent_kernel, where);
   }
 
   // What the adjoint keeps and what it runs again, with respect to the parameters of the given indices, or to every
   // floating array; see LaunchOptions::memory_limit. Print it with operator<<. UserError as an adjoint launch.
   template <std::size_t... Parameters>
-  autodiff::AdjointReport adjoint_report(std::optional<std::int64_t> memory_limit = {}) const {
+  autodiff::AdjointReport adjoint_report(std::optional<std::int64_t> memory_limit = {},
+                                         SourceLocation where = std::source_location::current()) const {
     using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
     static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
-    return autodiff::report(definition_->structured(), definition_->adjoint(Derivative::active, false, memory_limit));
+    return at_call("adjoint_report()", where, [&] {
+      return autodiff::report(definition_->structured(), definition_->adjoint(Derivative::active, false, memory_limit));
+    });
   }
 
   const std::string &name() const { return definition_->name(); }
@@ -326,10 +329,13 @@ class Kernel<void(Ps...)> {
 
  private:
   template <std::size_t... Parameters>
-  auto derivative(std::shared_ptr<jit::KernelDefinition> (jit::KernelDefinition::*derive)(std::uint64_t)) const {
+  auto derivative(const char *call,
+                  std::shared_ptr<jit::KernelDefinition> (jit::KernelDefinition::*derive)(std::uint64_t),
+                  SourceLocation where) const {
     using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
     static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
-    return Kernel<typename Derivative::type>((definition_.get()->*derive)(Derivative::active));
+    return at_call(call, where,
+                   [&] { return Kernel<typename Derivative::type>((definition_.get()->*derive)(Derivative::active)); });
   }
 
   std::shared_ptr<jit::KernelDefinition> definition_;

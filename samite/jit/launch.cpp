@@ -7,6 +7,7 @@
 #include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
+#include "samite/lang/trace.h"
 #include "samite/runtime/cuda_memory.h"
 
 #include <cstring>
@@ -22,6 +23,16 @@ void check_stream(const KernelDefinition &definition, const Stream &stream, Devi
     throw UserError(definition.where(), "kernel '" + definition.name() + "': the stream is on " +
                                             stream.device().to_string() + ", the buffers are on " + device.to_string() +
                                             "; use a stream of the buffers' device");
+}
+
+// A kernel's function runs once, while it is captured: what it launches would run then, and not with the kernel.
+void refuse_inside_kernel(const KernelDefinition &definition) {
+  if (const lang::Trace *trace = lang::Trace::running())
+    throw UserError(definition.where(),
+                    "kernel '" + definition.name() + "': it is launched inside of another kernel's function (" +
+                        trace->where().to_string() +
+                        "), which runs once, while that kernel is captured; launch it before or after, or call the "
+                        "same C++ function in both kernels");
 }
 
 // All that is checked of a launch, and the variant that it needs.
@@ -126,7 +137,13 @@ std::vector<Argument> views(const std::vector<OwnedArgument> &arguments) {
   return views;
 }
 
-LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+Launch record(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+              const LaunchOptions &options, std::vector<OwnedArgument> arguments) {
+  return at_call("recorded", extents.where(),
+                 [&] { return Launch(definition, extents, options, std::move(arguments)); });
+}
+
+LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                                       const LaunchOptions &options, const std::vector<OwnedArgument> &arguments) {
   std::optional<Launch> forward, adjoint;
   const auto record = [&](std::optional<Launch> &launch, Direction direction) {
@@ -136,12 +153,16 @@ LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &d
       launch.emplace(definition, extents, own, arguments);
     };
   };
-  at_once({record(forward, Direction::forward), record(adjoint, Direction::adjoint)});
+  at_call("recorded", extents.where(),
+          [&] { at_once({record(forward, Direction::forward), record(adjoint, Direction::adjoint)}); });
   return {std::move(*forward), std::move(*adjoint)};
 }
 
-void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
-                 const LaunchOptions &options, std::span<const Argument> arguments) {
+namespace {
+
+void launch_now(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+                const LaunchOptions &options, std::span<const Argument> arguments) {
+  refuse_inside_kernel(*definition);
   if (GraphCapture *capture = GraphCapture::current()) {
     std::vector<OwnedArgument> owned;
     for (const Argument &argument : arguments)
@@ -156,6 +177,13 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Exte
                         [&] { run_now(*definition, extents, options, arguments); });
   }
   run_now(*definition, extents, options, arguments);
+}
+
+}  // namespace
+
+void launch_once(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+                 const LaunchOptions &options, std::span<const Argument> arguments) {
+  at_call("launched", extents.where(), [&] { launch_now(definition, extents, options, arguments); });
 }
 
 void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -251,13 +279,16 @@ Launch Launch::in_graph() const {
   return copy;
 }
 
-void Launch::launch() { launch_with(cuda_.get()); }
+void Launch::launch(SourceLocation where) {
+  at_call("launched", where, [&] { launch_with(cuda_.get(), where); });
+}
 
 void Launch::mark_written() const {
   for (Storage *storage : written_) storage->mark_written();
 }
 
-void Launch::launch_with(const jit::CudaLaunch *cuda) {
+void Launch::launch_with(const jit::CudaLaunch *cuda, SourceLocation where) {
+  jit::refuse_inside_kernel(*definition_);
   const Turn turn(*this);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
@@ -268,79 +299,91 @@ void Launch::launch_with(const jit::CudaLaunch *cuda) {
     jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
   };
   if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
-    return tape->append(definition_, extents_, options_, views(), run);
+    return tape->append(definition_, {extents_, where}, options_, views(), run);
   if (options_.check_finite && options_.direction == Direction::adjoint)
     jit::run_checking_finite(*definition_, variant_->key, extents_, views(), run);
   else
     run();
 }
 
-void Launch::launch(const Stream &stream) {
-  jit::check_stream(*definition_, stream, device());
-  if (!cuda_ || stream == stream_) return launch();
-  jit::use_in(stream, views());
-  const jit::CudaLaunch there(*definition_, variant_, extents_, options_, stream);
-  launch_with(&there);
+void Launch::launch(const Stream &stream, SourceLocation where) {
+  at_call("launched", where, [&] {
+    jit::check_stream(*definition_, stream, device());
+    if (!cuda_ || stream == stream_) return launch_with(cuda_.get(), where);
+    jit::use_in(stream, views());
+    const jit::CudaLaunch there(*definition_, variant_, extents_, options_, stream);
+    launch_with(&there, where);
+  });
 }
 
-std::size_t Launch::index_of(std::string_view name) const {
+std::size_t Launch::index_of(std::string_view name, SourceLocation where) const {
   const auto &parameters = definition_->parameters();
   std::string known;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].name == name) return i;
     known += (known.empty() ? "" : ", ") + parameters[i].name;
   }
-  throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
+  UserError error(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
                                             std::string(name) + "'; its parameters are " + known);
+  error.add_call("set", where);
+  throw error;
 }
 
-void Launch::set(std::size_t index, const AnyBuffer &buffer) {
-  if (index >= arguments_.size())
-    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
-                                              std::to_string(arguments_.size()) +
-                                              " parameters; there is none of index " + std::to_string(index));
-  jit::check_buffer(*definition_, index, buffer);
-  const Turn turn(*this);
-  jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
-  try {
-    prepare();
-  } catch (...) {
-    arguments_[index] = std::move(before);
-    throw;
-  }
+void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation where) {
+  at_call("set", where, [&] {
+    if (index >= arguments_.size())
+      throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
+                                                std::to_string(arguments_.size()) +
+                                                " parameters; there is none of index " + std::to_string(index));
+    jit::check_buffer(*definition_, index, buffer);
+    const Turn turn(*this);
+    jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
+    try {
+      prepare();
+    } catch (...) {
+      arguments_[index] = std::move(before);
+      throw;
+    }
+  });
 }
 
-void Launch::set_scalar(std::size_t index, jit::HostScalar value) {
-  if (index >= arguments_.size())
-    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
-                                              std::to_string(arguments_.size()) +
-                                              " parameters; there is none of index " + std::to_string(index));
-  const Turn turn(*this);
-  arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
-  jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
+  at_call("set", where, [&] {
+    if (index >= arguments_.size())
+      throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
+                                                std::to_string(arguments_.size()) +
+                                                " parameters; there is none of index " + std::to_string(index));
+    const Turn turn(*this);
+    arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
+    jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+  });
 }
 
-void Launch::set_dim(const Extents &extents) {
-  jit::check_extents(*definition_, extents);
-  const Turn turn(*this);
-  Extents before = std::exchange(extents_, extents);
-  try {
-    prepare();
-  } catch (...) {
-    extents_ = before;
-    throw;
-  }
+void Launch::set_dim(const LaunchExtents &extents) {
+  at_call("set", extents.where(), [&] {
+    jit::check_extents(*definition_, extents);
+    const Turn turn(*this);
+    Extents before = std::exchange(extents_, extents);
+    try {
+      prepare();
+    } catch (...) {
+      extents_ = before;
+      throw;
+    }
+  });
 }
 
-void Launch::set_dim(int dimension, std::int64_t extent) {
-  if (dimension < 0 || dimension >= extents_.rank())
-    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' is launched over " +
-                                              extents_.to_string() + "; there is no dimension " +
-                                              std::to_string(dimension));
-  std::array<std::int64_t, maximum_rank> values{};
-  for (int d = 0; d < extents_.rank(); ++d) values[static_cast<std::size_t>(d)] = extents_[d];
-  values[static_cast<std::size_t>(dimension)] = extent;
-  set_dim(Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))));
+void Launch::set_dim(int dimension, std::int64_t extent, SourceLocation where) {
+  at_call("set", where, [&] {
+    if (dimension < 0 || dimension >= extents_.rank())
+      throw UserError(definition_->where(), "kernel '" + definition_->name() + "' is launched over " +
+                                                extents_.to_string() + "; there is no dimension " +
+                                                std::to_string(dimension));
+    std::array<std::int64_t, maximum_rank> values{};
+    for (int d = 0; d < extents_.rank(); ++d) values[static_cast<std::size_t>(d)] = extents_[d];
+    values[static_cast<std::size_t>(dimension)] = extent;
+    set_dim(Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))));
+  });
 }
 
 autodiff::AdjointReport Launch::adjoint_report() const {

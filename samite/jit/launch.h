@@ -79,34 +79,52 @@ HostScalar host_scalar(A value) {
 
 }  // namespace jit
 
+// The extents of a launch, and the line of the user's that launches.
+class LaunchExtents {
+ public:
+  LaunchExtents(std::initializer_list<std::int64_t> extents, SourceLocation where = std::source_location::current())
+      : extents_(extents, where), where_(where) {}
+  LaunchExtents(const Extents &extents, SourceLocation where = std::source_location::current())
+      : extents_(extents), where_(where) {}
+
+  operator const Extents &() const { return extents_; }
+  SourceLocation where() const { return where_; }
+
+ private:
+  Extents extents_;
+  SourceLocation where_;
+};
+
 class Launch {
  public:
   // Kernel::record makes these.
   Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
          std::vector<jit::OwnedArgument> arguments);
 
-  void launch();
+  void launch(SourceLocation where = std::source_location::current());
   // On another stream of the same device, this once.
-  void launch(const Stream &stream);
+  void launch(const Stream &stream, SourceLocation where = std::source_location::current());
 
   // Exchanges one argument, by its index or by its name. UserError where there is none of that index or name, where the
   // value has not the parameter's type or does not fit it, or as Kernel::record says; the launch is then unchanged.
-  void set(std::size_t index, const AnyBuffer &buffer);
-  void set(std::string_view name, const AnyBuffer &buffer) { set(index_of(name), buffer); }
-  template <class A>
-    requires std::is_arithmetic_v<A> || FloatingScalar<A>
-  void set(std::size_t index, A value) {
-    set_scalar(index, jit::host_scalar(value));
+  void set(std::size_t index, const AnyBuffer &buffer, SourceLocation where = std::source_location::current());
+  void set(std::string_view name, const AnyBuffer &buffer, SourceLocation where = std::source_location::current()) {
+    set(index_of(name, where), buffer, where);
   }
   template <class A>
     requires std::is_arithmetic_v<A> || FloatingScalar<A>
-  void set(std::string_view name, A value) {
-    set_scalar(index_of(name), jit::host_scalar(value));
+  void set(std::size_t index, A value, SourceLocation where = std::source_location::current()) {
+    set_scalar(index, jit::host_scalar(value), where);
+  }
+  template <class A>
+    requires std::is_arithmetic_v<A> || FloatingScalar<A>
+  void set(std::string_view name, A value, SourceLocation where = std::source_location::current()) {
+    set_scalar(index_of(name, where), jit::host_scalar(value), where);
   }
 
   // Changes the extents of the launch, all or one of them.
-  void set_dim(const Extents &extents);
-  void set_dim(int dimension, std::int64_t extent);
+  void set_dim(const LaunchExtents &extents);
+  void set_dim(int dimension, std::int64_t extent, SourceLocation where = std::source_location::current());
 
   Direction direction() const { return options_.direction; }
   const LaunchOptions &options() const { return options_; }
@@ -131,12 +149,12 @@ class Launch {
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 
  private:
-  std::size_t index_of(std::string_view name) const;
-  void set_scalar(std::size_t index, jit::HostScalar value);
+  std::size_t index_of(std::string_view name, SourceLocation where) const;
+  void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   std::vector<jit::Argument> views() const { return jit::views(arguments_); }
   // Takes the variant for the arguments and lays them out.
   void prepare();
-  void launch_with(const jit::CudaLaunch *cuda);
+  void launch_with(const jit::CudaLaunch *cuda, SourceLocation where);
   class Turn;
 
   std::shared_ptr<jit::KernelDefinition> definition_;
@@ -163,12 +181,15 @@ struct LaunchWithAdjoint {
 namespace jit {
 
 // Both compiled at the same time; options.direction means nothing.
-LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                                       const LaunchOptions &options, const std::vector<OwnedArgument> &arguments);
 
 // Checks and runs a launch that is not recorded.
-void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+void launch_once(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments);
+
+Launch record(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+              const LaunchOptions &options, std::vector<OwnedArgument> arguments);
 
 // The same for a launch of the library's own, which no tape puts down.
 void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,

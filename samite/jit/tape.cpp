@@ -23,17 +23,20 @@ std::string label(const AnyBuffer &buffer) {
   return buffer.name().empty() ? buffer.to_string() : "'" + buffer.name() + "'";
 }
 
+std::string launched_at(SourceLocation where) { return where.known() ? " (" + where.to_string() + ")" : ""; }
+
 }  // namespace
 
 Tape *Tape::recording() { return recording_tape; }
 
-void Tape::record(const std::function<void()> &work) {
-  if (recording_tape) throw UserError("this thread records a tape already; end that record(…) before another begins");
+void Tape::record(const std::function<void()> &work, SourceLocation where) {
+  if (recording_tape)
+    throw UserError(where, "this thread records a tape already; end that record(…) before another begins");
   Recording scope(this);
   work();
 }
 
-void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
                   const LaunchOptions &options, std::span<const jit::Argument> arguments,
                   const std::function<void()> &run) {
   const std::size_t size = entries_.size();
@@ -73,9 +76,9 @@ void Tape::take_back(std::size_t size, std::span<const KnownVersion> known) {
         kept_bytes_ += argument.values.count() * static_cast<std::int64_t>(size_of(argument.values.type()));
 }
 
-void Tape::put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+void Tape::put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
                     const LaunchOptions &options, std::span<const jit::Argument> arguments) {
-  Entry entry{definition, extents, options, {}, {}, {}, {}, {}};
+  Entry entry{definition, extents, options, {}, {}, {}, {}, {}, extents.where()};
   entry.options.direction = Direction::adjoint;
   entry.options.check_finite = entry.options.check_finite || options_.check_finite;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -173,8 +176,8 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
     const std::uint64_t writes = writes_since(buffer, entry.versions[i], number);
     if (writes == 0) continue;
     throw UserError(entry.definition->where(),
-                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
-                        entry.definition->name() + "', needs the values of " +
+                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape" +
+                        launched_at(entry.where) + ", kernel '" + entry.definition->name() + "', needs the values of " +
                         jit::describe(entry.definition->parameters(), i) + ", " + label(buffer) +
                         ", as the launch read them, but they were overwritten " + std::to_string(writes) +
                         " times since; write later results to another buffer");
@@ -186,9 +189,10 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
       after += (entry.definition->written() >> j & 1) && entry.arguments[j].buffer.storage() == buffer.storage();
     if (writes_since(buffer, after, number + 1) == 0) continue;
     throw UserError(entry.definition->where(),
-                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape, kernel '" +
-                        entry.definition->name() + "', reads what the launch has left in " +
-                        jit::describe(entry.definition->parameters(), i) + ", " + label(buffer) +
+                    "backward: the adjoint of launch " + std::to_string(number) + " on the tape" +
+                        launched_at(entry.where) + ", kernel '" + entry.definition->name() +
+                        "', reads what the launch has left in " + jit::describe(entry.definition->parameters(), i) +
+                        ", " + label(buffer) +
                         ", but that was overwritten since; give each launch a buffer of its own");
   }
 }
@@ -212,7 +216,7 @@ void Tape::check_nothing_is_lost() const {
         throw UserError(entry.definition->where(),
                         "backward: a gradient would be lost in " + jit::describe(entry.definition->parameters(), i) +
                             ", " + label(entry.arguments[i].buffer) + ", of launch " + std::to_string(number) +
-                            ", kernel '" + entry.definition->name() + "': launch " +
+                            launched_at(entry.where) + ", kernel '" + entry.definition->name() + "': launch " +
                             std::to_string(lost[entry.arguments[i].buffer.storage().get()]) +
                             " computed it from tracked arrays, but it tracks no gradient itself; construct it with "
                             "Gradient::tracked");
@@ -270,49 +274,52 @@ void Tape::run_adjoints() {
   for (std::size_t i = entries_.size(); i-- > 0;) {
     Entry &entry = entries_[i];
     if (!gradients_flow(entry)) continue;
-    check_values(entry, i);  // again, since an adjoint that the user gives may write
-    entry.adjoint->launch();
+    check_values(entry, i);                   // again, since an adjoint that the user gives may write
+    entry.adjoint->launch(SourceLocation{});  // what calls this tells the line
   }
   ended_halfway_ = false;
 }
 
-void Tape::backward(const AnyBuffer &objective) {
+void Tape::backward(const AnyBuffer &objective, SourceLocation where) {
   if (!objective.valid() || objective.count() != 1)
-    throw UserError("backward from an array needs one element; " +
-                    (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
-                    " is given: pass a cotangent for each element instead");
-  AnyBuffer one(objective.device(), objective.type(), objective.extents());
+    throw UserError(where, "backward from an array needs one element; " +
+                               (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
+                               " is given: pass a cotangent for each element instead");
+  AnyBuffer one(objective.device(), objective.type(), objective.extents(), Gradient::untracked, where);
   if (objective.type() == ScalarType::Float16)
-    Buffer<half>(one).fill(1);
+    Buffer<half>(one).fill(1, where);
   else if (objective.type() == ScalarType::BFloat16)
-    Buffer<bfloat16>(one).fill(1);
+    Buffer<bfloat16>(one).fill(1, where);
   else if (objective.type() == ScalarType::Float32)
-    Buffer<float>(one).fill(1);
+    Buffer<float>(one).fill(1, where);
   else if (objective.type() == ScalarType::Float64)
-    Buffer<double>(one).fill(1);
-  backward(std::vector<Cotangent>{{objective, one}});
+    Buffer<double>(one).fill(1, where);
+  backward(std::vector<Cotangent>{{objective, one}}, where);
 }
 
-void Tape::backward(const std::vector<Cotangent> &cotangents) {
+void Tape::backward(const std::vector<Cotangent> &cotangents, SourceLocation where) {
   for (const Cotangent &cotangent : cotangents) {
     if (!cotangent.buffer.valid() || !cotangent.buffer.tracks_gradient())
-      throw UserError("backward from " +
-                      (cotangent.buffer.valid() ? cotangent.buffer.to_string() : std::string("an empty buffer")) +
-                      ", which tracks no gradient; construct it with Gradient::tracked");
+      throw UserError(where,
+                      "backward from " +
+                          (cotangent.buffer.valid() ? cotangent.buffer.to_string() : std::string("an empty buffer")) +
+                          ", which tracks no gradient; construct it with Gradient::tracked");
     bool on_tape = known_versions_.contains(cotangent.buffer.storage().get());
     if (!on_tape)
-      throw UserError("backward from " + cotangent.buffer.to_string() +
-                      ", which no launch on the tape uses; record the launch that computes it");
+      throw UserError(where, "backward from " + cotangent.buffer.to_string() +
+                                 ", which no launch on the tape uses; record the launch that computes it");
   }
-  prepare_adjoints();
-  for (const Cotangent &cotangent : cotangents) cotangent.buffer.gradient().copy_from(cotangent.value);
-  run_adjoints();
+  at_call("backward()", where, [&] {
+    prepare_adjoints();
+    for (const Cotangent &cotangent : cotangents) cotangent.buffer.gradient(where).copy_from(cotangent.value, where);
+    run_adjoints();
+  });
 }
 
-void Tape::zero_gradients() {
+void Tape::zero_gradients(SourceLocation where) {
   for (Entry &entry : entries_)
     for (jit::OwnedArgument &argument : entry.arguments)
-      if (argument.buffer.valid() && argument.buffer.tracks_gradient()) argument.buffer.zero_gradient();
+      if (argument.buffer.valid() && argument.buffer.tracks_gradient()) argument.buffer.zero_gradient(where);
   ended_halfway_ = false;
 }
 

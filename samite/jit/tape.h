@@ -47,14 +47,14 @@ class Tape {
   };
 
   // Puts down the launches that `work` makes, after those already there. UserError where this thread records already.
-  void record(const std::function<void()> &work);
+  void record(const std::function<void()> &work, SourceLocation where = std::source_location::current());
 
   // From an array of one element: its gradient is set to 1.
-  void backward(const AnyBuffer &objective);
-  void backward(const std::vector<Cotangent> &cotangents);
+  void backward(const AnyBuffer &objective, SourceLocation where = std::source_location::current());
+  void backward(const std::vector<Cotangent> &cotangents, SourceLocation where = std::source_location::current());
 
   // Sets the gradients of all arrays on the tape to zero.
-  void zero_gradients();
+  void zero_gradients(SourceLocation where = std::source_location::current());
 
   // Forgets all launches.
   void clear();
@@ -66,7 +66,7 @@ class Tape {
   // For the library: the tape that this thread records, or null; one more launch, which `run` runs. Where that throws,
   // the launch is not on the tape.
   static Tape *recording();
-  void append(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+  void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
 
  private:
@@ -79,9 +79,10 @@ class Tape {
     std::vector<std::uint32_t> values_read;  // the buffers whose elements the adjoint reads
     std::optional<Launch> adjoint;           // recorded at the first backward()
     std::string foreign_write;               // why gradients cannot pass this launch, if they cannot
+    SourceLocation where;                    // of the launch
   };
 
-  void put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const Extents &extents,
+  void put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
                 const LaunchOptions &options, std::span<const jit::Argument> arguments);
   using KnownVersion = std::pair<const Storage *, std::optional<std::uint64_t>>;
   void take_back(std::size_t size, std::span<const KnownVersion> known);

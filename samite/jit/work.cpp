@@ -15,8 +15,9 @@ void Contents::restore() {
   for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i].copy_from(values_[i]);
 }
 
-DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
-                                                 std::span<const Argument> arguments) {
+namespace {
+
+DifferentiableArguments find_differentiable(const KernelDefinition &definition, std::span<const Argument> arguments) {
   DifferentiableArguments found;
   std::uint64_t read = 0;
   ir::for_each_statement(definition.forward().body, [&](const ir::Stmt &stmt) {
@@ -42,6 +43,13 @@ DifferentiableArguments differentiable_arguments(const KernelDefinition &definit
                         "': none of the arrays that it reads tracks a gradient, so there is nothing "
                         "to differentiate; construct them with Gradient::tracked");
   return found;
+}
+
+}  // namespace
+
+DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
+                                                 std::span<const Argument> arguments, SourceLocation where) {
+  return at_call("checked", where, [&] { return find_differentiable(definition, arguments); });
 }
 
 void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what) {

@@ -33,7 +33,7 @@ struct DifferentiableArguments {
 };
 // UserError where one of them is not double, or no array that the kernel reads, or none that it writes, has one.
 DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
-                                                 std::span<const Argument> arguments);
+                                                 std::span<const Argument> arguments, SourceLocation where);
 
 // UserError "<tool>: <what> 0 tracks no gradient …" where one of them does not.
 void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what);

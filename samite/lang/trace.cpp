@@ -133,6 +133,7 @@ ir::Kernel Trace::finish(std::string name) {
   kernel.local_count = static_cast<ir::LocalId>(defined_in_.size());
   kernel.local_array_count = static_cast<ir::LocalArrayId>(allocated_in_.size());
   kernel.where = where_;
+  kernel.launch_rank_where = rank_where_;
   return kernel;
 }
 

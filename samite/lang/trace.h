@@ -32,6 +32,9 @@ class Trace {
   Trace(const Trace &) = delete;
   Trace &operator=(const Trace &) = delete;
 
+  // The kernel's line.
+  SourceLocation where() const { return where_; }
+
   // Tells values of this capture from those of another one.
   std::uint32_t serial() const { return serial_; }
 

@@ -36,9 +36,11 @@ AnyBuffer::AnyBuffer(Device device, ScalarType type, const Extents &extents, Gra
     : extents_(extents), strides_(row_major_strides(extents)), type_(type) {
   if (extents.rank() == 0) throw UserError(where, "a buffer needs at least one dimension, none given");
   if (gradient == Gradient::tracked) require_floating(type, where);
-  storage_ = std::make_shared<Storage>(device, bytes_for(type, extents, where));
+  at_call("allocated", where, [&] {
+    storage_ = std::make_shared<Storage>(device, bytes_for(type, extents, where));
+    if (gradient == Gradient::tracked) storage_->track_gradient();
+  });
   data_ = storage_->data();
-  if (gradient == Gradient::tracked) storage_->track_gradient();
 }
 
 void AnyBuffer::require_valid(SourceLocation where) const {
@@ -118,13 +120,13 @@ void AnyBuffer::zero_gradient(SourceLocation where) {
   Extents visited(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
   const double zero = 0;  // all bits zero, as in every scalar type
   view.mark_written();
-  fill_array(visited, size_of(type_), view.place(), &zero);
+  at_call("filled", where, [&] { fill_array(visited, size_of(type_), view.place(), &zero); });
 }
 
 void AnyBuffer::track_gradient(SourceLocation where) {
   require_valid(where);
   require_floating(type_, where);
-  storage_->track_gradient();
+  at_call("allocated", where, [&] { storage_->track_gradient(); });
 }
 
 AnyBuffer AnyBuffer::clone(Gradient gradient, SourceLocation where) const {
@@ -146,7 +148,7 @@ void AnyBuffer::copy_from(const AnyBuffer &source, SourceLocation where) {
                                        extents_.to_string(), source.extents_.to_string()));
   // First, here and below: a copy that fails may have written some of it.
   mark_written();
-  copy_array(extents_, size_of(type_), place(), source.place());
+  at_call("copied", where, [&] { copy_array(extents_, size_of(type_), place(), source.place()); });
 }
 
 AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) const {
@@ -157,9 +159,11 @@ AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) 
   return copy;
 }
 
-void AnyBuffer::read_all(void *values) const {
-  copy_array(extents_, size_of(type_), {static_cast<std::byte *>(values), row_major_strides(extents_), nullptr},
-             place());
+void AnyBuffer::read_all(void *values, SourceLocation where) const {
+  at_call("read", where, [&] {
+    copy_array(extents_, size_of(type_), {static_cast<std::byte *>(values), row_major_strides(extents_), nullptr},
+               place());
+  });
 }
 
 void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation where) {
@@ -169,13 +173,14 @@ void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation 
   // The source is only read.
   auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(values));
   mark_written();
-  copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr});
+  at_call("written", where,
+          [&] { copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr}); });
 }
 
 void AnyBuffer::fill_with(const void *value, SourceLocation where) {
   require_writable(where);
   mark_written();
-  fill_array(extents_, size_of(type_), place(), value);
+  at_call("filled", where, [&] { fill_array(extents_, size_of(type_), place(), value); });
 }
 
 Place AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
@@ -202,7 +207,8 @@ void AnyBuffer::read(const Index &index, void *value, SourceLocation where) cons
     ++count;
   }
   const Place from = element(std::span(given).first(count), where);
-  copy_array({1}, size_of(type_), {static_cast<std::byte *>(value), Strides{}, nullptr}, from);
+  at_call("read", where,
+          [&] { copy_array({1}, size_of(type_), {static_cast<std::byte *>(value), Strides{}, nullptr}, from); });
 }
 
 void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, SourceLocation where) {
@@ -210,7 +216,7 @@ void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, So
   auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(value));  // only read
   const Place to = element(index, where);
   mark_written();
-  copy_array({1}, size_of(type_), to, {source, Strides{}, nullptr});
+  at_call("written", where, [&] { copy_array({1}, size_of(type_), to, {source, Strides{}, nullptr}); });
 }
 
 const std::string &AnyBuffer::name(SourceLocation where) const {

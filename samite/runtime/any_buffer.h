@@ -130,7 +130,7 @@ class AnyBuffer {
   void require_valid(SourceLocation where) const;
   void require_writable(SourceLocation where) const;
   void require_copyable(const AnyPinnedArray &array, const Stream &stream, SourceLocation where) const;
-  void read_all(void *values) const;  // count() elements, row-major
+  void read_all(void *values, SourceLocation where) const;  // count() elements, row-major
   void write_all(const void *values, std::size_t count, SourceLocation where);
   void fill_with(const void *value, SourceLocation where);
 

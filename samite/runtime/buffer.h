@@ -83,11 +83,11 @@ class Buffer : public AnyBuffer {
     require_valid(where);
     if constexpr (std::same_as<T, bool>) {  // std::vector<bool> has no array of bool inside
       auto values = std::make_unique<bool[]>(static_cast<std::size_t>(count()));
-      read_all(values.get());
+      read_all(values.get(), where);
       return std::vector<bool>(values.get(), values.get() + count());
     } else {
       std::vector<T> values(static_cast<std::size_t>(count()));
-      read_all(values.data());
+      read_all(values.data(), where);
       return values;
     }
   }

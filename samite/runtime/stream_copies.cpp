@@ -42,8 +42,10 @@ void AnyBuffer::copy_from(const AnyPinnedArray &source, const Stream &stream, So
   storage_->cuda()->used_by(stream.cuda_handle());
   source.will_be_used_by(stream);
   mark_written();
-  driver::copy_to_device(stream.cuda()->stream(), std::bit_cast<driver::CUdeviceptr>(data_), source.bytes(), bytes,
-                         {nullptr, where});
+  at_call("copied", where, [&] {
+    driver::copy_to_device(stream.cuda()->stream(), std::bit_cast<driver::CUdeviceptr>(data_), source.bytes(), bytes,
+                           {nullptr, where});
+  });
   source.used_by(stream);
 }
 
@@ -57,8 +59,10 @@ void AnyBuffer::copy_to(const AnyPinnedArray &target, const Stream &stream, Sour
   }
   storage_->cuda()->used_by(stream.cuda_handle());
   target.will_be_used_by(stream);
-  driver::copy_to_host(stream.cuda()->stream(), target.bytes(), std::bit_cast<driver::CUdeviceptr>(data_), bytes,
-                       {nullptr, where});
+  at_call("copied", where, [&] {
+    driver::copy_to_host(stream.cuda()->stream(), target.bytes(), std::bit_cast<driver::CUdeviceptr>(data_), bytes,
+                         {nullptr, where});
+  });
   target.used_by(stream);
 }
 

@@ -13,10 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#ifndef SAMITE_CLANG_PLUGIN_BUILD_PATH
-#define SAMITE_CLANG_PLUGIN_BUILD_PATH ""
-#endif
-
 namespace samite {
 namespace {
 
@@ -42,8 +38,9 @@ std::vector<fs::path> candidates() {
   std::vector<fs::path> paths;
   Dl_info here{};
   if (dladdr(reinterpret_cast<const void *>(&candidates), &here) != 0 && here.dli_fname != nullptr)
-    paths.push_back(fs::absolute(here.dli_fname).parent_path() / plugin_file);
-  if (const fs::path built = SAMITE_CLANG_PLUGIN_BUILD_PATH; !built.empty()) paths.push_back(built);
+    // Installed, both lie in one folder; where they are built, the plug-in is in one below the library's.
+    for (const char *folder : {".", "toolchain/clang_plugin"})
+      paths.push_back((fs::absolute(here.dli_fname).parent_path() / folder / plugin_file).lexically_normal());
   return paths;
 }
 
