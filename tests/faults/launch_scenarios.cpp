@@ -69,6 +69,7 @@ void streams_and_pinned_memory(FakeDriver &fake, const Steps &step) {
   EXPECT_TRUE(step([&] { return stream.finished(); }));
   step([&] {
     Buffer<float> short_lived{device, {3}};
+    short_lived.copy_to(pinned, second);
     scale.launch({3}, {.stream = second}, short_lived, in, 1.0f);
   });
   step([&] { in.copy_from({1, 2, 3}); });
