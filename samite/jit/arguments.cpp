@@ -249,21 +249,13 @@ bool has_aligned_rows(const AnyBuffer &buffer) {
   return true;
 }
 
-// Arrays that share no memory with another that the launch writes.
-std::uint64_t unaliased(const KernelDefinition &definition, std::span<const Argument> arguments,
-                        const VariantKey &key) {
-  std::uint64_t unaliased = 0;
-  for (std::size_t i = 0; i < arguments.size() && !key.may_alias; ++i) {
-    if (!arguments[i].buffer) continue;
-    bool alone = true;
-    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
-      if (j == i || !arguments[j].buffer) continue;
-      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
-      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
-    }
-    if (alone) unaliased |= bit(i);
-  }
-  return unaliased;
+std::uint64_t overlapping(std::span<const Argument> arguments) {
+  std::uint64_t overlapping = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (arguments[i].buffer && arguments[j].buffer && arguments[i].buffer->overlaps(*arguments[j].buffer))
+        overlapping |= bit(i) | bit(j);
+  return overlapping;
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -284,6 +276,13 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].buffer) continue;
+    bool alone = true;
+    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
+      if (j == i || !arguments[j].buffer) continue;
+      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
+      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
+    }
+    if (alone && !key.may_alias) key.unaliased |= bit(i);
     if (has_aligned_rows(*arguments[i].buffer) && has_aligned_rows(arguments[i].elements())) key.aligned |= bit(i);
   }
 }
@@ -314,7 +313,7 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   const Device device = device_of(arguments, options);
   if (device.kind() == DeviceKind::cuda) set_for_cuda(definition, extents, options, arguments, device, key);
   key.races = key.debug && !(in_graph && key.cuda != 0);
-  if (key.cuda != 0 || key.races) key.unaliased = unaliased(definition, arguments, key);
+  if (key.races) key.overlapping = overlapping(arguments);
   key.gather = adjoint && !key.memory_limit && is_gathered(definition, extents, arguments, key);
   if (key.cuda != 0)
     key.summed = 0;

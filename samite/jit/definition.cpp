@@ -5,6 +5,7 @@
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
+#include "samite/passes/common_writes.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/rename.h"
 
@@ -48,6 +49,26 @@ ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
   return derivative;
 }
 
+// What an index is called in a warning: its number, or where there is none, that it is some.
+std::string element_text(const ir::Kernel &kernel, const passes::CommonWrite &write) {
+  std::string indices;
+  for (const ir::Value &index : write.indices)
+    indices += (indices.empty() ? "" : ", ") + (index.is_constant() ? std::to_string(index.as_int()) : "…");
+  return kernel.parameters[write.array].name + "(" + indices + ")";
+}
+
+// Of the first of them; empty where there is none.
+std::string warning_of_common_writes(const ir::Kernel &kernel) {
+  const std::vector<passes::CommonWrite> writes = passes::common_writes(kernel);
+  if (writes.empty()) return "";
+  const std::string element = element_text(kernel, writes[0]);
+  const bool tiles = ir::is_tile_kernel(kernel);
+  const std::string who = tiles ? "block" : "instance";
+  return writes[0].where.to_string() + ": kernel '" + kernel.name + "': every " + who + " of the launch writes " +
+         element + " of array '" + kernel.parameters[writes[0].array].name + "', in no order: use " +
+         (tiles ? "tile::atomic_add" : "atomic_add(" + element + ", …)") + ", or launch one " + who;
+}
+
 }  // namespace
 
 KernelDefinition::KernelDefinition(ir::Kernel captured)
@@ -61,6 +82,7 @@ KernelDefinition::KernelDefinition(ir::Kernel captured)
   });
   for (std::uint32_t array : arrays_only_added_to(forward_)) summed_ |= bit(array);
   cost_ = cost_of(forward_);
+  common_write_ = warning_of_common_writes(forward_);
   find_narrow_indices();
   for (int d = 0; d < structured_.launch_rank; ++d)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));

@@ -7,6 +7,7 @@
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
 #include "samite/autodiff/tangent.h"
+#include "samite/base/warning.h"
 #include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
 #include "samite/passes/gather.h"
@@ -43,6 +44,12 @@ class KernelDefinition {
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
   std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
+
+  // A launch of several instances is about to run. Says once where they write to one element without atomic steps, if
+  // they do so for certain (passes/common_writes.h).
+  void warn_of_common_writes() const {
+    if (!common_write_.empty()) warn_once(common_write_, common_write_);
+  }
 
   // Of an array, by dimension: where the kernel has an Int for an index that may be any, and for the extent.
   struct NarrowIndices {
@@ -131,6 +138,7 @@ class KernelDefinition {
   ir::Kernel structured_, forward_;
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
   double cost_ = 1;
+  std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, DerivedAdjoint> adjoints_;

@@ -50,6 +50,7 @@ std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
   if (options.direction == Direction::tangent) check_tangent(definition, key);
+  if (extents.count() > 1) definition.warn_of_common_writes();
   return definition.variant(key);
 }
 

@@ -71,11 +71,11 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   return wide;
 }
 
-// By parameter: whether an array may share memory with another that the kernel writes.
+// By parameter: whether an array may share memory with another.
 std::vector<bool> may_share(const Variant &variant) {
   std::vector<bool> may;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
-    may.push_back((variant.key.unaliased & bit_in_key(variant.parameters[i], i)) == 0);
+    may.push_back((variant.key.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
   return may;
 }
 

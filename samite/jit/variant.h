@@ -27,6 +27,7 @@ struct VariantKey {
   Direction direction = Direction::forward;
   bool debug = false;
   bool races = false;                             // debug: look for instances that meet at an element
+  std::uint64_t overlapping = 0;                  // races: arrays that share memory with another one
   bool may_alias = false;                         // adjoint: gradient arrays may share elements
   std::optional<std::int64_t> memory_limit = {};  // adjoint: LaunchOptions::memory_limit
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
@@ -38,7 +39,7 @@ struct VariantKey {
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
   bool outgrows_caches = false;      // CUDA: codegen/march.h
-  std::uint64_t unaliased = 0;       // CUDA, debug: arrays that share no memory with another that is written
+  std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
   std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h

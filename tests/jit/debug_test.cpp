@@ -104,6 +104,94 @@ TEST(Races, BothInstancesArrayElementAndLineAreNamed) {
   EXPECT_THAT(message, HasSubstr("both write it here, in no order"));
 }
 
+TEST(Races, AReadOfWhatAnotherInstanceWritesIsOne) {
+  int line = __LINE__ + 3;
+  Kernel shift{"shift", {"y"}, [](Array<float, 1> y) {
+                 Int i = thread_index();
+                 Float next = y(i + 1);
+                 y(i) = next;
+               }};
+  Buffer<float> y(device, {100});
+  std::string message = message_of<UserError>([&] { shift.launch({99}, {.debug = true}, y); });
+  EXPECT_THAT(message, HasSubstr(" of array 'y': the first "));
+  EXPECT_THAT(message, HasSubstr("debug_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("debug_test.cpp:" + std::to_string(line + 1)));
+  EXPECT_THAT(message, HasSubstr("write the results to another array"));
+}
+
+TEST(Races, PlainStepsBesideAtomicOnesAreFound) {
+  Kernel count{"count", {"n"}, [](Array<int, 1> n) {
+                 Int i = thread_index();
+                 if_(i == 7, [&] { n(0) = 5; }, [&] { atomic_add(n(0), 1); });
+               }};
+  Buffer<int> n(device, {1});
+  std::string message = message_of<UserError>([&] { count.launch({50}, {.debug = true}, n); });
+  EXPECT_THAT(message, HasSubstr("(7)"));
+  EXPECT_THAT(message, HasSubstr("updates it atomically"));
+  EXPECT_THAT(message, HasSubstr("if all of them take it"));
+}
+
+TEST(Races, OfViewsOfOneBuffer) {
+  Kernel copy{"copy", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                Int i = thread_index();
+                y(i) = x(i);
+              }};
+  Buffer<double> all(device, {40});
+  copy.launch({20}, {.debug = true}, all.slice(0, 0, 20), all.slice(0, 20, 40));
+  copy.launch({20}, {.debug = true}, all.slice(0, 5, 25), all.slice(0, 5, 25));
+  std::string message =
+      message_of<UserError>([&] { copy.launch({20}, {.debug = true}, all.slice(0, 0, 20), all.slice(0, 3, 23)); });
+  EXPECT_THAT(message, HasSubstr(" as an element of array '"));
+}
+
+TEST(Races, OfTransposedViews) {
+  Kernel transpose{"transpose", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
+                     auto [i, j] = thread_index<2>();
+                     y(i, j) = x(i, j);
+                   }};
+  Buffer<float> a(device, {6, 6}), b(device, {6, 6});
+  transpose.launch({6, 6}, {.debug = true}, a, b.transpose());
+  transpose.launch({6, 6}, {.debug = true}, a.transpose(), b);
+  transpose.launch({6, 6}, {.debug = true}, a.transpose(), a.transpose());
+  EXPECT_THROW(transpose.launch({6, 6}, {.debug = true}, a, a.transpose()), UserError);
+}
+
+TEST(Races, EachLaunchBeginsAnew) {
+  Kernel write{"write", [](Array<float, 1> y, Int from) { y(from - thread_index()) = 1; }};
+  Buffer<float> y(device, {10});
+  Launch launch = write.record({10}, {.debug = true}, y, 9);
+  launch.launch();
+  launch.launch();
+  for (int i = 0; i < 10; ++i) write.launch({1}, {.debug = true}, y, i);
+}
+
+TEST(Races, OfBlocks) {
+  TileKernel overlap{"overlap", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
+                       Int b = block_index();
+                       tile::store_at(y, {b * 6}, tile::load(x, {b}, {8}));
+                     }};
+  Buffer<float> y(device, {64}), x(device, {64});
+  overlap.launch({1}, {.debug = true}, y, x);
+  std::string message = message_of<UserError>([&] { overlap.launch({8}, {.debug = true}, y, x); });
+  EXPECT_THAT(message, HasSubstr("blocks ("));
+  EXPECT_THAT(message, HasSubstr("both write it here"));
+}
+
+TEST(Races, OfAnAdjointAreLookedForAndThereAreNone) {
+  Kernel blur{"blur", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                Int i = thread_index();
+                Double sum = 0.;
+                for (Int k : range(3)) sum += x(i + k) * x(i + k);
+                y(i) = y(i) * 2 + sum;
+              }};
+  Buffer<double> y(device, {30}, Gradient::tracked), x(device, {32}, Gradient::tracked);
+  x.fill(3);
+  blur.launch({30}, {.debug = true}, y, x);
+  y.gradient().fill(1);
+  blur.launch({30}, {.direction = Direction::adjoint, .debug = true}, y, x);
+  EXPECT_EQ(x.gradient().at(10), 18);
+}
+
 TEST(Races, TheSameValueIsARaceToo) {
   Kernel raise{"raise", [](Array<bool, 1> flag) { flag(0) = true; }};
   Buffer<bool> flag(device, {1});
