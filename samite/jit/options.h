@@ -20,7 +20,8 @@ std::string_view name(Direction direction);  // "forward"
 struct LaunchOptions {
   Direction direction = Direction::forward;
   std::optional<Stream> stream = {};  // else the standard stream of the buffers' device
-  // Check every array index and every integer division; where it is not set, debug_mode() decides.
+  // Check every array index and every integer division, and look for instances that race for an element
+  // (passes/check_races.h); where it is not set, debug_mode() decides.
   std::optional<bool> debug = {};
   // Adjoint: check that gradients are finite, and find the first instance, line and values where they are not.
   bool check_finite = false;

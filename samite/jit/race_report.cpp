@@ -32,14 +32,18 @@ std::string_view does(Touch touch) {
   throw InternalError("an access that neither reads nor writes");
 }
 
-std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::string &element) {
-  const std::string step = "an atomic step, such as atomic_add(" + element + ", …), is one that instances may meet in";
-  const std::string apart = "else let each instance write an element of its own";
+bool on_one_line(const RaceAccess &own, const RaceAccess *other) {
+  return other && own.array == other->array && own.where == other->where;
+}
+
+std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::string &element,
+                   std::string_view instance) {
+  const std::string step = "an atomic step, such as atomic_add(" + element + ", …)";
   if (!other || own.touch == Touch::atomic || other->touch == Touch::atomic)
-    return step + ", if all of them take it; " + apart;
+    return "let each of them take " + step + ", or none of them meet another one";
   // What is read and written on one line is an update.
-  if ((own.touch == Touch::write && other->touch == Touch::write) || own.where == other->where)
-    return step + "; " + apart;
+  if ((own.touch == Touch::write && other->touch == Touch::write) || on_one_line(own, other))
+    return fmt::format("use {}, or let each {} write an element of its own", step, instance);
   return "write the results to another array, or read them in a launch of their own, which comes after this one";
 }
 
@@ -63,22 +67,20 @@ std::string race_text(const Variant &variant, const Extents &extents, const std:
   const auto others_index = index_of(word.instance, extents);
 
   const bool both_write = other && own.touch == Touch::write && other->touch == Touch::write;
-  const bool same_line = other && own.where == other->where;
+  const bool same_line = on_one_line(own, other);
   std::string text = fmt::format("{}s {} and {} race for {} of array '{}': ", who, coordinates(instance),
                                  coordinates(others_index.data()), named, name);
-  if (both_write && same_line) {
-    text += "both write it here";
+  const bool atomic = own.touch == Touch::atomic || (other && other->touch == Touch::atomic);
+  if (same_line && !atomic) {
+    text += both_write ? "both write it here" : "both read and write it here";
   } else {
     text += fmt::format("the first {} here, and the other ", does(own.touch));
     text += other ? std::string(does(other->touch)) : "touches it";
     if (other && other->array != own.array)
       text += fmt::format(" as an element of array '{}'", variant.parameters[other->array].name);
-    if (same_line)
-      text += ", on the same line";
-    else if (other)
-      text += " at " + other->where.to_string();
+    if (other) text += " at " + other->where.to_string();
   }
-  return text + ", in no order; " + remedy(own, other, named);
+  return text + ", in no order; " + remedy(own, other, named, who);
 }
 
 }  // namespace samite::jit

@@ -28,16 +28,13 @@ RaceShadows::RaceShadows(const Variant &variant, const std::byte *arguments, con
   }
   for (const passes::Shadow &shadow : variant.races.shadows)
     if (shadow.slot == 0) regions_.push_back(region_of(shadow.array, shadow.slots));
-  std::ranges::sort(regions_, {}, &Region::begin);
+  std::ranges::sort(regions_, in_order);
   std::vector<Region> apart;
   for (const Region &region : regions_) {
-    if (!apart.empty() && region.begin < apart.back().end) {
-      internal_check(region.slots == apart.back().slots && region.element_bytes == apart.back().element_bytes,
-                     "arrays that overlap are looked at for other races");
+    if (!apart.empty() && apart.back().kind() == region.kind() && region.begin < apart.back().end)
       apart.back().end = std::max(apart.back().end, region.end);
-    } else {
+    else
       apart.push_back(region);
-    }
   }
   regions_ = std::move(apart);
   for (Region &region : regions_) {
@@ -62,16 +59,13 @@ RaceShadows::Region RaceShadows::region_of(std::uint32_t array, int slots) const
           static_cast<std::size_t>(size), slots};
 }
 
-const RaceShadows::Region &RaceShadows::around(std::uint32_t array) const {
-  const std::uintptr_t begin = region_of(array, 0).begin;
-  // Of an array without elements any will do.
-  auto region = std::ranges::upper_bound(regions_, begin, {}, &Region::begin);
-  return region == regions_.begin() ? *region : *std::prev(region);
+const RaceShadows::Region &RaceShadows::around(const Region &part) const {
+  return *std::prev(std::ranges::upper_bound(regions_, part, in_order));
 }
 
 const std::byte *RaceShadows::block(std::uintptr_t address) {
   for (const passes::Shadow &shadow : variant_.races.shadows) {
-    const Region &region = around(shadow.array);
+    const Region part = region_of(shadow.array, shadow.slots), &region = around(part);
     const std::byte *array = block_.data() + variant_.layout.offsets[shadow.array];
     const int rank = variant_.parameters[shadow.array].rank;
     const auto data = static_cast<std::uintptr_t>(word_at(array + Layout::data_offset()));

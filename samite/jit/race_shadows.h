@@ -8,6 +8,7 @@
 #include "samite/runtime/extents.h"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace samite::jit {
@@ -32,14 +33,19 @@ class RaceShadows {
     std::size_t offset = 0;  // of the first shadow
 
     std::size_t elements() const { return (end - begin) / element_bytes; }
+    // Shadows are shared by arrays of one kind alone.
+    std::pair<std::size_t, int> kind() const { return {element_bytes, slots}; }
   };
+  static bool in_order(const Region &a, const Region &b) {
+    return std::pair(a.kind(), a.begin) < std::pair(b.kind(), b.begin);
+  }
 
   Region region_of(std::uint32_t array, int slots) const;
-  const Region &around(std::uint32_t array) const;
+  const Region &around(const Region &part) const;
 
   const Variant &variant_;
   std::vector<std::byte> block_;
-  std::vector<Region> regions_;  // none of which overlap
+  std::vector<Region> regions_;  // in order; of one kind none overlap
   std::size_t bytes_ = 0;
 };
 

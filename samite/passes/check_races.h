@@ -50,7 +50,7 @@ struct CheckedForRaces {
 };
 
 // Of a structured kernel, whose tiles are lowered. `may_share`, by parameter: arrays that may share memory with another
-// one of the kernel's that it writes.
+// one of the kernel's.
 CheckedForRaces check_races(const ir::Kernel &structured, const std::vector<bool> &may_share);
 
 // A word of a shadow: the instance's number in the launch, row by row, and which access it was.

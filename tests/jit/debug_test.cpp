@@ -85,7 +85,8 @@ TEST(Races, AnUpdateByAllInstancesIsFound) {
   EXPECT_THAT(message, HasSubstr(debug_test(line)));
   EXPECT_THAT(message, HasSubstr("kernel 'sum' (forward): instances ("));
   EXPECT_THAT(message, HasSubstr(" race for total(0) of array 'total'"));
-  EXPECT_THAT(message, HasSubstr("atomic_add(total(0), …)"));
+  EXPECT_THAT(message, HasSubstr("both read and write it here, in no order; use an atomic step, such as "
+                                 "atomic_add(total(0), …), or let each instance write an element of its own"));
 }
 
 TEST(Races, BothInstancesArrayElementAndLineAreNamed) {
@@ -128,7 +129,7 @@ TEST(Races, PlainStepsBesideAtomicOnesAreFound) {
   std::string message = message_of<UserError>([&] { count.launch({50}, {.debug = true}, n); });
   EXPECT_THAT(message, HasSubstr("(7)"));
   EXPECT_THAT(message, HasSubstr("updates it atomically"));
-  EXPECT_THAT(message, HasSubstr("if all of them take it"));
+  EXPECT_THAT(message, HasSubstr("let each of them take an atomic step"));
 }
 
 TEST(Races, OfViewsOfOneBuffer) {
