@@ -1,0 +1,96 @@
+// Debug mode's search for races on CUDA: its words are clear when a launch begins, and what is found is said.
+#include "samite/codegen/cuda_channel.h"
+#include "tests/jit/cuda_kernels.h"
+#include "tests/runtime/message_of.h"
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct MeetArguments {
+  ArrayArgument<std::int32_t> y;
+  ArrayArgument<std::int64_t> writers;
+};
+struct WriteArguments {
+  ArrayArgument<std::int32_t> y;
+};
+
+class CudaRaces : public CudaKernelTest {
+ protected:
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped() || !fake()) return;
+    auto code = kernel_code<MeetArguments>("meet", {});
+    code.run = [](void **parameters) {
+      MeetArguments arguments;
+      LaunchBox box;
+      std::memcpy(&arguments, parameters[0], sizeof arguments);
+      std::memcpy(&box, parameters[1], sizeof box);
+      for (std::int64_t i = 0; i < box.end[0]; ++i)
+        meet(arguments, i, **static_cast<codegen::CudaChannel **>(parameters[2]));
+    };
+    fake()->understand(code);
+    understand<WriteArguments>("alone", [](const WriteArguments &a, const LaunchBox &box) {
+      for (std::int64_t i = 0; i < box.end[0]; ++i) a.y.data[i / 2] = static_cast<std::int32_t>(i);
+    });
+  }
+
+  // What an instance does, of which the one that comes late tells.
+  static void meet(const MeetArguments &a, std::int64_t i, codegen::CudaChannel &channel) {
+    a.y.data[i / 2 * a.y.stride] = static_cast<std::int32_t>(i);
+    EXPECT_EQ(a.writers.extent, a.y.extent);
+    std::int64_t &word = a.writers.data[i / 2 * a.writers.stride];
+    if (word == 0) {
+      word = (i + 1) << passes::RaceWord::access_bits;
+      return;
+    }
+    constexpr std::uint64_t size = 5;
+    auto *record = reinterpret_cast<std::uint64_t *>(&channel + 1) + channel.used;
+    channel.used += size;
+    const std::uint64_t words[size] = {size << 32, static_cast<std::uint64_t>(i), 0, static_cast<std::uint64_t>(word),
+                                       static_cast<std::uint64_t>(i / 2)};
+    std::copy(std::begin(words), std::end(words), record);
+  }
+};
+SAMITE_CUDA_SUITE(CudaRaces);
+
+TEST_P(CudaRaces, AreFoundInEachLaunchAnew) {
+  int line = __LINE__ + 3;
+  Kernel kernel{"meet", {"y"}, [](Array<std::int32_t, 1> y) {
+                  Int i = thread_index();
+                  y(i / 2) = i;
+                }};
+  Buffer<std::int32_t> y{device(), {8}};
+  for (int i = 0; i < 3; ++i) kernel.launch({1}, {.debug = true}, y);
+  Launch launch = kernel.record({1}, {.debug = true}, y);
+  for (int i = 0; i < 3; ++i) launch.launch();
+  const std::string message = message_of<UserError>([&] { kernel.launch({2}, {.debug = true}, y); });
+  EXPECT_THAT(message, HasSubstr("cuda_races_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, testing::AnyOf(HasSubstr("instances (1) and (0)"), HasSubstr("instances (0) and (1)")));
+  EXPECT_THAT(message, HasSubstr(" race for y(0) of array 'y': both write it here"));
+  // Every other element of a larger buffer.
+  EXPECT_THROW(kernel.launch({8}, {.debug = true}, Buffer<std::int32_t>{device(), {8, 2}}.slice(1, 0, 1).reshape({8})),
+               UserError);
+}
+
+TEST_P(CudaRaces, AreNotLookedForInGraphs) {
+  Kernel kernel{"alone", {"y"}, [](Array<std::int32_t, 1> y) {
+                  Int i = thread_index();
+                  y(i / 2) = i;
+                }};
+  Buffer<std::int32_t> y{device(), {8}};
+  const Stream stream = Stream::standard(device());
+  Graph graph = capture(stream, [&] { kernel.launch({4}, {.debug = true}, y); });
+  const auto variant = kernel.definition()->variants().back();
+  EXPECT_TRUE(variant->key.debug);
+  EXPECT_FALSE(variant->races.any());
+  graph.launch();
+  graph.launch();
+  graph.set(0, kernel.record({2}, {.debug = true}, y));
+  graph.launch();
+  EXPECT_THAT(y.at(1), testing::AnyOf(2, 3));
+}
+
+}  // namespace
+}  // namespace samite::test
