@@ -31,6 +31,18 @@ TEST_P(RandomGradients, AreRightOrRefused) {
   EXPECT_EQ(refused, 0) << "nothing in these programs is beyond the adjoint";
 }
 
+// Debug mode looks at every access of the forward kernels, the adjoints and the tangents.
+TEST(RandomGradientsInDebugMode, NoInstancesRace) {
+  const EnvironmentVariable little_effort("SAMITE_CPU_OPTIMIZATION", "0");
+  set_debug_mode(true);
+  for (unsigned seed = 1000; seed < 1005; ++seed) {
+    GradientOutcome outcome;
+    EXPECT_NO_THROW(outcome = check_random_gradient(seed)) << seed;
+    EXPECT_TRUE(outcome.right) << outcome.report;
+  }
+  set_debug_mode(false);
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, RandomGradients, testing::Range(0u, 10u));
 
 }  // namespace

@@ -74,6 +74,23 @@ TEST_P(CudaRaces, AreFoundInEachLaunchAnew) {
                UserError);
 }
 
+TEST_P(CudaRaces, OfTileKernelsAreLookedForInWhatNvidiasCompilerTakes) {
+  TileKernel kernel{"squares", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
+                      auto [i, j] = block_index<2>();
+                      Tile<float> sum = tile::load(y, {i, j}, {16, 16});
+                      for (Int k : range(x.extent(1) / 16))
+                        sum = tile::matmul(tile::load(x, {i, k}, {16, 16}), tile::load(x, {k, j}, {16, 16}), sum);
+                      tile::store(y, {i, j}, sum);
+                    }};
+  Buffer<float> y{device(), {32, 32}, Gradient::tracked}, x{device(), {32, 32}, Gradient::tracked};
+  auto [forward, adjoint] = kernel.record_with_adjoint({2, 2}, {.debug = true}, y, x);
+  EXPECT_EQ(forward.variant().races.shadows.size(), 3u) << "of y, which is read and written";
+  EXPECT_TRUE(adjoint.variant().key.races);
+  if (fake()) return;
+  forward.launch();
+  adjoint.launch();
+}
+
 TEST_P(CudaRaces, AreNotLookedForInGraphs) {
   Kernel kernel{"alone", {"y"}, [](Array<std::int32_t, 1> y) {
                   Int i = thread_index();
