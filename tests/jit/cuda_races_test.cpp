@@ -79,7 +79,7 @@ TEST_P(CudaRaces, OfTileKernelsAreLookedForInWhatNvidiasCompilerTakes) {
                       auto [i, j] = block_index<2>();
                       Tile<float> sum = tile::load(y, {i, j}, {16, 16});
                       for (Int k : range(x.extent(1) / 16))
-                        sum = tile::matmul(tile::load(x, {i, k}, {16, 16}), tile::load(x, {k, j}, {16, 16}), sum);
+                        tile::matmul(tile::load(x, {i, k}, {16, 16}), tile::load(x, {k, j}, {16, 16}), sum);
                       tile::store(y, {i, j}, sum);
                     }};
   Buffer<float> y{device(), {32, 32}, Gradient::tracked}, x{device(), {32, 32}, Gradient::tracked};
