@@ -36,14 +36,14 @@ bool on_one_line(const RaceAccess &own, const RaceAccess *other) {
   return other && own.array == other->array && own.where == other->where;
 }
 
-std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::string &element,
-                   std::string_view instance) {
-  const std::string step = "an atomic step, such as atomic_add(" + element + ", …)";
+std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::string &element, bool of_blocks) {
+  const std::string step =
+      "an atomic step, such as " + (of_blocks ? "tile::atomic_add" : "atomic_add(" + element + ", …)");
   if (!other || own.touch == Touch::atomic || other->touch == Touch::atomic)
     return "let each of them take " + step + ", or none of them meet another one";
   // What is read and written on one line is an update.
   if ((own.touch == Touch::write && other->touch == Touch::write) || on_one_line(own, other))
-    return fmt::format("use {}, or let each {} write an element of its own", step, instance);
+    return fmt::format("use {}, or let each {} write an element of its own", step, of_blocks ? "block" : "instance");
   return "write the results to another array, or read them in a launch of their own, which comes after this one";
 }
 
@@ -61,7 +61,8 @@ std::string race_text(const Variant &variant, const Extents &extents, const std:
   const auto coordinates = [&](const std::int64_t *index) {
     return fmt::format("({})", fmt::join(index, index + extents.rank(), ", "));
   };
-  const std::string_view who = variant.block_threads != 0 ? "block" : "instance";
+  const bool of_blocks = variant.block_threads != 0;
+  const std::string_view who = of_blocks ? "block" : "instance";
   const std::string &name = variant.parameters[own.array].name;
   const std::string named = fmt::format("{}({})", name, fmt::join(element, ", "));
   const auto others_index = index_of(word.instance, extents);
@@ -80,7 +81,7 @@ std::string race_text(const Variant &variant, const Extents &extents, const std:
       text += fmt::format(" as an element of array '{}'", variant.parameters[other->array].name);
     if (other) text += " at " + other->where.to_string();
   }
-  return text + ", in no order; " + remedy(own, other, named, who);
+  return text + ", in no order; " + remedy(own, other, named, of_blocks);
 }
 
 }  // namespace samite::jit

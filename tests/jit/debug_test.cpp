@@ -175,6 +175,7 @@ TEST(Races, OfBlocks) {
   overlap.launch({1}, {.debug = true}, y, x);
   std::string message = message_of<UserError>([&] { overlap.launch({8}, {.debug = true}, y, x); });
   EXPECT_THAT(message, HasSubstr("blocks ("));
+  EXPECT_THAT(message, HasSubstr("tile::atomic_add"));
   EXPECT_THAT(message, HasSubstr("both write it here"));
 }
 
