@@ -240,6 +240,18 @@ Value Deriver::iteration(const For &loop, Value index) {
   Value begin = value(loop.begin);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
   Value distance = step > 0 ? build_(Op::Sub, {index, begin}) : build_(Op::Sub, {begin, index});
+  // Constants may lie further apart than a signed number can say. Other ranges of such steps count their iterations.
+  const ScalarType type = loop.type.element();
+  const Value end = value(loop.end);
+  if (size != 1 && begin.is_constant() && end.is_constant() && class_of(type) == ScalarClass::Signed) {
+    const __int128 apart = static_cast<__int128>(end.as_int()) - begin.as_int();
+    const bool wide = size_of(type) == 8;
+    const __int128 most = wide ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int32_t>::max();
+    if (apart > most || -apart > most) {
+      const ScalarType bits = wide ? ScalarType::UInt64 : ScalarType::UInt32;
+      return build_.cast(type, build_(Op::Div, {build_.cast(bits, distance), Value::constant(bits, size)}));
+    }
+  }
   return build_(Op::Div, {distance, Value::constant(loop.type, size)});
 }
 

@@ -98,6 +98,15 @@ TEST(RangeEnds, ConstantBoundsFurtherApartThanTheLargestNumber) {
   EXPECT_EQ(gradient_of_power(2'000'000'000, -2'000'000'000, -1'000'000'000), 4 * 8);
 }
 
+// Debug mode looks at the places of what is kept for each iteration.
+TEST(RangeEnds, WhatConstantBoundsFarApartKeepHasPlaces) {
+  set_debug_mode(true);
+  EXPECT_EQ(gradient_of_power(-2'000'000'000, 2'000'000'000, 1'000'000'000), 4 * 8);
+  EXPECT_EQ(gradient_of_power(2'000'000'000, -2'000'000'000, -1'000'000'000), 4 * 8);
+  EXPECT_EQ(gradient_of_power(-1'500'000'000, 1'500'000'000, 700'000'000), 5 * 16);
+  set_debug_mode(false);
+}
+
 TEST(RangeEnds, ConstantBoundsAtTheEndsOfTheType) {
   constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
   EXPECT_EQ(gradient_of_power(most - 3, most, 2), 2 * 2);
