@@ -4,7 +4,9 @@ namespace samite {
 
 void Error::add_call(const char *what, SourceLocation where) {
   const std::string message = std::runtime_error::what(), line = where.to_string();
-  if (text_ || !where.known() || where.in_library() || message.starts_with(line + ":")) return;
+  if (text_ || !where.known() || where.in_library()) return;
+  const std::size_t told = message.find(line), after = told + line.size();
+  if (told != message.npos && (after == message.size() || message[after] < '0' || message[after] > '9')) return;
   text_ = std::make_shared<const std::string>(message + "\n" + what + " at " + line);
 }
 

@@ -100,7 +100,7 @@ void CudaDevice::copy_strided(const driver::Stream &stream, const StridedCopy &c
   shape.grid = {static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20)), 1, 1};
   StridedCopy parameter = copy;
   void *parameters[] = {&parameter};
-  driver::launch(stream, kernel, shape, parameters);
+  driver::launch(stream, kernel, shape, parameters, {});
 }
 
 }  // namespace samite

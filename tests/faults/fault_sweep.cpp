@@ -78,6 +78,20 @@ std::string judged(const Outcome &outcome, Entry entry, Result code) {
   return "";
 }
 
+// Calls that the library makes where it knows the user's line.
+bool knows_line(Entry entry) {
+  switch (entry) {
+    case Entry::LaunchKernelEx:
+    case Entry::GraphLaunch:
+    case Entry::MemHostAlloc:
+    case Entry::MemcpyHtoDAsync:
+    case Entry::MemcpyDtoHAsync:
+    case Entry::MemsetD8Async:
+    case Entry::MemsetD32Async: return true;
+    default: return false;
+  }
+}
+
 // The call of this number fails; then the same program runs again.
 void fail_one(const Scenario &scenario, std::size_t number, Entry entry, Result code) {
   const bool stays = driver::kind_of(code) != ResultKind::call && needs_context(entry);
@@ -87,6 +101,9 @@ void fail_one(const Scenario &scenario, std::size_t number, Entry entry, Result 
   const Outcome first = attempt(scenario, fake);
   EXPECT_GE(first.calls.size(), number) << "the call was not reached";
   EXPECT_EQ(judged(first, entry, code), "") << first.text();
+  if (scenario.names_lines && knows_line(entry) && first.threw) {
+    EXPECT_NE(first.message.find("/faults/"), first.message.npos) << first.message;
+  }
   for (const std::string &mistake : fake.take_mistakes()) ADD_FAILURE() << mistake << '\n' << first.text();
   for (const std::string &leak : fake.alive()) ADD_FAILURE() << "left behind: " << leak << '\n' << first.text();
 

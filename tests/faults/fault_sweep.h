@@ -48,6 +48,7 @@ struct Scenario {
   std::function<void(driver::fake::FakeDriver &fake, const Steps &step)> run;
   driver::fake::Options machine{};
   bool has_steps = false;
+  bool names_lines = false;  // errors of calls whose line the library knows have it
 
   friend std::ostream &operator<<(std::ostream &stream, const Scenario &scenario) { return stream << scenario.name; }
 };

@@ -375,15 +375,15 @@ void a_launch_that_speaks(FakeDriver &fake, const Steps &step) {
 }  // namespace
 
 std::vector<Scenario> launch_scenarios() {
-  constexpr bool steps = true;
-  return {{"launch and copy back", launch_and_copy_back, {}, steps},
+  constexpr bool steps = true, lines = true;
+  return {{"launch and copy back", launch_and_copy_back, {}, steps, lines},
           {"views and copies", views_and_copies},
-          {"streams and pinned memory", streams_and_pinned_memory, {}, steps},
-          {"recorded launches that are edited", recorded_launches_that_are_edited, {}, steps},
-          {"a launch is edited or not", a_launch_is_edited_or_not},
-          {"graphs that are edited", graphs_that_are_edited, {}, steps},
-          {"a graph is edited or not", a_graph_is_edited_or_not, {}, steps},
-          {"graphs with conditions", graphs_with_conditions, {}, steps},
+          {"streams and pinned memory", streams_and_pinned_memory, {}, steps, lines},
+          {"recorded launches that are edited", recorded_launches_that_are_edited, {}, steps, lines},
+          {"a launch is edited or not", a_launch_is_edited_or_not, {}, !steps, lines},
+          {"graphs that are edited", graphs_that_are_edited, {}, steps, lines},
+          {"a graph is edited or not", a_graph_is_edited_or_not, {}, steps, lines},
+          {"graphs with conditions", graphs_with_conditions, {}, steps, lines},
           {"a tape that goes back", a_tape_that_goes_back, {}, steps},
           {"a launch that speaks", a_launch_that_speaks, {}, steps}};
 }
