@@ -59,10 +59,12 @@ class EachAllocation : public testing::TestWithParam<Scenario> {
     const std::uint64_t all = count, step = step_for(all);
     for (std::uint64_t number = 1 + all % step; number <= all && !HasFailure(); number += step) {
       SCOPED_TRACE(fmt::format("{}: allocation {} of {}", scenario.name, number, all));
-      driver::fake::FakeDriver fake(scenario.machine);
-      run(with_failing_allocation(scenario, number, count), fake);
-      for (const std::string &mistake : fake.take_mistakes()) ADD_FAILURE() << mistake;
-      for (const std::string &leak : fake.alive()) ADD_FAILURE() << "left behind: " << leak;
+      expect_no_leak([&] {
+        driver::fake::FakeDriver fake(scenario.machine);
+        run(with_failing_allocation(scenario, number, count), fake);
+        for (const std::string &mistake : fake.take_mistakes()) ADD_FAILURE() << mistake;
+        for (const std::string &leak : fake.alive()) ADD_FAILURE() << "left behind: " << leak;
+      });
       FaultCount::instance().add("operator new");
     }
   }

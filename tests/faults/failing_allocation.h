@@ -20,4 +20,7 @@ class FailingAllocation {
   std::uint64_t count() const;
 };
 
+// How many allocations live: in the whole process, but for those that the C library makes for itself.
+std::int64_t live_allocations();
+
 }  // namespace samite::test

@@ -73,6 +73,10 @@ class FaultCount {
 // fails with one of them, another one for the next call, and with one fault.
 bool sweeps_in_full();
 
+// Runs `action`, and again where it has left allocations behind: what is kept once for the process is kept the first
+// time. A failed test where it leaves some again.
+void expect_no_leak(const std::function<void()> &action);
+
 void sweep_driver_calls(const Scenario &scenario);
 void sweep_driver_calls_with_steps(const Scenario &scenario);
 
