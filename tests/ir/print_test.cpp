@@ -83,6 +83,7 @@ TEST(Print, PrintsAndChecks) {
   EXPECT_EQ(text(Check{Value::boolean(false), {{"\"no\""}, {}}, {}}), "check false, \"\\\"no\\\"\"");
   EXPECT_EQ(text(Check{Value::boolean(false), {{"", ""}, {i32(2)}}, {i32(3), i32(4)}}), "check false of (3, 4), 2");
   EXPECT_EQ(text(Check{Value::boolean(false), {{""}, {}}, {}}), "check false");
+  EXPECT_EQ(text(Check{Value::boolean(false), {{"", ""}, {i32(2)}}, {}, true}), "check race false, 2");
 }
 
 TEST(Print, LocalArrays) {

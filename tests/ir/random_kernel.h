@@ -257,7 +257,8 @@ class RandomKernel {
     }
     if (chance(50)) message.texts.back() += "end";
     if (chance(50)) return Stmt(Print{std::move(message)}, where);
-    return Stmt(Check{value(ScalarType::Bool), std::move(message), {}}, where);
+    const bool race = message.values.size() == 2;
+    return Stmt(Check{value(ScalarType::Bool), std::move(message), {}, race}, where);
   }
 
   // Results and carried values: their types, and the values they take where `visible_` is what is in scope.
