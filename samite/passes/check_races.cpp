@@ -37,13 +37,13 @@ std::optional<Element> element_of(const Stmt &stmt) {
   const auto *let = stmt.as<Let>();
   if (!let) return std::nullopt;
   const Operation &operation = let->value;
-  const std::span<const Value> own = element_indices(operation);
-  const std::vector<Value> indices(own.begin(), own.end());
-  if (operation.op == Op::Load) return Element{operation.array, Touch::read, indices};
-  if (operation.op == Op::Exchange)
-    return Element{operation.array, operation.attribute == 1 ? Touch::write : Touch::atomic, indices};
-  if (info(operation.op).typing == Typing::Atomic) return Element{operation.array, Touch::atomic, indices};
-  return std::nullopt;
+  const bool atomic = info(operation.op).typing == Typing::Atomic;
+  if (operation.op != Op::Load && operation.op != Op::Exchange && !atomic) return std::nullopt;
+  const std::span<const Value> indices = element_indices(operation);
+  Element element{operation.array, Touch::atomic, {indices.begin(), indices.end()}};
+  if (operation.op == Op::Load) element.touch = Touch::read;
+  if (operation.op == Op::Exchange && operation.attribute == 1) element.touch = Touch::write;
+  return element;
 }
 
 struct Touches {

@@ -8,6 +8,7 @@
 #include "samite/codegen/emit.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/check_races.h"
 #include "samite/passes/gather.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
@@ -39,9 +40,14 @@ inline ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
 inline void emit(const ir::Kernel &structured) {
   for (const bool cuda : {false, true}) {
     const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::lowered, "lower_tiles");
-    const ir::Kernel lowered = checked(passes::lower_threads(tiles), ir::Form::lowered, "lower_threads");
     codegen::EmitOptions options;
     options.debug = structured.parameters.size() % 2 != 0;
+    ir::Kernel looking = tiles;
+    if (options.debug) {
+      const std::vector<bool> may_share(structured.parameters.size(), structured.local_count % 2 != 0);
+      looking = checked(passes::check_races(tiles, may_share).kernel, ir::Form::lowered, "check_races");
+    }
+    const ir::Kernel lowered = checked(passes::lower_threads(looking), ir::Form::lowered, "lower_threads");
     options.cuda.tile_threads = lowered.block_threads;
     options.cuda.grid_stride = true;
     if (cuda)
