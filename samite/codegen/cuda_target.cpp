@@ -35,9 +35,13 @@ std::string next_extent(const ThreadLoop &loop) {
 
 }  // namespace
 
+bool fits_parameter_space(const ir::Kernel &kernel) {
+  return argument_layout(kernel.parameters).bytes + other_parameters <= parameter_space;
+}
+
 void check_parameter_space(const ir::Kernel &kernel) {
+  if (fits_parameter_space(kernel)) return;
   const std::size_t bytes = argument_layout(kernel.parameters).bytes;
-  if (bytes + other_parameters <= parameter_space) return;
   throw UserError(kernel.where,
                   fmt::format("kernel '{}': its {} arguments take {} bytes; on CUDA the arguments of a kernel may take "
                               "{} (an array takes 8 bytes, and 16 for each dimension). Pass fewer arrays, or several "

@@ -27,7 +27,8 @@ class CudaTarget final : public Target {
   int blocks_at_once_;
 };
 
-// Throws UserError where the kernel's parameters do not fit CUDA's parameter space.
+// Whether the kernel's parameters fit CUDA's parameter space; throws UserError where they do not.
+bool fits_parameter_space(const ir::Kernel &kernel);
 void check_parameter_space(const ir::Kernel &kernel);
 
 }  // namespace samite::codegen

@@ -2,7 +2,9 @@
 
 #include "samite/autodiff/adjoint_call.h"
 #include "samite/base/dump.h"
+#include "samite/base/warning.h"
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/cuda_target.h"
 #include "samite/codegen/emit.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
@@ -221,9 +223,16 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
       ir::Form::lowered, "lower_tiles");
   if (variant.key.races) {
     passes::CheckedForRaces looking = passes::check_races(last, may_share(variant));
-    last = checked(std::move(looking.kernel), ir::Form::lowered, "check_races");
-    variant.races = std::move(looking.races);
-    variant.layout = codegen::argument_layout(last.parameters);
+    if (variant.key.cuda == 0 || codegen::fits_parameter_space(looking.kernel)) {
+      last = checked(std::move(looking.kernel), ir::Form::lowered, "check_races");
+      variant.races = std::move(looking.races);
+      variant.layout = codegen::argument_layout(last.parameters);
+    } else {
+      const std::string text = "kernel '" + kernel.name +
+                               "' has so many arrays that debug mode cannot look for races " +
+                               "in it on CUDA; launch it on the CPU";
+      warn_once(text, text);
+    }
   }
   ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
   variant.times.lower = milliseconds_since(start);

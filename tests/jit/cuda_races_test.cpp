@@ -2,6 +2,7 @@
 #include "samite/codegen/cuda_channel.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
+#include "tests/toolchain/heard_warnings.h"
 
 namespace samite::test {
 namespace {
@@ -91,6 +92,23 @@ TEST_P(CudaRaces, OfTileKernelsAreLookedForInWhatNvidiasCompilerTakes) {
   if (fake()) return;
   forward.launch();
   adjoint.launch();
+}
+
+TEST_P(CudaRaces, OfMoreArraysThanParametersHaveRoomForAreNotLookedFor) {
+  using Wide = Array<float, 4>;
+  Kernel kernel{"wide", [](Wide a, Wide b, Wide c, Wide d, Wide e, Wide f, Wide g, Wide h, Wide i, Wide j) {
+                  Int k = thread_index();
+                  for (const Wide *array : {&a, &b, &c, &d, &e, &f, &g, &h, &i, &j}) {
+                    (*array)(k, 0, 0, 0) *= 2;
+                    atomic_add((*array)(k, 0, 0, 0), 1);
+                  }
+                }};
+  if (fake()) understand<WriteArguments>("wide", [](const WriteArguments &, const LaunchBox &) {});
+  HeardWarnings heard;
+  Buffer<float> x{device(), {2, 1, 1, 1}};
+  EXPECT_FALSE(kernel.record({2}, {.debug = true}, x, x, x, x, x, x, x, x, x, x).variant().races.any());
+  ASSERT_EQ(heard.texts().size(), 1u);
+  EXPECT_THAT(heard.texts()[0], HasSubstr("launch it on the CPU"));
 }
 
 TEST_P(CudaRaces, AreNotLookedForInGraphs) {
