@@ -35,7 +35,7 @@ TEST_P(RandomGradients, AreRightOrRefused) {
 TEST(RandomGradientsInDebugMode, NoInstancesRace) {
   const EnvironmentVariable little_effort("SAMITE_CPU_OPTIMIZATION", "0");
   set_debug_mode(true);
-  for (unsigned seed = 1000; seed < 1005; ++seed) {
+  for (unsigned seed = 1000; seed < 1003; ++seed) {
     GradientOutcome outcome;
     EXPECT_NO_THROW(outcome = check_random_gradient(seed)) << seed;
     EXPECT_TRUE(outcome.right) << outcome.report;

@@ -320,7 +320,7 @@ void expect_what_is_planted(unsigned seed) {
 
 TEST(CheckRaces, InRandomProgramsWhatIsPlantedIsFoundAndNothingElse) {
   const char *more = std::getenv("SAMITE_TEST_RANDOM_PROGRAMS");  // how many
-  const unsigned count = more ? static_cast<unsigned>(std::atoi(more)) : 8;
+  const unsigned count = more ? static_cast<unsigned>(std::atoi(more)) : 6;
   for (unsigned seed = 0; seed < count; ++seed) {
     expect_what_is_planted(seed);
     if (HasFatalFailure()) return;
