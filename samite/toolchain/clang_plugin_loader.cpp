@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 namespace samite {
 namespace {
@@ -32,31 +31,27 @@ constexpr const char *llvm_folders[] = {
     "/usr/lib/llvm-22/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
     "/usr/local/lib"};
 
-std::vector<fs::path> candidates() {
+// Where it has to be.
+fs::path expected_path() {
   const char *chosen = std::getenv("SAMITE_CLANG_PLUGIN");
-  if (chosen != nullptr && *chosen != '\0') return {chosen};
-  std::vector<fs::path> paths;
+  if (chosen != nullptr && *chosen != '\0') return chosen;
   Dl_info here{};
-  if (dladdr(reinterpret_cast<const void *>(&candidates), &here) != 0 && here.dli_fname != nullptr)
-    // Installed, both lie in one folder; where they are built, the plug-in is in one below the library's.
-    for (const char *folder : {".", "toolchain/clang_plugin"})
-      paths.push_back((fs::absolute(here.dli_fname).parent_path() / folder / plugin_file).lexically_normal());
-  return paths;
+  if (dladdr(reinterpret_cast<const void *>(&expected_path), &here) == 0 || here.dli_fname == nullptr)
+    return plugin_file;
+  return fs::absolute(here.dli_fname).parent_path() / plugin_file;
 }
 
 // Empty where there is none.
 fs::path plugin_path() {
   std::error_code ignored;
-  for (const fs::path &path : candidates())
-    if (fs::exists(path, ignored)) return path;
-  return {};
+  fs::path path = expected_path();
+  if (!fs::exists(path, ignored)) path.clear();
+  return path;
 }
 
 [[noreturn]] void throw_missing_plugin() {
-  std::string places;
-  for (const fs::path &path : candidates()) places += (places.empty() ? "" : ", ") + path.string();
   throw DeviceError("opening the CPU compiler plug-in",
-                    "no file at " + places +
+                    "no file at " + expected_path().string() +
                         ". Kernels for the CPU are compiled by it; install it with Samite, or set SAMITE_CLANG_PLUGIN "
                         "to the path of " +
                         plugin_file + ".");

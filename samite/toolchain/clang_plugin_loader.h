@@ -1,8 +1,7 @@
 // Finds and opens the compiler plug-in.
 //
 // It is looked for at $SAMITE_CLANG_PLUGIN, and only there if that is set; else beside the library that holds this
-// code, which is where it is installed; else where it was built. Once open it stays so: LLVM is not made to be
-// unloaded. Thread-safe.
+// code. Once open it stays so: LLVM is not made to be unloaded. Thread-safe.
 #pragma once
 
 #include "samite/toolchain/clang_plugin/plugin_abi.h"
