@@ -225,7 +225,7 @@ void KernelEmitter::loop(const For &loop) {
   keep_small(loop);
   out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
             continues(loop, Shape::Uniform), index, scalar(loop.step));
-  block(loop.body);
+  launch_body(loop);
   advance_carried(loop.carried, false);
   out_.close();
   name_results(loop.carried, false);

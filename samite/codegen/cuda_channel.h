@@ -20,12 +20,13 @@ namespace samite::codegen {
 inline constexpr std::uint32_t memory_of_block = 1;
 
 struct CudaFailure {
-  std::uint32_t state = 0;  // as in Failure, to the line
+  std::uint32_t state = 0;  // as in Failure, but for the message
   FailureKind kind = FailureKind::none;
   std::uint32_t array = 0, dimension = 0;
   std::int64_t index = 0;
   std::int64_t extent = 0;  // of out_of_memory: the bytes of workspace that there are for each thread
   std::uint32_t file = 0, line = 0;
+  FailedInstance instance;
 };
 
 struct CudaChannel {
@@ -34,9 +35,10 @@ struct CudaChannel {
   std::uint64_t used = 0, capacity = 0;  // 8-byte words of records: asked for, and there
   // The records follow.
 };
-static_assert(sizeof(CudaFailure) == 40 && offsetof(CudaFailure, index) == 16 && offsetof(CudaFailure, file) == 32);
-static_assert(sizeof(CudaChannel) == 64 && offsetof(CudaChannel, lost_prints) == 40 &&
-              offsetof(CudaChannel, used) == 48 && offsetof(CudaChannel, capacity) == 56);
+static_assert(sizeof(CudaFailure) == 80 && offsetof(CudaFailure, index) == 16 && offsetof(CudaFailure, file) == 32 &&
+              offsetof(CudaFailure, instance) == 40);
+static_assert(sizeof(CudaChannel) == 104 && offsetof(CudaChannel, lost_prints) == 80 &&
+              offsetof(CudaChannel, used) == 88 && offsetof(CudaChannel, capacity) == 96);
 
 // What an instance said: `site` counts EmittedSource::messages, `instance` is the index of the instance, a number for
 // each dimension of the launch (of a check; else empty), and `values` are the message's, each the bits of its own type

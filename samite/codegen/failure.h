@@ -7,6 +7,7 @@
 // memory for a local array have ended there.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,12 @@ enum class FailureKind : std::uint32_t {
   integer_division_by_zero = 2,
   local_index_out_of_bounds = 3,  // `index` into a local array of `extent` elements
   out_of_memory = 4,              // a local array of `index` bytes, of all lanes
+};
+
+// The index of the instance that failed; of a tile kernel the block's. Nothing is known of it where `rank` is 0.
+struct FailedInstance {
+  std::array<std::int64_t, 4> index{};
+  std::uint32_t rank = 0, reserved = 0;
 };
 
 struct Failure {
@@ -33,8 +40,9 @@ struct Failure {
   // bits of its own type in the low bytes. Must not throw. May be null where the kernel has no messages.
   void (*message)(Failure *failure, std::uint32_t site, const std::int64_t *instance,
                   const std::uint64_t *values) = nullptr;
+  FailedInstance instance;
 };
-static_assert(sizeof(Failure) == 48 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32 &&
-              offsetof(Failure, message) == 40);
+static_assert(sizeof(Failure) == 88 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32 &&
+              offsetof(Failure, message) == 40 && offsetof(Failure, instance) == 48);
 
 }  // namespace samite::codegen

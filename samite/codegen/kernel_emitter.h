@@ -62,6 +62,8 @@ class KernelEmitter {
   void launch_loop(const ir::For &loop);
   void add_sums_of_blocks();
   bool uses_workspace() const;
+  void launch_body(const ir::For &loop);
+  void name_instance();
 
   // side_by_side.cpp: several instances of one thread at once, each with a copy of what differs between them.
   void several(const ir::Block &block);
@@ -113,7 +115,9 @@ class KernelEmitter {
   std::string load(const ir::Operation &operation, SourceLocation where);
   std::string exchange(const ir::Operation &operation, SourceLocation where);
   std::string atomic(const ir::Operation &operation, SourceLocation where);
-  std::string blame(SourceLocation where);  // arguments that name a line in a failure
+  // Arguments that name a line in a failure, and the instance; `blame_all` of what all lanes do at once.
+  std::string blame(SourceLocation where);
+  std::string blame_all(SourceLocation where);
 
   // local_arrays.cpp
   struct LocalArray {
@@ -322,6 +326,7 @@ class KernelEmitter {
   bool copies_pending_ = false;  // tiles are on their way, and nothing has waited for them
   const ir::TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
   bool in_thread_loop_ = false;               // of a tile kernel without explicit lanes
+  std::vector<ir::Value> launch_indices_;     // of the loops over the launch that are open, outermost first
 
   bool in_lanes() const { return !mask_.empty(); }
   ArrayFacts facts(std::uint32_t array) const {

@@ -49,12 +49,34 @@ void KernelEmitter::launch_loop(const For &loop) {
     // Where an instance may end early, it must end alone.
     const bool may_end = innermost && uses_workspace();
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
-    block(loop.body);
+    launch_body(loop);
     if (!may_end) return;
     out_.close("};");
     out_.line("instance();");
   });
   if (outermost) add_sums_of_blocks();
+}
+
+// The body of a loop, which may be one over the launch.
+void KernelEmitter::launch_body(const For &loop) {
+  const auto rank = static_cast<std::size_t>(kernel_.launch_rank);
+  const bool of_launch = loop.kind != LoopKind::Serial && launch_indices_.size() < rank;
+  if (of_launch) {
+    launch_indices_.push_back(Value::local(loop.type, loop.index));
+    if (launch_indices_.size() == rank) name_instance();
+  }
+  block(loop.body);
+  if (of_launch) launch_indices_.pop_back();
+}
+
+// For debug mode's checks.
+void KernelEmitter::name_instance() {
+  if (!options_.debug) return;
+  std::string indices;
+  for (const Value &index : launch_indices_) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", scalar(index));
+  const int along = in_lanes() ? kernel_.launch_rank - 1 : -1;
+  const std::string last = target_.explicit_lanes() ? std::to_string(along) : "0";
+  out_.line("[[maybe_unused]] const Instance self{{{{{}}}, {}, {}}};", indices, kernel_.launch_rank, last);
 }
 
 void KernelEmitter::add_sums_of_blocks() {

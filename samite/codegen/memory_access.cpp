@@ -104,20 +104,23 @@ std::string KernelEmitter::thread_offset(std::uint32_t array, std::span<const Va
 
 void KernelEmitter::check_bounds(Access &access, std::uint32_t array, std::span<const Value> indices,
                                  SourceLocation where) {
-  const std::string place = blame(where);
-  auto extent = [&](std::size_t d) { return fmt::format("p{0}.extent[{1}], {0}, {1}, {2}", array, d, place); };
+  auto extent = [&](std::size_t d, const std::string &place) {
+    return fmt::format("p{0}.extent[{1}], {0}, {1}, {2}", array, d, place);
+  };
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (shape(indices[d]) != Shape::Uniform) continue;
     const std::string before = access.in_bounds.empty() ? "" : access.in_bounds + " && ";
     access.in_bounds = fresh("c");
-    out_.line("const bool {} = {}in_bounds(failure, {}, {});", access.in_bounds, before, scalar(indices[d]), extent(d));
+    out_.line("const bool {} = {}in_bounds(failure, {}, {});", access.in_bounds, before, scalar(indices[d]),
+              extent(d, blame_all(where)));
   }
   if (access.shape == Shape::Uniform) return;
   if (!access.in_bounds.empty()) access.mask += fmt::format(" & Mask({})", access.in_bounds);
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (shape(indices[d]) == Shape::Uniform) continue;
     const std::string checked = fresh("c");
-    out_.line("const Mask {} = in_bounds(failure, {}, {}, {});", checked, access.mask, vector(indices[d]), extent(d));
+    out_.line("const Mask {} = in_bounds(failure, {}, {}, {});", checked, access.mask, vector(indices[d]),
+              extent(d, blame(where)));
     access.mask = checked;
   }
 }
@@ -169,7 +172,15 @@ std::string KernelEmitter::atomic(const Operation &operation, SourceLocation whe
 std::string KernelEmitter::blame(SourceLocation where) {
   auto found = std::find(files_.begin(), files_.end(), where.file);
   if (found == files_.end()) found = files_.insert(found, where.file);
-  return fmt::format("{}, {}", found - files_.begin(), where.line);
+  const bool known = options_.debug && launch_indices_.size() == static_cast<std::size_t>(kernel_.launch_rank);
+  return fmt::format("{}, {}{}", found - files_.begin(), where.line, known ? ", self" : "");
+}
+
+std::string KernelEmitter::blame_all(SourceLocation where) {
+  std::string place = blame(where);
+  if (in_lanes() && place.ends_with("self"))
+    place.replace(place.size() - 4, 4, fmt::format("of_first(self, {})", mask_));
+  return place;
 }
 
 }  // namespace samite::codegen

@@ -160,7 +160,7 @@ std::string KernelEmitter::division(const Operation &operation, Shape result, So
   const bool zero_possible = !b.is_constant() || b.as_int() == 0;
   if (options_.debug && zero_possible) {
     if (shape(b) == Shape::Uniform)
-      out_.line("check_divisor(failure, {}, {});", scalar(b), blame(where));
+      out_.line("check_divisor(failure, {}, {});", scalar(b), blame_all(where));
     else
       out_.line("check_divisor(failure, {}, {}, {});", mask_, vector(b), blame(where));
   }

@@ -157,6 +157,8 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
 // when it is over. Only where the kernel does nothing else with the array, whose order could be told.
 std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const Block &block, const std::set<LocalId> &inside) const {
   std::vector<Sum> sums;
+  // Checks name the instance, which is known at the addition alone.
+  if (options_.debug && !is_tile_kernel(kernel_)) return sums;
   std::set<Element> elements;
   for_each_statement(block, [&](const Stmt &stmt) {
     const Accumulate *candidate = stmt.as<Accumulate>();
@@ -247,7 +249,7 @@ void KernelEmitter::thread_loop(const For &loop) {
   } else {
     target_.thread_loop(out_, text, [&] {
       mask_ = text.mask;
-      block(loop.body);
+      launch_body(loop);
       mask_.clear();
     });
   }

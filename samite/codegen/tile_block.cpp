@@ -68,7 +68,10 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   }
   // A block that gets no memory ends alone.
   if (uses_workspace()) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
+  for (const For *loop : nest) launch_indices_.push_back(Value::local(loop->type, loop->index));
+  name_instance();
   block(nest.back()->body);
+  launch_indices_.clear();
   if (uses_workspace()) {
     out_.close("};");
     out_.line("instance();");

@@ -46,6 +46,7 @@ void CudaMessages::completed() {
     failure.array = written.array, failure.dimension = written.dimension;
     failure.index = written.index, failure.extent = written.extent;
     failure.file = written.file, failure.line = written.line;
+    failure.instance = written.instance;
     throw_failure(*variant_, kernel_, "cuda", failure);
   }
   heard.throw_first(opening(*variant_, kernel_));

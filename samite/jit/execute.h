@@ -16,7 +16,7 @@ struct Partition {
 Partition partition(const Variant &variant, const Extents &extents);
 
 // Returns when all instances have run. `arguments` is a block as variant.layout says. In debug mode throws UserError
-// for the first access or division that failed, with array, index, extent and line; everything else has run.
+// for the first access or division that failed, with instance, array, index, extent and line; everything else has run.
 // DeviceError where there is no memory for a local array: instances that got none have not run to their end.
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition);

@@ -4,7 +4,21 @@
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_channel.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace samite::jit {
+namespace {
+
+// "in instance (3, 4): ", or nothing where it is not known.
+std::string who(const Variant &variant, const codegen::FailedInstance &instance) {
+  if (instance.rank == 0) return "";
+  const std::int64_t *index = instance.index.data();
+  return fmt::format("in {} ({}): ", variant.block_threads != 0 ? "block" : "instance",
+                     fmt::join(index, index + instance.rank, ", "));
+}
+
+}  // namespace
 
 std::string opening(const Variant &variant, const std::string &kernel) {
   return "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
@@ -15,7 +29,7 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
   SourceLocation where;
   if (failure.file < variant.source_files.size())
     where = {intern_file(variant.source_files[failure.file]), failure.line};
-  const std::string opening = jit::opening(variant, kernel);
+  const std::string opening = jit::opening(variant, kernel), who = jit::who(variant, failure.instance);
   if (failure.kind == codegen::FailureKind::out_of_memory) {
     const bool adjoint = variant.key.direction == Direction::adjoint;
     const std::string array =
@@ -43,12 +57,12 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
                       "out of memory" + mend);
   }
   if (failure.kind == codegen::FailureKind::integer_division_by_zero)
-    throw UserError(where, opening + "integer division by zero");
+    throw UserError(where, opening + who + "integer division by zero");
   if (failure.kind == codegen::FailureKind::local_index_out_of_bounds)
-    throw UserError(where, opening + "index " + std::to_string(failure.index) +
+    throw UserError(where, opening + who + "index " + std::to_string(failure.index) +
                                " is outside of the local array, whose size is " + std::to_string(failure.extent));
   const ir::Parameter &array = variant.parameters[failure.array];
-  throw UserError(where, opening + "index " + std::to_string(failure.index) + " is outside of dimension " +
+  throw UserError(where, opening + who + "index " + std::to_string(failure.index) + " is outside of dimension " +
                              std::to_string(failure.dimension) + " of array '" + array.name + "', whose extent is " +
                              std::to_string(failure.extent));
 }

@@ -10,8 +10,8 @@ namespace samite::jit {
 // "kernel 'axpy' (forward): "
 std::string opening(const Variant &variant, const std::string &kernel);
 
-// UserError for the access or division that failed, with array, index, extent and line; DeviceError where an instance
-// got no memory for a local array. `device` is its name, for the latter.
+// UserError for the access or division that failed, with instance, array, index, extent and line; DeviceError where an
+// instance got no memory for a local array. `device` is its name, for the latter.
 [[noreturn]] void throw_failure(const Variant &variant, const std::string &kernel, const std::string &device,
                                 const codegen::Failure &failure);
 

@@ -6,6 +6,19 @@
 
 namespace samite {
 
+// Of which instance a check is, or a block: its index. In vectors the index is the first lane's, and dimension `along`
+// counts on from lane to lane; -1: none does.
+struct Instance {
+  i64 index[4];
+  u32 rank;  // 0: it is not known
+  i32 along;
+};
+
+SAMITE_INLINE Instance of_lane(Instance first, i32 lane) {
+  if (first.along >= 0) first.index[first.along] += lane;
+  return first;
+}
+
 struct Failure {
   u32 state;  // 0: none; 1: being written; 2: complete
   u32 kind;
@@ -14,8 +27,10 @@ struct Failure {
   i64 index, extent;
   u32 file, line;
   void (*message)(Failure *failure, u32 site, const i64 *instance, const u64 *values);
+  Instance instance;
 };
-static_assert(sizeof(Failure) == 48 && __builtin_offsetof(Failure, index) == 16);
+static_assert(sizeof(Failure) == 88 && __builtin_offsetof(Failure, index) == 16 &&
+              __builtin_offsetof(Failure, instance) == 48);
 
 // A value of a message: its bits.
 template <class T>
@@ -29,7 +44,8 @@ enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, f
 
 // The first failure of a launch is kept, whatever else fails after it or beside it.
 static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32 kind, u32 array, u32 dimension,
-                                                           i64 index, i64 extent, u32 file, u32 line) {
+                                                           i64 index, i64 extent, u32 file, u32 line,
+                                                           const Instance *instance = nullptr) {
   u32 none = 0;
   if (!__atomic_compare_exchange_n(&failure->state, &none, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
   failure->kind = kind;
@@ -39,24 +55,27 @@ static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32
   failure->extent = extent;
   failure->file = file;
   failure->line = line;
+  if (instance) failure->instance = *instance;
   __atomic_store_n(&failure->state, 2u, __ATOMIC_RELEASE);
 }
 
-SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line) {
+SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line,
+                             const Instance &instance = {}) {
   if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
-  report(failure, failure_index, array, dimension, index, extent, file, line);
+  report(failure, failure_index, array, dimension, index, extent, file, line, &instance);
   return false;
 }
 
-SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line) {
+SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line,
+                                   const Instance &instance = {}) {
   if (__builtin_expect(index >= 0 && index < size, 1)) return true;
-  report(failure, failure_local_index, 0, 0, index, size, file, line);
+  report(failure, failure_local_index, 0, 0, index, size, file, line, &instance);
   return false;
 }
 
 template <class T>
-SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line) {
-  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line);
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line, const Instance &instance = {}) {
+  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line, &instance);
 }
 
 }  // namespace samite

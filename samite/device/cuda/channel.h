@@ -6,6 +6,12 @@
 
 namespace samite {
 
+// Of which instance a check is, or a block: its index. `rank` is 0 where it is not known.
+struct Instance {
+  i64 index[4];
+  u32 rank, reserved;
+};
+
 struct Failure {
   u32 state;  // 0: none; 1: being written; 2: complete
   u32 kind;
@@ -13,8 +19,9 @@ struct Failure {
   u32 dimension;
   i64 index, extent;
   u32 file, line;
+  Instance instance;
 };
-static_assert(sizeof(Failure) == 40, "as codegen/cuda_channel.h lays it out");
+static_assert(sizeof(Failure) == 80, "as codegen/cuda_channel.h lays it out");
 
 struct Channel {
   Failure failure;
@@ -22,7 +29,7 @@ struct Channel {
   u64 used, capacity;            // 8-byte words after this: asked for, and there
   SAMITE_INLINE_MEMBER u64 *words() { return reinterpret_cast<u64 *>(this + 1); }
 };
-static_assert(sizeof(Channel) == 64, "as codegen/cuda_channel.h lays it out");
+static_assert(sizeof(Channel) == 104, "as codegen/cuda_channel.h lays it out");
 
 enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
 // The dimension of a failure_memory: whose memory it is.
@@ -30,7 +37,7 @@ enum : u32 { failure_of_thread = 0, failure_of_block = 1 };
 
 // The first failure of a launch is kept, whatever else fails after it or beside it.
 static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array, u32 dimension, i64 index, i64 extent,
-                                           u32 file, u32 line) {
+                                           u32 file, u32 line, const Instance *instance = nullptr) {
   if (load_current(&failure->state) != 0 || compare_exchange(&failure->state, 0u, 1u) != 0) return;
   failure->kind = kind;
   failure->array = array;
@@ -39,25 +46,28 @@ static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array
   failure->extent = extent;
   failure->file = file;
   failure->line = line;
+  if (instance) failure->instance = *instance;
   publish();
   exchange(&failure->state, 2u);
 }
 
-SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line) {
+SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line,
+                             const Instance &instance = {}) {
   if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
-  report(failure, failure_index, array, dimension, index, extent, file, line);
+  report(failure, failure_index, array, dimension, index, extent, file, line, &instance);
   return false;
 }
 
-SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line) {
+SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line,
+                                   const Instance &instance = {}) {
   if (__builtin_expect(index >= 0 && index < size, 1)) return true;
-  report(failure, failure_local_index, 0, 0, index, size, file, line);
+  report(failure, failure_local_index, 0, 0, index, size, file, line, &instance);
   return false;
 }
 
 template <class T>
-SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line) {
-  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line);
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line, const Instance &instance = {}) {
+  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line, &instance);
 }
 
 // A value of a message: its bits.

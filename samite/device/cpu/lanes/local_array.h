@@ -52,13 +52,15 @@ SAMITE_INLINE i64 largest(Mask m, V numbers) {
 
 // Debugging's check: the lanes that may go on.
 template <class Index, class Size>
-SAMITE_INLINE Mask in_local_bounds(Failure *failure, Mask m, Index indices, Size sizes, u32 file, u32 line) {
+SAMITE_INLINE Mask in_local_bounds(Failure *failure, Mask m, Index indices, Size sizes, u32 file, u32 line,
+                                   const Instance &instance = {}) {
   const I64 index = __builtin_convertvector(indices, I64), size = __builtin_convertvector(sizes, I64);
   const Mask inside = to_mask(index >= I64(0)) & to_mask(index < size);
   const Mask outside = m & !inside;
   if (__builtin_expect(any(outside), 0)) {
     const i32 lane = first_active(outside);
-    report(failure, failure_local_index, 0, 0, index[lane], size[lane], file, line);
+    const Instance failed = of_lane(instance, lane);
+    report(failure, failure_local_index, 0, 0, index[lane], size[lane], file, line, &failed);
   }
   return m & inside;
 }
