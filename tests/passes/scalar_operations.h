@@ -49,7 +49,7 @@ T unboxed(const Value &constant) {
     return static_cast<T>(constant.bits());
 }
 
-namespace scalar {
+namespace scalar_rules {
 
 [[noreturn]] inline void unknown(Op op) {
   throw std::logic_error("no reference for the operation " + std::string(ir::info(op).name));
@@ -172,7 +172,7 @@ To cast(From x) {
   }
 }
 
-}  // namespace scalar
+}  // namespace scalar_rules
 
 // The result of a pure operation on constants. `type` is that of the result.
 inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
@@ -184,22 +184,22 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
       return with_host_type(type, [&]<class T>(T) {
         T a = unboxed<T>(operands.front()), b = unboxed<T>(operands.back());
         if constexpr (FloatingScalar<T> && sizeof(T) <= 2)
-          return boxed(T(scalar::floating(op, static_cast<float>(a), static_cast<float>(b))));
+          return boxed(T(scalar_rules::floating(op, static_cast<float>(a), static_cast<float>(b))));
         else if constexpr (FloatingScalar<T>)
-          return boxed(scalar::floating(op, a, b));
+          return boxed(scalar_rules::floating(op, a, b));
         else if constexpr (std::same_as<T, bool>)
-          return boxed(scalar::boolean(op, a, b));
+          return boxed(scalar_rules::boolean(op, a, b));
         else
-          return boxed(scalar::integer(op, a, b));
+          return boxed(scalar_rules::integer(op, a, b));
       });
     case Typing::Compare:
       return with_host_type(operands[0].type(), [&]<class T>(T) {
-        return boxed(scalar::comparison(op, unboxed<T>(operands[0]), unboxed<T>(operands[1])));
+        return boxed(scalar_rules::comparison(op, unboxed<T>(operands[0]), unboxed<T>(operands[1])));
       });
     case Typing::Cast:
       return with_host_type(type, [&]<class To>(To) {
         return with_host_type(operands[0].type(),
-                              [&]<class From>(From) { return boxed(scalar::cast<To>(unboxed<From>(operands[0]))); });
+                              [&]<class From>(From) { return boxed(scalar_rules::cast<To>(unboxed<From>(operands[0]))); });
       });
     case Typing::Select: return operands[operands[0].bits() != 0 ? 1 : 2];
     case Typing::Copy:
@@ -207,7 +207,7 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
       break;
     default: break;
   }
-  scalar::unknown(op);
+  scalar_rules::unknown(op);
 }
 
 }  // namespace samite::test

@@ -1,0 +1,102 @@
+// Random tile kernels and their adjoints on the device that tests run on, against the interpreter.
+#include "tests/runtime/test_device.h"
+#include "tests/tiles/random_tile_check.h"
+
+#include <tuple>
+
+namespace samite::test::tiles {
+namespace {
+
+template <class T>
+Buffer<T> buffer_of(const TileArray &array) {
+  std::vector<T> values;
+  for (const Element &element : array.elements) {
+    if constexpr (std::integral<T>)
+      values.push_back(static_cast<T>(element.integer));
+    else if constexpr (sizeof(T) == 8)
+      values.push_back(element.value);
+    else
+      values.push_back(static_cast<T>(static_cast<float>(element.value)));
+  }
+  Extents extents;
+  switch (array.extents.size()) {
+    case 1: extents = {array.extents[0]}; break;
+    case 2: extents = {array.extents[0], array.extents[1]}; break;
+    default: extents = {array.extents[0], array.extents[1], array.extents[2]}; break;
+  }
+  if constexpr (Differentiable<T>)
+    return Buffer<T>(device(), extents, values, Gradient::tracked);
+  else
+    return Buffer<T>(device(), extents, values);
+}
+template <class T>
+void fill(Buffer<T> &to, const TileArray &from) {
+  to.copy_from(buffer_of<T>(from).to_vector());
+}
+template <class T>
+void read(const Buffer<T> &from, TileArray &to) {
+  const std::vector<T> values = from.to_vector();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if constexpr (std::integral<T>)
+      to.elements[i] = {0, 0, static_cast<std::int64_t>(values[i])};
+    else if constexpr (sizeof(T) == 8)
+      to.elements[i] = {values[i], 0, 0};
+    else
+      to.elements[i] = {static_cast<double>(static_cast<float>(values[i])), 0, 0};
+  }
+}
+
+// Forward by a launch of the kernel, in reverse by a tape that has recorded it.
+void launch(const Run &run, std::vector<TileArray> &arrays) {
+  const std::vector<TileArray> &from = run.adjoint ? run.before : arrays;
+  auto buffers = std::make_tuple(
+      buffer_of<float>(from[xf]), buffer_of<double>(from[xd]), buffer_of<half>(from[xh]), buffer_of<bfloat16>(from[xb]),
+      buffer_of<std::int32_t>(from[xi]), buffer_of<f8e4m3>(from[xq]), buffer_of<float>(from[vf]),
+      buffer_of<float>(from[yf]), buffer_of<double>(from[yd]), buffer_of<half>(from[yh]), buffer_of<bfloat16>(from[yb]),
+      buffer_of<std::int32_t>(from[yi]), buffer_of<float>(from[wf]), buffer_of<double>(from[wd]),
+      buffer_of<float>(from[zf]), buffer_of<double>(from[zd]));
+  const auto forward = [&] {
+    std::apply([&](const auto &...buffer) { run.kernel.launch({run.recipe.blocks}, buffer..., 2); }, buffers);
+  };
+  // Calls `function` for each parameter with a gradient, whose number and whose gradient's it is given.
+  const auto for_each_gradient = [&](const auto &function) {
+    std::size_t parameter = 0, gradient = parameter_facts().size();
+    std::apply(
+        [&](auto &...buffer) {
+          const auto one = [&]<class T>(Buffer<T> &primal) {
+            if constexpr (Differentiable<T>) function(primal, parameter, arrays[gradient++]);
+            ++parameter;
+          };
+          (one(buffer), ...);
+        },
+        buffers);
+  };
+  if (!run.adjoint) {
+    forward();
+    std::size_t next = 0;
+    std::apply([&](const auto &...buffer) { (read(buffer, arrays[next++]), ...); }, buffers);
+    return;
+  }
+  Tape tape;
+  tape.record(forward);
+  tape.zero_gradients();
+  const std::uint64_t written = run.kernel.definition()->written();
+  std::vector<Tape::Cotangent> cotangents;
+  for_each_gradient([&]<class T>(const Buffer<T> &primal, std::size_t parameter, const TileArray &weights) {
+    if (written >> parameter & 1) cotangents.push_back({primal, buffer_of<T>(weights)});
+  });
+  tape.backward(cotangents);
+  for_each_gradient([&](const auto &primal, std::size_t, TileArray &array) {
+    read(primal.gradient(), array);
+  });
+}
+
+// In parts, so that they run side by side.
+class RandomTileKernels : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomTileKernels, AndTheirAdjointsDoWhatTheInterpreterDoes) { expect_random_tiles(launch, 200, GetParam(), 4); }
+
+INSTANTIATE_TEST_SUITE_P(Parts, RandomTileKernels, testing::Range(0u, 4u));
+
+}  // namespace
+}  // namespace samite::test::tiles
