@@ -420,7 +420,10 @@ class Lowerer final : public TileMemories {
     const std::int64_t parts = operation.type.count() * (threads_ / 32);
     const bool large = operation.operands[0].type().count() >= std::int64_t{4} * threads_;
     if (!large || parts > most) return std::nullopt;
-    return Type(operation.type.element(), TileShape{parts});
+    // Parts of a sum of 16 bits have as many digits as the threads have of it.
+    const ScalarType element = operation.type.element();
+    const bool small = is_floating(element) && size_of(element) <= 2;
+    return Type(small ? ScalarType::Float32 : element, TileShape{parts});
   }
 
   void call(const Let &let) {

@@ -102,5 +102,16 @@ TEST(TileInsertErrors, Indices) {
   EXPECT_THAT(message, HasSubstr("at 1 indices into a tile of extents 4x8"));
 }
 
+// Rounded to 16 bits each time, the sum would stay at 256.
+TEST(TileReduce, SumsOf16BitsGrowBeyondTheirDigits) {
+  TileKernel kernel{"sums", {"sums", "x"}, [](Array<bfloat16, 2> sums, Array<const bfloat16, 2> x) {
+                      tile::store(sums, {0, 0}, tile::sum(tile::load(x, {0, 0}, {600, 3}), {0}));
+                      sums(1, 0) = tile::sum(tile::load(x, {0, 0}, {600, 2}));
+                    }};
+  const auto sums = buffer<bfloat16>({2, 3}, std::vector<double>(6, 0));
+  kernel.launch({1}, sums, buffer<bfloat16>({600, 3}, std::vector<double>(1800, 1)));
+  expect_near(sums, {600, 600, 600, 1200, 0, 0}, 0);
+}
+
 }  // namespace
 }  // namespace samite::test

@@ -29,11 +29,33 @@ SAMITE_INLINE T tile_reduce_row(const T *row, int count) {
   return result;
 }
 
+// Of a type that is computed with as another one, in which the parts of a sum stay: rounded each time, a sum of 16 bits
+// would not grow beyond some hundreds of its terms. A row of results at a time.
+template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
+SAMITE_INLINE void tile_reduce_in_register(R *out, const T *in) {
+  constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
+  using V = Register<T>;
+  V sums[r3 ? 1 : e3];
+  for (int k0 = 0; k0 < (r0 ? 1 : e0); ++k0)
+    for (int k1 = 0; k1 < (r1 ? 1 : e1); ++k1)
+      for (int k2 = 0; k2 < (r2 ? 1 : e2); ++k2) {
+        for (V &sum : sums) sum = Step::template first<V>();
+        for (int i0 = k0; i0 < (r0 ? e0 : k0 + 1); ++i0)
+          for (int i1 = k1; i1 < (r1 ? e1 : k1 + 1); ++i1)
+            for (int i2 = k2; i2 < (r2 ? e2 : k2 + 1); ++i2) {
+              const T *row = in + ((i0 * e1 + i1) * e2 + i2) * e3;
+              for (int i3 = 0; i3 < e3; ++i3) sums[r3 ? 0 : i3] = Step::apply(sums[r3 ? 0 : i3], V(row[i3]));
+            }
+        for (const V sum : sums) *out++ = R(sum);
+      }
+}
+
 template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
 static __attribute__((noinline)) void tile_reduce(R *out, const T *in) {
   constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
   constexpr int s2 = r3 ? 1 : e3, s1 = s2 * (r2 ? 1 : e2), s0 = s1 * (r1 ? 1 : e1), count = s0 * (r0 ? 1 : e0);
   using V = Register<T>;
+  if constexpr (!__is_same(T, V)) return tile_reduce_in_register<Step, e0, e1, e2, e3, along>(out, in);
   for (int o = 0; o < count; ++o) out[o] = R(Step::template first<V>());
   for (int i0 = 0; i0 < e0; ++i0)
     for (int i1 = 0; i1 < e1; ++i1)
@@ -44,11 +66,6 @@ static __attribute__((noinline)) void tile_reduce(R *out, const T *in) {
           for (int i3 = 0; i3 < e3; ++i3) to[i3] = R(Step::apply(V(to[i3]), V(row[i3])));
         else if constexpr (__is_same(T, V))
           *to = R(Step::apply(V(*to), tile_reduce_row<Step>(row, e3)));
-        else {
-          V sum = Step::template first<V>();
-          for (int i3 = 0; i3 < e3; ++i3) sum = Step::apply(sum, V(row[i3]));
-          *to = R(Step::apply(V(*to), sum));
-        }
       }
 }
 

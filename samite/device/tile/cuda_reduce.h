@@ -63,8 +63,8 @@ SAMITE_INLINE void tile_reduce(R *out, const T *in) {
 }
 
 // A part of each sum by each warp, where there are more warps than sums.
-template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
-SAMITE_INLINE void tile_reduce(R *out, const T *in, R *scratch) {
+template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T, class Part>
+SAMITE_INLINE void tile_reduce(R *out, const T *in, Part *scratch) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
   const int thread = int(flat_thread()), warps = int(threads_of_block()) / 32, parts = warps / Reduction::count;
@@ -76,7 +76,7 @@ SAMITE_INLINE void tile_reduce(R *out, const T *in, R *scratch) {
     for (int r = part * 32 + thread % 32; r < Reduction::length; r += parts * 32)
       sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
     for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
-    if (thread % 32 == 0) scratch[o * parts + part] = R(sum);
+    if (thread % 32 == 0) scratch[o * parts + part] = Part(sum);
   }
   __syncthreads();
   if (thread >= Reduction::count) return;

@@ -123,8 +123,8 @@ SAMITE_INLINE void rotate(T (&elements)[count]) {
 }
 
 // Of all elements, or of each row. `scratch` has one element for each row and warp.
-template <class Step, class Layout, bool all, class R, class V>
-SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, R *scratch) {
+template <class Step, class Layout, bool all, class R, class V, class Part>
+SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, Part *scratch) {
   constexpr int kept = all ? 1 : Layout::pieces_down, rows = all ? 1 : Layout::rows;
   constexpr int parts = all ? Layout::warps : Layout::across_warps;
   const int thread = int(flat_thread()), part = thread / 32 % parts;
@@ -136,7 +136,11 @@ SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, R *scratch) {
       if ((all || r / (Layout::pieces_across * 4) == row) && Layout::holds(r)) sum = Step::apply(sum, in[r]);
     for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
     const int place = all ? 0 : Layout::first_row() + row;
-    if (thread % 32 == 0 && place < rows) (parts == 1 ? out : scratch)[place * parts + part] = R(sum);
+    if (thread % 32 != 0 || place >= rows) continue;
+    if (parts == 1)
+      out[place] = R(sum);
+    else
+      scratch[place * parts + part] = Part(sum);
   }
   if (parts == 1) return;
   __syncthreads();
