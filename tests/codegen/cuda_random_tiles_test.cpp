@@ -55,9 +55,10 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
   // As of buffers that share no memory, and whose rows begin where 16 bytes do or do not.
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     options.arrays[i].unaliased = run.recipe.seed % 2 == 0;
-    options.arrays[i].aligned_rows = run.recipe.seed % 4 < 2 && !arrays[i].extents.empty() &&
-                                     arrays[i].extents.back() * static_cast<std::int64_t>(size_of(arrays[i].type)) % 16 == 0 &&
-                                     reinterpret_cast<std::uintptr_t>(memory[i].data()) % 16 == 0;
+    options.arrays[i].aligned_rows =
+        run.recipe.seed % 4 < 2 && !arrays[i].extents.empty() &&
+        arrays[i].extents.back() * static_cast<std::int64_t>(size_of(arrays[i].type)) % 16 == 0 &&
+        reinterpret_cast<std::uintptr_t>(memory[i].data()) % 16 == 0;
   }
   CudaOnHost cuda(run.structured, options);
   cuda.workspace_per_thread = 1 << 14;
@@ -72,7 +73,9 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
 // In parts, so that they run side by side.
 class CudaRandomTiles : public testing::TestWithParam<unsigned> {};
 
-TEST_P(CudaRandomTiles, AndTheirAdjointsDoWhatTheInterpreterDoes) { expect_random_tiles(run_on_host, 24, GetParam(), 4); }
+TEST_P(CudaRandomTiles, AndTheirAdjointsDoWhatTheInterpreterDoes) {
+  expect_random_tiles(run_on_host, 24, GetParam(), 4);
+}
 
 INSTANTIATE_TEST_SUITE_P(Parts, CudaRandomTiles, testing::Range(0u, 4u));
 

@@ -2,9 +2,9 @@
 //
 // Floating numbers are doubles, whatever their type, and each comes with its derivative along a direction of the arrays
 // (A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 3), so that one run gives values and tangents.
-// Where `noise` is set, each result that its type cannot hold is rounded to a number near it, at random: how far several
-// such runs lie apart says how far a kernel that rounds may be off, element by element, and where a comparison of
-// rounded numbers went another way (J. Vignes, A stochastic arithmetic for reliable scientific computation, 1993).
+// Where `noise` is set, each result that its type cannot hold is rounded to a number near it, at random: how far
+// several such runs lie apart says how far a kernel that rounds may be off, element by element, and where a comparison
+// of rounded numbers went another way (J. Vignes, A stochastic arithmetic for reliable scientific computation, 1993).
 // Integers are exact. Nothing is optimised, and no code is shared with the library's own lowering.
 #pragma once
 
@@ -153,7 +153,8 @@ class TileInterpreter {
   }
   static bool holds(ScalarType type, double value) {
     switch (type) {
-      case ScalarType::Float16: return static_cast<double>(static_cast<float>(half(static_cast<float>(value)))) == value;
+      case ScalarType::Float16:
+        return static_cast<double>(static_cast<float>(half(static_cast<float>(value)))) == value;
       case ScalarType::BFloat16:
         return static_cast<double>(static_cast<float>(bfloat16(static_cast<float>(value)))) == value;
       case ScalarType::Float8E4M3: return static_cast<double>(static_cast<float>(f8e4m3(value))) == value;
@@ -209,7 +210,9 @@ class TileInterpreter {
       if constexpr (std::same_as<T, bool>)
         return {0, 0, scalar_rules::boolean(op, a.integer != 0, b.integer != 0) ? 1 : 0};
       else if constexpr (std::integral<T>)
-        return {0, 0, static_cast<std::int64_t>(scalar_rules::integer(op, static_cast<T>(a.integer), static_cast<T>(b.integer)))};
+        return {
+            0, 0,
+            static_cast<std::int64_t>(scalar_rules::integer(op, static_cast<T>(a.integer), static_cast<T>(b.integer)))};
       else
         throw std::logic_error("no integer");
     });
@@ -351,15 +354,15 @@ class TileInterpreter {
 
   TileValue scan(const ir::Operation &operation, const TileValue &x, const TileValue *b) {
     const ir::ScanExtents n = ir::scan_extents(operation.type, operation.attribute & ir::scan_dimension);
-    const bool backwards = operation.attribute & ir::scan_backwards, exclusive = operation.attribute & ir::scan_exclusive;
+    const bool backwards = operation.attribute & ir::scan_backwards,
+               exclusive = operation.attribute & ir::scan_exclusive;
     const ScalarType type = operation.type.element();
     TileValue result = zero(operation.type);
     for (std::int64_t o = 0; o < n.outer; ++o)
       for (std::int64_t i = 0; i < n.inner; ++i) {
         std::optional<Element> before;
         for (std::int64_t k = 0; k < n.extent; ++k) {
-          const auto e =
-              static_cast<std::size_t>((o * n.extent + (backwards ? n.extent - 1 - k : k)) * n.inner + i);
+          const auto e = static_cast<std::size_t>((o * n.extent + (backwards ? n.extent - 1 - k : k)) * n.inner + i);
           if (b) {
             before = before ? combined(Op::Add, type, b->elements[e], combined(Op::Mul, type, x.elements[e], *before))
                             : b->elements[e];
@@ -386,10 +389,10 @@ class TileInterpreter {
         for (std::int64_t j = 0; j < columns; ++j) {
           Element &sum = result.elements[static_cast<std::size_t>((n * rows + i) * columns + j)];
           for (std::int64_t k = 0; k < inner; ++k) {
-            const Element x = a.elements[static_cast<std::size_t>(
-                n * rows * inner + (turned_a ? k * rows + i : i * inner + k))];
-            const Element y = b.elements[static_cast<std::size_t>(
-                n * inner * columns + (turned_b ? j * inner + k : k * columns + j))];
+            const Element x =
+                a.elements[static_cast<std::size_t>(n * rows * inner + (turned_a ? k * rows + i : i * inner + k))];
+            const Element y = b.elements[static_cast<std::size_t>(n * inner * columns +
+                                                                  (turned_b ? j * inner + k : k * columns + j))];
             if (is_floating(type)) {
               sum = rounded(accumulator(type), add(sum, multiply(x, y)));
             } else {
@@ -486,14 +489,15 @@ class TileInterpreter {
   TileValue fourier(const ir::Operation &operation, const TileValue &x) {
     const Shape shape = shape_of(x.type);
     const std::int64_t n = shape[shape.size() - 2], rows = x.type.count() / (2 * n);
-    const bool conjugate = operation.attribute & ir::fourier_conjugate, scaled = operation.attribute & ir::fourier_scaled;
+    const bool conjugate = operation.attribute & ir::fourier_conjugate,
+               scaled = operation.attribute & ir::fourier_scaled;
     TileValue result = zero(operation.type);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t j = 0; j < n; ++j) {
         Element real, imaginary;
         for (std::int64_t k = 0; k < n; ++k) {
-          const double angle = (conjugate ? 2 : -2) * 3.14159265358979323846 * static_cast<double>(j * k % n) /
-                               static_cast<double>(n);
+          const double angle =
+              (conjugate ? 2 : -2) * 3.14159265358979323846 * static_cast<double>(j * k % n) / static_cast<double>(n);
           const Element c = inexact(x.type.element(), {std::cos(angle), 0, 0});
           const Element s = inexact(x.type.element(), {std::sin(angle), 0, 0}), minus_s{-s.value, 0, 0};
           const Element a = x.elements[static_cast<std::size_t>(2 * (r * n + k))];
@@ -576,9 +580,9 @@ class TileInterpreter {
         TileValue result = zero(type);
         for (std::size_t e = 0; e < result.elements.size(); ++e) {
           const Element a = x.front().elements[e], b = x.back().elements[e];
-          result.elements[e] = is_floating(element) ? rounded(element, of_floats(operation.op, a, b),
-                                                              is_function(operation.op) ? 4 : 1)
-                                                    : of_integers(operation.op, element, a, b);
+          result.elements[e] = is_floating(element)
+                                   ? rounded(element, of_floats(operation.op, a, b), is_function(operation.op) ? 4 : 1)
+                                   : of_integers(operation.op, element, a, b);
         }
         return result;
       }
@@ -664,7 +668,8 @@ class TileInterpreter {
         return;
       }
       // In whatever order, of other sums.
-      const double most = std::max({std::fabs(sum.value), std::fabs(added.elements[e].value), std::fabs(sum.value + added.elements[e].value)});
+      const double most = std::max(
+          {std::fabs(sum.value), std::fabs(added.elements[e].value), std::fabs(sum.value + added.elements[e].value)});
       sum = add(sum, added.elements[e]);
       if (noisy_ && std::isfinite(most)) sum.value += off(type) * most;
     });

@@ -24,9 +24,17 @@ struct Run {
 using Executor = std::function<void(const Run &run, std::vector<TileArray> &arrays)>;
 
 struct Verdict {
-  enum class Kind : std::uint8_t { right, refused, gradient_refused, forward_wrong, adjoint_wrong, derivative_wrong, thrown };
+  enum class Kind : std::uint8_t {
+    right,
+    refused,
+    gradient_refused,
+    forward_wrong,
+    adjoint_wrong,
+    derivative_wrong,
+    thrown
+  };
   Kind kind = Kind::right;
-  std::string message;                // of a refusal, or what is wrong
+  std::string message;                      // of a refusal, or what is wrong
   std::int64_t compared = 0, unsteady = 0;  // elements; those that rounding may change as much as their size
 
   bool failed() const { return kind > Kind::gradient_refused; }
@@ -66,7 +74,8 @@ inline TileArray random_array(const ParameterFacts &facts, const Recipe &recipe,
 inline std::uint64_t active_parameters() {
   std::uint64_t active = 0;
   for (std::uint32_t i = 0; i < parameter_facts().size(); ++i)
-    if (is_floating(parameter_facts()[i].type) && !is_float8(parameter_facts()[i].type)) active |= std::uint64_t{1} << i;
+    if (is_floating(parameter_facts()[i].type) && !is_float8(parameter_facts()[i].type))
+      active |= std::uint64_t{1} << i;
   return active;
 }
 
@@ -134,8 +143,8 @@ class RandomTileCheck {
   }
 
   // Of the sum of all that the kernel leaves, each times its weight, along the direction: forward and in reverse.
-  bool derivative_agrees(const ir::Kernel &forward, const autodiff::Adjoint &adjoint, const Arrays &before, const Arrays &after,
-                         const Arrays &weights) {
+  bool derivative_agrees(const ir::Kernel &forward, const autodiff::Adjoint &adjoint, const Arrays &before,
+                         const Arrays &after, const Arrays &weights) {
     Arrays arguments = after;
     for (const std::uint32_t parameter : adjoint.values_before) arguments[parameter] = before[parameter];
     arguments.insert(arguments.end(), weights.begin(), weights.end());
@@ -217,8 +226,8 @@ class RandomTileCheck {
         for (std::size_t i = 0; i < off_[a].size(); ++i) {
           const Element is = got[a].elements[i], should = exact_[a].elements[i];
           const bool floating = is_floating(exact_[a].type);
-          const double digit = size_of(exact_[a].type) == 8   ? 0x1p-52
-                               : size_of(exact_[a].type) == 4 ? 0x1p-23
+          const double digit = size_of(exact_[a].type) == 8            ? 0x1p-52
+                               : size_of(exact_[a].type) == 4          ? 0x1p-23
                                : exact_[a].type == ScalarType::Float16 ? 0x1p-10
                                                                        : 0x1p-7;
           const double tolerance = 8 * off_[a][i] + 2 * digit * std::fabs(should.value) + 1e-30;
@@ -295,7 +304,8 @@ inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execu
 }
 
 // Checks kernels of the seeds from SAMITE_TEST_RANDOM_SEED on, as many as SAMITE_TEST_RANDOM_TILES says, or `usual`:
-// those whose seed leaves `part` when it is divided by `parts`.
+// those whose seed leaves `part` when it is divided by `parts`. After SAMITE_TEST_RANDOM_FAILURES of them it stops; one
+// is cut down by so many runs as SAMITE_TEST_RANDOM_RUNS says.
 inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigned part = 0, unsigned parts = 1) {
   const auto number = [](const char *name, unsigned otherwise) {
     const char *text = std::getenv(name);
@@ -318,7 +328,8 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
       ++refusals[verdict.message.substr(begin == std::string::npos ? 0 : begin, 160)];
     }
     if (!verdict.failed()) continue;
-    const Recipe least = minimised(recipe, verdict.kind, execute);
+    const Recipe least =
+        minimised(recipe, verdict.kind, execute, static_cast<int>(number("SAMITE_TEST_RANDOM_RUNS", 120)));
     RandomTileCheck again(least, execute);
     const Verdict what = again.run();
     ADD_FAILURE() << "kind " << static_cast<int>(verdict.kind) << ": " << what.message << '\n'

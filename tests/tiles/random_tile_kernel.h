@@ -1,13 +1,13 @@
 // Random tile kernels: a recipe is a list of steps, made from a seed, from which a kernel is captured. Any part of the
 // list is a recipe, too, so that one that fails can be cut down.
 //
-// A step takes what steps before it have made, brings it to the type and extents that it needs, and makes one more tile.
-// Numbers stay of moderate size: what may have become large is divided by a power of two. What an in-place step has
-// loaded is stored at the same place in the end, changed.
+// A step takes what steps before it have made, brings it to the type and extents that it needs, and makes one more
+// tile. Numbers stay of moderate size: what may have become large is divided by a power of two. What an in-place step
+// has loaded is stored at the same place in the end, changed.
 #pragma once
 
-#include "samite/samite.h"
 #include "samite/lang/trace.h"
+#include "samite/samite.h"
 
 #include <array>
 #include <cmath>
@@ -107,12 +107,23 @@ struct ParameterFacts {
 enum : std::uint32_t { xf, xd, xh, xb, xi, xq, vf, yf, yd, yh, yb, yi, wf, wd, zf, zd, count_parameter };
 inline const std::vector<ParameterFacts> &parameter_facts() {
   using enum ScalarType;
-  static const std::vector<ParameterFacts> facts{
-      {"xf", Float32, {29, 27}},    {"xd", Float64, {29, 27}},    {"xh", Float16, {29, 32}},     {"xb", BFloat16, {32, 27}},
-      {"xi", Int32, {29, 27}},      {"xq", Float8E4M3, {29, 48}}, {"vf", Float32, {71}},         {"yf", Float32, {0, 37, 33}},
-      {"yd", Float64, {0, 37, 33}}, {"yh", Float16, {0, 37, 32}}, {"yb", BFloat16, {0, 37, 33}}, {"yi", Int32, {0, 37, 33}},
-      {"wf", Float32, {0, 21, 19}}, {"wd", Float64, {0, 21, 20}}, {"zf", Float32, {47}},         {"zd", Float64, {23, 19}},
-      {"n", Int32, {}}};
+  static const std::vector<ParameterFacts> facts{{"xf", Float32, {29, 27}},
+                                                 {"xd", Float64, {29, 27}},
+                                                 {"xh", Float16, {29, 32}},
+                                                 {"xb", BFloat16, {32, 27}},
+                                                 {"xi", Int32, {29, 27}},
+                                                 {"xq", Float8E4M3, {29, 48}},
+                                                 {"vf", Float32, {71}},
+                                                 {"yf", Float32, {0, 37, 33}},
+                                                 {"yd", Float64, {0, 37, 33}},
+                                                 {"yh", Float16, {0, 37, 32}},
+                                                 {"yb", BFloat16, {0, 37, 33}},
+                                                 {"yi", Int32, {0, 37, 33}},
+                                                 {"wf", Float32, {0, 21, 19}},
+                                                 {"wd", Float64, {0, 21, 20}},
+                                                 {"zf", Float32, {47}},
+                                                 {"zd", Float64, {23, 19}},
+                                                 {"n", Int32, {}}};
   return facts;
 }
 
@@ -427,8 +438,8 @@ class RandomTileBody {
     const auto first = [&](unsigned choice) {
       return choice % 3 == 0 ? Index(counter(choice >> 2), where()) : Index(static_cast<int>(choice % 25));
     };
-    const auto indices = lang::view_origin({first(d), first(d >> 8)}, type, 2, {steps[b / 16 % 5], steps[b / 80 % 5]},
-                                           order, where());
+    const auto indices =
+        lang::view_origin({first(d), first(d >> 8)}, type, 2, {steps[b / 16 % 5], steps[b / 80 % 5]}, order, where());
     make(from_array(array_of(element, xf), type, indices), element == Int32 ? 4 : 1);
   }
 
@@ -437,8 +448,9 @@ class RandomTileBody {
     const auto rank = static_cast<unsigned>(type.shape().rank());
     switch (a % 3) {
       case 0:
-        return make(lang::record_tile({Op::Coordinate, type, {}, 0, static_cast<std::int32_t>((a >> 2) % rank)}, where()),
-                    static_cast<double>(type.count()));
+        return make(
+            lang::record_tile({Op::Coordinate, type, {}, 0, static_cast<std::int32_t>((a >> 2) % rank)}, where()),
+            static_cast<double>(type.count()));
       case 1: return make(record(Op::Broadcast, type, {counter(a >> 2).value(where())}), 4);
       default: return make(record(Op::Copy, type.of(Float32), {constant(type.of(Float32), 0.25)}), 0.25);
     }
@@ -581,8 +593,8 @@ class RandomTileBody {
     std::vector<ir::Value> operands{made.value};
     for (std::size_t d = 0; d < from.size(); ++d) {
       const unsigned some = choice >> (5 * d);
-      extents.push_back(std::max<std::int64_t>(1, from[d] - static_cast<std::int64_t>(some % 4) +
-                                                      static_cast<std::int64_t>((wide >> d) % 3)));
+      extents.push_back(std::max<std::int64_t>(
+          1, from[d] - static_cast<std::int64_t>(some % 4) + static_cast<std::int64_t>((wide >> d) % 3)));
       operands.push_back(some % 3 == 0 ? counter(some >> 2).value(where())
                                        : ir::Value::constant(Int32, static_cast<int>(some % 7) - 2));
     }
@@ -637,7 +649,8 @@ class RandomTileBody {
       made.bound = 1;
       return made;
     }
-    const ir::Value small = record(Op::Mul, type, {made.value, constant(type, std::exp2(-std::ceil(std::log2(made.bound)) - 5))});
+    const ir::Value small =
+        record(Op::Mul, type, {made.value, constant(type, std::exp2(-std::ceil(std::log2(made.bound)) - 5))});
     made.value = record(Op::Add, type, {small, constant(type, 1)});
     made.bound = 1.1;
     return made;
@@ -686,7 +699,8 @@ class RandomTileBody {
     a = tame(a, 0.9);
     const Made other = tame(fitted(b, a.value.type()));
     const auto rank = static_cast<unsigned>(a.value.type().shape().rank());
-    make(lang::recur_tile(a.value, other.value, static_cast<int>(choice % rank), choice & 16, where()), 10 * other.bound);
+    make(lang::recur_tile(a.value, other.value, static_cast<int>(choice % rank), choice & 16, where()),
+         10 * other.bound);
   }
 
   void sort(const Made &keys, const Made &values, unsigned choice) {
@@ -701,9 +715,10 @@ class RandomTileBody {
   ir::Value places(unsigned choice, const Extents &extents, std::int64_t below) {
     const ir::Type type = type_of(Int32, extents);
     const auto integers = choose(choice, [](const Made &made) { return made.value.type().element() == Int32; });
-    ir::Value value = integers ? shaped(made_[*integers], extents).value
-                               : record(Op::Mul, type, {lang::record_tile({Op::Coordinate, type, {}, 0, 0}, where()),
-                                                        constant(type, 7)});
+    ir::Value value =
+        integers
+            ? shaped(made_[*integers], extents).value
+            : record(Op::Mul, type, {lang::record_tile({Op::Coordinate, type, {}, 0, 0}, where()), constant(type, 7)});
     value = record(Op::Rem, type, {value, constant(type, static_cast<double>(below + 2))});
     return choice & 64 ? record(Op::Abs, type, {value}) : value;
   }
@@ -744,16 +759,19 @@ class RandomTileBody {
     double bound;
   };
   // A and B as they are, or transposed; a factor of 8 bits is loaded.
-  Product product(unsigned a, unsigned b, unsigned c, std::int64_t rows, std::int64_t columns,
-                  std::int64_t batch, ScalarType factor, const ir::Value &sum) {
+  Product product(unsigned a, unsigned b, unsigned c, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+                  ScalarType factor, const ir::Value &sum) {
     const bool turned_a = c & 1, turned_b = c & 2, same = (c >> 2) % 8 == 0;
     std::int64_t inner = extent(c >> 5);
     if (same) inner = turned_a == turned_b ? rows : inner;
-    const auto matrix = [&](std::int64_t m, std::int64_t n) { return batch == 0 ? Extents{m, n} : Extents{batch, m, n}; };
+    const auto matrix = [&](std::int64_t m, std::int64_t n) {
+      return batch == 0 ? Extents{m, n} : Extents{batch, m, n};
+    };
     const auto factor_of = [&](unsigned choice, const Extents &extents) -> Made {
       if (factor == Float8E4M3) {
         const ir::Type eight = type_of(factor, extents);
-        return {from_array(xq, eight, origin(choice, type_of(factor, {extents[extents.size() - 2], extents.back()}))), 0, 1};
+        return {from_array(xq, eight, origin(choice, type_of(factor, {extents[extents.size() - 2], extents.back()}))),
+                0, 1};
       }
       if (choice % 3 == 0 && factor != Int32 && batch == 0) {
         const ir::Type type = type_of(factor, extents);
@@ -790,8 +808,7 @@ class RandomTileBody {
     const ScalarType type = sum.value.type().element();
     constexpr ScalarType of_f32[] = {Float32, Float16, BFloat16, Float32, Float8E4M3, Float32};
     const ScalarType factor = type == Float32 ? of_f32[(d >> 3) % 6] : type;
-    const Product made =
-        product(a, b, c, extents[0], extents[1], 0, factor, sum.value);
+    const Product made = product(a, b, c, extents[0], extents[1], 0, factor, sum.value);
     lang::Trace::current(where()).assign(sum.value.id(), made.value, where());
     made_[*target].bound += 4 * made.bound;
   }
@@ -802,7 +819,9 @@ class RandomTileBody {
     const ScalarType type = made.value.type().element();
     made = tame(shaped(made, {n, n}), 1);
     const ir::Type square = made.value.type(), integers = square.of(Int32);
-    const auto index = [&](int dimension) { return lang::record_tile({Op::Coordinate, integers, {}, 0, dimension}, where()); };
+    const auto index = [&](int dimension) {
+      return lang::record_tile({Op::Coordinate, integers, {}, 0, dimension}, where());
+    };
     const ir::Value diagonal = record(Op::Equal, square.of(Bool), {index(0), index(1)});
     const ir::Value one = record(Op::Cast, square, {diagonal});
     const ir::Value product = lang::multiply_tiles(made.value, made.value, one, false, true, false, where());
@@ -917,8 +936,7 @@ class RandomTileBody {
     const Made value = tame(fitted(any_number(b), type), 4);
     const ir::Value share = record(Op::Mul, type, {value.value, constant(type, 0.5)});
     ir::Value next = share;
-    if (c % 3 != 0)
-      next = record(Op::Add, type, {record(Op::Mul, type, {to.value, constant(type, 0.5)}), share});
+    if (c % 3 != 0) next = record(Op::Add, type, {record(Op::Mul, type, {to.value, constant(type, 0.5)}), share});
     lang::Trace::current(where()).assign(to.value.id(), next, where());
     made_[*target].bound = std::max(to.bound, 4.0);
   }
@@ -969,9 +987,9 @@ inline RandomTileKernel random_tile_kernel(const Recipe &recipe) {
     const Int &count = std::get<sizeof...(parameters) - 1>(std::tie(parameters...));
     RandomTileBody(recipe, count).run();
   };
-  return RandomTileKernel("random_tile_kernel", body,
-                          {.threads = recipe.threads,
-                           .sums = recipe.sums_in_shared ? tile::Memory::shared : tile::Memory::registers});
+  return RandomTileKernel(
+      "random_tile_kernel", body,
+      {.threads = recipe.threads, .sums = recipe.sums_in_shared ? tile::Memory::shared : tile::Memory::registers});
 }
 
 }  // namespace samite::test::tiles

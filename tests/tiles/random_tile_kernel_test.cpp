@@ -49,12 +49,12 @@ void read(const Buffer<T> &from, TileArray &to) {
 // Forward by a launch of the kernel, in reverse by a tape that has recorded it.
 void launch(const Run &run, std::vector<TileArray> &arrays) {
   const std::vector<TileArray> &from = run.adjoint ? run.before : arrays;
-  auto buffers = std::make_tuple(
-      buffer_of<float>(from[xf]), buffer_of<double>(from[xd]), buffer_of<half>(from[xh]), buffer_of<bfloat16>(from[xb]),
-      buffer_of<std::int32_t>(from[xi]), buffer_of<f8e4m3>(from[xq]), buffer_of<float>(from[vf]),
-      buffer_of<float>(from[yf]), buffer_of<double>(from[yd]), buffer_of<half>(from[yh]), buffer_of<bfloat16>(from[yb]),
-      buffer_of<std::int32_t>(from[yi]), buffer_of<float>(from[wf]), buffer_of<double>(from[wd]),
-      buffer_of<float>(from[zf]), buffer_of<double>(from[zd]));
+  auto buffers = std::make_tuple(buffer_of<float>(from[xf]), buffer_of<double>(from[xd]), buffer_of<half>(from[xh]),
+                                 buffer_of<bfloat16>(from[xb]), buffer_of<std::int32_t>(from[xi]),
+                                 buffer_of<f8e4m3>(from[xq]), buffer_of<float>(from[vf]), buffer_of<float>(from[yf]),
+                                 buffer_of<double>(from[yd]), buffer_of<half>(from[yh]), buffer_of<bfloat16>(from[yb]),
+                                 buffer_of<std::int32_t>(from[yi]), buffer_of<float>(from[wf]),
+                                 buffer_of<double>(from[wd]), buffer_of<float>(from[zf]), buffer_of<double>(from[zd]));
   const auto forward = [&] {
     std::apply([&](const auto &...buffer) { run.kernel.launch({run.recipe.blocks}, buffer..., 2); }, buffers);
   };
@@ -86,9 +86,7 @@ void launch(const Run &run, std::vector<TileArray> &arrays) {
     if (written >> parameter & 1) cotangents.push_back({primal, buffer_of<T>(weights)});
   });
   tape.backward(cotangents);
-  for_each_gradient([&](const auto &primal, std::size_t, TileArray &array) {
-    read(primal.gradient(), array);
-  });
+  for_each_gradient([&](const auto &primal, std::size_t, TileArray &array) { read(primal.gradient(), array); });
 }
 
 // In parts, so that they run side by side.
