@@ -37,6 +37,8 @@ struct Verdict {
   std::string message;                      // of a refusal, or what is wrong
   std::int64_t compared = 0, unsteady = 0;  // elements; those that rounding may change as much as their size
 
+  bool gathered = false;
+
   bool failed() const { return kind > Kind::gradient_refused; }
 };
 
@@ -137,7 +139,9 @@ class RandomTileCheck {
       const bool written = kernel.definition()->written() >> parameter & 1;
       for (Element &element : weights.back().elements) element = {written ? element.value : 0, 0, 0};
     }
+    if (!tangent_agrees(kernel, forward, before, after)) return;
     if (!derivative_agrees(forward, *adjoint, before, after, weights)) return;
+    if (!gather_agrees(kernel, read, weights)) return;
     read.insert(read.end(), weights.begin(), weights.end());
     agrees({kernel, recipe_, adjoint->kernel, before, true}, read, interpreted(adjoint->kernel, read));
   }
@@ -163,6 +167,58 @@ class RandomTileCheck {
     end(Verdict::Kind::derivative_wrong,
         "along a direction " + std::to_string(tangent) + ", in reverse " + std::to_string(reverse));
     return false;
+  }
+
+  // The tangent kernel leaves in each array's tangent what the interpreter has carried along.
+  bool tangent_agrees(const RandomTileKernel &kernel, const ir::Kernel &forward, const Arrays &before,
+                      const Arrays &after) {
+    const autodiff::Tangent &tangent = kernel.definition()->tangent(active_parameters());
+    Arrays arguments = before;
+    for (const std::uint32_t parameter : tangent.gradient_of) {
+      arguments.push_back(before[parameter]);
+      for (Element &element : arguments.back().elements) element = {element.derivative, 0, 0};
+    }
+    const Arrays left = interpreted(tangent.kernel, arguments);
+    for (std::size_t t = 0; t < tangent.gradient_of.size(); ++t) {
+      const TileArray &primal = after[tangent.gradient_of[t]], &got = left[before.size() + t];
+      for (std::size_t i = 0; i < got.elements.size(); ++i)
+        if (!near(got.elements[i].value, primal.elements[i].derivative, 10 * digits_of_rules(forward))) {
+          ir_ = to_string(tangent.kernel);
+          end(Verdict::Kind::derivative_wrong, "the tangent of " + kernel.ir().parameters[tangent.gradient_of[t]].name +
+                                                   ", element " + std::to_string(i) + ": " +
+                                                   std::to_string(got.elements[i].value) + ", expected " +
+                                                   std::to_string(primal.elements[i].derivative));
+          return false;
+        }
+    }
+    return true;
+  }
+  static bool near(double is, double should, double digits) {
+    return !std::isfinite(should) || std::fabs(is - should) <= digits * (1 + std::fabs(should));
+  }
+
+  // The adjoint without atomics leaves what the other one does.
+  bool gather_agrees(const RandomTileKernel &kernel, const Arrays &arguments, const Arrays &weights) {
+    const passes::GatheredAdjoint *gathered = kernel.definition()->gathered_adjoint(active_parameters(), true);
+    if (!gathered) return true;
+    for (const auto &cover : gathered->covers)
+      if (arguments[cover.array.array].extents.at(static_cast<std::size_t>(cover.array.dimension)) != recipe_.blocks)
+        return true;
+    Arrays both = arguments;
+    both.insert(both.end(), weights.begin(), weights.end());
+    const Arrays expected = interpreted(kernel.definition()->adjoint(active_parameters(), false).kernel, both);
+    const Arrays got = interpreted(gathered->clear, interpreted(gathered->gather, both));
+    verdict_.gathered = true;
+    for (std::size_t a = arguments.size(); a < both.size(); ++a)
+      for (std::size_t i = 0; i < got[a].elements.size(); ++i)
+        if (!near(got[a].elements[i].value, expected[a].elements[i].value, 1e-9)) {
+          ir_ = to_string(gathered->gather);
+          end(Verdict::Kind::derivative_wrong, "gathered, " + gathered->gather.parameters[a].name + ", element " +
+                                                   std::to_string(i) + ": " + std::to_string(got[a].elements[i].value) +
+                                                   ", expected " + std::to_string(expected[a].elements[i].value));
+          return false;
+        }
+    return true;
   }
 
   // The constants in some rules are rounded to the type.
@@ -313,7 +369,7 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
   };
   const unsigned first = number("SAMITE_TEST_RANDOM_SEED", 0), count = number("SAMITE_TEST_RANDOM_TILES", usual);
   std::map<std::string, int> refusals;
-  int checked = 0, refused = 0, failures = 0;
+  int checked = 0, refused = 0, failures = 0, gathered = 0;
   std::int64_t compared = 0, unsteady = 0;
   for (unsigned seed = first; seed < first + count; ++seed) {
     if (seed % parts != part) continue;
@@ -321,6 +377,7 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
     RandomTileCheck check(recipe, execute);
     const Verdict verdict = check.run();
     ++checked;
+    gathered += verdict.gathered;
     compared += verdict.compared, unsteady += verdict.unsteady;
     if (verdict.kind == Verdict::Kind::refused || verdict.kind == Verdict::Kind::gradient_refused) {
       ++refused;
@@ -338,8 +395,8 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
     if (++failures == static_cast<int>(number("SAMITE_TEST_RANDOM_FAILURES", 3))) break;
   }
   if (std::getenv("SAMITE_TEST_SHOW")) {
-    std::printf("%d kernels, %d refused, %d failed; %lld elements, %lld unsteady\n", checked, refused, failures,
-                static_cast<long long>(compared), static_cast<long long>(unsteady));
+    std::printf("%d kernels, %d refused, %d failed, %d gathered; %lld elements, %lld unsteady\n", checked, refused,
+                failures, gathered, static_cast<long long>(compared), static_cast<long long>(unsteady));
     for (const auto &[message, times] : refusals) std::printf("%d refused: %s\n", times, message.c_str());
   }
   if (checked >= 40) {

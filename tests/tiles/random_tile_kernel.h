@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ namespace samite::test::tiles {
 // clang-format off
 #define SAMITE_TILE_STEPS(X)                                                                                          \
   X(load) X(view) X(make) X(random) X(unary) X(binary) X(compare) X(cast) X(reshape) X(transpose) X(slice)            \
-  X(concatenate) X(insert) X(reduce) X(total) X(position) X(scan) X(recur) X(sort) X(take) X(gather) X(scatter)       \
-  X(multiply) X(accumulate) X(solve) X(fourier) X(tree) X(thread) X(in_place) X(store) X(add) X(assign) X(loop)       \
-  X(branch)
+  X(concatenate) X(insert) X(reduce) X(rows) X(total) X(position) X(scan) X(recur) X(sort) X(take) X(gather)          \
+  X(scatter) X(multiply) X(accumulate) X(product_loop) X(solve) X(fourier) X(tree) X(thread) X(in_place) X(element)   \
+  X(shift) X(store) X(add) X(assign) X(loop) X(branch)
 // clang-format on
 
 enum class StepKind : std::uint8_t {
@@ -75,11 +76,11 @@ inline Recipe random_recipe(unsigned seed) {
   recipe.threads = threads[below(8) & below(8)];
   recipe.blocks = 1 + below(3);
   recipe.sums_in_shared = below(6) == 0;
-  constexpr int extents[] = {1, 2, 3, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 40, 48};
-  for (int &extent : recipe.extents) extent = extents[below(18)];
+  constexpr int extents[] = {1, 2, 3, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 40, 48, 64};
+  for (int &extent : recipe.extents) extent = extents[below(19)];
   // Most kinds as often as each other, and those that others live on more often.
   constexpr int kinds = static_cast<int>(StepKind::branch) + 1;
-  const int count = 5 + below(12);
+  const int count = 5 + below(14);
   int depth = 0;
   for (int n = 0; n < count; ++n) {
     Step step{static_cast<StepKind>(below(kinds)), n, depth, {}};
@@ -242,7 +243,9 @@ class RandomTileBody {
       if (!first) first = i;
       if (made_[i].number <= wanted) best = i;
     }
-    return best ? best : first;
+    if (!best) best = first;
+    if (best) used_.insert(made_[*best].value.id());
+    return best;
   }
   Made any(unsigned choice) {
     if (const auto at = choose(choice, [](const Made &) { return true; })) return made_[*at];
@@ -324,6 +327,10 @@ class RandomTileBody {
       const std::size_t tiles = made_.size(), counters = counters_.size();
       const auto inside = [&] {
         steps(next, step.depth + 1);
+        // What nothing was made of changes a tile that stays.
+        number_ = step.number;
+        if (made_.size() > tiles && tiles > 0 && !used_.contains(made_.back().value.id()))
+          change(made_[step.choice[3] % tiles], made_.back(), step.choice[3]);
         made_.erase(made_.begin() + static_cast<std::ptrdiff_t>(tiles), made_.end());
         counters_.erase(counters_.begin() + static_cast<std::ptrdiff_t>(counters), counters_.end());
       };
@@ -408,6 +415,7 @@ class RandomTileBody {
       case StepKind::concatenate: return concatenate(any(a), any(b), c);
       case StepKind::insert: return insert(any_number(a), b, c, d);
       case StepKind::reduce: return reduce(any_number(a), b, c);
+      case StepKind::rows: return rows(any_real(a), b);
       case StepKind::total: return total(any_number(a), any_number(b), c);
       case StepKind::position: return position(any_number(a), b, c);
       case StepKind::scan: return scan(any_number(a), b, c);
@@ -418,11 +426,14 @@ class RandomTileBody {
       case StepKind::scatter: return scatter(any_float(a), b, c);
       case StepKind::multiply: return multiply(a, b, c, d);
       case StepKind::accumulate: return accumulate(a, b, c, d);
+      case StepKind::product_loop: return product_loop(a, b, c, d);
       case StepKind::solve: return solve(any_real(a), any_real(b), c, d);
       case StepKind::fourier: return fourier(any_real(a), b, c);
       case StepKind::tree: return tree(any_real(a), b);
       case StepKind::thread: return thread(any_real(a), b);
       case StepKind::in_place: return in_place(a, b, c);
+      case StepKind::element: return element(any_number(a), b, c);
+      case StepKind::shift: return shift(a, b, c);
       case StepKind::store: return store(any(a), b, c);
       case StepKind::add: return add(any_float(a), b);
       case StepKind::assign: return assign(a, b, c);
@@ -813,6 +824,79 @@ class RandomTileBody {
     made_[*target].bound += 4 * made.bound;
   }
 
+  // Sums of products of tiles that a loop loads ahead.
+  void product_loop(unsigned a, unsigned b, unsigned c, unsigned d) {
+    auto [factor, type] = product_types(d);
+    if (factor == Float16 && type == Float16) factor = Float8E4M3, type = Float32;
+    const std::uint32_t array = factor == Float8E4M3 ? static_cast<std::uint32_t>(xq) : array_of(factor, xf);
+    const std::int64_t rows = extent(a), columns = extent(a >> 2), inner = extent(a >> 4);
+    const bool turned_a = b & 1, turned_b = b & 2;
+    const ir::Type of_a = type_of(factor, turned_a ? Extents{inner, rows} : Extents{rows, inner});
+    const ir::Type of_b = type_of(factor, turned_b ? Extents{columns, inner} : Extents{inner, columns});
+    const ir::Type of_sum = type_of(type, {rows, columns});
+    const ir::Value sum = record(Op::Copy, of_sum, {constant(of_sum, 0)});
+    const int trips = static_cast<int>(c % 5), stages = static_cast<int>(c / 8 % 4) + 1;
+    const Int &block = counters_[0];
+    for (Int k : range(trips, pipelined(stages))) {
+      const auto origin = [&](const ir::Type &loaded, bool by_columns, unsigned choice) {
+        const Index along(k, where()),
+            other = choice % 2 ? Index(block, where()) : Index(static_cast<int>(choice / 2 % 2));
+        return by_columns ? lang::tile_origin({other, along}, loaded, 2, true, where())
+                          : lang::tile_origin({along, other}, loaded, 2, true, where());
+      };
+      const ir::Value left = from_array(array, of_a, origin(of_a, !turned_a, c >> 5));
+      const ir::Value right = from_array(array, of_b, origin(of_b, turned_b, c >> 7));
+      const ir::Value next = lang::multiply_tiles(left, right, sum, turned_a, turned_b, false, where());
+      lang::Trace::current(where()).assign(sum.id(), next, where());
+    }
+    const double most = factor == Int32 ? 16 : 1;
+    make(sum, most * static_cast<double>(inner * std::max(trips, 1)));
+  }
+
+  // Rows less their greatest element, divided by their sum.
+  void rows(Made made, unsigned choice) {
+    made = tame(made, 2);
+    const ir::Type type = made.value.type();
+    Extents to = extents_of(made.value);
+    to[choice % to.size()] = 1;
+    const ir::Type reduced = type_of(type.element(), to);
+    const auto repeated = [&](const ir::Value &x) { return shaped({x, 0, 1}, extents_of(made.value)).value; };
+    const ir::Value greatest = record(Op::ReduceMax, reduced, {made.value});
+    const ir::Value power = record(Op::Exp, type, {record(Op::Sub, type, {made.value, repeated(greatest)})});
+    const ir::Value sum = record(Op::ReduceAdd, reduced, {power});
+    make(record(Op::Div, type, {power, repeated(sum)}), 1);
+  }
+
+  // One number of an array that is stored to elsewhere.
+  void element(const Made &made, unsigned b, unsigned c) {
+    const Made fits = tame(made);
+    const std::vector<ir::Value> at{
+        counters_[0].value(where()), ir::Value::constant(Int32, static_cast<int>(b % 37)),
+        b & 64 ? counter(b >> 7).value(where()) : ir::Value::constant(Int32, static_cast<int>((b >> 7) % 33))};
+    const auto scalar = [&](Op op, ScalarType type, std::vector<ir::Value> operands, std::uint32_t array = 0) {
+      return lang::Trace::current(where()).let({op, type, std::move(operands), array}, where());
+    };
+    ir::Value number = scalar(Op::Load, Int32, at, yi);
+    number = scalar(Op::Rem, Int32, {number, ir::Value::constant(Int32, 5)});
+    const ScalarType type = fits.value.type().element();
+    if (type != Int32) number = scalar(Op::Cast, type, {number});
+    make(lang::record_on_tiles(c % 2 ? Op::Add : Op::Mul, type, {fits.value, number}, where()), 4 * fits.bound + 4);
+  }
+
+  // A part of an array that is stored to elsewhere, now or later.
+  void shift(unsigned a, unsigned b, unsigned c) {
+    const ir::Type type = type_of(Int32, {extent(a), extent(a >> 2)});
+    const auto from = [&](unsigned row, unsigned column) {
+      return std::vector<ir::Value>{counters_[0].value(where()),
+                                    ir::Value::constant(Int32, static_cast<int>(row % 12) - 2),
+                                    ir::Value::constant(Int32, static_cast<int>(column % 12) - 2)};
+    };
+    ir::Value loaded = from_array(yi, type, from(b, b >> 5));
+    loaded = record(Op::Rem, type, {loaded, constant(type, 9)});
+    make(loaded, 9);
+    if (c % 2 == 0) lang::store_tile(yi, from(c >> 2, c >> 7), loaded, where());
+  }
+
   // Of M Mᵀ + 1, which is positive definite.
   void solve(Made made, const Made &right, unsigned c, unsigned d) {
     const std::int64_t n = std::min<std::int64_t>(extent(c), 17), columns = std::min<std::int64_t>(extent(c >> 2), 17);
@@ -929,24 +1013,31 @@ class RandomTileBody {
   }
 
   void assign(unsigned a, unsigned b, unsigned c) {
-    const auto target = choose(a, is_float);
-    if (!target) return;
-    const Made to = made_[*target];
+    if (const auto target = choose(a, is_float)) change(made_[*target], any_number(b), c);
+  }
+  void change(Made &to, Made by, unsigned choice) {
     const ir::Type type = to.value.type();
-    const Made value = tame(fitted(any_number(b), type), 4);
+    if (!is_floating(type.element())) return;
+    if (by.value.type().element() == Bool) by = cast(by, type.element());
+    const Made value = tame(fitted(by, type), 4);
     const ir::Value share = record(Op::Mul, type, {value.value, constant(type, 0.5)});
     ir::Value next = share;
-    if (c % 3 != 0) next = record(Op::Add, type, {record(Op::Mul, type, {to.value, constant(type, 0.5)}), share});
+    if (choice % 3 != 0) next = record(Op::Add, type, {record(Op::Mul, type, {to.value, constant(type, 0.5)}), share});
     lang::Trace::current(where()).assign(to.value.id(), next, where());
-    made_[*target].bound = std::max(to.bound, 4.0);
+    to.bound = std::max(to.bound, 4.0);
   }
 
   // What the block has at last is stored: the latest tiles of each type, and what is in place.
   void finish() {
     number_ = 1 << 20;
     int column = 0, stored = 0;
-    for (std::size_t i = made_.size(); i-- > 0 && stored < 4; ++stored, column += 7)
-      store_at(made_[i], Index(stored * 3 - 1), Index(column));
+    const auto show = [&](const Made &made) {
+      store_at(made, Index(stored * 3 - 1), Index(column));
+      ++stored, column += 5;
+    };
+    for (std::size_t i = made_.size(); i-- > 0 && stored < 6;)
+      if (!used_.contains(made_[i].value.id())) show(made_[i]);
+    for (std::size_t i = made_.size(); i-- > 0 && stored < 2;) show(made_[i]);
     for (const InPlace &place : in_place_) {
       const ir::Type type = place.loaded.type();
       Made sum = {place.loaded, 0, 2};
@@ -971,6 +1062,7 @@ class RandomTileBody {
   const Int &count_;
   int number_ = 0;
   std::vector<Made> made_;
+  mutable std::set<ir::LocalId> used_;
   std::vector<Int> counters_;
   std::vector<InPlace> in_place_;
 };

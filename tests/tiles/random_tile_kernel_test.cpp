@@ -2,6 +2,7 @@
 #include "tests/runtime/test_device.h"
 #include "tests/tiles/random_tile_check.h"
 
+#include <set>
 #include <tuple>
 
 namespace samite::test::tiles {
@@ -87,6 +88,25 @@ void launch(const Run &run, std::vector<TileArray> &arrays) {
   });
   tape.backward(cotangents);
   for_each_gradient([&](const auto &primal, std::size_t, TileArray &array) { read(primal.gradient(), array); });
+}
+
+// What is made of the first kernels reaches each operation on tiles.
+TEST(RandomTileKernel, RecipesReachEveryOperation) {
+  std::set<ir::Op> reached;
+  std::size_t longest = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const RandomTileKernel kernel = random_tile_kernel(random_recipe(seed));
+    std::size_t count = 0;
+    ir::for_each_statement(kernel.definition()->forward().body, [&](const ir::Stmt &stmt) {
+      ++count;
+      if (const auto *let = stmt.as<ir::Let>()) reached.insert(let->value.op);
+    });
+    longest = std::max(longest, count);
+  }
+  for (int op = static_cast<int>(ir::Op::Coordinate); op <= static_cast<int>(ir::Op::Fourier); ++op)
+    EXPECT_TRUE(reached.contains(static_cast<ir::Op>(op)) || static_cast<ir::Op>(op) == ir::Op::PutAdd)  // an adjoint's
+        << ir::info(static_cast<ir::Op>(op)).name;
+  EXPECT_GT(longest, 100u);
 }
 
 // In parts, so that they run side by side.
