@@ -80,7 +80,8 @@ AnyPinnedArray::AnyPinnedArray(Device device, ScalarType type, const Extents &ex
   if (__builtin_mul_overflow(extents.count(), static_cast<std::int64_t>(size_of(type)), &bytes))
     throw UserError(where, fmt::format("an array of {}{} has more bytes than 64 bits can count", samite::name(type),
                                        extents.to_string()));
-  memory_ = at_call("allocated", where, [&] { return std::make_shared<Memory>(device, static_cast<std::size_t>(bytes)); });
+  memory_ =
+      at_call("allocated", where, [&] { return std::make_shared<Memory>(device, static_cast<std::size_t>(bytes)); });
 }
 
 std::byte *AnyPinnedArray::bytes() const noexcept {

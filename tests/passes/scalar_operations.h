@@ -198,8 +198,9 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
       });
     case Typing::Cast:
       return with_host_type(type, [&]<class To>(To) {
-        return with_host_type(operands[0].type(),
-                              [&]<class From>(From) { return boxed(scalar_rules::cast<To>(unboxed<From>(operands[0]))); });
+        return with_host_type(operands[0].type(), [&]<class From>(From) {
+          return boxed(scalar_rules::cast<To>(unboxed<From>(operands[0])));
+        });
       });
     case Typing::Select: return operands[operands[0].bits() != 0 ? 1 : 2];
     case Typing::Copy:
