@@ -12,8 +12,17 @@ SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
+// Clang 22 stores the whole element that was made narrower where the mask is known to have one lane, as that of a row's
+// last element has, and so overwrites what comes after it.
 template <class T>
 SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
+  if constexpr (sizeof(T) < 4) {
+    const auto active = bits(m);
+    if (__builtin_constant_p(active) && active != 0 && (active & (active - 1)) == 0) {
+      p[last_active(m)] = value[last_active(m)];
+      return;
+    }
+  }
   __builtin_masked_store(m, value, p);
 }
 SAMITE_INLINE void store(Mask m, bool *p, Mask value) { store(m, reinterpret_cast<u8 *>(p), from_mask<U8>(value)); }
