@@ -325,13 +325,14 @@ void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<
 
 }  // namespace
 
-CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options, bool in_order)
+CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options, bool in_order, int optimization)
     : form_(options.cuda), rank_(structured.launch_rank) {
   form_.tile_threads = structured.block_threads;
   source_ = emit_for_cuda(std::move(structured), options, in_order);
   static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";
+  source.optimization = optimization;
   for (const codegen::EmittedObject &object : source_.objects) source.text += object.text;
   source.text += source_.text + fmt::format(fmt::runtime(entry), source_.entry);
   image_ = compile_host(source, prelude).image;

@@ -44,9 +44,9 @@ struct CudaResult {
 
 class CudaOnHost {
  public:
-  // `in_order`: as `lower_tiles` has it.
+  // `in_order`: as `lower_tiles` has it. `optimization`: the host compiler's; with less of it, it takes less time.
   explicit CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options(),
-                      bool in_order = false);
+                      bool in_order = false, int optimization = 2);
   explicit CudaOnHost(std::string_view text, const codegen::EmitOptions &options = cuda_options())
       : CudaOnHost(ir::parse_kernel(text), options) {}
 
