@@ -21,9 +21,10 @@ enum class FailureKind : std::uint32_t {
   out_of_memory = 4,              // a local array of `index` bytes, of all lanes
 };
 
-// The index of the instance that failed; of a tile kernel the block's. Nothing is known of it where `rank` is 0.
+// The index of the instance that failed; of a tile kernel the block's. Nothing is known of it where `rank` is 0: each
+// launch on the CPU has one of these, and clears no more of it than that takes.
 struct FailedInstance {
-  std::array<std::int64_t, 4> index{};
+  std::array<std::int64_t, 4> index;
   std::uint32_t rank = 0, reserved = 0;
 };
 
