@@ -30,7 +30,7 @@ struct Box {
   Workspaces *workspaces;  // null where the kernel needs none
   const Extents &extents;
   int dimension;
-  LaunchMessages failure;
+  LaunchMessages &failure;
 };
 
 // With their memory.
@@ -94,7 +94,8 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
   if (!variant.entry || extents.count() == 0) return;
   std::optional<HostRaceShadows> shadows;
   if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
-  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, LaunchMessages(variant, extents)};
+  LaunchMessages failure(variant, extents);  // not in the box, of which the compiler clears every byte first
+  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, failure};
   std::optional<Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
   if (partition.whole) {
