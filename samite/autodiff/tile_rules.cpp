@@ -20,7 +20,7 @@ class Rules {
       case Op::Reshape: return build_.operation({Op::Reshape, x.type(), {seed}});
       case Op::Transpose: return build_.operation({Op::Transpose, x.type(), {seed}, 0, inverse_axes()});
       case Op::Window: return window_back(seed);
-      case Op::Take: return build_.operation({Op::PutAdd, x.type(), {seed, operation_.operands[1]}});
+      case Op::Take: return put_back(seed, x.type());
       case Op::PutAdd: return build_.operation({Op::Take, x.type(), {seed, operation_.operands[1]}});
       case Op::Fourier:
         return build_.operation({Op::Fourier, x.type(), {seed}, 0, operation_.attribute ^ fourier_conjugate});
@@ -31,6 +31,14 @@ class Rules {
       case Op::ReduceMax: return build_.select(is_first(), spread(seed), Value::zero(x.type()));
       default: return Value::zero(x.type());
     }
+  }
+
+  // Sums of what was taken from one place. Of 16 bits they are added up in 32, as any sums.
+  Value put_back(const Value &seed, const Type &type) const {
+    const bool narrow = size_of(type.element()) < 4;
+    const Type sums = narrow ? type.of(ScalarType::Float32) : type;
+    const Value wide = narrow ? build_.cast(seed.type().of(ScalarType::Float32), seed) : seed;
+    return build_.cast(type, build_.operation({Op::PutAdd, sums, {wide, operation_.operands[1]}}));
   }
 
   Value tangent(const std::vector<Value> &tangents) const {

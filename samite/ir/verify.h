@@ -14,8 +14,8 @@
 //   arrays     exist, have the rank they are indexed with, and are not written where they are read-only
 //   loops      a constant step is not zero; only a Serial loop carries values, for others have no order
 //   form       `Assign`, `Labelled` and `Leave` stand in the captured form alone; an `Assign` changes a local that a
-//              `Let` defined. Loops without an order, memory of a block, `TileCall` and the bounds of a launch stand in
-//              the lowered form alone, which has no tiles. A `TileCall` is typed as the operation that it computes, and
+//              `Let` defined. Loops without an order, memory of a block and `TileCall` stand in the lowered form
+//              alone, which has no tiles. A `TileCall` is typed as the operation that it computes, and
 //              its tiles fit the memory
 //   adjoints   a `CustomAdjoint` gives floating values, and a gradient of its operand's type for each operand. Its
 //              blocks assign no local from outside and leave no label around them; only its adjoint block adds to

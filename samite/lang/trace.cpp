@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace samite::lang {
@@ -80,6 +81,15 @@ void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
     throw UserError(place(where),
                     "a traced value is used after the loop or branch that computed it has ended; declare a local "
                     "before the loop or branch, assign to it inside, and use that");
+}
+
+ir::LocalId Trace::let_in(std::uint32_t block, ir::Operation operation, SourceLocation where) {
+  auto at = std::ranges::find(open_, block, &OpenBlock::id);
+  if (at == open_.end()) at = open_.end() - 1;
+  defined_in_.push_back(at->id);
+  const auto local = static_cast<ir::LocalId>(defined_in_.size() - 1);
+  at->statements.push_back({ir::Let{local, std::move(operation)}, place(where)});
+  return local;
 }
 
 ir::LocalArrayId Trace::allocate(ScalarType type, std::int64_t size, SourceLocation where) {

@@ -47,6 +47,12 @@ class Trace {
   // Throws UserError if `local` was defined in a block that has been closed since: a value that left its scope.
   void check_scope(ir::LocalId local, SourceLocation where) const;
 
+  std::uint32_t open_block_id() const { return open_.back().id; }
+  std::uint32_t block_of(ir::LocalId local) const { return defined_in_[local]; }
+  // As `let`, at the end of the open block of this number, which may be around others; where it is closed, of the
+  // innermost one.
+  ir::LocalId let_in(std::uint32_t block, ir::Operation operation, SourceLocation where);
+
   // The object of C++ that a local is the value of: the last one that it was moved to, null where that is gone.
   LocalHandle *owner(ir::LocalId local) const { return local < owners_.size() ? owners_[local] : nullptr; }
   void set_owner(ir::LocalId local, LocalHandle *owner) {

@@ -23,7 +23,9 @@ LocalHandle::LocalHandle(ir::LocalId local) : local_(local) {
 
 LocalHandle::LocalHandle(LocalHandle &&from) noexcept : serial_(from.serial_), local_(from.local_) {
   Trace *trace = Trace::running();
-  if (trace && trace->serial() == serial_ && trace->owner(local_) == &from) trace->set_owner(local_, this);
+  if (!trace || trace->serial() != serial_ || trace->owner(local_) != &from) return;
+  trace->set_owner(local_, this);
+  from.moved_in_ = trace->open_block_id();
 }
 
 LocalHandle::~LocalHandle() {
@@ -53,8 +55,11 @@ void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation w
   Trace &trace = Trace::current(where);
   check_capture(type, where);
   if (LocalHandle *owner = trace.owner(local_); owner != this) {
-    if (owner) {
-      owner->local_ = trace.let({ir::Op::Copy, type, {ir::Value::local(type, local_)}}, where).id();
+    const ir::Operation same{ir::Op::Copy, type, {ir::Value::local(type, local_)}};
+    if (owner && moved_in_ == trace.block_of(local_)) {
+      local_ = trace.let_in(moved_in_, {ir::Op::Copy, type, {ir::Value::zero(type)}}, where);
+    } else if (owner) {
+      owner->local_ = trace.let_in(moved_in_, same, where);
       trace.set_owner(owner->local_, owner);
     }
     trace.set_owner(local_, this);

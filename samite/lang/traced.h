@@ -136,8 +136,9 @@ ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
 
 // The local of the running capture that an object of C++ stands for.
 //
-// A move hands it on. Where what was moved from is assigned to afterwards, as std::swap does, it is that variable
-// again, in the next iteration of a loop, too: the value that was handed on then goes to a local of its own.
+// A move hands it on. What was moved from may be assigned to, as std::swap does: where it was declared in the block in
+// which it was moved from, it gets a new local. Elsewhere, in a loop say, it is that variable again, as it has to be in
+// the next iteration, and the value that was handed on goes to a local of its own.
 class LocalHandle {
  public:
   explicit LocalHandle(ir::LocalId local);
@@ -154,6 +155,7 @@ class LocalHandle {
 
   std::uint32_t serial_;
   ir::LocalId local_;
+  std::uint32_t moved_in_ = 0;  // the block
 };
 
 // Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it

@@ -179,9 +179,9 @@ TEST(Verify, OperandAndResultTypesOfEachTyping) {
 }
 
 TEST(Verify, LaunchDimensions) {
-  expect_accepted("%0: i64 = launch_end 1", Form::lowered);
+  expect_accepted("%0: i64 = launch_end 1");
   expect_rejected("%0: i32 = thread_index 2", "dimension 2 is asked for, and the launch has 2");
-  expect_rejected("%0: i32 = launch_begin -1", "dimension -1 is asked for, and the launch has 2", Form::lowered);
+  expect_rejected("%0: i32 = launch_begin -1", "dimension -1 is asked for, and the launch has 2");
   expect_rejected("%0: u32 = thread_index 0", "the result of thread_index has type u32, expected i32 or i64");
 }
 
@@ -417,8 +417,6 @@ void expect_only_lowered(const Kernel &kernel, const std::string &what) {
 }
 
 TEST(Verify, WhatOnlyLoweredKernelsHave) {
-  expect_only_lowered(with_body("%0: i32 = launch_begin 0"), "launch_begin");
-  expect_only_lowered(with_body("%0: i32 = launch_end 0"), "launch_end");
   expect_only_lowered(with_body("for.thread %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
   expect_only_lowered(with_body("for.block %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
   expect_only_lowered(with_body("local shared $0: f32[4]"), "memory of a block");

@@ -326,6 +326,23 @@ TEST(Locals, StdRotateInALoop) {
             "");
 }
 
+TEST(Locals, WhatWasMovedFromInALoopMayBeAssignedInABranch) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x) {
+                  Float a = x;
+                  for (Int k : range(3)) {
+                    Float b = std::move(a);
+                    if_(k < 2, [&] { a = b * 2; });
+                    out(k) = b;
+                  }
+                  out(3) = a;
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %4: bool = lt %0, 2 "
+                "if %4 -> (%3: f32 = %5 | %1) { %5: f32 = mul %1, 2.0 } store @p0[%0] = %1 } "
+                "store @p0[3:i64] = %2"),
+            "");
+}
+
 // Objects that move in memory are the same variables.
 TEST(Locals, AVectorThatGrowsInALoopKeepsItsValues) {
   EXPECT_EQ(difference(
@@ -352,7 +369,7 @@ TEST(Locals, WhatWasMovedFromMayBeAssignedInALoop) {
                   for (Int k : range(3)) a = b + 1;
                   out(0) = a;
                 },
-                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %3: f32 = add @p1, 1.0 } "
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = 0.0 then %3) { %3: f32 = add @p1, 1.0 } "
                 "store @p0[0:i64] = %2"),
             "");
 }
