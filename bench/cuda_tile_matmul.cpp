@@ -124,6 +124,40 @@ void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const 
              {.ratio_at_least = cublas ? reach : 0});
 }
 
+// The adjoint of both factors beside the forward product: two products of the same size, so 2 is the ideal.
+template <class T, class C>
+void adjoint_against_forward(bench::Report &report, const char *name, int n, const Plan &plan, double tolerance) {
+  Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+  a.track_gradient(), b.track_gradient();
+  const Buffer<C> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<C>(n, 3);
+  const auto kernel = product<T, C>(plan);
+  const auto record = [&](Direction direction) {
+    return kernel.record({(n + plan.rows - 1) / plan.rows, (n + plan.columns - 1) / plan.columns},
+                         {.direction = direction}, a, b, c);
+  };
+  Launch forward = record(Direction::forward), adjoint = record(Direction::adjoint);
+  const auto prepare = [&] { c.gradient().copy_from(cotangents); };  // which the adjoint takes out of the array
+  prepare();
+  adjoint.launch();
+  for (const int i : {0, 77, n - 1}) {
+    const int j = n - 1 - i;
+    double of_a = 0, of_b = 0;
+    for (int k = 0; k < n; ++k) {
+      of_a += static_cast<double>(cotangents.at(i, k)) * static_cast<double>(b.at(j, k));
+      of_b += static_cast<double>(a.at(k, i)) * static_cast<double>(cotangents.at(k, j));
+    }
+    bench::require_close(static_cast<double>(a.gradient().at(i, j)), of_a, tolerance, name);
+    bench::require_close(static_cast<double>(b.gradient().at(i, j)), of_b, tolerance, name);
+  }
+  const auto [time, forward_time] = bench::alternate_on_device(
+      {.rounds = 9, .calls = 1, .prepare = prepare}, Stream::standard(Device::cuda(0)), [&] { adjoint.launch(); },
+      [&] { forward.launch(); });
+  report.add({fmt::format("{}, {}³, adjoint of both factors", name, n), "time of a launch", time * 1e3, "ms",
+              "the same, forward", forward_time * 1e3,
+              fmt::format("{:.1f} TFLOP/s", 4.0 * n * n * n / time * 1e-12)},
+             {.ratio_at_least = 1.0 / 6});
+}
+
 }  // namespace
 
 int main() {
@@ -150,5 +184,11 @@ int main() {
       against_cublas<bfloat16, float>(report, cublas, "bf16", n, {256, 64, 64, 128, 2}, bf16, f32, in_f32, 1e-3, 0.5);
       against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.7);
     }
+    const int n = 4096;
+    adjoint_against_forward<float, float>(report, "f32", n, {128, 128, 32, 256, 2}, 1e-2);
+    adjoint_against_forward<float, float>(report, "tf32", n, {128, 128, 32, 128, 2, tf32}, 1e-1);
+    adjoint_against_forward<half, float>(report, "f16", n, {256, 64, 64, 128, 2}, 1e-1);
+    adjoint_against_forward<bfloat16, float>(report, "bf16", n, {256, 64, 64, 128, 2}, 5e-1);
+    adjoint_against_forward<double, double>(report, "f64", n, {64, 64, 16, 128, 3}, 1e-9);
   });
 }

@@ -165,7 +165,7 @@ void words() {
   }
   set_print_sink({});
   check(printed == "instance 1 found 12", "print");
-  check(message.ends_with("a check failed in instance (2): no root of -1"), "check");
+  check(message.find("a check failed in instance (2): no root of -1\n") != std::string::npos, "check");
 }
 
 void launches() {
@@ -216,7 +216,8 @@ void debug_mode_finds_the_index() {
     message = error.what();
   }
   std::printf("  %s\n", message.c_str());
-  check(message.ends_with("in instance (2): index 3 is outside of dimension 0 of array 'in', whose extent is 3"),
+  check(message.find("in instance (2): index 3 is outside of dimension 0 of array 'in', whose extent is 3\n") !=
+            std::string::npos,
         "debug mode");
 }
 

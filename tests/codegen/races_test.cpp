@@ -25,7 +25,7 @@ struct Race {
 class Looking {
  public:
   explicit Looking(const Kernel &kernel) : looking_(passes::check_races(kernel, none_share(kernel))) {
-    ir::verify(looking_.kernel, Form::structured, "check_races");
+    ir::verify(looking_.kernel, Form::lowered, "check_races");
   }
 
   const std::vector<passes::RaceAccess> &accesses() const { return looking_.races.accesses; }

@@ -301,7 +301,7 @@ TEST(Verify, ResultsAndCarriedValuesHaveTheirType) {
 TEST(Verify, OnlyALoopWithAnOrderCarriesValues) {
   for (std::string kind : {"block", "thread"})
     expect_rejected("for." + kind + " %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: f32 = 0.0 then 1.0) {}",
-                    "a loop without an order carries values");
+                    "a loop without an order carries values", Form::lowered);
 }
 
 TEST(Verify, AssignBelongsToTheCapturedForm) {
@@ -454,7 +454,7 @@ TEST(Verify, CallsOnTilesInMemory) {
   rejected("tile_call reduce_add 0 $1: tile<f32, 4, 1> = $0: tile<f32, 8, 8>", "reduce_add: tile<f32, 4, 1> is no");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 3, 4>", "have no product");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>", "matmul has 2 operands, expected 3");
-  rejected("tile_call reduce_add 0 $7: tile<f32, 8, 1> = $0: tile<f32, 8, 8>", "$7 is not below");
+  rejected("tile_call reduce_add 0 $7: tile<f32, 8, 1> = $0: tile<f32, 8, 8>", "$7 is used before it is allocated");
   expect_rejected(tiles_with_body(memory + "tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]"),
                   "the structured form has no memory of a block");
 }

@@ -35,7 +35,7 @@ class CacheOwnership : public testing::Test {
     cache_.prune();
     EXPECT_EQ(cache_.usage().entries, 1u) << "nothing is written, nor taken away";
     ASSERT_EQ(heard_.texts().size(), 1u);
-    for (const std::string &fact : {"kernel cache is not used", path.c_str(), found.c_str(), remedy.c_str()})
+    for (const char *fact : {"kernel cache is not used", path.c_str(), found.c_str(), remedy.c_str()})
       EXPECT_THAT(heard_.texts()[0], HasSubstr(fact));
   }
 
