@@ -63,11 +63,13 @@ Context Context::primary(std::shared_ptr<const Driver> driver, int device) {
   static std::map<std::pair<const Driver *, int>, std::weak_ptr<State>> states;
 
   std::lock_guard lock(mutex);
-  std::weak_ptr<State> &known = states[{driver.get(), device}];
+  std::erase_if(states, [](const auto &state) { return state.second.expired(); });
+  const std::pair key{driver.get(), device};
   // A state keeps its driver alive, so one that lives was made by this driver and not by an earlier one at its address.
-  if (std::shared_ptr<State> state = known.lock()) return Context(std::move(state));
+  if (const auto known = states.find(key); known != states.end())
+    if (std::shared_ptr<State> state = known->second.lock()) return Context(std::move(state));
   auto state = std::make_shared<State>(std::move(driver), device);
-  known = state;
+  states.insert_or_assign(key, state);
   return Context(std::move(state));
 }
 

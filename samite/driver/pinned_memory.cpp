@@ -7,11 +7,35 @@ namespace {
 
 constexpr unsigned portable = 1;  // pinned for every context, not for the current one alone
 
+// A thread that captures a stream may not allocate: the driver would fail the call, and the capture with it. What is
+// pinned has nothing to do with the stream, so the thread says that it knows.
+class AllowedInCaptures {
+ public:
+  explicit AllowedInCaptures(const Context &context) : context_(context) {
+    context_.call<Entry::ThreadExchangeStreamCaptureMode>(&mode_);
+  }
+  AllowedInCaptures(const AllowedInCaptures &) = delete;
+  AllowedInCaptures &operator=(const AllowedInCaptures &) = delete;
+  ~AllowedInCaptures() { context_.release<Entry::ThreadExchangeStreamCaptureMode>(&mode_); }
+
+ private:
+  const Context &context_;
+  CaptureMode mode_ = CaptureMode::relaxed;
+};
+
+void free(const Context &context, void *address) noexcept {
+  CaptureMode mode = CaptureMode::relaxed;
+  context.release<Entry::ThreadExchangeStreamCaptureMode>(&mode);
+  context.release<Entry::MemFreeHost>(address);
+  context.release<Entry::ThreadExchangeStreamCaptureMode>(&mode);
+}
+
 }  // namespace
 
 PinnedMemory PinnedMemory::allocate(const Context &context, std::size_t bytes) {
   if (bytes == 0) return {nullptr, 0};
   void *data = nullptr;
+  const AllowedInCaptures allowed(context);
   const Result code = context.try_call<Entry::MemHostAlloc>(&data, bytes, portable);
   if (code == Result::out_of_memory)
     throw DriverError(code, fmt::format("out of memory on the host: {} bytes of pinned memory were asked for. Pinned "
@@ -19,7 +43,7 @@ PinnedMemory PinnedMemory::allocate(const Context &context, std::size_t bytes) {
                                         "container's memory).\ncuMemHostAlloc(bytes={}) failed: {}",
                                         bytes, bytes, context.driver().describe(code)));
   if (code != Result::success) context.fail(Entry::MemHostAlloc, code, {nullptr, bytes, portable});
-  return {{data, [context](void *address) { context.release<Entry::MemFreeHost>(address); }}, bytes};
+  return {{data, [context](void *address) { free(context, address); }}, bytes};
 }
 
 }  // namespace samite::driver

@@ -62,9 +62,10 @@ inline codegen::EmitOptions options(bool unit_stride = true, bool wide_index = f
 
 class CompiledKernel {
  public:
-  explicit CompiledKernel(ir::Kernel structured, const codegen::EmitOptions &options = test::options())
+  explicit CompiledKernel(ir::Kernel structured, const codegen::EmitOptions &options = test::options(),
+                          ir::Form form = ir::Form::structured)
       : layout_(codegen::argument_layout(structured.parameters)), rank_(structured.launch_rank) {
-    ir::verify(structured, ir::Form::structured, "test");
+    ir::verify(structured, form, "test");
     structured = passes::lower_tiles(std::move(structured), /*flat=*/false);
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));

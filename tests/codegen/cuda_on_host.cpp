@@ -325,10 +325,11 @@ void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<
 
 }  // namespace
 
-CudaOnHost::CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options, bool in_order, int optimization)
-    : form_(options.cuda), rank_(structured.launch_rank) {
-  form_.tile_threads = structured.block_threads;
-  source_ = emit_for_cuda(std::move(structured), options, in_order);
+CudaOnHost::CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options, bool in_order, int optimization,
+                       ir::Form form)
+    : form_(options.cuda), rank_(kernel.launch_rank) {
+  form_.tile_threads = kernel.block_threads;
+  source_ = emit_for_cuda(std::move(kernel), options, in_order, form);
   static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";

@@ -20,8 +20,8 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
 }
 
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,
-                                            bool in_order = false) {
-  ir::verify(structured, ir::Form::structured, "test");
+                                            bool in_order = false, ir::Form form = ir::Form::structured) {
+  ir::verify(structured, form, "test");
   structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
   return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
@@ -45,8 +45,9 @@ struct CudaResult {
 class CudaOnHost {
  public:
   // `in_order`: as `lower_tiles` has it. `optimization`: the host compiler's; with less of it, it takes less time.
-  explicit CudaOnHost(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options(),
-                      bool in_order = false, int optimization = 2);
+  // `form`: lowered, where the kernel's tiles lie in memory already.
+  explicit CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options = cuda_options(), bool in_order = false,
+                      int optimization = 2, ir::Form form = ir::Form::structured);
   explicit CudaOnHost(std::string_view text, const codegen::EmitOptions &options = cuda_options())
       : CudaOnHost(ir::parse_kernel(text), options) {}
 

@@ -24,9 +24,8 @@ struct Race {
 // A kernel that looks for races, on the CPU or on CUDA's host, with memory for its shadows.
 class Looking {
  public:
-  explicit Looking(const Kernel &kernel) : looking_(passes::check_races(kernel, none_share(kernel))) {
-    ir::verify(looking_.kernel, Form::lowered, "check_races");
-  }
+  explicit Looking(const Kernel &kernel, Form form = Form::structured)
+      : looking_(passes::check_races(kernel, none_share(kernel))), form_(form) {}
 
   const std::vector<passes::RaceAccess> &accesses() const { return looking_.races.accesses; }
   const std::vector<passes::Shadow> &shadows() const { return looking_.races.shadows; }
@@ -35,7 +34,7 @@ class Looking {
   using Box = std::pair<std::vector<long long>, std::vector<long long>>;
   std::vector<Race> on_cpu(const std::vector<long long> &extents, std::vector<Argument> arguments,
                            std::vector<Box> boxes = {}) {
-    const CompiledKernel compiled(looking_.kernel, options(true, false, true));
+    const CompiledKernel compiled(looking_.kernel, options(true, false, true), form_);
     add_shadows(extents, arguments);
     Heard heard{{}, compiled.source(), extents.size(), {}};
     heard.message = &Heard::hear;
@@ -46,7 +45,7 @@ class Looking {
 
   std::vector<Race> on_cuda(const std::vector<long long> &extents, std::vector<Argument> arguments,
                             codegen::EmitOptions options = cuda_options(true, false, true)) {
-    CudaOnHost compiled(looking_.kernel, options);
+    CudaOnHost compiled(looking_.kernel, options, false, 2, form_);
     compiled.channel_bytes = 1 << 20;
     add_shadows(extents, arguments);
     std::vector<Race> races;
@@ -103,6 +102,7 @@ class Looking {
   }
 
   passes::CheckedForRaces looking_;
+  Form form_;
   std::vector<std::unique_ptr<std::vector<std::int64_t>>> words_;
 };
 
@@ -223,7 +223,7 @@ TEST(CheckRaces, BlocksThatMeet) {
     std::vector<float> a(40), b(40);
     std::size_t found[2];
     for (const bool cuda : {false, true}) {
-      Looking looking(passes::lower_tiles(kernel, cuda));
+      Looking looking(passes::lower_tiles(kernel, cuda), Form::lowered);
       const std::vector arguments{array(a), array(b)};
       const auto races = cuda ? looking.on_cuda({5}, arguments) : looking.on_cpu({5}, arguments);
       found[cuda] = races.size();

@@ -51,8 +51,7 @@ constexpr Entry never_called[] = {Entry::CtxDisablePeerAccess,
                                   Entry::PointerGetAttribute,
                                   Entry::StreamGetFlags,
                                   Entry::StreamGetPriority,
-                                  Entry::StreamUpdateCaptureDependencies,
-                                  Entry::ThreadExchangeStreamCaptureMode};
+                                  Entry::StreamUpdateCaptureDependencies};
 
 TEST(EachEntryPoint, IsCalledByAScenario) {
   std::vector<bool> called(driver::entry_count);

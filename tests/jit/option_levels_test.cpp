@@ -115,6 +115,9 @@ auto roots() {
                 }};
 }
 
+// The message without its last line, which names the call.
+std::string without_call(const std::string &message) { return message.substr(0, message.rfind('\n')); }
+
 // Asked for the adjoint, for the forward launch that a tape puts down, or for the tape.
 TEST_F(OptionLevels, CheckFiniteOfATapeAndOfALaunch) {
   const Buffer<double> x(cpu, {3}, {1, 0, 4}, Gradient::tracked), y(cpu, {3}, Gradient::tracked);
@@ -140,8 +143,8 @@ TEST_F(OptionLevels, CheckFiniteOfATapeAndOfALaunch) {
   EXPECT_EQ(built([&] { of_the_tape = by_tape(taped, {.check_finite = true}, {}); }), 0);
 
   EXPECT_THAT(of_the_launch, HasSubstr("first instance whose gradient is not finite is (1)"));
-  EXPECT_EQ(of_the_recorded, of_the_launch);
-  EXPECT_EQ(of_the_tape, of_the_launch);
+  EXPECT_EQ(without_call(of_the_recorded), without_call(of_the_launch));
+  EXPECT_EQ(without_call(of_the_tape), without_call(of_the_launch));
   EXPECT_THAT(objects(kernel), Contains(HasSubstr("adjoint roots")));
   EXPECT_EQ(objects(recorded), objects(kernel));
   EXPECT_EQ(objects(taped), objects(kernel));

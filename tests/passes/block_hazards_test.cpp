@@ -19,7 +19,7 @@ std::size_t barriers(const std::string &body, bool share_memory = false) {
   const std::string text =
       "kernel @k(@x: array<f32, 1>, @y: array<f32, 1>) blocks 1 of 64 { %0: i32 = thread_index 0 " + body + " }";
   Kernel kernel = parse_kernel(text);
-  verify(kernel, Form::lowered, "the test");
+  verify(kernel, Form::structured, "the test");
   kernel = lower_threads(lower_tiles(std::move(kernel), true));
   return loops_after_reads(kernel, place_tiles(kernel),
                            [&](std::uint32_t a, std::uint32_t b) { return a == b || share_memory; })

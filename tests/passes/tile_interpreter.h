@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -180,6 +181,32 @@ class TileInterpreter {
     if (noisy_) element.value += off(type);
     return element;
   }
+  // The terms of a sum that may be added up in any order: one order may round where another one does not.
+  class Terms {
+   public:
+    void add(double term) {
+      if (term == 0 || !std::isfinite(term)) return;
+      size_ += std::fabs(term);
+      int exponent = 0;
+      const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(term, &exponent), 53));
+      finest_ = std::min(finest_, exponent - 53 + std::countr_zero(static_cast<std::uint64_t>(digits)));
+    }
+    // Of the absolute values.
+    double size() const { return size_; }
+    bool are_exact(ScalarType type) const {
+      return size_ == 0 || size_ <= std::ldexp(1, finest_ + (size_of(type) == 8 ? 53 : 24));
+    }
+
+   private:
+    double size_ = 0;
+    int finest_ = 1100;
+  };
+  Element in_any_order(ScalarType type, const Terms &terms, Element sum) {
+    if (noisy_ && is_floating(type) && !terms.are_exact(accumulator(type)) && std::isfinite(sum.value))
+      sum.value += off(accumulator(type)) * terms.size();
+    return sum;
+  }
+
   // What sums of this type are taken in.
   static ScalarType accumulator(ScalarType type) {
     return is_floating(type) && size_of(type) <= 2 ? ScalarType::Float32 : type;
@@ -331,6 +358,7 @@ class TileInterpreter {
     TileValue result = zero(operation.type);
     std::vector<bool> begun(result.elements.size());
     std::vector<Element> best(result.elements.size());
+    std::vector<Terms> terms(op == Op::Add ? result.elements.size() : 0);
     for_each_index(from, [&](std::size_t e, const Shape &index) {
       Shape at = index;
       std::int64_t along = 0;
@@ -346,8 +374,11 @@ class TileInterpreter {
         result.elements[p] =
             begun[p] ? combined(op, x.type.element(), result.elements[p], x.elements[e]) : x.elements[e];
         begun[p] = true;
+        if (op == Op::Add) terms[p].add(x.elements[e].value);
       }
     });
+    for (std::size_t p = 0; p < terms.size(); ++p)
+      result.elements[p] = in_any_order(x.type.element(), terms[p], result.elements[p]);
     for (Element &element : result.elements) element = rounded(operation.type.element(), element);
     return result;
   }
@@ -361,6 +392,7 @@ class TileInterpreter {
     for (std::int64_t o = 0; o < n.outer; ++o)
       for (std::int64_t i = 0; i < n.inner; ++i) {
         std::optional<Element> before;
+        Terms terms;
         for (std::int64_t k = 0; k < n.extent; ++k) {
           const auto e = static_cast<std::size_t>((o * n.extent + (backwards ? n.extent - 1 - k : k)) * n.inner + i);
           if (b) {
@@ -370,9 +402,10 @@ class TileInterpreter {
             continue;
           }
           const Op op = combination(operation.op);
-          if (exclusive) result.elements[e] = before.value_or(neutral(op, type));
+          if (exclusive) result.elements[e] = in_any_order(type, terms, before.value_or(neutral(op, type)));
           before = before ? combined(op, type, *before, x.elements[e]) : x.elements[e];
-          if (!exclusive) result.elements[e] = *before;
+          if (op == Op::Add) terms.add(x.elements[e].value);
+          if (!exclusive) result.elements[e] = in_any_order(type, terms, *before);
         }
       }
     for (Element &element : result.elements) element = rounded(type, element);

@@ -31,7 +31,8 @@ struct Verdict {
     forward_wrong,
     adjoint_wrong,
     derivative_wrong,
-    thrown
+    thrown,
+    device_lost  // nothing runs there any more
   };
   Kind kind = Kind::right;
   std::string message;                      // of a refusal, or what is wrong
@@ -96,6 +97,8 @@ class RandomTileCheck {
       check();
     } catch (const UserError &error) {
       end(Verdict::Kind::refused, error.what());
+    } catch (const DeviceError &error) {
+      end(Verdict::Kind::device_lost, error.what());
     } catch (const std::exception &error) {
       end(Verdict::Kind::thrown, error.what());
     }
@@ -391,6 +394,10 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
       ++refusals[verdict.message.substr(begin == std::string::npos ? 0 : begin, 160)];
     }
     if (!verdict.failed()) continue;
+    if (verdict.kind == Verdict::Kind::device_lost) {
+      ADD_FAILURE() << verdict.message << '\n' << recipe.to_string() << '\n' << check.ir();
+      break;
+    }
     const Recipe least =
         minimised(recipe, verdict.kind, execute, static_cast<int>(number("SAMITE_TEST_RANDOM_RUNS", 120)));
     RandomTileCheck again(least, execute);

@@ -12,12 +12,14 @@ Node &capture_node(Stream &stream, GraphNodeType type) {
   return node;
 }
 
-Result begin(Stream &stream, Graph &graph, bool adds_to_graph, std::vector<Node *> after) {
+Result begin(Stream &stream, Graph &graph, bool adds_to_graph, std::vector<Node *> after, CaptureMode mode) {
   stream.capture = std::make_shared<Capture>();
   stream.capture->id = ++state().captures;
   stream.capture->graph = &graph;
   stream.capture->origin = &stream;
   stream.capture->adds_to_graph = adds_to_graph;
+  stream.capture->mode = mode;
+  stream.capture->thread = std::this_thread::get_id();
   stream.capture->streams = {&stream};
   stream.last = std::move(after);
   return Result::success;
@@ -54,22 +56,22 @@ Result submit(Stream &stream, const KernelCall &call) {
   return run(stream, now);
 }
 
-Result StreamBeginCapture(CUstream handle, CaptureMode) {
+Result StreamBeginCapture(CUstream handle, CaptureMode mode) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= 2) return Result::stream_capture_unsupported;
   Stream *stream = use(handle);
   if (stream == nullptr) return Result::invalid_handle;
   if (stream->capture) return Result::illegal_state;
-  return begin(*stream, state().graphs.add(), false, {});
+  return begin(*stream, state().graphs.add(), false, {}, mode);
 }
 
 Result StreamBeginCaptureToGraph(CUstream handle, CUgraph graph_handle, const CUgraphNode *dependencies,
-                                 const GraphEdgeData *, std::size_t count, CaptureMode) {
+                                 const GraphEdgeData *, std::size_t count, CaptureMode mode) {
   Stream *stream = use(handle);
   Graph *graph = use(graph_handle);
   if (stream == nullptr || graph == nullptr) return Result::invalid_handle;
   std::vector<Node *> after;
   for (std::size_t i = 0; i < count; ++i) after.push_back(reinterpret_cast<Node *>(dependencies[i]));
-  return begin(*stream, *graph, true, std::move(after));
+  return begin(*stream, *graph, true, std::move(after), mode);
 }
 
 Result StreamEndCapture(CUstream handle, CUgraph *graph) {
@@ -128,9 +130,24 @@ Result StreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *dependencie
 }
 
 Result ThreadExchangeStreamCaptureMode(CaptureMode *mode) {
-  thread_local CaptureMode of_thread = CaptureMode::global;
-  std::swap(*mode, of_thread);
+  std::swap(*mode, state().capture_modes[std::this_thread::get_id()]);
   return Result::success;
+}
+
+bool refused_in_capture() {
+  const std::thread::id thread = std::this_thread::get_id();
+  const auto exchanged = state().capture_modes.find(thread);
+  const CaptureMode mode = exchanged == state().capture_modes.end() ? CaptureMode::global : exchanged->second;
+  if (mode == CaptureMode::relaxed) return false;
+  bool refused = false;
+  for (const auto &stream : state().streams) {
+    if (!stream->capture || stream->capture->mode == CaptureMode::relaxed) continue;
+    const bool own = stream->capture->thread == thread;
+    if (!own && (mode != CaptureMode::global || stream->capture->mode != CaptureMode::global)) continue;
+    stream->capture->invalidated = true;
+    refused = true;
+  }
+  return refused;
 }
 
 }  // namespace samite::driver::fake

@@ -162,6 +162,7 @@ Result MemFreeAsync(CUdeviceptr address, CUstream handle) {
 
 Result MemHostAlloc(void **address, std::size_t bytes, unsigned) {
   if (current() == nullptr) return Result::invalid_context;
+  if (refused_in_capture()) return Result::stream_capture_unsupported;
   auto memory = std::make_unique<std::byte[]>(bytes);
   *address = memory.get();
   state().pinned_bytes[memory.get()] = bytes;
@@ -170,6 +171,7 @@ Result MemHostAlloc(void **address, std::size_t bytes, unsigned) {
 }
 
 Result MemFreeHost(void *address) {
+  if (refused_in_capture()) return Result::stream_capture_unsupported;
   if (!state().pinned.contains(address)) return state().mistake("this is no pinned memory", Result::invalid_value);
   if (!state().freed_pinned.insert(address).second)
     return state().mistake("pinned memory is freed a second time", Result::invalid_value);

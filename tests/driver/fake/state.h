@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <set>
+#include <thread>
 
 namespace samite::driver::fake {
 
@@ -121,6 +122,8 @@ struct Capture {
   Stream *origin = nullptr;
   bool invalidated = false;
   bool adds_to_graph = false;  // of the caller
+  CaptureMode mode = CaptureMode::global;
+  std::thread::id thread;  // that began it
   std::set<Stream *> streams;
 };
 
@@ -185,6 +188,7 @@ struct State {
   std::map<CUgraphConditionalHandle, Condition> conditions;
   std::size_t kept_by_others = 0;
   std::uint64_t captures = 0;
+  std::map<std::thread::id, CaptureMode> capture_modes;  // of threads that have exchanged theirs
   Clock host;
 
   // Where device addresses come from; each is given out once.
@@ -224,6 +228,10 @@ Result run(Stream &stream, KernelCall &call);
 Node &add_node(Graph &graph, GraphNodeType type, std::vector<Node *> dependencies);
 // Ends the stream's capture, if there is one, without a graph.
 void abandon_capture(CUstream handle);
+
+// Whether the calling thread may not call what allocates or frees now, because of a capture, which then is abandoned:
+// as cuThreadExchangeStreamCaptureMode has it.
+bool refused_in_capture();
 // Fails, and spoils the capture, where the stream is captured: for calls that wait.
 Result refuse_in_capture(Stream &stream);
 
