@@ -26,12 +26,26 @@ void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
   if (after_reads_.contains(&loop)) out_.line("__syncthreads();");
   if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
+  // The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread in
+  // steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is read
+  // under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; `CudaThreadLoops` has the kernel).
   const std::string index = name(loop.index), type(scalar_name(loop.type));
-  out_.open("for ({0} {1} = {2} + {0}(flat_thread()); {1} < {3}; {1} += {4}) {{", type, index, scalar(loop.begin),
-            scalar(loop.end), kernel_.block_threads);
+  internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0 && loop.end.is_constant(),
+                 "a loop over a tile's elements has no constant extent");
+  const std::int64_t count = loop.end.as_int(), threads = kernel_.block_threads;
+  const std::string turn = fresh("turn");
+  if (count <= threads) {
+    out_.open("{{");
+    out_.line("const {0} {1} = {0}(flat_thread());", type, index);
+  } else {
+    out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, (count + threads - 1) / threads);
+    out_.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
+  }
+  if (count % threads != 0) out_.open("if ({} < {}) {{", index, count);
   in_thread_loop_ = true;
   block(loop.body);
   in_thread_loop_ = false;
+  if (count % threads != 0) out_.close();
   out_.close();
   out_.line("__syncthreads();");
 }

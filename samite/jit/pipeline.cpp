@@ -196,6 +196,38 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
+// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, technical specifications per compute
+// capability).
+std::int64_t most_shared_bytes(int capability) {
+  switch (capability) {
+    case 80:
+    case 87: return 163 << 10;
+    case 90:
+    case 100:
+    case 103:
+    case 110: return 227 << 10;
+    default: return 99 << 10;
+  }
+}
+
+bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
+  const ir::Kernel lowered = passes::lower_threads(tiles_lowered);
+  const auto plan = passes::plan_tile_memory(lowered, passes::place_tiles(lowered, !lowered.sums_in_shared));
+  return plan.bytes <= most_shared_bytes(capability);
+}
+
+// Loads of factors are taken ahead where the shared memory of a block has room for them. `capability` 0: the CPU.
+ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order) {
+  if (capability == 0) return passes::lower_tiles(structured, false);
+  ir::Kernel ahead = passes::lower_tiles(structured, true, in_order);
+  bool stages = false;
+  ir::for_each_statement(ahead.body, [&](const ir::Stmt &stmt) {
+    if (const auto *loop = stmt.as<ir::For>()) stages = stages || loop->stages > 1;
+  });
+  if (!stages || fits_shared_memory(ahead, capability)) return ahead;
+  return passes::lower_tiles(structured, true, in_order, /*loads_ahead=*/false);
+}
+
 // From the kernel to code that can be called, into a variant that knows its key.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
@@ -218,9 +250,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
     last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
   last = checked(passes::widen_tile_origins(std::move(last), wide_arrays(variant)), ir::Form::structured,
                  "widen_tile_origins");
-  last = checked(
-      passes::lower_tiles(std::move(last), variant.key.cuda != 0, variant.key.cuda != 0 && variant.key.deterministic),
-      ir::Form::lowered, "lower_tiles");
+  last = checked(lower_tiles(last, variant.key.cuda, variant.key.deterministic), ir::Form::lowered, "lower_tiles");
   if (variant.key.races) {
     passes::CheckedForRaces looking = passes::check_races(last, may_share(variant));
     if (variant.key.cuda == 0 || codegen::fits_parameter_space(looking.kernel)) {
@@ -252,20 +282,6 @@ void add(StepTimes &times, const StepTimes &more) {
   times.compile += more.compile;
 }
 
-// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, technical specifications per compute
-// capability).
-std::int64_t most_shared_bytes(int capability) {
-  switch (capability) {
-    case 80:
-    case 87: return 163 << 10;
-    case 90:
-    case 100:
-    case 103:
-    case 110: return 227 << 10;
-    default: return 99 << 10;
-  }
-}
-
 ir::Block with_stages(const ir::Block &block, int most) {
   ir::Block changed;
   for (const ir::Stmt &stmt : block) {
@@ -291,9 +307,7 @@ std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
   for (; stages > 0; --stages) {
     ir::Kernel kernel = gathered;
     kernel.body = with_stages(gathered.body, stages);
-    const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, true));
-    const auto plan = passes::plan_tile_memory(lowered, passes::place_tiles(lowered, !lowered.sums_in_shared));
-    if (plan.bytes <= most_shared_bytes(capability)) return kernel;
+    if (fits_shared_memory(lower_tiles(kernel, capability, false), capability)) return kernel;
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include "samite/passes/tile_loop.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -57,9 +58,10 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
 
 class Lowerer final : public TileMemories {
  public:
-  Lowerer(const Kernel &kernel, bool flat, bool in_order)
+  Lowerer(const Kernel &kernel, bool flat, bool in_order, bool loads_ahead)
       : flat_(flat),
         in_order_(in_order),
+        loads_ahead_(loads_ahead),
         threads_(kernel.block_threads),
         build_(kernel.local_count),
         uses_(kernel.local_count),
@@ -338,12 +340,13 @@ class Lowerer final : public TileMemories {
     std::set<const Stmt *> loaded, again;
     for (const Stmt *stmt : group.statements) {
       auto *let = stmt->as<Let>();
-      if (!let || uses_inside[let->local] == uses_[let->local]) continue;
+      const bool ahead = let && taken_ahead_.contains(let->local);
+      if (!let || (uses_inside[let->local] == uses_[let->local] && !ahead)) continue;
       if (made_again_.contains(let->local)) {
         again.insert(stmt);
         continue;
       }
-      if (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes()) {
+      if (ahead || (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes())) {
         build_.at(stmt->where());
         const TileMemory to{define(let->local, let->value.type), let->value.type};
         build_.append({TileCall{Op::Load, 0, to, {}, let->value.array, let->value.operands}, stmt->where()});
@@ -551,6 +554,52 @@ class Lowerer final : public TileMemories {
     for (const auto &[tile, next] : moves) fill({tile.array, tile.value->type}, next);
   }
 
+  // What a product multiplies is loaded ahead, by a loop of several stages that writes to no array, also where it
+  // becomes something else first, element by element: else the threads would wait for each element of it.
+  Block with_loads_ahead(const For &loop) {
+    std::map<LocalId, std::vector<const Stmt *>> readers;
+    std::set<LocalId> late;  // what is not known before the iteration begins
+    for (const Carried &carried : loop.carried) late.insert(carried.inner);
+    bool writes = false;
+    for_each_statement(loop.body, [&](const Stmt &stmt) { writes = writes || array_written(stmt); });
+    if (!flat_ || !loads_ahead_ || loop.stages == 1 || !loop.step.is_constant() || writes) return loop.body;
+    for (const Stmt &stmt : loop.body)
+      for_each_operand(stmt, [&](const Value &value) {
+        if (value.is_local()) readers[value.id()].push_back(&stmt);
+      });
+    const std::function<bool(LocalId)> becomes_factor = [&](LocalId tile) {
+      const auto &own = readers[tile];
+      return !own.empty() && static_cast<int>(own.size()) == uses_[tile] &&
+             std::ranges::all_of(own, [&](const Stmt *stmt) {
+               auto *let = stmt->as<Let>();
+               if (!let || !let->value.type.is_tile()) return false;
+               const Operation &operation = let->value;
+               if (operation.op == Op::MatMul) return !(operation.operands[2] == Value::local(operation.type, tile));
+               return is_pure_tile(*stmt) && !is_call(operation.op) && becomes_factor(let->local);
+             });
+    };
+    Block first, rest;
+    for (const Stmt &stmt : loop.body) {
+      auto *let = stmt.as<Let>();
+      bool ready = true;
+      for_each_operand(
+          stmt, [&](const Value &value) { ready = ready && !(value.is_local() && late.contains(value.id())); });
+      const bool scalar =
+          let && !let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
+      if (let && ready && loads_window(*let) && becomes_factor(let->local)) {
+        taken_ahead_.insert(let->local);
+        first.push_back(stmt);
+      } else if (ready && scalar && !is_call(let->value.op)) {
+        first.push_back(stmt);
+      } else {
+        if (let) late.insert(let->local);
+        rest.push_back(stmt);
+      }
+    }
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+  }
+
   // The body, and then what the carried tiles become.
   Block iteration(const Block &body, const std::vector<CarriedTile> &tiles, SourceLocation where) {
     Block outer = build_.open();
@@ -564,7 +613,7 @@ class Lowerer final : public TileMemories {
     For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind, loop.stages};
     const auto tiles = enter(loop.carried, lowered_loop.carried);
     ++depth_;
-    lowered_loop.body = iteration(loop.body, tiles, where);
+    lowered_loop.body = iteration(with_loads_ahead(loop), tiles, where);
     --depth_;
     build_.append({std::move(lowered_loop), where});
   }
@@ -579,21 +628,22 @@ class Lowerer final : public TileMemories {
     build_.append({std::move(lowered_loop), where});
   }
 
-  bool flat_, in_order_;
+  bool flat_, in_order_, loads_ahead_;
   int threads_;
   Builder build_;
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
   std::map<LocalId, Operation> made_again_;
+  std::set<LocalId> taken_ahead_;  // loads
   int depth_ = 0;
   std::int64_t kept_in_block_ = 0;  // bytes
 };
 
 }  // namespace
 
-Kernel lower_tiles(Kernel structured, bool flat, bool in_order) {
+Kernel lower_tiles(Kernel structured, bool flat, bool in_order, bool loads_ahead) {
   if (!is_tile_kernel(structured)) return structured;
-  Lowerer lowerer(structured, flat, in_order);
+  Lowerer lowerer(structured, flat, in_order, loads_ahead);
   return lowerer.run(std::move(structured));
 }
 

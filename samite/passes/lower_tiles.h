@@ -16,6 +16,9 @@
 // `in_order`: numbers that several elements of a tile add to one place are added in the order of the elements, by a
 // serial loop, so that a sum of floating numbers has the same bits each time. Where not `flat`, they always are.
 //
+// `loads_ahead`: where `flat`, a loop of several stages has in memory what it loads and makes factors of, element by
+// element, for which it needs more memory. Otherwise the elements are read from the array when the factor is made.
+//
 // Runs after everything that knows tiles, on the structured form; `lower_threads` comes next.
 #pragma once
 
@@ -24,6 +27,6 @@
 namespace samite::passes {
 
 // The kernel itself where it is no tile kernel.
-ir::Kernel lower_tiles(ir::Kernel structured, bool flat, bool in_order = false);
+ir::Kernel lower_tiles(ir::Kernel structured, bool flat, bool in_order = false, bool loads_ahead = true);
 
 }  // namespace samite::passes

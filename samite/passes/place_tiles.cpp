@@ -88,11 +88,45 @@ struct Touches {
   std::optional<std::int64_t> step;  // from what a thread of a loop reads to what its neighbour does
   std::int64_t count = 0;
   ScalarType type = ScalarType::Bool;
+  std::size_t scope = 0;  // of its allocation
+};
+
+// Blocks of statements that lie in each other. Registers of what one of them defines are free for its neighbours.
+class Scopes {
+ public:
+  std::size_t inside(std::size_t scope) {
+    scopes_.push_back({scope, 0});
+    return scopes_.size() - 1;
+  }
+  void take(std::size_t scope, std::int64_t registers) { scopes_[scope].registers += registers; }
+
+  // Those in use at one time, at most, where `scope` or a block within it is.
+  std::int64_t registers_around(std::size_t scope) const {
+    std::int64_t most = 0;
+    for (std::size_t inner = scope; inner < scopes_.size(); ++inner) {
+      bool within = false;
+      std::int64_t sum = 0;
+      for (std::size_t at = inner;; at = scopes_[at].around) {
+        within = within || at == scope;
+        sum += scopes_[at].registers;
+        if (at == 0) break;
+      }
+      if (within) most = std::max(most, sum);
+    }
+    return most;
+  }
+
+ private:
+  struct Scope {
+    std::size_t around;  // comes before
+    std::int64_t registers;
+  };
+  std::vector<Scope> scopes_{{0, 0}};
 };
 
 class Placer {
  public:
-  explicit Placer(const Kernel &kernel) : kernel_(kernel) { walk(kernel.body, nullptr); }
+  explicit Placer(const Kernel &kernel) : kernel_(kernel) { walk(kernel.body, nullptr, 0); }
 
   TilePlacement place(bool in_registers) {
     if (in_registers) place_in_registers();
@@ -103,13 +137,14 @@ class Placer {
   }
 
  private:
-  void walk(const Block &block, const For *threads) {
+  void walk(const Block &block, const For *threads, std::size_t scope) {
     for (const Stmt &stmt : block) {
       if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared && !allocate->kept) {
         Touches &own = arrays_[allocate->array];
         own.count = allocate->size.is_constant() ? allocate->size.as_int() : 0;
         own.type = allocate->type.element();
         own.elementwise = allocate->size.is_constant();
+        own.scope = scope;
       } else if (auto *call = stmt.as<TileCall>()) {
         touch(*call);
       } else if (auto *store = stmt.as<LocalStore>()) {
@@ -120,13 +155,13 @@ class Placer {
       } else if (let && threads) {
         definitions_[let->local] = &let->value;
       } else if (auto *branch = stmt.as<If>()) {
-        walk(branch->then_block, threads);
-        walk(branch->else_block, threads);
+        walk(branch->then_block, threads, scopes_.inside(scope));
+        walk(branch->else_block, threads, scopes_.inside(scope));
       } else if (auto *loop = stmt.as<For>()) {
-        walk(loop->body, loop->kind == LoopKind::Thread ? loop : threads);
+        walk(loop->body, loop->kind == LoopKind::Thread ? loop : threads, scopes_.inside(scope));
       } else if (auto *loop = stmt.as<While>()) {
-        walk(loop->condition_block, threads);
-        walk(loop->body, threads);
+        walk(loop->condition_block, threads, scopes_.inside(scope));
+        walk(loop->body, threads, scopes_.inside(scope));
       }
     }
   }
@@ -197,7 +232,6 @@ class Placer {
   // From the sums of products on to what the loops over them touch, as long as no loop has two layouts.
   void place_in_registers() {
     std::map<const For *, Fragments> layout;
-    std::int64_t registers = 0;
     auto place = [&](LocalArrayId array, const Touches &own, const Fragments &wanted) {
       const bool one_layout = std::ranges::all_of(own.products, [&](const Fragments &f) { return f == wanted; });
       const bool free = std::ranges::all_of(own.loops, [&](const For *loop) {
@@ -205,9 +239,9 @@ class Placer {
         return known == layout.end() || known->second == wanted;
       });
       const bool fits = own.count == wanted.rows * wanted.columns && size_of(own.type) >= 4 &&
-                        registers + registers_of(wanted, own.type) <= most_registers;
+                        scopes_.registers_around(own.scope) + registers_of(wanted, own.type) <= most_registers;
       if (!own.elementwise || !one_layout || !free || !fits) return false;
-      registers += registers_of(wanted, own.type);
+      scopes_.take(own.scope, registers_of(wanted, own.type));
       for (const For *loop : own.loops) layout.emplace(loop, wanted);
       return placement_.registers.emplace(array, wanted).second;
     };
@@ -291,6 +325,7 @@ class Placer {
   }
 
   const Kernel &kernel_;
+  Scopes scopes_;
   std::map<LocalArrayId, Touches> arrays_;
   std::map<LocalId, const Operation *> definitions_;
   TilePlacement placement_;
