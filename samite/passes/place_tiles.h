@@ -72,7 +72,8 @@ struct StagedLoop {
 };
 
 struct TilePlacement {
-  // What `spread_tiles` gave places to, at most at one time: registers of a thread. 0 also where products have some.
+  // What `spread_tiles` gave places to, at most at one time: registers of a thread. 0 also where there are products,
+  // which need registers of their own.
   std::int64_t spread_registers = 0;
   std::map<ir::LocalArrayId, Fragments> registers;
   std::map<ir::LocalArrayId, FactorRows> rows;

@@ -31,7 +31,11 @@ class Spreader {
   }
 
   void place() {
-    const bool products = !placement_.registers.empty();
+    bool products = false;
+    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+      const auto *call = stmt.as<TileCall>();
+      products = products || (call && call->op == Op::MatMul);
+    });
     for (const auto &[array, own] : arrays_)
       if (auto known = placement_.registers.find(array); known != placement_.registers.end()) {
         registers_ += registers_of(known->second, own);
