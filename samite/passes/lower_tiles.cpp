@@ -360,6 +360,11 @@ class Lowerer final : public TileMemories {
       kept.push_back({Value::local(let->value.type, let->local), {array, let->value.type}});
     }
     if (loaded.size() + again.size() == group.statements.size()) return;
+    if (loaded.size() + again.size() + 1 == group.statements.size() && kept.size() == 1)
+      if (const auto from = cast_of_loaded(group.statements, kept[0].first)) {
+        build_.append({TileCall{Op::Cast, 0, kept[0].second, {*from}}, where});
+        return;
+      }
     TileLoop loop(build_, *this, shape, flat_, group.with_coordinates(*this));
     for (const Stmt *stmt : group.statements) {
       if (loaded.contains(stmt) || again.contains(stmt)) continue;
@@ -372,6 +377,20 @@ class Lowerer final : public TileMemories {
     }
     for (const auto &[tile, memory] : kept) loop.keep(tile, memory);
     loop.close(where, in_order_ && group.adds_by_index() ? LoopKind::Serial : LoopKind::Thread);
+  }
+
+  // What was loaded ahead, where `tile` is that in 16 bits: whole units of it are cast at once.
+  std::optional<TileMemory> cast_of_loaded(const std::vector<const Stmt *> &group, const Value &tile) const {
+    for (const Stmt *stmt : group) {
+      auto *let = stmt->as<Let>();
+      if (!let || let->local != tile.id() || let->value.op != Op::Cast) continue;
+      const Value &from = let->value.operands[0];
+      const ScalarType to = tile.type().element();
+      const bool narrows =
+          from.type().element() == ScalarType::Float32 && (to == ScalarType::Float16 || to == ScalarType::BFloat16);
+      if (narrows && from.is_local() && taken_ahead_.contains(from.id())) return memory(from);
+    }
+    return std::nullopt;
   }
 
   // A load that the threads of a block do as one: rows and columns of an array, as they are.
@@ -582,8 +601,8 @@ class Lowerer final : public TileMemories {
     for (const Stmt &stmt : loop.body) {
       auto *let = stmt.as<Let>();
       bool ready = true;
-      for_each_operand(
-          stmt, [&](const Value &value) { ready = ready && !(value.is_local() && late.contains(value.id())); });
+      for_each_operand(stmt,
+                       [&](const Value &value) { ready = ready && !(value.is_local() && late.contains(value.id())); });
       const bool scalar =
           let && !let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
       if (let && ready && loads_window(*let) && becomes_factor(let->local)) {

@@ -213,7 +213,7 @@ class Placer {
       result.products.push_back(*served);
     else
       result.elementwise = false;
-    result.other_call = result.other_call || call.op != Op::Load;
+    result.other_call = result.other_call || (call.op != Op::Load && call.op != Op::Cast);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const TileMemory &operand = call.operands[i];
       Touches &own = arrays_[operand.array];

@@ -93,6 +93,8 @@ SAMITE_INLINE u16 f16_bits(f32 value) { return small_bits(value, 10, -14, 0x7c00
 SAMITE_INLINE u16 bf16_bits(f32 value) {
   return small_bits(value, 7, -126, 0x7f80, __builtin_ldexpf(2 - 1.0f / 256, 127));
 }
+SAMITE_INLINE u32 f16_bits(f32 low, f32 high) { return f16_bits(low) | u32(f16_bits(high)) << 16; }
+SAMITE_INLINE u32 bf16_bits(f32 low, f32 high) { return bf16_bits(low) | u32(bf16_bits(high)) << 16; }
 SAMITE_INLINE f32 f16_value(u16 bits) {
   const u32 exponent = bits >> 10 & 31, fraction = bits & 1023;
   const f32 sign = bits >> 15 ? -1 : 1;

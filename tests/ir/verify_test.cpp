@@ -446,6 +446,7 @@ TEST(Verify, CallsOnTilesInMemory) {
   accepted("tile_call reduce_add 0 $1: tile<f32, 8, 1> = $0: tile<f32, 8, 8>");
   accepted("tile_call reduce_add 0 $1: f32 = $0: tile<f32, 64>");
   accepted("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 2, 4>");
+  accepted("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   accepted("tile_call sort_order 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   rejected("tile_call load 0 $0: tile<f32, 8, 16> = @x[0, 0]",
            "$0 has 64 elements, and a tile of type tile<f32, 8, 16> in it");
@@ -454,6 +455,7 @@ TEST(Verify, CallsOnTilesInMemory) {
   rejected("tile_call reduce_add 0 $1: tile<f32, 4, 1> = $0: tile<f32, 8, 8>", "reduce_add: tile<f32, 4, 1> is no");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 3, 4>", "have no product");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>", "matmul has 2 operands, expected 3");
+  rejected("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 64>", "cast: an operand has type tile<f32, 64>");
   rejected("tile_call reduce_add 0 $7: tile<f32, 8, 1> = $0: tile<f32, 8, 8>", "$7 is used before it is allocated");
   expect_rejected(tiles_with_body(memory + "tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]"),
                   "the structured form has no memory of a block");

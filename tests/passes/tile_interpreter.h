@@ -51,7 +51,8 @@ struct TileArray {
 
 class TileInterpreter {
  public:
-  // `noise`: a seed; `loudness` how many halves of a last digit a result is off at most.
+  // `noise`: a seed; `loudness` how many halves of a last digit a result is off at most; 0: it is the nearest number,
+  // so that numbers near each other are often the same.
   TileInterpreter(const ir::Kernel &kernel, std::vector<std::int64_t> blocks, std::vector<TileArray> arguments,
                   std::optional<unsigned> noise = {}, double loudness = 1.5)
       : kernel_(kernel),
@@ -152,22 +153,25 @@ class TileInterpreter {
       default: return 0x1p-4;
     }
   }
-  static bool holds(ScalarType type, double value) {
+  static double nearest(ScalarType type, double value) {
     switch (type) {
-      case ScalarType::Float16:
-        return static_cast<double>(static_cast<float>(half(static_cast<float>(value)))) == value;
-      case ScalarType::BFloat16:
-        return static_cast<double>(static_cast<float>(bfloat16(static_cast<float>(value)))) == value;
-      case ScalarType::Float8E4M3: return static_cast<double>(static_cast<float>(f8e4m3(value))) == value;
-      case ScalarType::Float8E5M2: return static_cast<double>(static_cast<float>(f8e5m2(value))) == value;
-      // A double that took few digits has taken no rounding.
-      default: return static_cast<double>(static_cast<float>(value)) == value;
+      case ScalarType::Float16: return static_cast<double>(static_cast<float>(half(static_cast<float>(value))));
+      case ScalarType::BFloat16: return static_cast<double>(static_cast<float>(bfloat16(static_cast<float>(value))));
+      case ScalarType::Float8E4M3: return static_cast<double>(static_cast<float>(f8e4m3(value)));
+      case ScalarType::Float8E5M2: return static_cast<double>(static_cast<float>(f8e5m2(value)));
+      default: return static_cast<double>(static_cast<float>(value));
     }
   }
+  // A double that took few digits has taken no rounding.
+  static bool holds(ScalarType type, double value) { return nearest(type, value) == value; }
   // `digits`: in which a function may be off.
   Element rounded(ScalarType type, Element element, double digits = 1) {
     if (!noisy_ || !is_floating(type) || !std::isfinite(element.value)) return element;
     if (digits == 1 && holds(type, element.value)) return element;
+    if (loudness_ == 0) {
+      if (type != ScalarType::Float64) element.value = nearest(type, element.value);
+      return element;
+    }
     const double smallest = type == ScalarType::Float16 ? 0x1p-14 : 0;
     element.value += digits * off(type) * std::max(std::fabs(element.value), smallest);
     return element;
@@ -190,6 +194,13 @@ class TileInterpreter {
       int exponent = 0;
       const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(term, &exponent), 53));
       finest_ = std::min(finest_, exponent - 53 + std::countr_zero(static_cast<std::uint64_t>(digits)));
+    }
+    void multiply(double factor) {
+      if (factor == 0) *this = {};
+      size_ *= std::fabs(factor);
+      int exponent = 0;
+      const bool power_of_two = std::fabs(std::frexp(factor, &exponent)) == 0.5;
+      finest_ = power_of_two ? finest_ + exponent - 1 : -2200;  // else nothing is exact
     }
     // Of the absolute values.
     double size() const { return size_; }
@@ -398,7 +409,9 @@ class TileInterpreter {
           if (b) {
             before = before ? combined(Op::Add, type, b->elements[e], combined(Op::Mul, type, x.elements[e], *before))
                             : b->elements[e];
-            result.elements[e] = *before;
+            if (k > 0) terms.multiply(x.elements[e].value);
+            terms.add(b->elements[e].value);
+            result.elements[e] = in_any_order(type, terms, *before);
             continue;
           }
           const Op op = combination(operation.op);
@@ -421,6 +434,8 @@ class TileInterpreter {
       for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {
           Element &sum = result.elements[static_cast<std::size_t>((n * rows + i) * columns + j)];
+          Terms terms;
+          terms.add(sum.value);
           for (std::int64_t k = 0; k < inner; ++k) {
             const Element x =
                 a.elements[static_cast<std::size_t>(n * rows * inner + (turned_a ? k * rows + i : i * inner + k))];
@@ -428,12 +443,13 @@ class TileInterpreter {
                                                                   (turned_b ? j * inner + k : k * columns + j))];
             if (is_floating(type)) {
               sum = rounded(accumulator(type), add(sum, multiply(x, y)));
+              terms.add(x.value * y.value);
             } else {
               const Element product = of_integers(Op::Mul, type, cast(type, factor, x), cast(type, factor, y));
               sum = of_integers(Op::Add, type, sum, product);
             }
           }
-          sum = rounded(type, sum);
+          sum = rounded(type, in_any_order(type, terms, sum));
         }
     return result;
   }

@@ -11,11 +11,13 @@ namespace samite {
 struct BitsF16 {
   using Word = u16;
   static SAMITE_INLINE_MEMBER u16 narrow(f32 value) { return f16_bits(value); }
+  static SAMITE_INLINE_MEMBER u32 narrow(f32 low, f32 high) { return f16_bits(low, high); }
   static SAMITE_INLINE_MEMBER f32 widen(u16 bits) { return f16_value(bits); }
 };
 struct BitsBF16 {
   using Word = u16;
   static SAMITE_INLINE_MEMBER u16 narrow(f32 value) { return bf16_bits(value); }
+  static SAMITE_INLINE_MEMBER u32 narrow(f32 low, f32 high) { return bf16_bits(low, high); }
   static SAMITE_INLINE_MEMBER f32 widen(u16 bits) { return f32_of_bits(u32(bits) << 16); }
 };
 
@@ -42,6 +44,7 @@ struct Float8Bits {
 
 template <class BitsOf>
 struct SmallFloat {
+  using Bits = BitsOf;
   typename BitsOf::Word bits;
 
   SmallFloat() = default;

@@ -17,6 +17,17 @@ SAMITE_INLINE u16 f16_bits(f32 value) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+// Of two, the first of which is the lower half of a word.
+SAMITE_INLINE u32 f16_bits(f32 low, f32 high) {
+  u32 bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+SAMITE_INLINE u32 bf16_bits(f32 low, f32 high) {
+  u32 bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
 SAMITE_INLINE f32 f16_value(u16 bits) {
   f32 value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));

@@ -26,6 +26,14 @@ struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Pack {
   T at[n];
 };
 
+// As elements of 16 bits, of which two take one instruction.
+template <class T, int n>
+SAMITE_INLINE Pack<T, n> narrowed(const Pack<f32, n> &values) {
+  Pack<u32, n / 2> pairs;
+  for (int k = 0; k < n / 2; ++k) pairs.at[k] = T::Bits::narrow(values.at[2 * k], values.at[2 * k + 1]);
+  return __builtin_bit_cast(Pack<T, n>, pairs);
+}
+
 template <int n, class T>
 SAMITE_INLINE Pack<T, n> load_pack(const T *p) {
   return *reinterpret_cast<const Pack<T, n> *>(p);
