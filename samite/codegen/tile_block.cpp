@@ -28,7 +28,7 @@ void KernelEmitter::loop_of_block(const For &loop) {
   if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
   // The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread
   // in steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is
-  // read under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; `CudaThreadLoops` has the kernel).
+  // read under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
   const std::string index = name(loop.index), type(scalar_name(loop.type));
   internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0 && loop.end.is_constant(),
                  "a loop over a tile's elements has no constant extent");

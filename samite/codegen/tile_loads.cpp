@@ -1,4 +1,4 @@
-// Tiles of a block of CUDA's threads on their way from device memory, and loops that send for them ahead.
+// Copies of tiles from device memory to a block's shared memory, and loops that prefetch them.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -167,9 +167,9 @@ std::map<const TileCall *, std::string> KernelEmitter::begin_loads(const For &lo
   return names;
 }
 
-// An iteration waits for what it needs itself, which all threads have then brought and nobody reads any longer what
-// the one before it has read. There it sends for what a later one needs, and goes to work. Before the first there are
-// as many as are sent for ahead, which do nothing else: what sends is there once.
+// Each iteration waits for its buffer, starts the copies for iteration i + stages - 1, then computes. The wait ends in a
+// barrier: behind it no thread reads what the iteration before it has read. The first stages - 1 turns start copies and
+// do nothing else, so that the code that starts them is there once.
 void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
   const int stages = loop.stages, lead = stages - 1;
   const std::string buffer = fresh("stage"), turn = fresh("turn"), turns = fresh("turns"), inside = fresh("inside");
@@ -215,13 +215,9 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", buffer, stages);
   out_.open("if ({} >= {}) {{", turn, lead);
   index_of_turn(loop, fmt::format("({} - {})", turn, lead));
+  // Nothing is written before the next wait: a product whose sums are in registers needs no barrier of its own.
   const auto *last = loop.body.back().as<TileCall>();
-  const bool reads_buffers_alone = last && last->op == Op::MatMul &&
-                                   placement_.registers.contains(last->result.array) &&
-                                   std::ranges::all_of(last->operands, [&](const TileMemory &operand) {
-                                     return std::ranges::find(staged.buffers, operand.array) != staged.buffers.end();
-                                   });
-  if (reads_buffers_alone) waited_for_ = last;
+  if (last && last->op == Op::MatMul && placement_.registers.contains(last->result.array)) waited_for_ = last;
   Block rest;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
     if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);

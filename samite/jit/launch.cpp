@@ -324,10 +324,10 @@ std::size_t Launch::index_of(std::string_view name, SourceLocation where) const 
     if (parameters[i].name == name) return i;
     known += (known.empty() ? "" : ", ") + parameters[i].name;
   }
-  UserError error(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
-                                            std::string(name) + "'; its parameters are " + known);
-  error.add_call("set", where);
-  throw error;
+  return at_call("set", where, [&]() -> std::size_t {
+    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
+                                              std::string(name) + "'; its parameters are " + known);
+  });
 }
 
 void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation where) {

@@ -611,7 +611,7 @@ class Lowerer final : public TileMemories {
       } else if (ready && scalar && !is_call(let->value.op)) {
         first.push_back(stmt);
       } else {
-        if (let) late.insert(let->local);
+        for_each_definition(stmt, [&](LocalId local, Type) { late.insert(local); });
         rest.push_back(stmt);
       }
     }

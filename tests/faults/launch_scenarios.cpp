@@ -167,6 +167,9 @@ void graphs_that_are_edited(FakeDriver &fake, const Steps &step) {
   EXPECT_EQ(step([&] { return c.to_vector(); }), vector({0, 7}));
 }
 
+struct CopyArguments {
+  ArrayArgument<float> out, in;
+};
 struct SquareArguments {
   ArrayArgument<float> out, in, out_gradient, in_gradient;
 };
@@ -316,7 +319,7 @@ void a_tape_that_goes_back(FakeDriver &fake, const Steps &step) {
   step([&] { start(fake); });
   const auto scale = scale_kernel(fake);
   understand_scale_adjoint(fake);
-  fake.understand(kernel_code<SquareArguments>("square", [](const SquareArguments &a, const LaunchBox &box) {
+  fake.understand(kernel_code<CopyArguments>("square", [](const CopyArguments &a, const LaunchBox &box) {
     for (std::int64_t i = 0; i < box.end[0]; ++i) a.out.data[i] = a.in.data[i] * a.in.data[i];
   }));
   const auto gather = [](const SquareArguments &a, const LaunchBox &box) {
@@ -358,8 +361,8 @@ void a_tape_that_goes_back(FakeDriver &fake, const Steps &step) {
 
 void a_launch_that_speaks(FakeDriver &fake, const Steps &step) {
   step([&] { start(fake); });
-  fake.understand(kernel_code<ScaleArguments>(
-      "speaks", [](const ScaleArguments &a, const LaunchBox &box) { std::copy_n(a.in.data, box.end[0], a.out.data); }));
+  fake.understand(kernel_code<CopyArguments>(
+      "speaks", [](const CopyArguments &a, const LaunchBox &box) { std::copy_n(a.in.data, box.end[0], a.out.data); }));
   const Kernel speaks{"speaks", {"out", "in"}, [](Array<float, 1> out, Array<const float, 1> in) {
                         Int i = thread_index();
                         print("element ", i);

@@ -75,6 +75,13 @@ TEST(LoadsAhead, NotOfWhatTheLoopCarries) {
               HasSubstr("load @d["));
 }
 
+// Nor is what a branch gives; the verifier sees that nothing comes before it.
+TEST(LoadsAhead, NotOfWhatABranchGives) {
+  EXPECT_THAT(lowered("%10: bool = lt %2, 3 if %10 -> (%11: i32 = 0 | %4) {} else {}\n"
+                      "%12: tile<f32, 32, 16> = load @d[%11, 0] %7: tile<bf16, 32, 16> = cast %12"),
+              HasSubstr("load @d["));
+}
+
 TEST(LoadsAhead, NotWhereSomethingElseReadsIt) {
   EXPECT_THAT(lowered(cast + "\n%10: f32 = reduce_add %5"), Not(HasSubstr("tile_call cast")));
 }

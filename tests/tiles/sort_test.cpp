@@ -110,5 +110,24 @@ TEST(TileSortErrors, PlacesOfOtherRows) {
   EXPECT_THAT(message, HasSubstr("take of a tile of extents 4x8 by places of extents 3x8"));
 }
 
+// 600 elements are one element of 16 bits, whose gradient is added up in more: in 8 digits it would stay at 256.
+template <class T>
+void expect_gradient_of_one() {
+  TileKernel kernel{"one", {"y", "x"}, [](Array<T, 2> y, Array<const T, 2> x) {
+                      const Tile<std::int32_t> places = tile::full<std::int32_t>({1, 600}, 1);
+                      tile::store(y, {0, 0}, tile::take(tile::load(x, {0, 0}, {1, 4}), places));
+                    }};
+  auto x = buffer<T>({1, 4}, {1, 2, 3, 4}, Gradient::tracked), y = poisoned<T>({1, 600}, Gradient::tracked);
+  Tape tape;
+  tape.record([&] { kernel.launch({1}, y, x); });
+  expect_near(y, std::vector<double>(600, 2), 0);
+  tape.backward({{y, buffer<T>({1, 600}, std::vector<double>(600, 1))}});
+  expect_near(x.gradient(), {0, 600, 0, 0}, 0);
+}
+TEST(TileTake, GradientsOf16BitsAreAddedUpIn32) {
+  expect_gradient_of_one<bfloat16>();
+  expect_gradient_of_one<half>();
+}
+
 }  // namespace
 }  // namespace samite::test
