@@ -167,9 +167,9 @@ std::map<const TileCall *, std::string> KernelEmitter::begin_loads(const For &lo
   return names;
 }
 
-// Each iteration waits for its buffer, starts the copies for iteration i + stages - 1, then computes. The wait ends in a
-// barrier: behind it no thread reads what the iteration before it has read. The first stages - 1 turns start copies and
-// do nothing else, so that the code that starts them is there once.
+// Each iteration waits for its buffer, starts the copies for iteration i + stages - 1, then computes. The wait ends in
+// a barrier: behind it no thread reads what the iteration before it has read. The first stages - 1 turns start copies
+// and do nothing else, so that the code that starts them is there once.
 void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
   const int stages = loop.stages, lead = stages - 1;
   const std::string buffer = fresh("stage"), turn = fresh("turn"), turns = fresh("turns"), inside = fresh("inside");
