@@ -81,9 +81,8 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
   const auto write_object = [&](const std::string &function) { write(tile_object(call, function)); };
   switch (info(call.op).typing) {
     case Typing::Cast:
-      write(fmt::format("tile_cast<{}, {}, {}, {}>", rows_type(call.result),
-                        call.result.type.shape()[call.result.type.shape().rank() - 1], call.result.type.count(),
-                        kernel_.block_threads));
+      write(
+          fmt::format("tile_cast<{}, {}, {}>", rows_type(call.result), rows(call.result.type), kernel_.block_threads));
       break;
     case Typing::Reduce:
       if (placement_.registers.contains(call.operands[0].array)) {

@@ -216,15 +216,19 @@ bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
   return plan.bytes <= most_shared_bytes(capability);
 }
 
+int most_stages(const ir::Kernel &kernel) {
+  int stages = 1;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    if (const auto *loop = stmt.as<ir::For>()) stages = std::max(stages, loop->stages);
+  });
+  return stages;
+}
+
 // Loads of factors are taken ahead where the shared memory of a block has room for them. `capability` 0: the CPU.
 ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order) {
   if (capability == 0) return passes::lower_tiles(structured, false);
   ir::Kernel ahead = passes::lower_tiles(structured, true, in_order);
-  bool stages = false;
-  ir::for_each_statement(ahead.body, [&](const ir::Stmt &stmt) {
-    if (const auto *loop = stmt.as<ir::For>()) stages = stages || loop->stages > 1;
-  });
-  if (!stages || fits_shared_memory(ahead, capability)) return ahead;
+  if (most_stages(ahead) == 1 || fits_shared_memory(ahead, capability)) return ahead;
   return passes::lower_tiles(structured, true, in_order, /*loads_ahead=*/false);
 }
 
@@ -300,11 +304,7 @@ ir::Block with_stages(const ir::Block &block, int most) {
 // A gathered adjoint holds other tiles than the one that scatters. Its loops load ahead by as many stages as the shared
 // memory of a block has room for; nothing where there is none for one.
 std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
-  int stages = 1;
-  ir::for_each_statement(gathered.body, [&](const ir::Stmt &stmt) {
-    if (const auto *loop = stmt.as<ir::For>()) stages = std::max(stages, loop->stages);
-  });
-  for (; stages > 0; --stages) {
+  for (int stages = most_stages(gathered); stages > 0; --stages) {
     ir::Kernel kernel = gathered;
     kernel.body = with_stages(gathered.body, stages);
     if (fits_shared_memory(lower_tiles(kernel, capability, false), capability)) return kernel;

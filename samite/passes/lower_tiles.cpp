@@ -576,12 +576,13 @@ class Lowerer final : public TileMemories {
   // What a product multiplies is loaded ahead, by a loop of several stages that writes to no array, also where it
   // becomes something else first, element by element: else the threads would wait for each element of it.
   Block with_loads_ahead(const For &loop) {
-    std::map<LocalId, std::vector<const Stmt *>> readers;
-    std::set<LocalId> late;  // what is not known before the iteration begins
-    for (const Carried &carried : loop.carried) late.insert(carried.inner);
+    if (!flat_ || !loads_ahead_ || loop.stages == 1 || !loop.step.is_constant()) return loop.body;
     bool writes = false;
     for_each_statement(loop.body, [&](const Stmt &stmt) { writes = writes || array_written(stmt); });
-    if (!flat_ || !loads_ahead_ || loop.stages == 1 || !loop.step.is_constant() || writes) return loop.body;
+    if (writes) return loop.body;
+    std::set<LocalId> late;  // what is not known before the iteration begins
+    for (const Carried &carried : loop.carried) late.insert(carried.inner);
+    std::map<LocalId, std::vector<const Stmt *>> readers;
     for (const Stmt &stmt : loop.body)
       for_each_operand(stmt, [&](const Value &value) {
         if (value.is_local()) readers[value.id()].push_back(&stmt);

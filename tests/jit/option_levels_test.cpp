@@ -115,9 +115,6 @@ auto roots() {
                 }};
 }
 
-// The message without its last line, which names the call.
-std::string without_call(const std::string &message) { return message.substr(0, message.rfind('\n')); }
-
 // Asked for the adjoint, for the forward launch that a tape puts down, or for the tape.
 TEST_F(OptionLevels, CheckFiniteOfATapeAndOfALaunch) {
   const Buffer<double> x(cpu, {3}, {1, 0, 4}, Gradient::tracked), y(cpu, {3}, Gradient::tracked);

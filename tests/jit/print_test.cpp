@@ -11,7 +11,6 @@
 namespace samite::test {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -182,11 +181,11 @@ TEST(Check, OnlyOfTheInstancesThatComeThere) {
   Buffer<float> x(device, {3}, {1, -1, 1});
   EXPECT_NO_THROW(kernel.launch({3}, x));
   x.copy_from({1, -1, -1});
-  EXPECT_THAT(message_of<UserError>([&] {
-                kernel.launch({3}, x);
-                device.synchronize();
-              }),
-              AllOf(HasSubstr("a check failed in instance (2)"), Not(HasSubstr("(2): "))));
+  const std::string message = message_of<UserError>([&] {
+    kernel.launch({3}, x);
+    device.synchronize();
+  });
+  EXPECT_THAT(without_call(message), testing::EndsWith("a check failed in instance (2)"));
 }
 
 TEST(Check, OfARecordedLaunchToo) {

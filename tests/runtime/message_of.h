@@ -20,3 +20,6 @@ std::string message_of(Action action) {
   ADD_FAILURE() << "no error";
   return "";
 }
+
+// The message without its last line, which names the call, where it has one.
+inline std::string without_call(const std::string &message) { return message.substr(0, message.rfind('\n')); }
