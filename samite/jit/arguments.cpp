@@ -5,6 +5,7 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/side_by_side.h"
+#include "samite/jit/launch_copies.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/shared_elements.h"
@@ -304,6 +305,7 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
         *std::ranges::max_element(buffer->extents()) > narrow)
       key.wide_index |= bit(i);
     if (forward || !buffer->tracks_gradient()) continue;
+    if (adjoint && copy_elements({buffer->extents().begin(), buffer->strides().size()}) > narrow) key.wide_index |= bit(i);
     if (adjoint && buffer->is_broadcast()) key.may_alias = true;
     for (std::size_t j = 0; j < i; ++j)
       if (adjoint && (key.active & bit(j)) && buffer->overlaps(*arguments[j].buffer)) key.may_alias = true;

@@ -4,6 +4,8 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/driver/capture.h"
 #include "samite/driver/copy.h"
+#include "samite/jit/graph_capture.h"
+#include "samite/jit/launch_copies.h"
 #include "samite/jit/race_shadows.h"
 #include "samite/runtime/cuda_device.h"
 
@@ -59,7 +61,8 @@ void check_tile_memory(const KernelDefinition &definition, const Variant &varian
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
-                       const Extents &extents, const LaunchOptions &options, const Stream &stream)
+                       const Extents &extents, const LaunchOptions &options, const Stream &stream,
+                       std::byte *arguments)
     : variant_(std::move(variant)), extents_(extents), kernel_(definition.name()), stream_(stream) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
@@ -71,18 +74,44 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
       workspace_.bytes_per_thread = variant_->key.workspace_bytes;
-      auto device = CudaDevice::of(context.device());
-      workspace_memory_ = driver::DeviceMemory::allocate(
-          queue, device->pool(), static_cast<std::size_t>(threads * workspace_.bytes_per_thread),
-          {definition.name().c_str(), definition.where()});
+      workspace_memory_ =
+          allocate(static_cast<std::size_t>(threads * workspace_.bytes_per_thread), definition.where());
       workspace_.base = std::bit_cast<std::byte *>(workspace_memory_->address());
     }
     if (variant_->uses_channel)
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
   }
+  if (variant_->first) {
+    if (prepared_) {
+      copies_memory_ = allocate(place_copies(*variant_, arguments, 0), definition.where());
+      place_copies(*variant_, arguments, copies_memory_->address());
+    }
+    first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents, options, stream, arguments);
+  }
   if (variant_->afterwards)
-    afterwards_ = std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream);
+    afterwards_ =
+        std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
+}
+
+// Freed in the order of the stream. What is asked for in a stream that is being captured would belong to the graph; what
+// the graph's launches keep is not allocated by its launches.
+driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation where) const {
+  const driver::Stream &queue = stream_.cuda()->stream();
+  const auto in_order_of = [&](const driver::Stream &stream) {
+    return driver::DeviceMemory::allocate(stream, CudaDevice::of(queue.context().device())->pool(), bytes,
+                                          {kernel_.c_str(), where});
+  };
+  if (!GraphCapture::current() || !stream_.cuda()->capturing()) return in_order_of(queue);
+  const driver::Stream apart = driver::Stream::create(queue.context());
+  driver::DeviceMemory memory = in_order_of(apart);
+  apart.synchronize();
+  memory.free_in(queue);
+  return memory;
+}
+
+int CudaLaunch::kernel_count() const {
+  return (first_ ? first_->kernel_count() : 0) + (prepared_ ? 1 : 0) + (afterwards_ ? afterwards_->kernel_count() : 0);
 }
 
 CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
@@ -93,15 +122,15 @@ CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const 
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
+  if (first_) first_->run_into(arguments, nodes);
   if (prepared_) {
     std::optional<RaceShadows> shadows;
-    std::optional<driver::DeviceMemory> words;  // freed in the order of the stream
+    std::optional<driver::DeviceMemory> words;
     if (variant_->races.any()) {
       internal_check(!nodes, "a launch in a graph looks for races");
       const driver::Stream &queue = stream_.cuda()->stream();
       shadows.emplace(*variant_, arguments, extents_);
-      words = driver::DeviceMemory::allocate(queue, CudaDevice::of(queue.context().device())->pool(), shadows->bytes(),
-                                             {kernel_.c_str(), prepared_->where()});
+      words = allocate(shadows->bytes(), prepared_->where());
       if (shadows->bytes() != 0) driver::fill_bytes(queue, words->address(), 0, shadows->bytes());
       arguments = shadows->block(words->address());
     }
@@ -116,13 +145,17 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
 }
 
 void CudaLaunch::hear() const {
-  for (const CudaLaunch *launch = this; launch; launch = launch->afterwards_.get())
-    if (launch->messages_ && debug() && !stream_.cuda()->capturing()) return stream_.synchronize();
+  if (debug() && speaks() && !stream_.cuda()->capturing()) stream_.synchronize();
 }
 
 template <class Nodes>
 void CudaLaunch::put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const {
   internal_check(nodes.size() == static_cast<std::size_t>(kernel_count()), "a launch has another number of kernels");
+  if (first_) {
+    const auto count = static_cast<std::size_t>(first_->kernel_count());
+    first_->put_into(graph, nodes.first(count), arguments);
+    nodes = nodes.subspan(count);
+  }
   if (prepared_) {
     const codegen::CudaChannel *channel;
     Parameters addresses = parameters(arguments, channel);
@@ -137,8 +170,8 @@ template void CudaLaunch::put_into(driver::GraphExecutable &, std::span<const dr
                                    const std::byte *) const;
 
 void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const {
-  for (const CudaLaunch *launch = this; launch; launch = launch->afterwards_.get()) {
-    if (!launch->prepared_) continue;
+  for (const CudaLaunch *launch : {first_.get(), this, const_cast<const CudaLaunch *>(afterwards_.get())}) {
+    if (!launch || !launch->prepared_) continue;
     // The node keeps its attributes, of which a cluster wants a grid that it divides.
     driver::LaunchShape shape;
     const driver::PreparedLaunch &before = *launch->prepared_;
@@ -156,6 +189,7 @@ void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::Gr
 }
 
 void CudaLaunch::hear_in(CudaStream &stream) const {
+  if (first_) first_->hear_in(stream);
   if (messages_) stream.add(messages_);
   if (afterwards_) afterwards_->hear_in(stream);
 }

@@ -23,12 +23,13 @@ namespace samite::jit {
 
 class CudaLaunch {
  public:
-  // UserError where the device cannot launch that many instances, or not as the options say; DeviceError where there is
-  // no memory for the instances' local arrays.
+  // `arguments` is a block as the variant's layout says, to which this adds where the launch's own arrays lie. UserError
+  // where the device cannot launch that many instances, or not as the options say; DeviceError where there is no memory
+  // for the instances' local arrays, or for the launch's own.
   CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant, const Extents &extents,
-             const LaunchOptions &options, const Stream &stream);
+             const LaunchOptions &options, const Stream &stream, std::byte *arguments);
 
-  // `arguments` is a block as the variant's layout says; it is read before this returns.
+  // `arguments` as the constructor has completed them; they are read before this returns.
   void run(const std::byte *arguments) const { run_into(arguments, nullptr); }
   // The same into a capture: appends what each kernel has become in its graph. Not of a variant that looks for races,
   // since nothing in a graph clears its shadows.
@@ -47,13 +48,16 @@ class CudaLaunch {
   }
   // Kernels that do nothing, in the place of this.
   void put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const;
-  int kernel_count() const { return (prepared_ ? 1 : 0) + (afterwards_ ? afterwards_->kernel_count() : 0); }
+  int kernel_count() const;
 
   // What instances report is heard when `stream` is waited for.
   void hear_in(CudaStream &stream) const;
   bool debug() const { return variant_->key.debug; }
 
  private:
+  driver::DeviceMemory allocate(std::size_t bytes, SourceLocation where) const;
+  bool speaks() const { return messages_ || (first_ && first_->speaks()) || (afterwards_ && afterwards_->speaks()); }
+
   template <class Nodes>
   void put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const;
 
@@ -69,8 +73,9 @@ class CudaLaunch {
   codegen::CudaBox box_;
   codegen::CudaWorkspace workspace_;
   std::optional<driver::DeviceMemory> workspace_memory_;
-  std::shared_ptr<CudaMessages> messages_;        // null where nothing is ever said
-  std::shared_ptr<const CudaLaunch> afterwards_;  // null where nothing follows
+  std::optional<driver::DeviceMemory> copies_memory_;  // of Variant::copies
+  std::shared_ptr<CudaMessages> messages_;             // null where nothing is ever said
+  std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as the variant's; null where nothing is
 };
 
 }  // namespace samite::jit

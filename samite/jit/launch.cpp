@@ -207,7 +207,7 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
     }
     const Stream stream = stream_of(arguments, options);
     if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
-    run_on_cuda(CudaLaunch(definition, variant, extents, options, stream), block, mark_written);
+    run_on_cuda(CudaLaunch(definition, variant, extents, options, stream, block), block, mark_written);
   };
   if (options.check_finite && options.direction == Direction::adjoint)
     run_checking_finite(definition, variant->key, extents, arguments, run);
@@ -256,7 +256,7 @@ void Launch::prepare() {
   jit::Partition partition{};
   if (stream.cuda()) {
     jit::use_in(stream, arguments);
-    cuda = std::make_shared<const jit::CudaLaunch>(*definition_, variant, extents_, options_, stream);
+    cuda = std::make_shared<const jit::CudaLaunch>(*definition_, variant, extents_, options_, stream, block.data());
   } else {
     partition = jit::partition(*variant, extents_);
   }
@@ -281,23 +281,23 @@ Launch Launch::in_graph() const {
 }
 
 void Launch::launch(SourceLocation where) {
-  at_call("launched", where, [&] { launch_with(cuda_.get(), where); });
+  at_call("launched", where, [&] { launch_with(cuda_.get(), block_.data(), where); });
 }
 
 void Launch::mark_written() const {
   for (Storage *storage : written_) storage->mark_written();
 }
 
-void Launch::launch_with(const jit::CudaLaunch *cuda, SourceLocation where) {
+void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where) {
   jit::refuse_inside_kernel(*definition_);
   const Turn turn(*this);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
     return tangents->launch(definition_, extents_, options_, views());
   auto run = [&] {
-    if (cuda) return jit::run_on_cuda(*cuda, block_.data(), [&] { mark_written(); });
+    if (cuda) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
     mark_written();
-    jit::execute(*variant_, definition_->name(), block_.data(), extents_, partition_);
+    jit::execute(*variant_, definition_->name(), block, extents_, partition_);
   };
   if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
     return tape->append(definition_, {extents_, where}, options_, views(), run);
@@ -310,10 +310,11 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, SourceLocation where) {
 void Launch::launch(const Stream &stream, SourceLocation where) {
   at_call("launched", where, [&] {
     jit::check_stream(*definition_, stream, device());
-    if (!cuda_ || stream == stream_) return launch_with(cuda_.get(), where);
+    if (!cuda_ || stream == stream_) return launch_with(cuda_.get(), block_.data(), where);
     jit::use_in(stream, views());
-    const jit::CudaLaunch there(*definition_, variant_, extents_, options_, stream);
-    launch_with(&there, where);
+    std::vector<std::byte> block = block_;
+    const jit::CudaLaunch there(*definition_, variant_, extents_, options_, stream, block.data());
+    launch_with(&there, block.data(), where);
   });
 }
 

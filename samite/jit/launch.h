@@ -154,7 +154,8 @@ class Launch {
   std::vector<jit::Argument> views() const { return jit::views(arguments_); }
   // Takes the variant for the arguments and lays them out.
   void prepare();
-  void launch_with(const jit::CudaLaunch *cuda, SourceLocation where);
+  // `block` as `cuda` has completed it.
+  void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   class Turn;
 
   std::shared_ptr<jit::KernelDefinition> definition_;

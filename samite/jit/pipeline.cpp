@@ -70,6 +70,7 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   std::vector<bool> wide;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
     wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
+  for (const passes::CastCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
   return wide;
 }
 
@@ -100,6 +101,12 @@ codegen::EmitOptions emit_options(const Variant &variant) {
     const codegen::ArrayFacts of_array = options.arrays[shadow.array];
     options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
   }
+  // As jit/launch_memory.h lays them out.
+  for (const passes::CastCopy &copy : variant.copies)
+    options.arrays.push_back({.unit_stride = true,
+                              .wide_index = options.arrays[copy.array].wide_index,
+                              .unaliased = true,
+                              .aligned_rows = true});
   return options;
 }
 
@@ -235,13 +242,14 @@ ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_ord
 // From the kernel to code that can be called, into a variant that knows its key.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
-  variant.parameters = kernel.parameters;
+  variant.parameters.assign(kernel.parameters.begin(),
+                            kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
   variant.layout = codegen::argument_layout(kernel.parameters);
   variant.block_threads = kernel.block_threads;
   variant.cost = cost_of(kernel);
   variant.one_thread = variant.key.deterministic && order_shows(kernel);
-  for (std::uint32_t i = 0; i < kernel.parameters.size(); ++i) {
-    const ir::Parameter &parameter = kernel.parameters[i];
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const ir::Parameter &parameter = variant.parameters[i];
     bool is_gradient = parameter.role == ir::Role::Gradient;
     if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
     if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
@@ -312,15 +320,34 @@ std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
   return std::nullopt;
 }
 
-// What runs after a gathered adjoint, on the same arguments. Null where that is nothing.
-std::shared_ptr<const Variant> clearing_variant(const ir::Kernel &clear, const Variant &gather) {
-  if (clear.body.empty()) return nullptr;
+// What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
+std::shared_ptr<const Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
+                                              std::vector<passes::CastCopy> copies = {}) {
+  if (kernel.body.empty()) return nullptr;
   auto variant = std::make_shared<Variant>();
   variant->key = gather.key;
   variant->key.summed = 0;
   variant->gradient_of = gather.gradient_of;
-  compile_kernel(clear, *variant);
+  variant->copies = std::move(copies);
+  compile_kernel(kernel, *variant);
   return variant;
+}
+
+// A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them.
+struct RunGathered {
+  ir::Kernel kernel;
+  std::optional<passes::CastCopies> copies;
+};
+
+std::optional<RunGathered> to_run(const passes::GatheredAdjoint &gathered, int capability) {
+  if (!is_tile_kernel(gathered.gather)) return RunGathered{gathered.gather, {}};
+  if (auto copies = passes::copy_casts(gathered); copies && codegen::fits_parameter_space(copies->gather)) {
+    copies->copy = checked(std::move(copies->copy), ir::Form::structured, "copy_casts");
+    copies->gather = checked(std::move(copies->gather), ir::Form::structured, "copy_casts");
+    if (auto kernel = fitted(copies->gather, capability)) return RunGathered{*std::move(kernel), std::move(copies)};
+  }
+  if (auto kernel = fitted(gathered.gather, capability)) return RunGathered{*std::move(kernel), {}};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -367,7 +394,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   variant->key = key;
 
   const ir::Kernel *kernel = &definition.forward();
-  std::optional<ir::Kernel> of_tiles;
+  std::optional<RunGathered> run;
   if (key.direction == Direction::adjoint) {
     const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias, key.memory_limit);
     kernel = &adjoint.kernel;
@@ -381,10 +408,14 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
       variant->times.derive += definition.gather_milliseconds(key.active, key.gathers_even_if_slower());
     if (key.gather) {
       const passes::GatheredAdjoint &gathered = *definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
-      if (is_tile_kernel(gathered.gather)) of_tiles = fitted(gathered.gather, key.cuda);
-      if (!is_tile_kernel(gathered.gather) || of_tiles) {
-        kernel = of_tiles ? &*of_tiles : &gathered.gather;
-        variant->afterwards = clearing_variant(gathered.clear, *variant);
+      run = to_run(gathered, key.cuda);
+      if (run) {
+        kernel = &run->kernel;
+        if (run->copies) {
+          variant->copies = run->copies->copies;
+          variant->first = variant_beside(*variant, run->copies->copy, run->copies->copies);
+        }
+        variant->afterwards = variant_beside(*variant, gathered.clear);
       }
     }
   } else if (key.direction == Direction::tangent) {
@@ -394,7 +425,8 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
   compile_kernel(*kernel, *variant);
-  if (variant->afterwards) add(variant->times, variant->afterwards->times);
+  for (const auto &beside : {variant->first, variant->afterwards})
+    if (beside) add(variant->times, beside->times);
   return variant;
 }
 

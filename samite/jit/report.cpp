@@ -162,8 +162,8 @@ std::ostream &operator<<(std::ostream &stream, const KernelReport &report) { ret
 KernelReport jit::report(const KernelDefinition &definition) {
   KernelReport report{.kernel = definition.name(), .variants = {}};
   for (const auto &variant : definition.variants())
-    for (auto part = variant; part; part = part->afterwards)
-      report.variants.push_back(reported(*part, definition.parameters()));
+    for (const auto &part : {variant->first, variant, variant->afterwards})
+      if (part) report.variants.push_back(reported(*part, definition.parameters()));
   return report;
 }
 

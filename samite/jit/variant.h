@@ -11,6 +11,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/jit/cuda_code.h"
 #include "samite/jit/options.h"
+#include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/host_compiler.h"
@@ -91,8 +92,11 @@ struct Variant {
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.
   bool one_thread = false;
-  // What runs over the same instances when all have run this: a gathered adjoint's zeros.
-  std::shared_ptr<const Variant> afterwards;
+  // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
+  std::vector<passes::CastCopy> copies;
+  // What runs over the same instances, with the same arguments, before this and when all have run this: the copies and
+  // the zeros of a gathered adjoint. Null where that is nothing.
+  std::shared_ptr<const Variant> first, afterwards;
   StepTimes times;
   CompileReport compile;
   std::size_t peak_compiler_bytes = 0;  // as ReportedVariant has it

@@ -1,4 +1,5 @@
 // Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
+#include "samite/passes/cast_copies.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
@@ -45,12 +46,15 @@ struct Gradients {
   std::vector<T> a = numbers<T>(rows * inner, 4), b = numbers<T>(inner * columns, 5);
   std::vector<S> c = numbers<S>(rows * columns, 6);
 
-  void run(const ir::Kernel &kernel) {
+  // `copies` are what the kernel has beside the adjoint's parameters.
+  void run(const ir::Kernel &kernel, const std::vector<Argument> &copies = {}) {
     const auto a_values = numbers<T>(rows * inner, 1), b_values = numbers<T>(inner * columns, 2);
     const auto c_values = numbers<S>(rows * columns, 3);
-    CudaOnHost(kernel).run(
-        {4, 3}, {array(a_values, {rows, inner}), array(b_values, {inner, columns}), array(c_values, {rows, columns}),
-                 array(a, {rows, inner}), array(b, {inner, columns}), array(c, {rows, columns})});
+    std::vector<Argument> arguments{array(a_values, {rows, inner}), array(b_values, {inner, columns}),
+                                    array(c_values, {rows, columns}), array(a, {rows, inner}),
+                                    array(b, {inner, columns}), array(c, {rows, columns})};
+    arguments.insert(arguments.end(), copies.begin(), copies.end());
+    CudaOnHost(kernel).run({4, 3}, arguments);
   }
 };
 
@@ -76,6 +80,18 @@ void expect_same(const K &kernel, double tolerance) {
   EXPECT_LE(difference(own.b, scattered.b), tolerance);
   EXPECT_EQ(own.c, std::vector<S>(rows * columns));
   EXPECT_EQ(scattered.c, own.c);
+
+  const auto copies = passes::copy_casts(*gathered);
+  ASSERT_EQ(copies.has_value(), sizeof(T) < sizeof(S));
+  if (!copies) return;
+  ASSERT_THAT(copies->copies, testing::ElementsAre(passes::CastCopy{6, 5}));
+  Gradients<T, S> copied;
+  std::vector<T> copy(rows * columns, T(99.0f));
+  for (const ir::Kernel *part : {&copies->copy, &copies->gather}) copied.run(*part, {array(copy, {rows, columns})});
+  for (std::size_t i = 0; i < copy.size(); ++i) ASSERT_EQ(copy[i], T(static_cast<float>(copied.c[i]))) << i;
+  EXPECT_EQ(copied.c, (Gradients<T, S>().c)) << "the copy leaves what it takes";
+  EXPECT_EQ(copied.a, own.a) << "not a bit changes";
+  EXPECT_EQ(copied.b, own.b);
 }
 
 TEST(CudaGatherTiles, ProductsOfAllTypes) {
@@ -84,6 +100,7 @@ TEST(CudaGatherTiles, ProductsOfAllTypes) {
   // Sums of 16-bit gradients are rounded once here, and for each block where they are scattered.
   expect_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
   expect_same<half, half>(product<half, half>(2), 0.1);
+  expect_same<half, float>(product<half, float>(1), 0.1);
 }
 
 // Of a kernel of which not all gradients are gathered.

@@ -1,10 +1,78 @@
 // When the gradients of a tile kernel are gathered on CUDA, and that they are the gradients.
 #include "tests/jit/cuda_kernels.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace samite::test {
 namespace {
+
+std::vector<float> numbers(std::int64_t count, int seed) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>((i * i * 7 + 3 * i + seed) % 11 - 5));
+  return values;
+}
+
+// Of factors of type T, and sums in float.
+template <class T>
+auto product_of() {
+  return TileKernel{"product",
+                    {"a", "b", "c"},
+                    [](Array<const T, 2> a, Array<const T, 2> b, Array<float, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      auto sum = tile::zeros<float>({16, 16});
+                      for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(2)))
+                        tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
+                      tile::store(c, {i, j}, sum);
+                    },
+                    {.threads = 64}};
+}
+
+// A product's factors and what it writes, all of which track gradients, and its adjoint launch.
+template <class T>
+struct Product {
+  Product(Device device, std::int64_t rows, std::int64_t columns, std::int64_t terms, LaunchOptions options = {})
+      : a(device, {rows, terms}, Gradient::tracked),
+        b(device, {terms, columns}, Gradient::tracked),
+        c(device, {rows, columns}, Gradient::tracked) {
+    options.direction = Direction::adjoint;
+    adjoint.emplace(kernel.record({(rows + 15) / 16, (columns + 15) / 16}, options, a, b, c));
+  }
+
+  // All numbers are whole, and small enough for exact sums in float; gradients are rounded once.
+  void expect_gradients() {
+    expect_gradients([&] { adjoint->launch(); });
+  }
+  void expect_gradients(const std::function<void()> &launch) {
+    const std::int64_t rows = a.extent(0), terms = a.extent(1), columns = b.extent(1);
+    const auto x = numbers(rows * terms, 1), y = numbers(terms * columns, 2), seed = numbers(rows * columns, 3);
+    const auto as_given = [](const std::vector<float> &values) { return std::vector<T>(values.begin(), values.end()); };
+    a.copy_from(as_given(x)), b.copy_from(as_given(y)), c.gradient().copy_from(seed);
+    a.zero_gradient(), b.zero_gradient();
+    launch();
+    const auto da = a.gradient().to_vector(), db = b.gradient().to_vector();
+    const auto at = [](const auto &m, std::int64_t n, std::int64_t i, std::int64_t j) {
+      return m[static_cast<std::size_t>(i * n + j)];
+    };
+    for (std::int64_t k = 0; k < terms; ++k) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        float sum = 0;
+        for (std::int64_t j = 0; j < columns; ++j) sum += at(seed, columns, i, j) * at(y, columns, k, j);
+        ASSERT_EQ(at(da, terms, i, k), T(sum)) << i << ' ' << k;
+      }
+      for (std::int64_t j = 0; j < columns; ++j) {
+        float sum = 0;
+        for (std::int64_t i = 0; i < rows; ++i) sum += at(seed, columns, i, j) * at(x, terms, i, k);
+        ASSERT_EQ(at(db, columns, k, j), T(sum)) << k << ' ' << j;
+      }
+    }
+    EXPECT_EQ(c.gradient().to_vector(), std::vector<float>(static_cast<std::size_t>(rows * columns)));
+  }
+
+  decltype(product_of<T>()) kernel = product_of<T>();
+  Buffer<T> a, b;
+  Buffer<float> c;
+  std::optional<Launch> adjoint;
+};
 
 class CudaGatherTiles : public CudaKernelTest {
  protected:
@@ -18,76 +86,154 @@ class CudaGatherTiles : public CudaKernelTest {
       understand<Arguments>(name, [](const Arguments &, const LaunchBox &) {});
   }
 
-  // Of c, which has so many rows and columns, and a sum of so many terms.
-  Launch adjoint(std::int64_t rows, std::int64_t columns, std::int64_t terms, const LaunchOptions &options = {}) {
-    LaunchOptions own = options;
-    own.direction = Direction::adjoint;
-    a = Buffer<float>(device(), {rows, terms}, Gradient::tracked);
-    b = Buffer<float>(device(), {terms, columns}, Gradient::tracked);
-    c = Buffer<float>(device(), {rows, columns}, Gradient::tracked);
-    return product.record({(rows + 15) / 16, (columns + 15) / 16}, own, a, b, c);
+  static bool gathers(std::int64_t rows, std::int64_t columns, std::int64_t terms, const LaunchOptions &options = {}) {
+    return Product<float>(device(), rows, columns, terms, options).adjoint->variant().key.gather;
   }
-
-  TileKernel<void(Array<const float, 2>, Array<const float, 2>, Array<float, 2>)> product{
-      "product",
-      {"a", "b", "c"},
-      [](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
-        auto [i, j] = block_index<2>();
-        auto sum = tile::zeros<float>({16, 16});
-        for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(2)))
-          tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
-        tile::store(c, {i, j}, sum);
-      },
-      {.threads = 64}};
-  Buffer<float> a, b, c;
 };
 SAMITE_CUDA_SUITE(CudaGatherTiles);
 
 TEST_P(CudaGatherTiles, WhereManyBlocksMeet) {
-  EXPECT_TRUE(adjoint(128, 128, 128).variant().key.gather);
-  EXPECT_FALSE(adjoint(32, 32, 128).variant().key.gather) << "a few blocks, which scatter sooner";
-  EXPECT_FALSE(adjoint(16, 2048, 8).variant().key.gather) << "one block of 128 would have a window";
-  EXPECT_TRUE(adjoint(32, 32, 128, {.deterministic = true}).variant().key.gather);
-  EXPECT_FALSE(adjoint(128, 128, 128, {.debug = true}).variant().key.gather);
+  EXPECT_TRUE(gathers(128, 128, 128));
+  EXPECT_FALSE(gathers(32, 32, 128)) << "a few blocks, which scatter sooner";
+  EXPECT_FALSE(gathers(16, 2048, 8)) << "one block of 128 would have a window";
+  EXPECT_TRUE(gathers(32, 32, 128, {.deterministic = true}));
+  EXPECT_FALSE(gathers(128, 128, 128, {.debug = true}));
 }
 
 TEST_P(CudaGatherTiles, FollowsTheLaunchsExtents) {
-  Launch launch = adjoint(128, 128, 128);
-  launch.set_dim(0, 2);
-  launch.set_dim(1, 2);
-  EXPECT_FALSE(launch.variant().key.gather);
+  Product<float> product(device(), 128, 128, 128);
+  product.adjoint->set_dim(0, 2);
+  product.adjoint->set_dim(1, 2);
+  EXPECT_FALSE(product.adjoint->variant().key.gather);
 }
 
 TEST_P(CudaGatherTiles, IsTheGradient) {
-  const std::int64_t rows = 133, columns = 120, terms = 75;
-  Launch launch = adjoint(rows, columns, terms);
-  ASSERT_TRUE(launch.variant().key.gather);
+  Product<float> product(device(), 133, 120, 75);
+  ASSERT_TRUE(product.adjoint->variant().key.gather);
   if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
-  const auto numbers = [](std::int64_t count, int seed) {
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>((i * i * 7 + 3 * i + seed) % 11 - 5));
-    return values;
+  product.expect_gradients();
+}
+
+// Adjoints whose cotangents are rounded once, to a copy of the launch's own.
+class CudaCastCopies : public CudaKernelTest {
+ protected:
+  struct Arguments {
+    MatrixArgument<half> a, b;
+    MatrixArgument<float> c;
+    MatrixArgument<half> a_gradient, b_gradient;
+    MatrixArgument<float> c_gradient;
   };
-  const auto x = numbers(rows * terms, 1), y = numbers(terms * columns, 2), seed = numbers(rows * columns, 3);
-  a.copy_from(x), b.copy_from(y), c.gradient().copy_from(seed);
-  launch.launch();
-  const auto da = a.gradient().to_vector(), db = b.gradient().to_vector();
-  const auto at = [](const std::vector<float> &m, std::int64_t n, std::int64_t i, std::int64_t j) {
-    return m[static_cast<std::size_t>(i * n + j)];
+  struct WithCopy : Arguments {
+    MatrixArgument<half> copy;
   };
-  for (std::int64_t k = 0; k < terms; ++k) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      float sum = 0;
-      for (std::int64_t j = 0; j < columns; ++j) sum += at(seed, columns, i, j) * at(y, columns, k, j);
-      ASSERT_EQ(at(da, terms, i, k), sum) << i << ' ' << k;
-    }
-    for (std::int64_t j = 0; j < columns; ++j) {
-      float sum = 0;
-      for (std::int64_t i = 0; i < rows; ++i) sum += at(seed, columns, i, j) * at(x, terms, i, k);
-      ASSERT_EQ(at(db, columns, k, j), sum) << k << ' ' << j;
+  struct Ran {
+    std::string kernel;
+    MatrixArgument<half> copy;
+  };
+  std::vector<Ran> ran;
+
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped()) return;
+    // The copy is written to its last element, and read where it was written.
+    understand<WithCopy>("product_adjoint_gathered_copy", [this](const WithCopy &given, const LaunchBox &) {
+      const auto &[data, extent, stride] = given.copy;
+      data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]] = half(42.0f);
+      ran.push_back({"copy", given.copy});
+    });
+    understand<WithCopy>("product_adjoint_gathered", [this](const WithCopy &given, const LaunchBox &) {
+      const auto &[data, extent, stride] = given.copy;
+      EXPECT_EQ(data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]], half(42.0f));
+      ran.push_back({"gathered", given.copy});
+    });
+    understand<Arguments>("product_adjoint_clear",
+                          [this](const Arguments &, const LaunchBox &) { ran.push_back({"clear", {}}); });
+  }
+
+  // Copy, gathered adjoint, zeros; the first two have the copy of an array of these extents.
+  void expect_ran(std::int64_t rows, std::int64_t columns, std::int64_t row_stride) {
+    ASSERT_EQ(ran.size(), 3u);
+    EXPECT_EQ(ran[0].kernel + ran[1].kernel + ran[2].kernel, "copygatheredclear");
+    EXPECT_EQ(ran[0].copy.data, ran[1].copy.data);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(ran[0].copy.data) % 16, 0u);
+    for (const Ran &one : {ran[0], ran[1]}) {
+      EXPECT_THAT(one.copy.extent, testing::ElementsAre(rows, columns));
+      EXPECT_THAT(one.copy.stride, testing::ElementsAre(row_stride, 1));
     }
   }
-  EXPECT_EQ(c.gradient().to_vector(), std::vector<float>(static_cast<std::size_t>(rows * columns)));
+  const half *copy_of(const std::function<void()> &launch) {
+    ran.clear();
+    launch();
+    return ran.at(0).copy.data;
+  }
+};
+SAMITE_CUDA_SUITE(CudaCastCopies);
+
+TEST_P(CudaCastCopies, AreTheLaunchsOwn) {
+  if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
+  Product<half> product(device(), 133, 121, 75);
+  ASSERT_TRUE(product.adjoint->variant().key.gather);
+  const half *first = copy_of([&] { product.adjoint->launch(); });
+  expect_ran(133, 121, 128);
+  EXPECT_EQ(copy_of([&] { product.adjoint->launch(); }), first) << "recorded once";
+  const Stream other(device());
+  EXPECT_NE(copy_of([&] { product.adjoint->launch(other); }), first) << "two streams may run at the same time";
+  expect_ran(133, 121, 128);
+  EXPECT_EQ(copy_of([&] { product.adjoint->launch(); }), first);
+  // Of another array.
+  Buffer<float> wider(device(), {133, 200}, Gradient::tracked);
+  product.adjoint->set("c", wider);
+  copy_of([&] { product.adjoint->launch(); });
+  expect_ran(133, 200, 200);
+  // Without a record.
+  copy_of([&] {
+    product.kernel.launch({9, 8}, LaunchOptions{.direction = Direction::adjoint}, product.a, product.b, product.c);
+  });
+  expect_ran(133, 121, 128);
+}
+
+TEST_P(CudaCastCopies, FollowAGraph) {
+  if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
+  const Stream stream(device());
+  const LaunchOptions options{.direction = Direction::adjoint, .stream = stream};
+  Product<half> product(device(), 133, 121, 75, options);
+  Graph graph = capture(stream, [&] { product.adjoint->launch(); });
+  copy_of([&] { graph.launch(); });
+  expect_ran(133, 121, 128);
+  Launch edited = *product.adjoint;
+  Buffer<float> wider(device(), {133, 200}, Gradient::tracked);
+  edited.set("c", wider);
+  graph.set(0, edited);
+  copy_of([&] { graph.launch(); });
+  expect_ran(133, 200, 200);
+  graph.enable(0, false);
+  ran.clear();
+  graph.launch();
+  EXPECT_TRUE(ran.empty());
+  // A launch that is not recorded before has its memory all the same, as long as the graph lives.
+  Graph own = capture(stream, [&] { product.kernel.launch({9, 8}, options, product.a, product.b, product.c); });
+  const half *first = copy_of([&] { own.launch(); });
+  expect_ran(133, 121, 128);
+  EXPECT_EQ(copy_of([&] { own.launch(); }), first);
+}
+
+TEST_P(CudaCastCopies, GiveTheGradient) {
+  if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
+  Product<half> of_half(device(), 133, 121, 75);
+  EXPECT_EQ(of_half.adjoint->variant().copies.size(), 1u);
+  of_half.expect_gradients();
+  of_half.expect_gradients();
+  Product<bfloat16> of_bfloat16(device(), 128, 256, 64);
+  EXPECT_EQ(of_bfloat16.adjoint->variant().copies.size(), 1u);
+  of_bfloat16.expect_gradients();
+  // From a graph, twice.
+  const Stream stream(device());
+  Product<half> captured(device(), 133, 121, 75, {.stream = stream});
+  Graph graph = capture(stream, [&] {
+    captured.kernel.launch({9, 8}, {.direction = Direction::adjoint, .stream = stream}, captured.a, captured.b,
+                           captured.c);
+  });
+  for (int i = 0; i < 2; ++i) captured.expect_gradients([&] { graph.launch(), stream.synchronize(); });
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// Where the copies that a gathered adjoint reads lie (passes/cast_copies.h): in memory of the launch's own.
+//
+// A copy is dense, but that its rows begin at multiples of 16 bytes, as fast loads of tiles want them.
+#pragma once
+
+#include "samite/jit/variant.h"
+
+#include <cstddef>
+#include <span>
+
+namespace samite::jit {
+
+// How many elements the copy of an array with these extents has, with what lies between its rows.
+std::int64_t copy_elements(std::span<const std::int64_t> extents);
+
+// Lays the copies of `variant` out one after another, from `address` on, and says so in `arguments`, a block as its
+// layout says whose other parts are filled. Returns how many bytes they take.
+std::size_t place_copies(const Variant &variant, std::byte *arguments, std::uintptr_t address);
+
+}  // namespace samite::jit
