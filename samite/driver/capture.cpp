@@ -106,6 +106,11 @@ void capture_into(Graph &graph, const Stream &stream, const std::function<void()
   running.end();
 }
 
+AllowedInCaptures::AllowedInCaptures(const Context &context) : context_(context) {
+  context_.call<Entry::ThreadExchangeStreamCaptureMode>(&mode_);
+}
+AllowedInCaptures::~AllowedInCaptures() { context_.release<Entry::ThreadExchangeStreamCaptureMode>(&mode_); }
+
 std::optional<GraphNode> last_captured(const Stream &stream) {
   const std::vector<GraphNode> last = last_nodes(stream);
   if (last.size() != 1) return std::nullopt;

@@ -53,6 +53,20 @@ Graph capture(const Stream &stream, const std::function<void()> &work);
 void capture_into(Graph &graph, const Stream &stream, const std::function<void()> &work,
                   std::span<const GraphNode> after = {});
 
+// A thread that captures a stream may not allocate: the driver would fail the call, and the capture with it. While this
+// lives the thread says that it knows: what it does then has nothing to do with the captured stream.
+class AllowedInCaptures {
+ public:
+  explicit AllowedInCaptures(const Context &context);
+  AllowedInCaptures(const AllowedInCaptures &) = delete;
+  AllowedInCaptures &operator=(const AllowedInCaptures &) = delete;
+  ~AllowedInCaptures();
+
+ private:
+  Context context_;
+  CaptureMode mode_ = CaptureMode::relaxed;
+};
+
 // The work that `stream` has captured last, a kernel or any other, as long as the capture's graph lives. None where the
 // stream captures nothing, or its next work would wait for none or for several.
 std::optional<GraphNode> last_captured(const Stream &stream);

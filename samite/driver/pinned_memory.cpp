@@ -1,27 +1,13 @@
 #include "samite/driver/pinned_memory.h"
 
+#include "samite/driver/capture.h"
+
 #include <fmt/format.h>
 
 namespace samite::driver {
 namespace {
 
 constexpr unsigned portable = 1;  // pinned for every context, not for the current one alone
-
-// A thread that captures a stream may not allocate: the driver would fail the call, and the capture with it. What is
-// pinned has nothing to do with the stream, so the thread says that it knows.
-class AllowedInCaptures {
- public:
-  explicit AllowedInCaptures(const Context &context) : context_(context) {
-    context_.call<Entry::ThreadExchangeStreamCaptureMode>(&mode_);
-  }
-  AllowedInCaptures(const AllowedInCaptures &) = delete;
-  AllowedInCaptures &operator=(const AllowedInCaptures &) = delete;
-  ~AllowedInCaptures() { context_.release<Entry::ThreadExchangeStreamCaptureMode>(&mode_); }
-
- private:
-  const Context &context_;
-  CaptureMode mode_ = CaptureMode::relaxed;
-};
 
 void free(const Context &context, void *address) noexcept {
   CaptureMode mode = CaptureMode::relaxed;

@@ -103,6 +103,7 @@ driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation wher
                                           {kernel_.c_str(), where});
   };
   if (!GraphCapture::current() || !stream_.cuda()->capturing()) return in_order_of(queue);
+  const driver::AllowedInCaptures allowed(queue.context());
   const driver::Stream apart = driver::Stream::create(queue.context());
   driver::DeviceMemory memory = in_order_of(apart);
   apart.synchronize();

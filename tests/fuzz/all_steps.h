@@ -9,7 +9,8 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/check_races.h"
-#include "samite/passes/gather.h"
+#include "samite/passes/cast_copies.h"
+#include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
@@ -73,11 +74,16 @@ inline void derive(const ir::Kernel &inlined_or_not) {
   may_refuse([&] {
     const autodiff::Adjoint adjoint = autodiff::derive_adjoint(inlined_or_not, active, false);
     checked(adjoint.kernel, ir::Form::structured, "derive_adjoint");
-    if (!is_tile_kernel(adjoint.kernel))
-      if (const auto gathered = passes::gather_adjoint(adjoint.kernel, true)) {
-        checked(gathered->gather, ir::Form::structured, "gather_adjoint");
-        checked(gathered->clear, ir::Form::structured, "gather_adjoint");
+    const bool tiles = is_tile_kernel(adjoint.kernel);
+    if (const auto gathered =
+            tiles ? passes::gather_tiles(adjoint.kernel) : passes::gather_adjoint(adjoint.kernel, true)) {
+      checked(gathered->gather, ir::Form::structured, "gather_adjoint");
+      checked(gathered->clear, ir::Form::structured, "gather_adjoint");
+      if (const auto copies = tiles ? passes::copy_casts(*gathered) : std::nullopt) {
+        checked(copies->copy, ir::Form::structured, "copy_casts");
+        checked(copies->gather, ir::Form::structured, "copy_casts");
       }
+    }
     emit(checked(passes::returned_exchanges(adjoint.kernel), ir::Form::structured, "returned_exchanges"));
   });
   may_refuse([&] {

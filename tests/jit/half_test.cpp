@@ -162,6 +162,34 @@ TYPED_TEST(SmallFloats, Atomics) {
   EXPECT_EQ(counts.at(50), 1.f);
 }
 
+// A machine may add to an element together with its neighbour in a word, which stays as it is.
+TYPED_TEST(SmallFloats, AtomicSumsLeaveTheirNeighbours) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  Kernel kernel{"sums",
+                {"out", "before", "first", "addend"},
+                [](Array<T, 1> out, Array<T, 1> before, Int first, Traced<T> addend) {
+                  Int i = 2 * thread_index() + first;
+                  before(i) = atomic_add(out(i), addend);
+                }};
+  std::vector<T> values{T(0), T(1.5), T(3), Limits::max(), Limits::min(), Limits::denorm_min(), Limits::infinity()};
+  for (std::size_t i = 0; i < 7; ++i) values.push_back(-values[i]);
+  values.push_back(Limits::quiet_NaN());
+  const auto count = static_cast<std::int64_t>(values.size());
+  for (const int first : {0, 1})
+    for (const T addend : values) {
+      Buffer<T> out(device, {count}, values), before(device, {count}, values);
+      kernel.launch({(count + 1 - first) / 2}, out, before, first, addend);
+      std::vector<T> expected = values, sums = out.to_vector();
+      for (std::size_t i = static_cast<std::size_t>(first); i < values.size(); i += 2) {
+        expected[i] = T(static_cast<float>(values[i]) + static_cast<float>(addend));
+        if (sums[i] == 0.0f && expected[i] == 0.0f) sums[i] = expected[i];  // -0 + 0 may be either
+      }
+      expect_same(sums, expected, "sum");
+      expect_same(before.to_vector(), values, "before");
+    }
+}
+
 TYPED_TEST(SmallFloats, GradientsThroughLoadsAndStores) {
   using T = TypeParam;
   Kernel kernel{"adjoint", [](Array<T, 1> out, Array<const T, 1> in, Array<T, 1> sum) {

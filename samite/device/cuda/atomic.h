@@ -1,7 +1,7 @@
 // Atomic steps on one element, of every type. Relaxed: the end of a launch orders everything after it.
 //
 // What the machine has no instruction for is done by compare and exchange, of the 32-bit word around elements of one
-// byte; the allocations of the runtime are whole words.
+// byte. Sums of 16-bit types are made in the 32-bit word, too. The allocations of the runtime are whole words.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -89,6 +89,16 @@ SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   }
 }
 
+// In the pair of elements that has this one; -0 leaves the other as it is.
+inline constexpr u32 pair_of_minus_zeros = 0x80008000;
+template <class T, class AddPair>
+SAMITE_INLINE T add_in_pair(T *p, f32 value, AddPair add_pair) {
+  const u64 address = reinterpret_cast<u64>(p);
+  const u32 shift = u32(address & 2) * 8;
+  const u32 pair = (pair_of_minus_zeros & ~(u32(0xffff) << shift)) | u32(to_bits(T(value))) << shift;
+  return from_bits<T>(u16(add_pair(reinterpret_cast<u32 *>(address & ~u64(3)), pair) >> shift));
+}
+
 struct AtomicAdd {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
@@ -96,10 +106,15 @@ struct AtomicAdd {
   }
   template <class T>
   static SAMITE_INLINE_MEMBER T add(T *p, Register<T> value) {
-    if constexpr (is_float<T> || is_whole<T>)
+    if constexpr (is_float<T> || is_whole<T>) {
       return fetch_add(p, value);
-    else
+    } else {
+      if constexpr (same_type<T, f16> && adds_f16_pairs)
+        if (is_in_device_memory(p)) return add_in_pair(p, value, fetch_add_f16_pair);
+      if constexpr (same_type<T, bf16> && adds_bf16_pairs)
+        if (is_in_device_memory(p)) return add_in_pair(p, value, fetch_add_bf16_pair);
       return atomic_update(p, [value](T old) { return T(sum_of(Register<T>(old), value)); });
+    }
   }
 };
 struct AtomicMin {

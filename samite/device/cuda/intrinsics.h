@@ -94,6 +94,33 @@ SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[2]) {
 #endif
 }
 
+SAMITE_INLINE bool is_in_device_memory(const void *p) { return __isGlobal(p); }
+// To two neighbours of 16 bits in device memory, of which the first has the low half of `pair`; each sum is rounded to
+// nearest, and the two that were there are returned. A single 16-bit addition is a loop of compare and exchange.
+inline constexpr bool adds_f16_pairs = true;
+SAMITE_INLINE u32 fetch_add_f16_pair(u32 *p, u32 pair) {
+  u32 old;
+  asm volatile("atom.relaxed.gpu.global.add.noftz.f16x2 %0, [%1], %2;"
+               : "=r"(old)
+               : "l"(__cvta_generic_to_global(p)), "r"(pair)
+               : "memory");
+  return old;
+}
+#if __CUDA_ARCH__ >= 900
+inline constexpr bool adds_bf16_pairs = true;
+SAMITE_INLINE u32 fetch_add_bf16_pair(u32 *p, u32 pair) {
+  u32 old;
+  asm volatile("atom.relaxed.gpu.global.add.noftz.bf16x2 %0, [%1], %2;"
+               : "=r"(old)
+               : "l"(__cvta_generic_to_global(p)), "r"(pair)
+               : "memory");
+  return old;
+}
+#else
+inline constexpr bool adds_bf16_pairs = false;
+SAMITE_INLINE u32 fetch_add_bf16_pair(u32 *, u32) { return 0; }
+#endif
+
 template <class T>
 SAMITE_INLINE T compare_exchange(T *p, T expected, T value) {
   return ::atomicCAS(p, expected, value);

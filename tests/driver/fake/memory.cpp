@@ -122,6 +122,7 @@ Result MemAllocFromPoolAsync(CUdeviceptr *address, std::size_t bytes, CUmemoryPo
   Pool *pool = use(pool_handle);
   if (stream == nullptr || pool == nullptr) return Result::invalid_handle;
   if (const Result code = refuse_in_capture(*stream); code != Result::success) return code;
+  if (refused_in_capture()) return Result::stream_capture_unsupported;
   if (bytes == 0) return state().mistake("0 bytes were asked for", Result::invalid_value);
   if (const Result code = reserve(*pool, bytes); code != Result::success) return code;
 
