@@ -62,7 +62,7 @@ bool Reach::reached_by(const Figure &figure) const {
 
 std::string Reach::to_string() const {
   if (value_at_most != 0) return fmt::format("≤ {}", value_at_most);
-  return ratio_at_least == 0 ? "" : fmt::format("ratio ≥ {}", ratio_at_least);
+  return ratio_at_least == 0 ? "" : fmt::format("ratio ≥ {:.3g}", ratio_at_least);
 }
 
 void Report::add(const Figure &figure, const Reach &reach) {

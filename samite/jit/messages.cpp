@@ -70,7 +70,7 @@ void LaunchMessages::check_failed(const codegen::MessageSite &site, const std::i
 
 void LaunchMessages::throw_first(const std::string &opening) {
   if (thrown_) std::rethrow_exception(thrown_);
-  if (!first_) return;
+  internal_check(first_.has_value(), "nothing has failed");
   if (first_->is_race) throw UserError(first_->where, opening + first_->text);
   const std::int64_t *index = first_->instance.data();
   throw UserError(first_->where, fmt::format("{}a check failed in instance ({}){}{}", opening,

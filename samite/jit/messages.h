@@ -24,9 +24,10 @@ class LaunchMessages : public codegen::Failure {
   LaunchMessages(const LaunchMessages &) = delete;
   LaunchMessages &operator=(const LaunchMessages &) = delete;
 
-  // Once, after all boxes have run: what the sink threw, or a UserError where a check failed, which begins with
-  // `opening` after the line.
-  void throw_first(const std::string &opening);
+  // After all boxes have run: whether the sink threw or a check failed.
+  bool failed() const { return thrown_ || first_; }
+  // Once, where that is so: what the sink threw, or a UserError which begins with `opening` after the line.
+  [[noreturn]] void throw_first(const std::string &opening);
 
  private:
   using Instance = std::array<std::int64_t, ir::maximum_rank>;

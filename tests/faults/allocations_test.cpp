@@ -89,6 +89,24 @@ TEST_P(EachAllocation, ThatFailsIsMadeAgain) {
   });
 }
 
+// What a launch that goes well allocates is time lost: the text of an error that nobody reads, for instance.
+TEST(LaunchesOnTheCpu, AllocateNothing) {
+  Kernel scale{"scale", [](Array<float, 1> y, Array<const float, 1> x) {
+                 Int i = thread_index();
+                 y(i) = 2 * x(i);
+               }};
+  const Buffer<float> y(Device::cpu(), {5}, Gradient::tracked), x(Device::cpu(), {5}, Gradient::tracked);
+  LaunchWithAdjoint recorded = scale.record_with_adjoint({5}, y, x);
+  for (const auto &launch : std::vector<std::function<void()>>{[&] { recorded.forward.launch(); },
+                                                               [&] { recorded.adjoint.launch(); },
+                                                               [&] { scale.launch({5}, y, x); }}) {
+    launch();
+    const FailingAllocation allocations(0);
+    launch();
+    EXPECT_EQ(allocations.count(), 0u);
+  }
+}
+
 std::vector<Scenario> all_scenarios() {
   std::vector<Scenario> all = launch_scenarios();
   all.push_back(cpu_scenario());
