@@ -49,7 +49,7 @@ void CudaMessages::completed() {
     failure.instance = written.instance;
     throw_failure(*variant_, kernel_, "cuda", failure);
   }
-  heard.throw_first(opening(*variant_, kernel_));
+  if (heard.failed()) heard.throw_first(opening(*variant_, kernel_));
   if (lost_checks != 0)
     throw UserError(opening(*variant_, kernel_) + std::to_string(lost_checks) +
                     " checks failed, and what they say was lost among printed lines; print less");
