@@ -62,7 +62,7 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
                     "device",
                     origin.prefix(), kernel.context().to_string(), stream.to_string()));
   check_launch(shape, context, origin);
-  if (shape.shared_bytes > context.limits().shared_bytes) kernel.allow_shared_memory(shape.shared_bytes);
+  if (shape.shared_bytes != 0) kernel.allow_shared_memory(shape.shared_bytes);
   if (shape.cluster && (*shape.cluster)[0] * (*shape.cluster)[1] * (*shape.cluster)[2] > portable_cluster_size)
     kernel.allow_large_clusters();
 

@@ -27,7 +27,7 @@ class PreparedLaunch {
  public:
   // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
   // beyond the device's limits, more shared memory than a block may have. Kernel::allow_shared_memory is called for
-  // what is more than 48 KiB.
+  // what it takes.
   PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
 
   // `parameters` has the address of each of the kernel's parameters; they are read before this returns. DriverError.

@@ -71,6 +71,7 @@ void Kernel::allow_shared_memory(unsigned bytes) const {
         fmt::format("kernel \"{}\" needs {} bytes of shared memory for a block ({} dynamic, {} of its own), "
                     "and a block of {} may have {}: use smaller tiles or fewer stages",
                     name_, std::uint64_t{bytes} + fixed, bytes, fixed, context().to_string(), most));
+  if (bytes + fixed <= context().limits().shared_bytes) return;
   context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::max_dynamic_shared_bytes,
                                                 static_cast<int>(bytes), raw_, context().raw_device());
 }

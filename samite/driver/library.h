@@ -55,8 +55,8 @@ class Kernel {
 
   int attribute(FunctionAttribute attribute) const;
 
-  // Lets launches ask for up to `bytes` of dynamic shared memory, more than the 48 KiB that every kernel may have.
-  // UserError where the device has less for one block.
+  // Lets launches ask for up to `bytes` of dynamic shared memory. Every kernel may have 48 KiB without asking, of which
+  // what it has of its own is a part. UserError where the device has less for one block.
   void allow_shared_memory(unsigned bytes) const;
   // Lets launches use clusters of more than 8 blocks.
   void allow_large_clusters() const;

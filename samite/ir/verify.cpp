@@ -243,6 +243,8 @@ class Verifier {
     const OpInfo &op = info(operation.op);
     if (form_ == Form::lowered && operation.type.is_tile())
       fail("the lowered form has no values of type {}", name(operation.type));
+    if (form_ == Form::lowered && operation.op == Op::Unavailable)
+      fail("the lowered form has no value that is not at hand");
     if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     for (const Value &operand : operation.operands) check_value(operand);

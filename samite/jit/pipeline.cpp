@@ -217,10 +217,13 @@ std::int64_t most_shared_bytes(int capability) {
   }
 }
 
+// Functions of the device have some of their own, for the sums of a block's warps (samite/device/tile/cuda_scan.h).
+constexpr std::int64_t shared_bytes_of_functions = 4096;
+
 bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
   const ir::Kernel lowered = passes::lower_threads(tiles_lowered);
   const auto plan = passes::plan_tile_memory(lowered, passes::place_tiles(lowered, !lowered.sums_in_shared));
-  return plan.bytes <= most_shared_bytes(capability);
+  return plan.bytes <= most_shared_bytes(capability) - shared_bytes_of_functions;
 }
 
 int most_stages(const ir::Kernel &kernel) {

@@ -87,5 +87,16 @@ TEST(Kernel, IsAllowedSharedMemoryUpToTheDevicesLimit) {
                     HasSubstr("may have 232448")));
 }
 
+// A few bytes below what every kernel may have, and a few more of the kernel's own.
+TEST(Kernel, IsLaunchedWithMoreThan48KiBInAll) {
+  FakeDriver fake;
+  const Context context = Context::primary(fake.driver(), 0);
+  const Kernel kernel = test::load(fake, context, {.name = "scan", .shared_bytes = 1024});
+  for (const unsigned bytes : {1u, 47u * 1024, 47u * 1024 + 1, 48u * 1024, 48u * 1024 + 1, 226u * 1024}) {
+    const PreparedLaunch launch(Stream::create(context), kernel, {.shared_bytes = bytes}, SourceLocation{});
+    EXPECT_NO_THROW(launch.run(nullptr)) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace samite::driver

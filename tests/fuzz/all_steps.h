@@ -91,6 +91,16 @@ inline void derive(const ir::Kernel &inlined_or_not) {
   });
 }
 
+// An adjoint that is being derived, which nothing but its derivation takes.
+inline bool is_being_derived(const ir::Kernel &kernel) {
+  bool found = false;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    const auto *let = stmt.as<ir::Let>();
+    found = found || (let && let->value.op == ir::Op::Unavailable);
+  });
+  return found;
+}
+
 inline void run_all(const ir::Kernel &kernel, ir::Form form) {
   ir::Kernel structured = kernel;
   if (form == ir::Form::captured)
@@ -100,6 +110,7 @@ inline void run_all(const ir::Kernel &kernel, ir::Form form) {
                                         ir::Form::captured, "expand_adjoint_calls")),
                 ir::Form::structured, "promote");
   structured = checked(passes::simplify(structured), ir::Form::structured, "simplify");
+  if (is_being_derived(structured)) return;
   may_refuse([&] {
     emit(passes::has_custom_adjoint(structured)
              ? checked(passes::simplify(passes::inline_primals(structured)), ir::Form::structured, "inline_primals")

@@ -433,6 +433,12 @@ TEST(Verify, LoweredKernelsHaveNoTiles) {
                   "the lowered form has no values of type tile<f32, 4>", Form::lowered);
 }
 
+TEST(Verify, LoweredKernelsHaveAllTheirValuesAtHand) {
+  const Kernel kernel = with_body("%0: f32 = unavailable 3");
+  EXPECT_EQ(error_of(kernel), "no error");
+  expect_rejected(kernel, "the lowered form has no value that is not at hand", Form::lowered);
+}
+
 // What a call computes is what the operation of its name says, and fits the memory.
 TEST(Verify, CallsOnTilesInMemory) {
   const std::string memory = "local shared $0: f32[64]\nlocal shared $1: f32[64]\nlocal shared $2: i32[64]\n";

@@ -17,11 +17,16 @@ const LaunchAttributeValue *attribute_of(const LaunchConfig &config, LaunchAttri
   return nullptr;
 }
 
+// What is not asked for is 48 KiB, of which the kernel's own shared memory is a part.
+int max_dynamic_shared_bytes(const Kernel &kernel) {
+  return std::max(48 * 1024 - static_cast<int>(kernel.code->shared_bytes), kernel.asked_dynamic_shared_bytes);
+}
+
 Result check(const LaunchConfig &config, const Kernel &kernel) {
   const std::uint64_t threads = std::uint64_t{config.block_x} * config.block_y * config.block_z;
   if (threads == 0 || std::uint64_t{config.grid_x} * config.grid_y * config.grid_z == 0) return Result::invalid_value;
   if (threads > 1024 || config.grid_y > 65535 || config.grid_z > 65535) return Result::invalid_value;
-  if (config.shared_bytes > static_cast<unsigned>(kernel.max_dynamic_shared_bytes))
+  if (config.shared_bytes > static_cast<unsigned>(max_dynamic_shared_bytes(kernel)))
     return state().mistake(
         fmt::format("kernel \"{}\" is launched with more shared memory than it was allowed", kernel.code->name),
         Result::invalid_value);
@@ -119,7 +124,7 @@ Result KernelGetAttribute(int *value, FunctionAttribute attribute, CUkernel hand
     case FunctionAttribute::shared_bytes: *value = static_cast<int>(kernel->code->shared_bytes); break;
     case FunctionAttribute::max_threads_per_block: *value = 1024; break;
     case FunctionAttribute::registers: *value = 32; break;
-    case FunctionAttribute::max_dynamic_shared_bytes: *value = kernel->max_dynamic_shared_bytes; break;
+    case FunctionAttribute::max_dynamic_shared_bytes: *value = max_dynamic_shared_bytes(*kernel); break;
     case FunctionAttribute::binary_version: *value = state().options.compute_capability; break;
     default: *value = 0; break;
   }
@@ -129,7 +134,7 @@ Result KernelGetAttribute(int *value, FunctionAttribute attribute, CUkernel hand
 Result KernelSetAttribute(FunctionAttribute attribute, int value, CUkernel handle, CUdevice) {
   Kernel *kernel = use(handle);
   if (kernel == nullptr) return Result::invalid_handle;
-  if (attribute == FunctionAttribute::max_dynamic_shared_bytes) kernel->max_dynamic_shared_bytes = value;
+  if (attribute == FunctionAttribute::max_dynamic_shared_bytes) kernel->asked_dynamic_shared_bytes = value;
   if (attribute == FunctionAttribute::non_portable_cluster_size_allowed) kernel->large_clusters = value != 0;
   return Result::success;
 }

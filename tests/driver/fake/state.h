@@ -76,7 +76,7 @@ struct Library;
 struct Kernel : Object {
   Library *library = nullptr;
   const KernelCode *code = nullptr;
-  int max_dynamic_shared_bytes = 48 * 1024;
+  int asked_dynamic_shared_bytes = 0;
   bool large_clusters = false;
 };
 
