@@ -305,7 +305,8 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
         *std::ranges::max_element(buffer->extents()) > narrow)
       key.wide_index |= bit(i);
     if (forward || !buffer->tracks_gradient()) continue;
-    if (adjoint && copy_elements({buffer->extents().begin(), buffer->strides().size()}) > narrow) key.wide_index |= bit(i);
+    if (adjoint && copy_elements({buffer->extents().begin(), buffer->strides().size()}) > narrow)
+      key.wide_index |= bit(i);
     if (adjoint && buffer->is_broadcast()) key.may_alias = true;
     for (std::size_t j = 0; j < i; ++j)
       if (adjoint && (key.active & bit(j)) && buffer->overlaps(*arguments[j].buffer)) key.may_alias = true;

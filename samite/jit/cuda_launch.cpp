@@ -61,8 +61,7 @@ void check_tile_memory(const KernelDefinition &definition, const Variant &varian
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
-                       const Extents &extents, const LaunchOptions &options, const Stream &stream,
-                       std::byte *arguments)
+                       const Extents &extents, const LaunchOptions &options, const Stream &stream, std::byte *arguments)
     : variant_(std::move(variant)), extents_(extents), kernel_(definition.name()), stream_(stream) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
@@ -74,8 +73,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
       workspace_.bytes_per_thread = variant_->key.workspace_bytes;
-      workspace_memory_ =
-          allocate(static_cast<std::size_t>(threads * workspace_.bytes_per_thread), definition.where());
+      workspace_memory_ = allocate(static_cast<std::size_t>(threads * workspace_.bytes_per_thread), definition.where());
       workspace_.base = std::bit_cast<std::byte *>(workspace_memory_->address());
     }
     if (variant_->uses_channel)
@@ -94,8 +92,8 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
         std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
 }
 
-// Freed in the order of the stream. What is asked for in a stream that is being captured would belong to the graph; what
-// the graph's launches keep is not allocated by its launches.
+// Freed in the order of the stream. What is asked for in a stream that is being captured would belong to the graph;
+// what the graph's launches keep is not allocated by its launches.
 driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation where) const {
   const driver::Stream &queue = stream_.cuda()->stream();
   const auto in_order_of = [&](const driver::Stream &stream) {

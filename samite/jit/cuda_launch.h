@@ -23,9 +23,9 @@ namespace samite::jit {
 
 class CudaLaunch {
  public:
-  // `arguments` is a block as the variant's layout says, to which this adds where the launch's own arrays lie. UserError
-  // where the device cannot launch that many instances, or not as the options say; DeviceError where there is no memory
-  // for the instances' local arrays, or for the launch's own.
+  // `arguments` is a block as the variant's layout says, to which this adds where the launch's own arrays lie.
+  // UserError where the device cannot launch that many instances, or not as the options say; DeviceError where there is
+  // no memory for the instances' local arrays, or for the launch's own.
   CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant, const Extents &extents,
              const LaunchOptions &options, const Stream &stream, std::byte *arguments);
 
@@ -73,8 +73,8 @@ class CudaLaunch {
   codegen::CudaBox box_;
   codegen::CudaWorkspace workspace_;
   std::optional<driver::DeviceMemory> workspace_memory_;
-  std::optional<driver::DeviceMemory> copies_memory_;  // of Variant::copies
-  std::shared_ptr<CudaMessages> messages_;             // null where nothing is ever said
+  std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies
+  std::shared_ptr<CudaMessages> messages_;                // null where nothing is ever said
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as the variant's; null where nothing is
 };
 

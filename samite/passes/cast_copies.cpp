@@ -120,10 +120,9 @@ class Copier {
       const auto known = instead_of_.find(local);
       return known == instead_of_.end() ? local : known->second;
     };
-    Renaming renaming{[&](const Value &value) {
-                        return value.is_local() ? Value::local(value.type(), as_now(value.id())) : value;
-                      },
-                      std::identity{}, std::identity{}};
+    Renaming renaming{
+        [&](const Value &value) { return value.is_local() ? Value::local(value.type(), as_now(value.id())) : value; },
+        std::identity{}, std::identity{}};
     renaming.statement = [&](const Stmt &before, Stmt same) -> Block {
       const Let *let = before.as<Let>();
       if (!let) return {std::move(same)};
@@ -147,9 +146,9 @@ class Copier {
   const GatheredAdjoint &gathered_;
   std::vector<Parameter> parameters_ = gathered_.gather.parameters;
   std::vector<CastCopy> copies_;
-  LocalId locals_ = 0;                                              // new ones
-  std::map<LocalId, std::map<std::uint32_t, LocalId>> narrow_;      // by load and copy, what is loaded of the copy
-  std::map<LocalId, LocalId> instead_of_;                           // by cast, the same
+  LocalId locals_ = 0;                                          // new ones
+  std::map<LocalId, std::map<std::uint32_t, LocalId>> narrow_;  // by load and copy, what is loaded of the copy
+  std::map<LocalId, LocalId> instead_of_;                       // by cast, the same
 };
 
 }  // namespace

@@ -50,9 +50,9 @@ struct Gradients {
   void run(const ir::Kernel &kernel, const std::vector<Argument> &copies = {}) {
     const auto a_values = numbers<T>(rows * inner, 1), b_values = numbers<T>(inner * columns, 2);
     const auto c_values = numbers<S>(rows * columns, 3);
-    std::vector<Argument> arguments{array(a_values, {rows, inner}), array(b_values, {inner, columns}),
+    std::vector<Argument> arguments{array(a_values, {rows, inner}),   array(b_values, {inner, columns}),
                                     array(c_values, {rows, columns}), array(a, {rows, inner}),
-                                    array(b, {inner, columns}), array(c, {rows, columns})};
+                                    array(b, {inner, columns}),       array(c, {rows, columns})};
     arguments.insert(arguments.end(), copies.begin(), copies.end());
     CudaOnHost(kernel).run({4, 3}, arguments);
   }

@@ -97,9 +97,8 @@ TEST(LaunchesOnTheCpu, AllocateNothing) {
                }};
   const Buffer<float> y(Device::cpu(), {5}, Gradient::tracked), x(Device::cpu(), {5}, Gradient::tracked);
   LaunchWithAdjoint recorded = scale.record_with_adjoint({5}, y, x);
-  for (const auto &launch : std::vector<std::function<void()>>{[&] { recorded.forward.launch(); },
-                                                               [&] { recorded.adjoint.launch(); },
-                                                               [&] { scale.launch({5}, y, x); }}) {
+  for (const auto &launch : std::vector<std::function<void()>>{
+           [&] { recorded.forward.launch(); }, [&] { recorded.adjoint.launch(); }, [&] { scale.launch({5}, y, x); }}) {
     launch();
     const FailingAllocation allocations(0);
     launch();

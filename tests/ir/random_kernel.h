@@ -150,6 +150,7 @@ class RandomKernel {
       case Typing::Integer: return same(op, integer_type(), arity);
       case Typing::Bits: return same(op, chance(50) ? ScalarType::Bool : integer_type(), arity);
       case Typing::Copy:
+        if (op == Op::Unavailable && form_ == Form::lowered) return operation();
         if (op == Op::Unavailable) return {op, any_type(), {}, 0, below(100)};
         return same(op, any_type(), arity);
       case Typing::Compare: return {op, ScalarType::Bool, values(any_type(), 2)};

@@ -62,8 +62,10 @@ TEST(CastCopies, ACastInALoopOverWindowsIsMadeOnce) {
 }
 
 TEST(CastCopies, WhatIsReadAsItIsStaysBesideTheCopy) {
-  const auto copies = copied("f16", "%8: tile<f16, 8, 8> = cast %20 %10: tile<f32, 8, 8> = mul %20, %20 "
-                                    "%11: tile<f16, 8, 8> = cast %10 %9: tile<f16, 8, 8> = add %8, %11 " + add);
+  const auto copies = copied("f16",
+                             "%8: tile<f16, 8, 8> = cast %20 %10: tile<f32, 8, 8> = mul %20, %20 "
+                             "%11: tile<f16, 8, 8> = cast %10 %9: tile<f16, 8, 8> = add %8, %11 " +
+                                 add);
   ASSERT_TRUE(copies);
   EXPECT_THAT(to_string(copies->gather), testing::AllOf(HasSubstr("load @cg["), HasSubstr("load @cg_as_f16[")));
 }
@@ -87,8 +89,10 @@ TEST(CastCopies, LeavesAloneWhatGainsNothing) {
   EXPECT_FALSE(copied("f16", cast_to("f16") + add, "", "f16")) << "as it is";
   EXPECT_FALSE(copied("f16", "%8: tile<f16, 8, 8> = load @a[%2, %3] %9: tile<f16, 8, 8> = mul %8, %8 " + add))
       << "the cotangent is not read";
-  EXPECT_FALSE(copied("f32", "%8: tile<f32, 8, 8> = mul %20, %20 %10: tile<f16, 8, 8> = cast %8 "
-                             "%9: tile<f32, 8, 8> = cast %10 " + add))
+  EXPECT_FALSE(copied("f32",
+                      "%8: tile<f32, 8, 8> = mul %20, %20 %10: tile<f16, 8, 8> = cast %8 "
+                      "%9: tile<f32, 8, 8> = cast %10 " +
+                          add))
       << "not what was loaded is cast";
   EXPECT_FALSE(copied("f32", "accumulate atomic @ag[%2, %7] += %20 ",
                       "%30: tile<f16, 8, 8> = cast %20 %31: tile<f32, 8, 8> = cast %30 "
