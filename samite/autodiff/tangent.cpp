@@ -92,6 +92,7 @@ class TangentDeriver {
           [&](const Accumulate &a) { accumulate(a); }, [&](const Allocate &a) { allocate(a); },
           [&](const LocalStore &s) { local_store(s); },
           [](const TileCall &) { throw InternalError("a lowered kernel is to be differentiated"); },
+          [](const Barrier &) { throw InternalError("a lowered kernel is to be differentiated"); },
           [&](const Print &) { build_.append(mapped(stmt)); }, [&](const Check &) { build_.append(mapped(stmt)); },
           [&](const If &branch) { this->branch(branch, stmt.where()); }, [&](const For &l) { loop(l, stmt.where()); },
           [&](const While &l) { loop(l, stmt.where()); }, [&](const CustomAdjoint &c) { custom(c, stmt.where()); },

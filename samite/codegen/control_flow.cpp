@@ -187,6 +187,7 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
 std::size_t KernelEmitter::instructions(const Block &block) {
   std::size_t count = 0;
   for_each_statement(block, [&](const Stmt &stmt) {
+    if (stmt.as<Barrier>()) return;
     const Let *let = stmt.as<Let>();
     const bool floating = let && is_floating(let->value.type);
     const Op op = floating ? let->value.op : Op::Copy;

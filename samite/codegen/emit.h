@@ -28,7 +28,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/plan_block.h"
 
 #include <string>
 #include <vector>
@@ -155,6 +155,10 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // that are computed for nothing else do not wrap round (one that would is outside of its array).
 //
 // Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
+EmittedSource emit_cuda(const passes::BlockPlan &plan, const EmitOptions &options);
 EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options);
+
+// With what the options say of the arrays.
+passes::BlockPlan plan_block(const ir::Kernel &lowered, const EmitOptions &options);
 
 }  // namespace samite::codegen

@@ -10,9 +10,6 @@
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
 #include "samite/codegen/tiles.h"
-#include "samite/passes/block_hazards.h"
-#include "samite/passes/place_tiles.h"
-#include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/uniformity.h"
 
 #include <map>
@@ -24,8 +21,9 @@ namespace samite::codegen {
 
 class KernelEmitter {
  public:
+  // `placement` and `tile_memory`: of a tile kernel for a target whose blocks have threads.
   KernelEmitter(const ir::Kernel &kernel, passes::Uniformity uniformity, const Target &target,
-                const EmitOptions &options);
+                const EmitOptions &options, passes::TilePlacement placement, passes::TileMemoryPlan tile_memory);
 
   EmittedSource emit(const std::string &entry);
 
@@ -144,10 +142,9 @@ class KernelEmitter {
   std::string declarations_of_objects() const;
 
   // tile_block.cpp
-  void place_tiles();
   void loop_of_block(const ir::For &loop);
   void launch_blocks(const ir::For &outermost);
-  bool by_one_thread(const ir::Stmt &stmt);
+  void barrier(const ir::Barrier &barrier);
 
   // tile_registers.cpp: tiles in registers and in rows.
   void allocate_tile(const ir::Allocate &allocate);
@@ -155,7 +152,6 @@ class KernelEmitter {
   static std::string fragments_type(const passes::Fragments &fragments);
   std::string rows_type(const ir::TileMemory &memory) const;
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
-  void loop_of_fragments(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
   std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
@@ -172,7 +168,6 @@ class KernelEmitter {
   std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
   void index_of_turn(const ir::For &loop, const std::string &turn);
   void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
-  void wait_for_copies();
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
   void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
@@ -309,8 +304,7 @@ class KernelEmitter {
   std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
-  passes::TilePlacement placement_;
-  std::set<const ir::For *> after_reads_;  // loops that threads wait before, see passes/block_hazards.h
+  const passes::TilePlacement placement_;
   passes::TileMemoryPlan tile_memory_;
   std::vector<TileLoadSite> tile_loads_;
   std::vector<EmittedObject> objects_;
@@ -323,10 +317,8 @@ class KernelEmitter {
   std::optional<FragmentLoop> fragment_loop_;
   Together together_;            // of the loop that is open
   std::string stage_;            // where the emitter stands in a staged loop: which of a tile's buffers is meant
-  bool copies_pending_ = false;  // tiles are on their way, and nothing has waited for them
-  const ir::TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
-  bool in_thread_loop_ = false;               // of a tile kernel without explicit lanes
-  std::vector<ir::Value> launch_indices_;     // of the loops over the launch that are open, outermost first
+  bool in_thread_loop_ = false;  // of a tile kernel without explicit lanes
+  std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 
   bool in_lanes() const { return !mask_.empty(); }
   ArrayFacts facts(std::uint32_t array) const {

@@ -45,8 +45,6 @@ void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   if (acts && of_block)
     text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", scalar_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
-  // What a tile was reduced to is read by every thread before its memory is another's.
-  if (of_block && let.value.op == Op::LocalLoad && local_array(let.value.array).shared) out_.line("__syncthreads();");
 }
 
 std::string KernelEmitter::expression(const Operation &operation, Shape result, SourceLocation where) {

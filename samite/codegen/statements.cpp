@@ -14,7 +14,8 @@ namespace samite::codegen {
 using namespace ir;
 
 KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
-                             const EmitOptions &options)
+                             const EmitOptions &options, passes::TilePlacement placement,
+                             passes::TileMemoryPlan tile_memory)
     : kernel_(kernel),
       uniformity_(std::move(uniformity)),
       target_(target),
@@ -22,7 +23,9 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       out_(options.comments),
       used_(kernel.local_count, false),
       local_arrays_(kernel.local_array_count),
-      only_added_to_(arrays_only_added_to(kernel)) {
+      only_added_to_(arrays_only_added_to(kernel)),
+      placement_(std::move(placement)),
+      tile_memory_(std::move(tile_memory)) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;
@@ -50,7 +53,8 @@ bool KernelEmitter::uses_workspace() const {
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
-  if (is_tile_kernel(kernel_) && !target_.explicit_lanes()) place_tiles();
+  if (is_tile_kernel(kernel_) && !target_.explicit_lanes())
+    out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
   block(kernel_.body);
   target_.close_kernel(out_);
   EmittedSource source;
@@ -70,15 +74,10 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
 
 void KernelEmitter::block(const Block &block) {
   open_workspace_scope(block);
-  for (const Stmt &stmt : block) {
-    if (copies_pending_ && !passes::goes_beside_copies(stmt)) wait_for_copies();
-    statement(stmt);
-  }
-  if (copies_pending_) wait_for_copies();
+  for (const Stmt &stmt : block) statement(stmt);
 }
 
 void KernelEmitter::statement(const Stmt &stmt) {
-  if (by_one_thread(stmt)) return;
   out_.location(stmt.where());
   visit(
       stmt, [&](const Let &statement) { let(statement, stmt.where()); },
@@ -89,6 +88,7 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
       [&](const TileCall &statement) { tile_call(statement, stmt.where()); },
+      [&](const Barrier &statement) { barrier(statement); },
       [&](const Print &statement) { print(statement, stmt.where()); },
       [&](const Check &statement) { check(statement, stmt.where()); }, [&](const If &statement) { branch(statement); },
       [&](const For &statement) { loop(statement); }, [&](const While &statement) { loop(statement); });

@@ -12,20 +12,9 @@ namespace samite::codegen {
 
 using namespace ir;
 
-// What a tile occupies is planned before anything is written.
-void KernelEmitter::place_tiles() {
-  placement_ = passes::place_tiles(kernel_, !kernel_.sums_in_shared);
-  tile_memory_ = passes::plan_tile_memory(kernel_, placement_);
-  after_reads_ = passes::loops_after_reads(kernel_, placement_, [&](std::uint32_t read, std::uint32_t written) {
-    return read == written || !facts(read).unaliased;
-  });
-  out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
-}
-
 void KernelEmitter::loop_of_block(const For &loop) {
   if (loop.kind == LoopKind::Block) return launch_blocks(loop);
-  if (after_reads_.contains(&loop)) out_.line("__syncthreads();");
-  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_fragments(loop, tiles);
+  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_pieces(loop, tiles);
   // The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread
   // in steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is
   // read under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
@@ -34,20 +23,23 @@ void KernelEmitter::loop_of_block(const For &loop) {
                  "a loop over a tile's elements has no constant extent");
   const std::int64_t count = loop.end.as_int(), threads = kernel_.block_threads;
   const std::string turn = fresh("turn");
-  if (count <= threads) {
+  if (count == 1) {
+    out_.open("if (flat_thread() == 0) {{");
+    if (used(loop.index)) out_.line("const {} {} = 0;", type, index);
+  } else if (count <= threads) {
     out_.open("{{");
     out_.line("const {0} {1} = {0}(flat_thread());", type, index);
   } else {
     out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, (count + threads - 1) / threads);
     out_.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
   }
-  if (count % threads != 0) out_.open("if ({} < {}) {{", index, count);
+  const bool rest = count % threads != 0 && count != 1;
+  if (rest) out_.open("if ({} < {}) {{", index, count);
   in_thread_loop_ = true;
   block(loop.body);
   in_thread_loop_ = false;
-  if (count % threads != 0) out_.close();
+  if (rest) out_.close();
   out_.close();
-  out_.line("__syncthreads();");
 }
 
 // A block for each instance; in the grid-stride form it goes on to further ones.
@@ -93,19 +85,12 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   out_.close();
 }
 
-// Stores, additions and messages of a block, which all of its threads come to.
-bool KernelEmitter::by_one_thread(const Stmt &stmt) {
-  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_;
-  const bool acts = stmt.as<Store>() || stmt.as<Accumulate>() || stmt.as<Print>() || stmt.as<Check>();
-  if (!of_block || !acts) return false;
+void KernelEmitter::barrier(const Barrier &barrier) {
+  if (barrier.copies) {
+    out_.line("end_group_of_copies();");
+    out_.line("wait_for_copies<0>();");
+  }
   out_.line("__syncthreads();");
-  out_.open("if (flat_thread() == 0) {{");
-  in_thread_loop_ = true;
-  statement(stmt);
-  in_thread_loop_ = false;
-  out_.close();
-  out_.line("__syncthreads();");
-  return true;
 }
 
 }  // namespace samite::codegen

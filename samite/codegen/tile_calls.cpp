@@ -133,7 +133,6 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
     }
     default: throw InternalError("a call of an operation that is done element by element");
   }
-  if (!target_.explicit_lanes() && waited_for_ != &call) out_.line("__syncthreads();");
 }
 
 }  // namespace samite::codegen

@@ -112,7 +112,6 @@ void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   const std::string how = spread ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
                                  : fmt::format("tile_load<{}>", load_arguments(call));
   out_.line("{}({}, {});", how, array_name(call.result.array), tile_window(call));
-  copies_pending_ = copies_pending_ || !spread;
   note_load(call, where);
 }
 
@@ -120,13 +119,6 @@ void KernelEmitter::note_load(const TileCall &call, SourceLocation where) {
   const TileShape shape = call.result.type.shape();
   const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(call.result.type));
   tile_loads_.push_back({call.array, facts(call.array).rows_in_units() && row_bytes % 16 == 0, where});
-}
-
-void KernelEmitter::wait_for_copies() {
-  out_.line("end_group_of_copies();");
-  out_.line("wait_for_copies<0>();");
-  out_.line("__syncthreads();");
-  copies_pending_ = false;
 }
 
 // Declares the index that the loop has in one of its turns, the first of which is 0.
@@ -209,15 +201,11 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
     else
       statement(loop.body[i]);
   }
-  copies_pending_ = false;
   out_.close();
   out_.line("end_group_of_copies();");
   out_.line("{0} = {0} + 1 == {1} ? 0 : {0} + 1;", buffer, stages);
   out_.open("if ({} >= {}) {{", turn, lead);
   index_of_turn(loop, fmt::format("({} - {})", turn, lead));
-  // Nothing is written before the next wait: a product whose sums are in registers needs no barrier of its own.
-  const auto *last = loop.body.back().as<TileCall>();
-  if (last && last->op == Op::MatMul && placement_.registers.contains(last->result.array)) waited_for_ = last;
   Block rest;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
     if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);

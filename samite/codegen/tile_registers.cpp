@@ -90,19 +90,6 @@ void KernelEmitter::elements_of_thread(const For &loop, LocalArrayId tile) {
   in_thread_loop_ = false;
 }
 
-void KernelEmitter::loop_of_fragments(const For &loop, const std::set<LocalArrayId> &tiles) {
-  loop_of_pieces(loop, tiles);
-  bool others_see = false;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    auto *let = stmt.as<Let>();
-    auto *store = stmt.as<LocalStore>();
-    if (let && let->value.op == Op::LocalLoad) others_see |= !placement_.registers.contains(let->value.array);
-    if (store) others_see |= !placement_.registers.contains(store->array);
-    others_see |= array_written(stmt).has_value();
-  });
-  if (others_see) out_.line("__syncthreads();");
-}
-
 std::string KernelEmitter::fragment_coordinate(const Operation &operation) const {
   if (!fragment_loop_ || (operation.op != Op::Div && operation.op != Op::Rem)) return "";
   const Value &index = operation.operands[0], &columns = operation.operands[1];

@@ -212,6 +212,7 @@ class Parser {
     if (accept("local")) return parse_allocate();
     if (accept("local_store")) return parse_local_store();
     if (accept("tile_call")) return parse_tile_call();
+    if (accept("barrier")) return parse_barrier();
     if (accept("print")) return parse_print();
     if (accept("check")) return parse_check();
     if (accept("if")) return parse_if();
@@ -222,9 +223,8 @@ class Parser {
     if (accept("custom")) return parse_custom();
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, print, check, "
-        "if, for, while, label, "
-        "leave, custom or adjoint_of) or '}'");
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, barrier, "
+        "print, check, if, for, while, label, leave, custom or adjoint_of) or '}'");
   }
 
   LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
@@ -415,6 +415,12 @@ class Parser {
     const LocalArrayId array = parse_local_array();
     expect(":");
     return {array, parse_type()};
+  }
+
+  Stmt parse_barrier() {
+    const Barrier barrier{.copies = accept("copies")};
+    SourceLocation where = parse_location();
+    return Stmt(barrier, where);
   }
 
   Stmt parse_print() {

@@ -148,6 +148,7 @@ class Printer {
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },
+        [&](const Barrier &barrier) { write("barrier{}{}", barrier.copies ? " copies" : "", where); },
         [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
         [&](const Check &check) {
           std::string text = message(check.message, "");

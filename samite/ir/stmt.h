@@ -112,6 +112,12 @@ struct TileCall {
   std::vector<Value> indices = {};
 };
 
+// barrier          no thread of the block goes on before all have come here   (lowered tile kernels only)
+// barrier copies   and what loads of tiles bring to shared memory is there
+struct Barrier {
+  bool copies = false;
+};
+
 struct BranchResult {
   LocalId local;
   Type type;
@@ -245,8 +251,8 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, Print, Check, If, For,
-                              While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, Barrier, Print, Check, If,
+                              For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the captured form alone.
 template <class Kind>

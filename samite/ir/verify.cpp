@@ -68,14 +68,14 @@ class Verifier {
   };
 
   // While it lives, and where it `holds`, nothing leaves a label from outside of it.
-  class Barrier {
+  class JumpBarrier {
    public:
-    Barrier(Verifier &verifier, bool holds) : verifier_(verifier), outer_(verifier.first_in_reach_) {
+    JumpBarrier(Verifier &verifier, bool holds) : verifier_(verifier), outer_(verifier.first_in_reach_) {
       if (holds) verifier.first_in_reach_ = verifier.labels_.size();
     }
-    ~Barrier() { verifier_.first_in_reach_ = outer_; }
-    Barrier(const Barrier &) = delete;
-    Barrier &operator=(const Barrier &) = delete;
+    ~JumpBarrier() { verifier_.first_in_reach_ = outer_; }
+    JumpBarrier(const JumpBarrier &) = delete;
+    JumpBarrier &operator=(const JumpBarrier &) = delete;
 
    private:
     Verifier &verifier_;
@@ -399,6 +399,12 @@ class Verifier {
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
   }
 
+  void check(const Barrier &) const {
+    if (!is_tile_kernel(kernel_)) fail("a barrier, and the kernel has no blocks");
+    check_lowered("barrier");
+    if (in_thread_loop_) fail("a barrier in a loop over threads, which not all of them are in");
+  }
+
   void check_memory(const TileMemory &memory) const {
     const Type element = check_local_array(memory.array);
     if (element != memory.type.element())
@@ -441,7 +447,7 @@ class Verifier {
 
   void check(const If &branch) {
     check_value(branch.condition, ScalarType::Bool, "the condition");
-    Barrier barrier(*this, !branch.results.empty());
+    JumpBarrier barrier(*this, !branch.results.empty());
     {
       Scope scope(*this);
       check_block(branch.then_block);
@@ -469,10 +475,12 @@ class Verifier {
     check_initial_values(loop.carried);
     {
       Scope scope(*this);
-      Barrier barrier(*this, loop.kind != LoopKind::Serial || !loop.carried.empty());
+      JumpBarrier barrier(*this, loop.kind != LoopKind::Serial || !loop.carried.empty());
       define(loop.index, loop.type);
       define_inner_values(loop.carried);
+      const bool outer = std::exchange(in_thread_loop_, in_thread_loop_ || loop.kind == LoopKind::Thread);
       check_block(loop.body);
+      in_thread_loop_ = outer;
       check_next_values(loop.carried);
     }
     define_carried_results(loop.carried);
@@ -484,11 +492,11 @@ class Verifier {
       Scope scope(*this);
       define_inner_values(loop.carried);
       {
-        Barrier barrier(*this, true);
+        JumpBarrier barrier(*this, true);
         check_block(loop.condition_block);
       }
       check_value(loop.condition, ScalarType::Bool, "the condition");
-      Barrier barrier(*this, !loop.carried.empty());
+      JumpBarrier barrier(*this, !loop.carried.empty());
       check_block(loop.body);
       check_next_values(loop.carried);
     }
@@ -526,7 +534,7 @@ class Verifier {
 
    private:
     Scope scope_;
-    Barrier barrier_;
+    JumpBarrier barrier_;
     Verifier &verifier_;
     std::size_t outer_;
   };
@@ -611,6 +619,7 @@ class Verifier {
   }
 
   const Kernel &kernel_;
+  bool in_thread_loop_ = false;
   Form form_;
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;

@@ -49,7 +49,8 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
       [&](const Allocate &allocate) { f(allocate.size); },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
-      [&](const TileCall &call) { all(call.indices); }, [&](const Print &print) { all(print.message.values); },
+      [&](const TileCall &call) { all(call.indices); }, [](const Barrier &) {},
+      [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
         f(branch.condition);
@@ -102,7 +103,7 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
-      [](const Print &) {}, [](const Check &) {},
+      [](const Barrier &) {}, [](const Print &) {}, [](const Check &) {},
       [&](const If &branch) {
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
@@ -160,6 +161,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         call.indices = map_all(std::move(call.indices));
         return Stmt(std::move(call), stmt.where());
       },
+      [&](const Barrier &) { return stmt; },
       [&](Print print) {
         print.message.values = map_all(std::move(print.message.values));
         return Stmt(std::move(print), stmt.where());

@@ -180,13 +180,15 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
-  codegen::EmittedSource emitted = codegen::emit_cuda(lowered, options);
+  passes::BlockPlan plan = codegen::plan_block(lowered, options);
+  if (is_tile_kernel(lowered)) plan.kernel = checked(std::move(plan.kernel), ir::Form::lowered, "insert_barriers");
+  codegen::EmittedSource emitted = codegen::emit_cuda(plan, options);
   // What the text needs shows when it is written.
   if (!options.cuda.grid_stride && codegen::wants_grid_stride(emitted)) {
     options.cuda.grid_stride = true;
     options.cuda.march = 1;
     if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
-    emitted = codegen::emit_cuda(lowered, options);
+    emitted = codegen::emit_cuda(plan, options);
   }
   dump_text(emitted, lowered.name, "cu");
   variant.form = options.cuda;

@@ -13,7 +13,7 @@ using Arrays = std::set<std::uint32_t>;
 
 class Hazards {
  public:
-  Hazards(const TilePlacement &placement, const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory)
+  Hazards(const TilePlacement &placement, const SharesMemory &shares_memory)
       : placement_(placement), shares_memory_(shares_memory) {}
 
   // `reading`: the arrays of which some threads may have read what others have yet to read. From before the block to
@@ -113,7 +113,7 @@ class Hazards {
   }
 
   const TilePlacement &placement_;
-  const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory_;
+  const SharesMemory &shares_memory_;
   std::set<LocalArrayId> shared_;
   bool copies_ = false;  // tiles are on their way to shared memory
 };
@@ -127,7 +127,7 @@ bool goes_beside_copies(const Stmt &stmt) {
 }
 
 std::set<const For *> loops_after_reads(const Kernel &lowered, const TilePlacement &placement,
-                                        const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory) {
+                                        const SharesMemory &shares_memory) {
   Hazards hazards(placement, shares_memory);
   Arrays reading;
   hazards.walk(lowered.body, reading);

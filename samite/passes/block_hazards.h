@@ -7,7 +7,7 @@
 // read of that array, or of one that may share its memory: in the order in which the kernel runs, around loops too.
 //
 // Stores by one thread for all and loops over elements that others see have their barriers in any case, see
-// codegen/tile_block.cpp.
+// passes/insert_barriers.h.
 //
 // A pure function of a lowered kernel, for targets whose blocks have threads.
 #pragma once
@@ -23,9 +23,11 @@ namespace samite::passes {
 // all others wait for what is on its way.
 bool goes_beside_copies(const ir::Stmt &stmt);
 
-// The loops over elements that need a barrier before them. `shares_memory(read, written)`: whether two arrays, by
-// parameter, may have memory in common.
+// Whether two arrays, by parameter, may have memory in common: one that is read, and one that is written.
+using SharesMemory = std::function<bool(std::uint32_t read, std::uint32_t written)>;
+
+// The loops over elements that need a barrier before them.
 std::set<const ir::For *> loops_after_reads(const ir::Kernel &lowered, const TilePlacement &placement,
-                                            const std::function<bool(std::uint32_t, std::uint32_t)> &shares_memory);
+                                            const SharesMemory &shares_memory);
 
 }  // namespace samite::passes

@@ -426,6 +426,14 @@ Kernel tiles_with_body(const std::string &body) {
   return parse_kernel("kernel @k(@y: array<f32, 2>, @x: array<const f32, 2>) blocks 1 of 64 {\n" + body + "\n}");
 }
 
+TEST(Verify, BarriersAreOfBlocks) {
+  EXPECT_EQ(error_of(tiles_with_body("barrier barrier copies"), Form::lowered), "no error");
+  expect_rejected(tiles_with_body("barrier"), "the structured form has no barrier");
+  expect_rejected(with_body("barrier"), "a barrier, and the kernel has no blocks", Form::lowered);
+  expect_rejected(tiles_with_body("for.thread %0: i32 in 0 .. 4 step 1 { barrier }"),
+                  "a barrier in a loop over threads", Form::lowered);
+}
+
 TEST(Verify, LoweredKernelsHaveNoTiles) {
   expect_rejected(tiles_with_body("%0: tile<f32, 4> = load @x[0, 0]"),
                   "the lowered form has no values of type tile<f32, 4>", Form::lowered);
