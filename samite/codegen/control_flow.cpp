@@ -219,8 +219,7 @@ void KernelEmitter::loop(const For &loop) {
   } else if (!is_tile_kernel(kernel_) && loop_of_warp(loop)) {
     return;
   }
-  if (auto staged = placement_.staged.find(&loop); staged != placement_.staged.end())
-    return staged_loop(loop, staged->second);
+  if (loop.ahead != 0) return staged_loop(loop);
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   keep_small(loop);

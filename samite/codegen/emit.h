@@ -28,7 +28,8 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/plan_block.h"
+#include "samite/passes/block_hazards.h"
+#include "samite/passes/plan_tile_memory.h"
 
 #include <string>
 #include <vector>
@@ -155,10 +156,9 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // that are computed for nothing else do not wrap round (one that would is outside of its array).
 //
 // Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
-EmittedSource emit_cuda(const passes::BlockPlan &plan, const EmitOptions &options);
-EmittedSource emit_cuda(const ir::Kernel &lowered, const EmitOptions &options);
+EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options);
 
-// With what the options say of the arrays.
-passes::BlockPlan plan_block(const ir::Kernel &lowered, const EmitOptions &options);
+// What is known of the arrays, for the passes that ask whether two of them share memory.
+passes::SharesMemory shares_memory(const std::vector<ArrayFacts> &arrays);
 
 }  // namespace samite::codegen

@@ -21,9 +21,8 @@ namespace samite::codegen {
 
 class KernelEmitter {
  public:
-  // `placement` and `tile_memory`: of a tile kernel for a target whose blocks have threads.
   KernelEmitter(const ir::Kernel &kernel, passes::Uniformity uniformity, const Target &target,
-                const EmitOptions &options, passes::TilePlacement placement, passes::TileMemoryPlan tile_memory);
+                const EmitOptions &options);
 
   EmittedSource emit(const std::string &entry);
 
@@ -149,7 +148,14 @@ class KernelEmitter {
   // tile_registers.cpp: tiles in registers and in rows.
   void allocate_tile(const ir::Allocate &allocate);
   std::string tile_element(ir::LocalArrayId array, const std::string &index) const;
-  static std::string fragments_type(const passes::Fragments &fragments);
+  static std::string fragments_type(const ir::FragmentLayout &fragments);
+  // The layout of an array, where it is of that kind; else null.
+  const ir::FragmentLayout *fragments_of(ir::LocalArrayId array) const {
+    return allocations_[array] ? std::get_if<ir::FragmentLayout>(&allocations_[array]->layout) : nullptr;
+  }
+  const ir::RowLayout *row_layout_of(ir::LocalArrayId array) const {
+    return allocations_[array] ? std::get_if<ir::RowLayout>(&allocations_[array]->layout) : nullptr;
+  }
   std::string rows_type(const ir::TileMemory &memory) const;
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
@@ -167,12 +173,12 @@ class KernelEmitter {
   void note_load(const ir::TileCall &call, SourceLocation where);
   std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
   void index_of_turn(const ir::For &loop, const std::string &turn);
-  void staged_loop(const ir::For &loop, const passes::StagedLoop &staged);
+  void staged_loop(const ir::For &loop);
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
   void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
-  void find_together(const ir::For &loop, const passes::Fragments &layout);
-  void ask_corners(const ir::For &loop, const passes::Fragments &layout, const std::string &whole);
+  void find_together(const ir::For &loop, const ir::FragmentLayout &layout);
+  void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
   struct Accesses {
     std::string name;                       // C++ name
     std::optional<std::string> row_stride;  // in elements, where a thread's are at constant distances along rows
@@ -180,8 +186,8 @@ class KernelEmitter {
   std::string place_of(const Accesses &own, const std::string &element) const;
   void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   struct Together {
-    std::map<const ir::Operation *, Accesses> loads;
-    std::map<const ir::Store *, Accesses> stores;
+    std::vector<std::pair<const ir::Operation *, Accesses>> loads;
+    std::vector<std::pair<const ir::Store *, Accesses>> stores;
     std::set<ir::LocalId> bounds;          // what the loop's branches ask, where that is about places in arrays
     std::vector<const ir::Stmt *> places;  // what these, and the indices, are computed by
     bool rotates = false;                  // where the loop asks for bounds, its element is at the registers' front
@@ -304,8 +310,7 @@ class KernelEmitter {
   std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   bool sums_over_launch_ = false;
-  const passes::TilePlacement placement_;
-  passes::TileMemoryPlan tile_memory_;
+  std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
   std::vector<TileLoadSite> tile_loads_;
   std::vector<EmittedObject> objects_;
   std::string object_declarations_;

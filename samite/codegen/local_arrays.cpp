@@ -39,12 +39,12 @@ void KernelEmitter::place_local_arrays() {
   for_each_statement(kernel_.body, [&](const Stmt &stmt) {
     const Allocate *allocate = stmt.as<Allocate>();
     if (!allocate) return;
-    if (allocate->shared) {
+    if (allocate->of_block()) {
       const std::int64_t bytes = allocate->size.is_constant()
                                      ? allocate->size.as_int() * static_cast<std::int64_t>(size_of(allocate->type))
                                      : share_of_tiles.array + 1;
       if (!target_.explicit_lanes()) {
-        on_stack_[allocate->array] = !allocate->kept;
+        on_stack_[allocate->array] = allocate->space != MemorySpace::device;
         return;
       }
       on_stack_[allocate->array] = bytes <= share_of_tiles.array && tiles + bytes <= share_of_tiles.kernel;
@@ -95,13 +95,13 @@ KernelEmitter::Access KernelEmitter::shared_access(LocalArrayId array, const Val
 }
 
 void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
-  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes(), allocate.shared};
+  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes(), allocate.of_block()};
   const std::string name = array_name(allocate.array);
-  const auto element = allocate.shared ? memory_name(allocate.type)
-                       : in_lanes()    ? vector_in_memory(allocate.type)
-                                       : scalar_name(allocate.type);
-  if (allocate.shared && !target_.explicit_lanes()) {
-    if (!allocate.kept) return allocate_tile(allocate);
+  const auto element = allocate.of_block() ? memory_name(allocate.type)
+                       : in_lanes()        ? vector_in_memory(allocate.type)
+                                           : scalar_name(allocate.type);
+  if (allocate.of_block() && !target_.explicit_lanes()) {
+    if (allocate.space != MemorySpace::device) return allocate_tile(allocate);
     out_.line("{0} *const {1} = allocate_in_block<{0}>(workspace, failure, {2}, {3});", element, name,
               scalar(allocate.size), sites_.size());
     out_.line("if (!{}) return;", name);
@@ -109,7 +109,7 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
     return;
   }
   if (on_stack_[allocate.array]) {
-    out_.line("{}{} {}[{}];", allocate.shared ? "alignas(64) " : "", element, name,
+    out_.line("{}{} {}[{}];", allocate.of_block() ? "alignas(64) " : "", element, name,
               std::max<std::int64_t>(allocate.size.as_int(), 1));
     return;
   }

@@ -129,7 +129,8 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
   if (std::string row = from_tile(operation); !row.empty()) return row;
   if (std::string pack = from_pack(operation); !pack.empty()) return pack;
   const Access from = access(operation.array, operation.operands, where);
-  if (auto own = together_.loads.find(&operation); own != together_.loads.end())
+  if (auto own = std::ranges::find(together_.loads, &operation, &std::pair<const Operation *, Accesses>::first);
+      own != together_.loads.end())
     return fmt::format("{}.get(r - first, {})", own->second.name, place_of(own->second, from.element));
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());

@@ -14,8 +14,7 @@ namespace samite::codegen {
 using namespace ir;
 
 KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
-                             const EmitOptions &options, passes::TilePlacement placement,
-                             passes::TileMemoryPlan tile_memory)
+                             const EmitOptions &options)
     : kernel_(kernel),
       uniformity_(std::move(uniformity)),
       target_(target),
@@ -24,12 +23,12 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       used_(kernel.local_count, false),
       local_arrays_(kernel.local_array_count),
       only_added_to_(arrays_only_added_to(kernel)),
-      placement_(std::move(placement)),
-      tile_memory_(std::move(tile_memory)) {
+      allocations_(kernel.local_array_count, nullptr) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;
     });
+    if (auto *allocate = stmt.as<Allocate>()) allocations_[allocate->array] = allocate;
   });
   place_local_arrays();
   if (target_.explicit_lanes()) return;
@@ -67,7 +66,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   source.uses_workspace = uses_workspace();
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = sums_over_launch_;
-  source.tile_memory = std::move(tile_memory_);
+  if (is_tile_kernel(kernel_) && !target_.explicit_lanes()) source.tile_memory = passes::plan_tile_memory(kernel_);
   source.tile_loads = std::move(tile_loads_);
   return source;
 }
@@ -100,7 +99,8 @@ void KernelEmitter::store(const Store &store, SourceLocation where) {
     out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
     return;
   }
-  if (auto own = together_.stores.find(&store); own != together_.stores.end()) {
+  if (auto own = std::ranges::find(together_.stores, &store, &std::pair<const Store *, Accesses>::first);
+      own != together_.stores.end()) {
     out_.line("{}.put(r - first, {}, {}({}));", own->second.name, place_of(own->second, to.element),
               memory_name(store.value.type()), scalar(store.value));
     return;

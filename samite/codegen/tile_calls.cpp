@@ -85,7 +85,7 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
           fmt::format("tile_cast<{}, {}, {}>", rows_type(call.result), rows(call.result.type), kernel_.block_threads));
       break;
     case Typing::Reduce:
-      if (placement_.registers.contains(call.operands[0].array)) {
+      if (fragments_of(call.operands[0].array)) {
         write(fmt::format("tile_reduce_spread<{}, Sums{}, {}>", step_name(call.op), call.operands[0].array,
                           passes::reduces_all(call)));
         break;
@@ -100,12 +100,11 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
       const MatMulExtents e = matmul_extents(from, call.result.type, call.attribute);
       const bool a_transposed = (call.attribute & transposed_a) != 0,
                  b_transposed = (call.attribute & transposed_b) != 0;
-      if (const auto fragments =
-              target_.explicit_lanes() ? std::nullopt : passes::fragments(call, kernel_.block_threads)) {
-        const bool in_registers = placement_.registers.contains(call.result.array);
+      if (call.sums) {
+        const bool in_registers = fragments_of(call.result.array) != nullptr;
         write_object(fmt::format("{}<{}, {}, {}, {}, {}, {}>",
                                  in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
-                                 fragments_type(*fragments), e.inner, a_transposed, b_transposed,
+                                 fragments_type(*call.sums), e.inner, a_transposed, b_transposed,
                                  rows_type(call.operands[0]), rows_type(call.operands[1])));
         break;
       }

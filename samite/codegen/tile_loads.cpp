@@ -108,7 +108,7 @@ std::string KernelEmitter::load_arguments(const TileCall &call) const {
 }
 
 void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
-  const bool spread = placement_.registers.contains(call.result.array);
+  const bool spread = fragments_of(call.result.array) != nullptr;
   const std::string how = spread ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
                                  : fmt::format("tile_load<{}>", load_arguments(call));
   out_.line("{}({}, {});", how, array_name(call.result.array), tile_window(call));
@@ -162,18 +162,18 @@ std::map<const TileCall *, std::string> KernelEmitter::begin_loads(const For &lo
 // Each iteration waits for its buffer, starts the copies for iteration i + stages - 1, then computes. The wait ends in
 // a barrier: behind it no thread reads what the iteration before it has read. The first stages - 1 turns start copies
 // and do nothing else, so that the code that starts them is there once.
-void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &staged) {
+void KernelEmitter::staged_loop(const For &loop) {
   const int stages = loop.stages, lead = stages - 1;
   const std::string buffer = fresh("stage"), turn = fresh("turn"), turns = fresh("turns"), inside = fresh("inside");
-  for (std::size_t i = 0; i < staged.ahead; ++i)
+  for (std::size_t i = 0; i < loop.ahead; ++i)
     if (auto *call = loop.body[i].as<TileCall>()) note_load(*call, loop.body[i].where());
   declare_carried(loop.carried, false);
   out_.line("const i32 {} = turns_of_loop<{}>({}, {});", turns, scalar(loop.step), scalar(loop.begin),
             scalar(loop.end));
-  const std::map<const TileCall *, std::string> loads = begin_loads(loop, staged.ahead);
+  const std::map<const TileCall *, std::string> loads = begin_loads(loop, loop.ahead);
   out_.line("i32 {} = {};", inside, loads.empty() ? "0" : turns);
   if (!loads.empty())
-    for (std::size_t i = 0; i < staged.ahead; ++i)
+    for (std::size_t i = 0; i < loop.ahead; ++i)
       if (auto *call = loop.body[i].as<TileCall>())
         out_.line("{0} = least({0}, {1}.inside());", inside, loads.at(call));
   out_.line("i32 {} = 0;", buffer);
@@ -186,7 +186,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   stage_ = buffer;
   if (!loads.empty()) {
     out_.open("if ({} < {}) {{", turn, inside);
-    for (std::size_t i = 0; i < staged.ahead; ++i) {
+    for (std::size_t i = 0; i < loop.ahead; ++i) {
       if (loop.body[i].as<Allocate>()) statement(loop.body[i]);
       if (auto *call = loop.body[i].as<TileCall>())
         out_.line("{}.next({});", loads.at(call), array_name(call->result.array));
@@ -195,7 +195,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   }
   out_.open("if ({0} >= {1} && {0} < {2}) {{", turn, inside, turns);
   index_of_turn(loop, turn);
-  for (std::size_t i = 0; i < staged.ahead; ++i) {
+  for (std::size_t i = 0; i < loop.ahead; ++i) {
     if (auto *call = loop.body[i].as<TileCall>())
       out_.line("tile_load<{}>({}, {});", load_arguments(*call), array_name(call->result.array), tile_window(*call));
     else
@@ -208,7 +208,7 @@ void KernelEmitter::staged_loop(const For &loop, const passes::StagedLoop &stage
   index_of_turn(loop, fmt::format("({} - {})", turn, lead));
   Block rest;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
-    if (i >= staged.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);
+    if (i >= loop.ahead || !loop.body[i].as<TileCall>()) rest.push_back(loop.body[i]);
   block(rest);
   advance_carried(loop.carried, false);
   out_.close();

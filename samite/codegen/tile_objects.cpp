@@ -30,8 +30,8 @@ std::string KernelEmitter::parameters_of_object(const TileCall &call) const {
     const std::string name = fmt::format("x{}", count);
     const std::string_view element = memory_name(memory.type);
     if (count++ > 0) text += ", ";
-    if (const auto sums = placement_.registers.find(memory.array); sums != placement_.registers.end())
-      text += fmt::format("Register<{}> (&{})[{}]", element, name, sums->second.registers());
+    if (const FragmentLayout *fragments = fragments_of(memory.array))
+      text += fmt::format("Register<{}> (&{})[{}]", element, name, fragments->registers());
     else
       text += fmt::format("{} *{}", element, name);
   };

@@ -13,50 +13,48 @@ using namespace ir;
 
 namespace {
 
-std::string rows_name(std::string_view element, const passes::FactorRows &rows) {
+std::string rows_name(std::string_view element, const RowLayout &rows) {
   return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.swizzled);
 }
 
 }  // namespace
 
-std::string KernelEmitter::fragments_type(const passes::Fragments &f) {
-  using enum passes::Fragments::Unit;
-  const std::string pieces = f.unit == Matrices             ? "MatrixPieces"
-                             : f.unit == TransposedMatrices ? "TransposedMatrixPieces"
-                             : f.unit == Rows               ? "SpreadPieces"
-                                                            : fmt::format("ThreadPieces<{}>", f.together());
+std::string KernelEmitter::fragments_type(const FragmentLayout &f) {
+  using enum FragmentLayout::Unit;
+  const std::string pieces = f.unit == matrices              ? "MatrixPieces"
+                             : f.unit == transposed_matrices ? "TransposedMatrixPieces"
+                             : f.unit == rows                ? "SpreadPieces"
+                                                             : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 
 std::string KernelEmitter::rows_type(const TileMemory &memory) const {
   const TileShape shape = memory.type.shape();
-  auto known = placement_.rows.find(memory.array);
-  return rows_name(memory_name(memory.type), known == placement_.rows.end()
-                                                 ? passes::FactorRows{shape[shape.rank() - 1], 0, false}
-                                                 : known->second);
+  const RowLayout *known = row_layout_of(memory.array);
+  return rows_name(memory_name(memory.type), known ? *known : RowLayout{shape[shape.rank() - 1], 0, false});
 }
 
 void KernelEmitter::allocate_tile(const Allocate &allocate) {
   const std::string name = array_name(allocate.array);
   const std::string_view element = memory_name(allocate.type);
-  if (auto sums = placement_.registers.find(allocate.array); sums != placement_.registers.end()) {
-    out_.line("using Sums{} = {};", allocate.array, fragments_type(sums->second));
+  if (const FragmentLayout *fragments = fragments_of(allocate.array)) {
+    out_.line("using Sums{} = {};", allocate.array, fragments_type(*fragments));
     out_.line("Register<{}> {}[Sums{}::registers] = {{}};", element, name, allocate.array);
     return;
   }
-  if (auto rows = placement_.rows.find(allocate.array); rows != placement_.rows.end())
-    out_.line("using Rows{} = {};", allocate.array, rows_name(element, rows->second));
-  const passes::PlacedTile *tile = tile_memory_.tile(allocate.array);
-  internal_check(tile != nullptr, "a tile without a place");
-  const std::string stage = tile->stages > 1 ? fmt::format(" + {} * ({})", tile->bytes / tile->stages, stage_) : "";
-  out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, tile->offset, stage);
+  if (const RowLayout *rows = row_layout_of(allocate.array))
+    out_.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
+  internal_check(allocate.offset.has_value(), "a tile without a place");
+  const std::int64_t bytes =
+      buffer_bytes(allocate.layout, allocate.type.element(), allocate.size.as_int(), allocate.stages);
+  const std::string stage = allocate.stages > 1 ? fmt::format(" + {} * ({})", bytes, stage_) : "";
+  out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, *allocate.offset, stage);
 }
 
 std::string KernelEmitter::tile_element(LocalArrayId array, const std::string &index) const {
   const std::string name = array_name(array);
-  if (placement_.registers.contains(array))
-    return fmt::format("{}[{}]", name, together_.rotates ? "everywhere ? r : r - first" : "r");
-  if (placement_.rows.contains(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
+  if (fragments_of(array)) return fmt::format("{}[{}]", name, together_.rotates ? "everywhere ? r : r - first" : "r");
+  if (row_layout_of(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
   return fmt::format("{}[{}]", name, index);
 }
 
@@ -66,21 +64,20 @@ std::set<LocalArrayId> KernelEmitter::tiles_in_registers(const For &loop) const 
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     auto *store = stmt.as<LocalStore>();
     auto *let = stmt.as<Let>();
-    if (store && placement_.registers.contains(store->array)) found.insert(store->array);
-    if (let && let->value.op == Op::LocalLoad && placement_.registers.contains(let->value.array))
-      found.insert(let->value.array);
+    if (store && fragments_of(store->array)) found.insert(store->array);
+    if (let && let->value.op == Op::LocalLoad && fragments_of(let->value.array)) found.insert(let->value.array);
   });
   return found;
 }
 
 void KernelEmitter::index_of_element(const For &loop, LocalArrayId tile) {
   out_.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));", scalar_name(loop.type),
-            name(loop.index), tile, placement_.registers.at(tile).columns);
+            name(loop.index), tile, fragments_of(tile)->columns);
 }
 
 // What one thread does with one of its elements.
 void KernelEmitter::elements_of_thread(const For &loop, LocalArrayId tile) {
-  const std::int64_t columns = placement_.registers.at(tile).columns;
+  const std::int64_t columns = fragments_of(tile)->columns;
   out_.line("if (!Sums{}::holds(r)) continue;", tile);
   index_of_element(loop, tile);
   in_thread_loop_ = true;

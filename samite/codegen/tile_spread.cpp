@@ -129,7 +129,7 @@ class Courses {
 //
 // Most are touched along their own rows and columns. Then a thread's elements are as far from its first as the layout
 // says, and so is their place: one address for all, rather than one for each.
-void KernelEmitter::find_together(const For &loop, const passes::Fragments &layout) {
+void KernelEmitter::find_together(const For &loop, const FragmentLayout &layout) {
   const Courses courses(loop, layout.rows * layout.columns, layout.columns);
   const std::int64_t count = layout.together();
   std::map<std::uint32_t, int> read, written;
@@ -156,11 +156,11 @@ void KernelEmitter::find_together(const For &loop, const passes::Fragments &layo
       if (auto *store = stmt.as<Store>()) {
         const bool alone = !read[store->array] && written[store->array] == 1 && facts(store->array).unit_stride;
         if (alone && courses.lie_together(store->indices, count))
-          together_.stores[store] = accesses_of(store->array, store->indices, "stored");
+          together_.stores.emplace_back(store, accesses_of(store->array, store->indices, "stored"));
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
         const bool alone = !written[let->value.array] && facts(let->value.array).unit_stride;
         if (alone && courses.lie_together(let->value.operands, count))
-          together_.loads[&let->value] = accesses_of(let->value.array, let->value.operands, "loaded");
+          together_.loads.emplace_back(&let->value, accesses_of(let->value.array, let->value.operands, "loaded"));
       }
     }
   };
@@ -179,7 +179,7 @@ void KernelEmitter::find_together(const For &loop, const passes::Fragments &layo
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
-void KernelEmitter::ask_corners(const For &loop, const passes::Fragments &layout, const std::string &whole) {
+void KernelEmitter::ask_corners(const For &loop, const FragmentLayout &layout, const std::string &whole) {
   out_.line("bool {} = true;", whole);
   out_.line("#pragma unroll");
   out_.open("for (i32 corner = 0; corner < 2; ++corner) {{");
@@ -209,7 +209,7 @@ void KernelEmitter::find_first_of_thread(const For &loop, LocalArrayId tile) {
   out_.open("if constexpr (everywhere) {{");
   out_.line("constexpr i32 r = 0;");
   index_of_element(loop, tile);
-  fragment_loop_ = {loop.index, tile, placement_.registers.at(tile).columns};
+  fragment_loop_ = {loop.index, tile, fragments_of(tile)->columns};
   for (const Stmt *stmt : together_.places) let(*stmt->as<Let>(), stmt->where());
   fragment_loop_.reset();
   const auto find = [&](const Accesses &own, std::uint32_t array, const std::vector<Value> &indices) {
@@ -231,9 +231,9 @@ std::string KernelEmitter::place_of(const Accesses &own, const std::string &elem
 
 void KernelEmitter::loop_of_pieces(const For &loop, const std::set<LocalArrayId> &tiles) {
   const LocalArrayId tile = *tiles.begin();
-  const passes::Fragments &layout = placement_.registers.at(tile);
+  const FragmentLayout &layout = *fragments_of(tile);
   const std::int64_t count = layout.together();
-  const bool rows = layout.unit == passes::Fragments::Unit::Rows;
+  const bool rows = layout.unit == FragmentLayout::Unit::rows;
   if (!options_.debug && layout.registers() > 2) find_together(loop, layout);
   const bool twice = !together_.bounds.empty() || !together_.loads.empty() || !together_.stores.empty();
   together_.rotates = twice && !rows && layout.registers() > count;

@@ -32,6 +32,8 @@ struct Kernel {
   // together. 0 of any other, whose instances are a thread each.
   int block_threads = 0;
   bool sums_in_shared = false;         // of a tile kernel: no tile stays in the registers of its threads
+  int resident_blocks = 0;             // of a tile kernel: so many of a multiprocessor's blocks at a time leave each
+                                       // thread the registers that it needs; 0: as the compiler finds
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

@@ -46,6 +46,7 @@ class Parser {
       expect_word("of");
       kernel_.block_threads = number<int>("the number of threads of a block");
       kernel_.sums_in_shared = accept("shared");
+      if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
     }
     kernel_.where = parse_location();
     kernel_.body = parse_block();
@@ -371,15 +372,52 @@ class Parser {
   }
 
   Stmt parse_allocate() {
-    const bool shared = accept("shared"), kept = shared && accept("kept");
+    const MemorySpace space = accept("registers") ? MemorySpace::registers
+                              : accept("shared")  ? MemorySpace::shared
+                              : accept("device")  ? MemorySpace::device
+                                                  : MemorySpace::instance;
     LocalArrayId array = parse_local_array();
     expect(":");
     Type type = parse_type();
     expect("[");
-    Allocate allocate{array, type, parse_value(), shared, kept};
+    Allocate allocate{array, type, parse_value(), space};
     expect("]");
+    allocate.layout = parse_layout();
+    if (accept("stages")) allocate.stages = number<int>("the number of stages");
+    if (accept("offset")) allocate.offset = number<std::int64_t>("the offset in bytes");
     SourceLocation where = parse_location();
     return Stmt(allocate, where);
+  }
+
+  Layout parse_layout() {
+    if (is("fragments")) return parse_fragments();
+    if (!accept("rows")) return LinearLayout{};
+    expect("(");
+    RowLayout rows{number<std::int64_t>("the elements of a row"), 0, false};
+    expect(",");
+    rows.units = number<std::int64_t>("the units of a row");
+    if (accept(",")) {
+      expect_word("swizzled");
+      rows.swizzled = true;
+    }
+    expect(")");
+    return rows;
+  }
+
+  FragmentLayout parse_fragments() {
+    expect_word("fragments");
+    expect("(");
+    const Token &token = expect(TokenKind::Word, "a unit of fragments, as in 'matrices'");
+    const auto unit = fragment_unit_from_name(token.text);
+    if (!unit) fail_at(token, fmt::format("expected a unit of fragments, found {}", describe(token)));
+    FragmentLayout fragments{*unit, 0, 0, 0, 0};
+    for (std::int64_t FragmentLayout::*extent :
+         {&FragmentLayout::rows, &FragmentLayout::columns, &FragmentLayout::down, &FragmentLayout::across}) {
+      expect(",");
+      fragments.*extent = number<std::int64_t>("rows, columns, and warps down and across");
+    }
+    expect(")");
+    return fragments;
   }
 
   Stmt parse_local_store() {
@@ -407,6 +445,7 @@ class Parser {
       do call.operands.push_back(parse_tile_memory());
       while (accept(","));
     }
+    if (accept("by")) call.sums = parse_fragments();
     SourceLocation where = parse_location();
     return Stmt(std::move(call), where);
   }
@@ -499,7 +538,8 @@ class Parser {
     expect_word("step");
     Value step = parse_value();
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
-    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages};
+    const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
+    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

@@ -80,6 +80,21 @@ std::string_view keyword(LoopKind kind) {
   return "for.unknown";
 }
 
+std::string_view keyword(MemorySpace space) {
+  switch (space) {
+    case MemorySpace::instance: return "local";
+    case MemorySpace::registers: return "local registers";
+    case MemorySpace::shared: return "local shared";
+    case MemorySpace::device: return "local device";
+  }
+  return "local unknown";
+}
+
+std::string stages(const For &loop) {
+  const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
+  return loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead);
+}
+
 class Printer {
  public:
   Printer(const std::vector<Parameter> &parameters, PrintOptions options)
@@ -101,8 +116,10 @@ class Printer {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
-      write(") blocks {} of {}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
-            kernel.sums_in_shared ? " shared" : "", location(kernel.where));
+      write(") blocks {} of {}{}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
+            kernel.sums_in_shared ? " shared" : "",
+            kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
+            location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
@@ -134,8 +151,12 @@ class Printer {
                 value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
-          write("local {}{}{}: {}[{}]{}", allocate.shared ? "shared " : "", allocate.kept ? "kept " : "",
-                local_array(allocate.array), name(allocate.type), value(allocate.size), where);
+          std::string memory;
+          if (!std::holds_alternative<LinearLayout>(allocate.layout)) memory += " " + to_string(allocate.layout);
+          if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
+          if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
+          write("{} {}: {}[{}]{}{}", keyword(allocate.space), local_array(allocate.array), name(allocate.type),
+                value(allocate.size), memory, where);
         },
         [&](const LocalStore &store) {
           write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
@@ -145,6 +166,7 @@ class Printer {
           for (const TileMemory &operand : call.operands)
             operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
           if (call.op == Op::Load) operands = element(call.array, call.indices);
+          if (call.sums) operands += " by " + to_string(*call.sums);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },
@@ -169,8 +191,7 @@ class Printer {
         },
         [&](const For &loop) {
           write("{} {}: {} in {} .. {} step {}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step),
-                loop.stages == 1 ? "" : fmt::format(" stages {}", loop.stages), carried(loop.carried), where);
+                value(loop.begin), value(loop.end), value(loop.step), stages(loop), carried(loop.carried), where);
           print_nested(loop.body);
           indent();
           write("}}");

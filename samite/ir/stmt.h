@@ -16,11 +16,13 @@
 #pragma once
 
 #include "samite/base/source_location.h"
+#include "samite/ir/layout.h"
 #include "samite/ir/op.h"
 #include "samite/ir/value.h"
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -75,16 +77,31 @@ struct Accumulate {
   bool of_gradient = false;
 };
 
+enum class MemorySpace : std::uint8_t {
+  instance,   // one instance's own: `local $array`
+  registers,  // of a block, each element in the registers of one of its threads
+  shared,     // of a block
+  device,     // of a block, in device memory: tiles that a loop keeps for its adjoint
+};
+
 // local $array: type[size]
-// Memory of one instance's own, for the rest of the block that this is in: `size` elements, an i32 or i64, with no
-// particular values at first; none where the size is negative. Where nothing loads from a local array, its stores are
-// dead code. `shared` memory is of all threads of a block; on CUDA its size is a constant, or it is `kept`, which is in
-// device memory: tiles that a loop keeps for its adjoint   (lowered tile kernels only)
+// Memory for the rest of the block that this is in: `size` elements, an i32 or i64, with no particular values at first;
+// none where the size is negative. Where nothing loads from a local array, its stores are dead code.
+//
+// local shared $array: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024   (lowered tile kernels only)
+// Memory of a block, which all of its threads see. Passes say in which space it is, in what layout, how many buffers it
+// has for loads ahead, and, once it is planned, where in the block's shared memory it begins, in bytes. On a target
+// whose blocks have threads the size is a constant, except in device memory.
 struct Allocate {
   LocalArrayId array;
   Type type;
   Value size;
-  bool shared = false, kept = false;
+  MemorySpace space = MemorySpace::instance;
+  Layout layout = {};
+  int stages = 1;
+  std::optional<std::int64_t> offset = {};
+
+  bool of_block() const { return space != MemorySpace::instance; }
 };
 
 // local_store $array[index] = value
@@ -94,7 +111,7 @@ struct LocalStore {
   Value value;
 };
 
-// A tile in shared memory, row by row. A scalar is a tile of one element.
+// A tile in memory of a block, in the layout of that. A scalar is a tile of one element.
 struct TileMemory {
   LocalArrayId array;
   Type type;
@@ -103,6 +120,7 @@ struct TileMemory {
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
 // `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives.
+// `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` says how the threads multiply.
 struct TileCall {
   Op op;
   std::int32_t attribute;
@@ -110,6 +128,8 @@ struct TileCall {
   std::vector<TileMemory> operands;
   std::uint32_t array = 0;
   std::vector<Value> indices = {};
+  // Of a product: the layout in which the threads have its sums while they multiply. Nothing: element by element.
+  std::optional<FragmentLayout> sums = {};
 };
 
 // barrier          no thread of the block goes on before all have come here   (lowered tile kernels only)
@@ -169,7 +189,7 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s [stages n]: counts up where step > 0, down where step < 0.
+// for %index in begin .. end step s [stages n [ahead k]]: counts up where step > 0, down where step < 0.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -177,8 +197,10 @@ struct For {
   Block body;
   std::vector<Carried> carried;
   LoopKind kind = LoopKind::Serial;
-  // Of a tile kernel: what an iteration loads may be loaded while others before it run, for so many at a time.
+  // Of a tile kernel: what an iteration loads may be loaded while others before it run, for so many at a time. Where a
+  // pass has found what: the first `ahead` statements of the body are what is done ahead.
   int stages = 1;
+  std::size_t ahead = 0;
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

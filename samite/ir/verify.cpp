@@ -25,6 +25,9 @@ bool is_canonical(const Value &constant) {
   }
 }
 
+// Of a tile, and of a layout: as many elements as an i32 counts.
+constexpr std::int64_t most_extent = (std::int64_t{1} << 31) - 1;
+
 class Verifier {
  public:
   Verifier(const Kernel &kernel, Form form, std::string_view pass)
@@ -354,7 +357,7 @@ class Verifier {
 
   void check(const Allocate &allocate) {
     check_index(allocate.size, "the size of a local array");
-    if (allocate.shared) check_lowered("memory of a block");
+    check_memory(allocate);
     LocalArrayId id = allocate.array;
     if (id >= local_arrays_.size())
       fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
@@ -362,6 +365,48 @@ class Verifier {
     local_arrays_[id] = {allocate.type, true, true};
     if (allocate.size.is_constant()) sizes_[id] = allocate.size.as_int();
     arrays_in_scope_.push_back(id);
+  }
+
+  // Where memory of a block lies, and how.
+  void check_memory(const Allocate &allocate) const {
+    if (allocate.of_block()) check_lowered("memory of a block");
+    const bool shared = allocate.space == MemorySpace::shared;
+    if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
+      check_fragments(*fragments);
+      if (allocate.space != MemorySpace::registers) fail("fragments that are not in registers");
+      check_size(allocate, fragments->rows, fragments->columns);
+    } else if (allocate.space == MemorySpace::registers) {
+      fail("memory in registers whose layout does not say whose");
+    }
+    if (const auto *rows = std::get_if<RowLayout>(&allocate.layout)) {
+      const auto bytes = static_cast<std::int64_t>(size_of(allocate.type));
+      if (!shared) fail("rows of units that are not in shared memory");
+      if (rows->columns < 1 || rows->columns > most_extent || rows->units > most_extent ||
+          rows->units * 16 < rows->columns * bytes)
+        fail("rows of {} elements of {} bytes in {} units of 16 bytes", rows->columns, bytes, rows->units);
+      check_size(allocate, std::nullopt, rows->columns);
+    }
+    if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
+    if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+  }
+
+  // A constant number of elements: of so many rows, or of whole ones.
+  void check_size(const Allocate &allocate, std::optional<std::int64_t> rows, std::int64_t columns) const {
+    if (!allocate.size.is_constant()) fail("a layout of memory whose size is no constant");
+    const std::int64_t size = allocate.size.as_int();
+    if (rows ? size != *rows * columns : size % columns != 0)
+      fail("{} elements in a layout with {} columns", size, columns);
+  }
+
+  void check_fragments(const FragmentLayout &fragments) const {
+    constexpr std::int64_t warp = 32;
+    for (const std::int64_t extent : {fragments.rows, fragments.columns})
+      if (extent < 1 || extent > most_extent) fail("fragments of an extent of {}", extent);
+    for (const std::int64_t warps : {fragments.down, fragments.across})
+      if (warps < 1 || warps > kernel_.block_threads) fail("fragments of {} warps", warps);
+    if (fragments.down * fragments.across * warp != kernel_.block_threads)
+      fail("fragments on {} by {} warps, and the block has {} threads", fragments.down, fragments.across,
+           kernel_.block_threads);
   }
 
   void check(const LocalStore &store) {
@@ -375,6 +420,7 @@ class Verifier {
     check_lowered("call on tiles in memory");
     check_memory(call.result);
     for (const TileMemory &operand : call.operands) check_memory(operand);
+    if (call.sums) check_sums(call);
     Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
     if (call.op == Op::Load) {
       if (!call.operands.empty()) fail("a load from memory to memory has {} operands", call.operands.size());
@@ -411,6 +457,15 @@ class Verifier {
       fail("${} has elements of type {}, and a tile of type {} in it", memory.array, name(element), name(memory.type));
     if (const auto size = sizes_[memory.array]; size && *size < memory.type.count())
       fail("${} has {} elements, and a tile of type {} in it", memory.array, *size, name(memory.type));
+  }
+
+  void check_sums(const TileCall &call) const {
+    check_fragments(*call.sums);
+    if (call.op != Op::MatMul) fail("sums of an operation that is no product");
+    const TileShape shape = call.result.type.shape();
+    if (shape.rank() != 2 || call.sums->rows != shape[0] || call.sums->columns != shape[1])
+      fail("sums of {} by {} elements, and the product is of type {}", call.sums->rows, call.sums->columns,
+           name(call.result.type));
   }
 
   // What only lowered kernels have.
@@ -472,6 +527,10 @@ class Verifier {
     if (loop.kind != LoopKind::Serial) check_lowered("loop without an order");
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
+    if (loop.ahead != 0) check_lowered("loop with statements that are done ahead");
+    if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
+      fail("a loop of {} stages and {} statements, of which {} are done ahead", loop.stages, loop.body.size(),
+           loop.ahead);
     check_initial_values(loop.carried);
     {
       Scope scope(*this);

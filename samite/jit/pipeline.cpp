@@ -15,16 +15,21 @@
 #include "samite/jit/cuda_objects.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
+#include "samite/passes/architecture.h"
 #include "samite/passes/check_races.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
+#include "samite/passes/insert_barriers.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/number_iterations.h"
+#include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/spread_tiles.h"
+#include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
 #include "samite/passes/widen_tile_origins.h"
 #include "samite/toolchain/host_target.h"
@@ -166,6 +171,13 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
+// place → stage → spread, of a kernel whose blocks have threads
+ir::Kernel place(ir::Kernel kernel, const passes::Architecture &architecture) {
+  kernel = passes::place_tiles(std::move(kernel), architecture);
+  kernel = passes::stage_loads(std::move(kernel));
+  return passes::spread_tiles(std::move(kernel), architecture);
+}
+
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
@@ -180,15 +192,15 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
-  passes::BlockPlan plan = codegen::plan_block(lowered, options);
-  if (is_tile_kernel(lowered)) plan.kernel = checked(std::move(plan.kernel), ir::Form::lowered, "insert_barriers");
-  codegen::EmittedSource emitted = codegen::emit_cuda(plan, options);
+  const ir::Kernel planned =
+      plan_block(lowered, passes::gpu_architecture(variant.key.cuda), codegen::shares_memory(options.arrays));
+  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   // What the text needs shows when it is written.
   if (!options.cuda.grid_stride && codegen::wants_grid_stride(emitted)) {
     options.cuda.grid_stride = true;
     options.cuda.march = 1;
     if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
-    emitted = codegen::emit_cuda(plan, options);
+    emitted = codegen::emit_cuda(planned, options);
   }
   dump_text(emitted, lowered.name, "cu");
   variant.form = options.cuda;
@@ -205,27 +217,13 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
-// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, technical specifications per compute
-// capability).
-std::int64_t most_shared_bytes(int capability) {
-  switch (capability) {
-    case 80:
-    case 87: return 163 << 10;
-    case 90:
-    case 100:
-    case 103:
-    case 110: return 227 << 10;
-    default: return 99 << 10;
-  }
-}
-
 // Functions of the device have some of their own, for the sums of a block's warps (samite/device/tile/cuda_scan.h).
 constexpr std::int64_t shared_bytes_of_functions = 4096;
 
 bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
-  const ir::Kernel lowered = passes::lower_threads(tiles_lowered);
-  const auto plan = passes::plan_tile_memory(lowered, passes::place_tiles(lowered, !lowered.sums_in_shared));
-  return plan.bytes <= most_shared_bytes(capability) - shared_bytes_of_functions;
+  const passes::Architecture &architecture = passes::gpu_architecture(capability);
+  const ir::Kernel placed = place(passes::lower_threads(tiles_lowered), architecture);
+  return passes::plan_tile_memory(placed).bytes <= architecture.shared_bytes - shared_bytes_of_functions;
 }
 
 int most_stages(const ir::Kernel &kernel) {
@@ -356,6 +354,17 @@ std::optional<RunGathered> to_run(const passes::GatheredAdjoint &gathered, int c
 }
 
 }  // namespace
+
+ir::Kernel plan_block(ir::Kernel kernel, const passes::Architecture &architecture,
+                      const passes::SharesMemory &shares_memory) {
+  if (!ir::is_tile_kernel(kernel)) return kernel;
+  kernel = checked(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
+  kernel = checked(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");
+  kernel = checked(passes::spread_tiles(std::move(kernel), architecture), ir::Form::lowered, "spread_tiles");
+  kernel = checked(passes::insert_barriers(std::move(kernel), shares_memory), ir::Form::lowered, "insert_barriers");
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
+  return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
+}
 
 ir::Kernel structure(ir::Kernel captured) {
   captured = checked(std::move(captured), ir::Form::captured, "capture");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "samite/jit/definition.h"
+#include "samite/passes/architecture.h"
+#include "samite/passes/block_hazards.h"
 
 namespace samite::jit {
 
@@ -17,6 +19,10 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 // As passes/gather.h says, or passes/gather_tiles.h of a tile kernel.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
+
+// place → stage → spread → barriers → plan memory: of a lowered kernel, for a GPU. One without tiles stays as it is.
+ir::Kernel plan_block(ir::Kernel lowered, const passes::Architecture &architecture,
+                      const passes::SharesMemory &shares_memory);
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);

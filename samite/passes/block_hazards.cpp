@@ -1,6 +1,7 @@
 #include "samite/passes/block_hazards.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
 
@@ -13,15 +14,16 @@ using Arrays = std::set<std::uint32_t>;
 
 class Hazards {
  public:
-  Hazards(const TilePlacement &placement, const SharesMemory &shares_memory)
-      : placement_(placement), shares_memory_(shares_memory) {}
+  Hazards(const Kernel &kernel, const SharesMemory &shares_memory)
+      : registers_(arrays_in(kernel, {MemorySpace::registers})),
+        shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})),
+        shares_memory_(shares_memory) {}
 
   // `reading`: the arrays of which some threads may have read what others have yet to read. From before the block to
   // after it.
   void walk(const Block &block, Arrays &reading) {
     for (const Stmt &stmt : block) {
       if (copies_ && !goes_beside_copies(stmt)) wait(reading);
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) shared_.insert(allocate->array);
       visit(
           stmt, [&](const Let &let) { read(let, reading); }, [&](const TileCall &call) { called(call, reading); },
           [&](const Store &) { reading.clear(); }, [&](const Accumulate &) { reading.clear(); },
@@ -32,7 +34,7 @@ class Hazards {
     if (copies_) wait(reading);
   }
 
-  std::set<const For *> found;
+  std::set<LocalId> found;
 
  private:
   void wait(Arrays &reading) {
@@ -53,7 +55,7 @@ class Hazards {
   void called(const TileCall &call, Arrays &reading) {
     if (call.op != Op::Load) return reading.clear();
     reading.insert(call.array);
-    copies_ = copies_ || !placement_.registers.contains(call.result.array);
+    copies_ = copies_ || !registers_.contains(call.result.array);
   }
 
   void either(const If &branch, Arrays &reading) {
@@ -79,7 +81,7 @@ class Hazards {
     // What another block reads and writes is in no order anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body, reading);
     again_and_again(reading, [&](Arrays &own) { walk(loop.body, own); });
-    if (placement_.staged.contains(&loop)) reading.clear();
+    if (loop.ahead != 0) reading.clear();
   }
   void loops(const While &loop, Arrays &reading) {
     walk(loop.condition_block, reading);
@@ -96,7 +98,7 @@ class Hazards {
       const Let *let = stmt.as<Let>();
       const LocalStore *store = stmt.as<LocalStore>();
       const bool local = store || (let && let->value.op == Op::LocalLoad);
-      if (local && placement_.registers.contains(store ? store->array : let->value.array))
+      if (local && registers_.contains(store ? store->array : let->value.array))
         registers = true;
       else if (local)
         seen_by_others = true;
@@ -105,16 +107,15 @@ class Hazards {
       if (!array) return;
       seen_by_others = true;
       if (std::ranges::any_of(reading, [&](std::uint32_t other) { return shares_memory_(other, *array); }))
-        found.insert(&loop);
+        found.insert(loop.index);
     });
     // Without a barrier after it, where it is over registers alone.
     if (!registers || seen_by_others) return reading.clear();
     reading.insert(read.begin(), read.end());
   }
 
-  const TilePlacement &placement_;
+  const std::set<LocalArrayId> registers_, shared_;
   const SharesMemory &shares_memory_;
-  std::set<LocalArrayId> shared_;
   bool copies_ = false;  // tiles are on their way to shared memory
 };
 
@@ -126,11 +127,10 @@ bool goes_beside_copies(const Stmt &stmt) {
   return stmt.as<Allocate>() != nullptr;
 }
 
-std::set<const For *> loops_after_reads(const Kernel &lowered, const TilePlacement &placement,
-                                        const SharesMemory &shares_memory) {
-  Hazards hazards(placement, shares_memory);
+std::set<LocalId> loops_after_reads(const Kernel &placed, const SharesMemory &shares_memory) {
+  Hazards hazards(placed, shares_memory);
   Arrays reading;
-  hazards.walk(lowered.body, reading);
+  hazards.walk(placed.body, reading);
   return std::move(hazards.found);
 }
 

@@ -9,10 +9,10 @@
 // Stores by one thread for all and loops over elements that others see have their barriers in any case, see
 // passes/insert_barriers.h.
 //
-// A pure function of a lowered kernel, for targets whose blocks have threads.
+// A pure function of a lowered kernel whose tiles are placed, for targets whose blocks have threads.
 #pragma once
 
-#include "samite/passes/place_tiles.h"
+#include "samite/ir/kernel.h"
 
 #include <functional>
 #include <set>
@@ -26,8 +26,7 @@ bool goes_beside_copies(const ir::Stmt &stmt);
 // Whether two arrays, by parameter, may have memory in common: one that is read, and one that is written.
 using SharesMemory = std::function<bool(std::uint32_t read, std::uint32_t written)>;
 
-// The loops over elements that need a barrier before them.
-std::set<const ir::For *> loops_after_reads(const ir::Kernel &lowered, const TilePlacement &placement,
-                                            const SharesMemory &shares_memory);
+// The loops over elements that need a barrier before them, by their index.
+std::set<ir::LocalId> loops_after_reads(const ir::Kernel &placed, const SharesMemory &shares_memory);
 
 }  // namespace samite::passes

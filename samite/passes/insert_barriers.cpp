@@ -1,6 +1,7 @@
 #include "samite/passes/insert_barriers.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,8 +13,11 @@ using namespace ir;
 
 class Inserter {
  public:
-  Inserter(const Kernel &kernel, TilePlacement &placement, std::set<const For *> after_reads)
-      : placement_(placement), after_reads_(std::move(after_reads)), next_local_(kernel.local_count) {}
+  Inserter(const Kernel &kernel, std::set<LocalId> after_reads)
+      : after_reads_(std::move(after_reads)),
+        next_local_(kernel.local_count),
+        registers_(arrays_in(kernel, {MemorySpace::registers})),
+        shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})) {}
 
   Block with_barriers(const Block &block, std::size_t from = 0) {
     Block made(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(from));
@@ -28,7 +32,14 @@ class Inserter {
   LocalId local_count() const { return next_local_; }
 
  private:
-  static void barrier(Block &made, SourceLocation where) { made.emplace_back(Barrier{}, where); }
+  // Not where nothing has touched memory since the last one.
+  static void barrier(Block &made, SourceLocation where) {
+    const auto last = std::find_if_not(made.rbegin(), made.rend(), [](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      return stmt.as<Allocate>() || (let && info(let->value.op).pure && let->value.op != Op::LocalLoad);
+    });
+    if (last == made.rend() || !last->as<Barrier>()) made.emplace_back(Barrier{}, where);
+  }
 
   void wait_for_copies(Block &made, SourceLocation where) {
     made.emplace_back(Barrier{.copies = true}, where);
@@ -44,13 +55,10 @@ class Inserter {
       barrier(made, where);
       made.emplace_back(by_one_thread(stmt), where);
       barrier(made, where);
-    } else if (const Allocate *allocate = stmt.as<Allocate>()) {
-      if (allocate->shared) shared_.insert(allocate->array);
-      made.push_back(stmt);
     } else if (const TileCall *call = stmt.as<TileCall>()) {
       made.push_back(stmt);
       if (call->op == Op::Load)
-        copies_ = copies_ || !placement_.registers.contains(call->result.array);
+        copies_ = copies_ || !registers_.contains(call->result.array);
       else if (call != waited_for_)
         barrier(made, where);
     } else if (const If *branch = stmt.as<If>()) {
@@ -73,25 +81,16 @@ class Inserter {
   void add_loop(const For &loop, const Stmt &stmt, Block &made) {
     const SourceLocation where = stmt.where();
     if (loop.kind == LoopKind::Thread) {
-      if (after_reads_.contains(&loop)) barrier(made, where);
+      if (after_reads_.contains(loop.index)) barrier(made, where);
       made.push_back(stmt);
       if (others_see(loop)) barrier(made, where);
       return;
     }
     For copy = loop;
-    const auto staged = placement_.staged.find(&loop);
-    if (staged == placement_.staged.end()) {
-      copy.body = with_barriers(loop.body);
-      made.emplace_back(std::move(copy), where);
-      return;
-    }
-    const auto *last = loop.body.back().as<TileCall>();
-    if (last && last->op == Op::MatMul && placement_.registers.contains(last->result.array)) waited_for_ = last;
-    copy.body = with_barriers(loop.body, staged->second.ahead);
+    const auto *last = loop.ahead == 0 ? nullptr : loop.body.back().as<TileCall>();
+    if (last && last->op == Op::MatMul && registers_.contains(last->result.array)) waited_for_ = last;
+    copy.body = with_barriers(loop.body, loop.ahead);
     made.emplace_back(std::move(copy), where);
-    auto of_loop = placement_.staged.extract(staged);
-    of_loop.key() = made.back().as<For>();
-    placement_.staged.insert(std::move(of_loop));
   }
 
   // Whether a loop over elements touches more than tiles in registers and arrays that it reads.
@@ -101,7 +100,7 @@ class Inserter {
       const Let *let = stmt.as<Let>();
       const LocalStore *store = stmt.as<LocalStore>();
       if (store || (let && let->value.op == Op::LocalLoad)) {
-        const bool own = placement_.registers.contains(store ? store->array : let->value.array);
+        const bool own = registers_.contains(store ? store->array : let->value.array);
         (own ? registers : shared) = true;
       }
       shared = shared || array_written(stmt);
@@ -116,22 +115,21 @@ class Inserter {
     return loop;
   }
 
-  TilePlacement &placement_;
-  std::set<const For *> after_reads_;
+  std::set<LocalId> after_reads_;
   LocalId next_local_;
-  std::set<LocalArrayId> shared_;
+  const std::set<LocalArrayId> registers_, shared_;
   bool copies_ = false;                   // tiles are on their way to shared memory
   const TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
 };
 
 }  // namespace
 
-Kernel insert_barriers(const Kernel &lowered, TilePlacement &placement, const SharesMemory &shares_memory) {
-  Inserter inserter(lowered, placement, loops_after_reads(lowered, placement, shares_memory));
-  Kernel made = lowered;
-  made.body = inserter.with_barriers(lowered.body);
-  made.local_count = inserter.local_count();
-  return made;
+Kernel insert_barriers(Kernel placed, const SharesMemory &shares_memory) {
+  if (!is_tile_kernel(placed)) return placed;
+  Inserter inserter(placed, loops_after_reads(placed, shares_memory));
+  placed.body = inserter.with_barriers(placed.body);
+  placed.local_count = inserter.local_count();
+  return placed;
 }
 
 }  // namespace samite::passes

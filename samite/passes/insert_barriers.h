@@ -17,7 +17,7 @@
 
 namespace samite::passes {
 
-// `placement` is of `lowered`; afterwards it is of the kernel that is returned.
-ir::Kernel insert_barriers(const ir::Kernel &lowered, TilePlacement &placement, const SharesMemory &shares_memory);
+// After place_tiles, stage_loads and spread_tiles.
+ir::Kernel insert_barriers(ir::Kernel placed, const SharesMemory &shares_memory);
 
 }  // namespace samite::passes

@@ -125,7 +125,8 @@ class Lowerer final : public TileMemories {
   LocalArrayId allocate(const Type &type) {
     const LocalArrayId array = build_.new_local_array();
     build_.append(
-        {Allocate{array, type.element(), Value::constant(ScalarType::Int32, type.count()), true}, build_.where()});
+        {Allocate{array, type.element(), Value::constant(ScalarType::Int32, type.count()), MemorySpace::shared},
+         build_.where()});
     return array;
   }
 
@@ -172,8 +173,8 @@ class Lowerer final : public TileMemories {
     if (!allocate.type.is_tile()) return build_.append({allocate, where});
     const Type counter = allocate.size.type();
     const Value size = build_(Op::Mul, {allocate.size, Value::constant(counter, allocate.type.count())});
-    build_.append(
-        {Allocate{allocate.array, allocate.type.element(), size, true, flat_ && !fits_block(size, allocate)}, where});
+    const MemorySpace space = flat_ && !fits_block(size, allocate) ? MemorySpace::device : MemorySpace::shared;
+    build_.append({Allocate{allocate.array, allocate.type.element(), size, space}, where});
   }
 
   // Whether tiles that a loop keeps may be where its other tiles are.

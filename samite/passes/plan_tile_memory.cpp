@@ -1,100 +1,74 @@
 #include "samite/passes/plan_tile_memory.h"
 
-#include "samite/base/error.h"
-#include "samite/ir/visit.h"
+#include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
+#include <utility>
 
 namespace samite::passes {
 namespace {
 
 using namespace ir;
 
-constexpr std::int64_t alignment = 128;
-
+// From the first statement that touches a tile to the last one.
 class LiveRanges {
  public:
-  LiveRanges(const Kernel &kernel, const TilePlacement &placement) : placement_(placement) { walk(kernel.body); }
+  explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
+    for (const auto &[array, use] : uses_.arrays) add(array, use);
+    // In program order.
+    std::ranges::sort(tiles, {}, &PlacedTile::first);
+    std::ranges::sort(in_registers_, {}, &std::pair<int, TileMemoryPlan::InRegisters>::first);
+    for (const LoopSpan &span : uses_.loops) extend(span);
+  }
+
+  std::vector<TileMemoryPlan::InRegisters> in_registers() const {
+    std::vector<TileMemoryPlan::InRegisters> found;
+    for (const auto &[time, tile] : in_registers_) found.push_back(tile);
+    return found;
+  }
 
   std::vector<PlacedTile> tiles;
-  std::vector<TileMemoryPlan::InRegisters> in_registers;
 
  private:
-  void walk(const Block &block) {
-    for (const Stmt &stmt : block) {
-      const int here = ++time_;
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared && !allocate->kept)
-        place(*allocate, here, stmt.where());
-      for (LocalArrayId array : touched(stmt)) touch(array, here);
-      if (auto *branch = stmt.as<If>()) {
-        walk(branch->then_block);
-        walk(branch->else_block);
-      } else if (auto *loop = stmt.as<For>()) {
-        again(here, {&loop->body});
-      } else if (auto *loop = stmt.as<While>()) {
-        again(here, {&loop->condition_block, &loop->body});
-      }
-    }
-  }
-
-  void place(const Allocate &allocate, int here, SourceLocation where) {
+  void add(LocalArrayId array, const TileUse &use) {
+    const Allocate &allocate = *use.allocation;
     const std::int64_t elements = allocate.size.as_int();
-    if (auto known = placement_.registers.find(allocate.array); known != placement_.registers.end()) {
-      in_registers.push_back({allocate.type.element(), elements, known->second.registers(), where});
+    if (auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
+      in_registers_.push_back({use.allocated, {use.type(), elements, fragments->registers(), use.where}});
       return;
     }
-    std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(allocate.type));
-    if (auto rows = placement_.rows.find(allocate.array); rows != placement_.rows.end())
-      bytes = elements / rows->second.columns * rows->second.units * 16;
-    auto staged = placement_.stages.find(allocate.array);
-    const int stages = staged == placement_.stages.end() ? 1 : staged->second;
-    if (stages > 1) bytes = (bytes + alignment - 1) / alignment * alignment * stages;
-    place_of_[allocate.array] = tiles.size();
-    tiles.push_back({allocate.array, allocate.type.element(), elements, bytes, 0, stages, here, here, where});
+    const std::int64_t bytes = buffer_bytes(allocate.layout, use.type(), elements, allocate.stages) * allocate.stages;
+    int last = use.allocated;
+    for (const TileTouch &touch : use.touches) last = std::max(last, touch.time);
+    for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
+    tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, use.allocated, last, use.where});
   }
 
-  // What was made before a loop is there until the last iteration has ended.
-  void again(int begin, std::initializer_list<const Block *> blocks) {
-    for (const Block *block : blocks) walk(*block);
-    const int end = ++time_;
+  // What was made before a loop is there until the last iteration has ended; what it loads ahead all through it.
+  void extend(const LoopSpan &span) {
     for (PlacedTile &tile : tiles) {
-      const bool loaded_ahead = tile.stages > 1 && tile.first > begin && !whole_loop_.contains(tile.array);
-      if (loaded_ahead) tile.first = begin, whole_loop_.insert(tile.array);
-      if (loaded_ahead || (tile.first < begin && tile.last > begin)) tile.last = end;
+      const bool inside = span.begin < tile.first && tile.first < span.end;
+      const bool loaded_ahead = tile.stages > 1 && inside && !whole_loop_.contains(tile.array);
+      if (loaded_ahead) tile.first = span.begin, whole_loop_.insert(tile.array);
+      if (loaded_ahead || (tile.first < span.begin && tile.last > span.begin))
+        tile.last = std::max(tile.last, span.end);
     }
   }
 
-  static std::vector<LocalArrayId> touched(const Stmt &stmt) {
-    if (auto *call = stmt.as<TileCall>()) {
-      std::vector<LocalArrayId> arrays{call->result.array};
-      for (const TileMemory &operand : call->operands) arrays.push_back(operand.array);
-      return arrays;
-    }
-    if (auto *store = stmt.as<LocalStore>()) return {store->array};
-    auto *let = stmt.as<Let>();
-    return let && let->value.op == Op::LocalLoad ? std::vector{let->value.array} : std::vector<LocalArrayId>{};
-  }
-
-  void touch(LocalArrayId array, int time) {
-    auto known = place_of_.find(array);
-    if (known != place_of_.end()) tiles[known->second].last = time;
-  }
-
-  const TilePlacement &placement_;
+  TileUses uses_;
+  std::vector<std::pair<int, TileMemoryPlan::InRegisters>> in_registers_;
   std::set<LocalArrayId> whole_loop_;
-  std::unordered_map<LocalArrayId, std::size_t> place_of_;
-  int time_ = 0;
 };
 
 bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.last && b.first <= a.last; }
 
 }  // namespace
 
-TileMemoryPlan plan_tile_memory(const Kernel &lowered, const TilePlacement &placement) {
-  LiveRanges ranges(lowered, placement);
-  TileMemoryPlan plan{std::move(ranges.tiles), 0, std::move(ranges.in_registers)};
+TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
+  LiveRanges ranges(placed_kernel);
+  TileMemoryPlan plan{std::move(ranges.tiles), 0, ranges.in_registers()};
   std::vector<PlacedTile *> order;
   for (PlacedTile &tile : plan.tiles) order.push_back(&tile);
   // The largest first, and in the order of their numbers.
@@ -107,11 +81,23 @@ TileMemoryPlan plan_tile_memory(const Kernel &lowered, const TilePlacement &plac
     for (const PlacedTile *other : placed)
       if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
           other->offset < tile->offset + tile->bytes)
-        tile->offset = (other->offset + other->bytes + alignment - 1) / alignment * alignment;
+        tile->offset = (other->offset + other->bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
     plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes);
     placed.push_back(tile);
   }
   return plan;
+}
+
+Kernel with_offsets(Kernel placed, const TileMemoryPlan &plan) {
+  placed.body = rewrite(placed.body, [&](const Stmt &stmt) -> Stmt {
+    auto *allocate = stmt.as<Allocate>();
+    const PlacedTile *tile = allocate ? plan.tile(allocate->array) : nullptr;
+    if (!tile) return stmt;
+    Allocate own = *allocate;
+    own.offset = tile->offset;
+    return {own, stmt.where()};
+  });
+  return placed;
 }
 
 const PlacedTile *TileMemoryPlan::tile(LocalArrayId array) const {

@@ -5,11 +5,10 @@
 // there at one time may share memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
 // access wants. The largest come first, each at the lowest place that is free.
 //
-// A pure function of a lowered kernel, for targets that have shared memory.
+// A pure function of a lowered kernel whose tiles are placed, for targets that have shared memory.
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/place_tiles.h"
 
 #include <optional>
 #include <string>
@@ -44,6 +43,9 @@ struct TileMemoryPlan {
 };
 
 // Not of tiles that a loop keeps in device memory.
-TileMemoryPlan plan_tile_memory(const ir::Kernel &lowered, const TilePlacement &placement = {});
+TileMemoryPlan plan_tile_memory(const ir::Kernel &placed);
+
+// The kernel with the offset of each tile, as the plan has it.
+ir::Kernel with_offsets(ir::Kernel placed, const TileMemoryPlan &plan);
 
 }  // namespace samite::passes

@@ -1,9 +1,12 @@
 #include "samite/passes/spread_tiles.h"
 
-#include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace samite::passes {
@@ -15,124 +18,92 @@ constexpr std::int64_t most_spread_registers = 128, most_of_one_tile = 64, toget
 // A loop's body is there once for each register.
 constexpr std::int64_t most_copied_statements = 4096;
 
-struct Uses {
-  bool elementwise = true;         // by loops over its own elements, loads and reductions alone
+struct Candidate {
+  bool elementwise;                // by loops over its own elements, loads and reductions alone
   std::optional<TileShape> shape;  // that of loads and reductions
-  std::set<const For *> loops;
-  std::int64_t count = 0;
+  std::set<LocalId> loops;
   int first = 0, last = 0;  // when it is touched
-  ScalarType type = ScalarType::Bool;
 };
 
 class Spreader {
  public:
-  Spreader(const Kernel &kernel, TilePlacement &placement) : kernel_(kernel), placement_(placement) {
-    walk(kernel.body, nullptr);
+  Spreader(const Kernel &kernel) : uses_(kernel), threads_(kernel.block_threads) {
+    for (const LoopSpan &span : uses_.loops)
+      if (span.over_elements) loops_.emplace(span.loop->as<For>()->index, span);
+    for (const auto &[array, use] : uses_.arrays) candidates_.emplace(array, candidate(use));
+    for (const LoopSpan &span : uses_.loops) extend(span);
   }
 
-  void place() {
-    bool products = false;
-    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
-      const auto *call = stmt.as<TileCall>();
-      products = products || (call && call->op == Op::MatMul);
-    });
-    for (const auto &[array, own] : arrays_)
-      if (auto known = placement_.registers.find(array); known != placement_.registers.end()) {
-        registers_ += registers_of(known->second, own);
-        for (const For *loop : own.loops) layout_.emplace(loop, known->second);
+  std::map<LocalArrayId, FragmentLayout> place() {
+    for (const auto &[array, own] : candidates_)
+      if (auto *known = std::get_if<FragmentLayout>(&uses_.arrays.at(array).allocation->layout)) {
+        registers_ += registers_of(*known, type_of(array));
+        for (const LocalId loop : own.loops) of_loop_.emplace(loop, *known);
+        all_.emplace(array, *known);
       }
-    for (const auto &[array, own] : arrays_)
-      if (own.shape && own.count >= together * kernel_.block_threads) place(array, own, layout_of(*own.shape));
+    for (const auto &[array, own] : candidates_)
+      if (own.shape && count_of(array) >= together * threads_) place(array, own, layout_of(*own.shape));
     for (bool more = true; more;) {
       more = false;
-      for (const auto &[array, own] : arrays_) {
-        const auto loop = std::ranges::find_if(own.loops, [&](const For *l) { return layout_.contains(l); });
+      for (const auto &[array, own] : candidates_) {
+        const auto loop = std::ranges::find_if(own.loops, [&](LocalId l) { return of_loop_.contains(l); });
         if (own.shape || loop == own.loops.end()) continue;
-        const Fragments layout = layout_.at(*loop);
-        more = (layout.unit == Fragments::Unit::Rows && place(array, own, layout)) || more;
+        const FragmentLayout layout = of_loop_.at(*loop);
+        more = (layout.unit == FragmentLayout::Unit::rows && place(array, own, layout)) || more;
       }
     }
-    placement_.spread_registers = products ? 0 : at_one_time();
+    return spread_;
+  }
+
+  // Of a thread, that all tiles take at one time.
+  std::int64_t registers_at_one_time() const {
+    std::int64_t most = 0;
+    for (int time = 1; time <= uses_.end; ++time) {
+      std::int64_t registers = 0;
+      for (const auto &[array, layout] : all_) {
+        const Candidate &own = candidates_.at(array);
+        if (own.first < time && time <= own.last) registers += registers_of(layout, type_of(array));
+      }
+      most = std::max(most, registers);
+    }
+    return most;
   }
 
  private:
-  void walk(const Block &block, const For *threads) {
-    for (const Stmt &stmt : block) {
-      const int begin = ++time_;
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->shared) {
-        Uses &own = arrays_[allocate->array];
-        own.count = allocate->size.is_constant() ? allocate->size.as_int() : 0;
-        own.type = allocate->type.element();
-        own.elementwise = allocate->size.is_constant() && size_of(own.type) >= 4;
-      } else if (auto *call = stmt.as<TileCall>()) {
-        touch(*call);
-      } else if (auto *store = stmt.as<LocalStore>()) {
-        touch(store->array, store->index, threads);
-      } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
-        touch(let->value.array, let->value.operands[0], threads);
-      } else if (auto *branch = stmt.as<If>()) {
-        walk(branch->then_block, threads);
-        walk(branch->else_block, threads);
-      } else if (auto *loop = stmt.as<For>()) {
-        walk(loop->body, loop->kind == LoopKind::Thread ? loop : threads);
-        // Each iteration of it puts what it makes in the place of what it reads: one moment.
-        if (loop->kind == LoopKind::Thread) at_once(*loop, begin);
-      } else if (auto *loop = stmt.as<While>()) {
-        walk(loop->condition_block, threads);
-        walk(loop->body, threads);
-      }
-      const For *loop = stmt.as<For>();
-      if ((loop && loop->kind != LoopKind::Thread) || stmt.as<While>()) again(begin);
+  ScalarType type_of(LocalArrayId array) const { return uses_.arrays.at(array).type(); }
+  std::int64_t count_of(LocalArrayId array) const { return uses_.arrays.at(array).count(); }
+
+  Candidate candidate(const TileUse &use) const {
+    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4, {}, use.loops()};
+    std::vector<int> times;
+    // Each iteration of a loop over elements puts what it makes in the place of what it reads: one moment.
+    for (const TileTouch &touch : use.touches)
+      times.push_back(touch.own_element ? loops_.at(touch.threads->index).begin : touch.time);
+    for (const TileOperand &operand : use.operands) {
+      times.push_back(operand.time);
+      call(operand, own);
     }
+    if (times.empty()) return own;
+    own.first = *std::ranges::min_element(times), own.last = *std::ranges::max_element(times);
+    return own;
+  }
+
+  static void call(const TileOperand &operand, Candidate &own) {
+    const TileCall &call = *operand.call;
+    const Type &type = operand.memory().type;
+    const bool reduction = info(call.op).typing == Typing::Reduce && (reduces_all(call) || reduces_rows(call));
+    const bool may_be_spread = operand.operand ? *operand.operand == 0 && reduction && call.operands.size() == 2
+                                               : call.op == Op::Load && type.shape().rank() <= 2;
+    const bool same = type.is_tile() && (!own.shape || rows_and_columns(*own.shape) == rows_and_columns(type.shape()));
+    own.elementwise = own.elementwise && may_be_spread && same;
+    if (type.is_tile()) own.shape = type.shape();
   }
 
   // What was made before a loop is there until its last iteration has ended.
-  void again(int begin) {
-    const int end = ++time_;
-    for (auto &[array, own] : arrays_)
-      if (own.first != 0 && own.first < begin && own.last > begin) own.last = end;
-  }
-
-  void at_once(const For &loop, int begin) {
-    for (auto &[array, own] : arrays_) {
-      if (!own.loops.contains(&loop)) continue;
-      if (own.first > begin) own.first = begin;
-      if (own.last > begin) own.last = begin;
-    }
-  }
-
-  void touched(Uses &own) {
-    if (own.first == 0) own.first = time_;
-    own.last = time_;
-  }
-
-  void touch(LocalArrayId array, const Value &index, const For *threads) {
-    auto known = arrays_.find(array);
-    if (known == arrays_.end()) return;
-    Uses &own = known->second;
-    touched(own);
-    const bool own_element = threads && index.is_local() && index.id() == threads->index &&
-                             threads->end.is_constant() && threads->end.as_int() == own.count;
-    own.elementwise = own.elementwise && own_element;
-    if (own_element) own.loops.insert(threads);
-  }
-
-  void touch(const TileCall &call) {
-    as(call.result, call.op == Op::Load && call.result.type.shape().rank() <= 2);
-    const bool reduction = info(call.op).typing == Typing::Reduce && (reduces_all(call) || reduces_rows(call));
-    for (std::size_t i = 0; i < call.operands.size(); ++i)
-      as(call.operands[i], i == 0 && reduction && call.operands.size() == 2);
-  }
-
-  void as(const TileMemory &memory, bool may_be_spread) {
-    auto known = arrays_.find(memory.array);
-    if (known == arrays_.end()) return;
-    Uses &own = known->second;
-    touched(own);
-    const bool same =
-        memory.type.is_tile() && (!own.shape || rows_and_columns(*own.shape) == rows_and_columns(memory.type.shape()));
-    own.elementwise = own.elementwise && may_be_spread && same;
-    if (memory.type.is_tile()) own.shape = memory.type.shape();
+  void extend(const LoopSpan &span) {
+    if (span.over_elements) return;
+    for (auto &[array, own] : candidates_)
+      if (own.first != 0 && own.first < span.begin && own.last > span.begin) own.last = std::max(own.last, span.end);
   }
 
   static std::pair<std::int64_t, std::int64_t> rows_and_columns(const TileShape &shape) {
@@ -141,66 +112,69 @@ class Spreader {
   }
 
   // Of all ways to lay the warps that with the fewest registers, and then with the fewest warps to a row.
-  Fragments layout_of(const TileShape &shape) const {
+  FragmentLayout layout_of(const TileShape &shape) const {
     const auto [rows, columns] = rows_and_columns(shape);
-    const std::int64_t warps = kernel_.block_threads / 32;
-    std::optional<Fragments> best;
+    const std::int64_t warps = threads_ / 32;
+    std::optional<FragmentLayout> best;
     for (std::int64_t across = 1; across <= warps; ++across) {
       if (warps % across != 0) continue;
-      const Fragments tried{Fragments::Unit::Rows, rows, columns, warps / across, across};
+      const FragmentLayout tried{FragmentLayout::Unit::rows, rows, columns, warps / across, across};
       if (!best || tried.registers() < best->registers()) best = tried;
     }
     return *best;
   }
 
-  static std::int64_t registers_of(const Fragments &layout, const Uses &own) {
-    return layout.registers() * (size_of(own.type) == 8 ? 2 : 1);
-  }
-
-  bool place(LocalArrayId array, const Uses &own, const Fragments &wanted) {
+  bool place(LocalArrayId array, const Candidate &own, const FragmentLayout &wanted) {
+    const Allocate &allocation = *uses_.arrays.at(array).allocation;
+    const std::int64_t registers = registers_of(wanted, type_of(array));
     const bool elsewhere =
-        placement_.registers.contains(array) || placement_.rows.contains(array) || placement_.stages.contains(array);
-    const bool no_holes = wanted.registers() * kernel_.block_threads <= 2 * own.count;
-    const bool fits = own.count == wanted.rows * wanted.columns && registers_of(wanted, own) <= most_of_one_tile &&
-                      registers_ + registers_of(wanted, own) <= most_spread_registers;
+        !std::holds_alternative<LinearLayout>(allocation.layout) || allocation.stages > 1 || spread_.contains(array);
+    const bool no_holes = wanted.registers() * threads_ <= 2 * count_of(array);
+    const bool fits = count_of(array) == wanted.rows * wanted.columns && registers <= most_of_one_tile &&
+                      registers_ + registers <= most_spread_registers;
     if (!own.elementwise || elsewhere || !no_holes || !fits) return false;
-    if (!std::ranges::all_of(own.loops, [&](const For *loop) { return may_lie_so(*loop, wanted); })) return false;
-    registers_ += registers_of(wanted, own);
-    for (const For *loop : own.loops) layout_.emplace(loop, wanted);
-    return placement_.registers.emplace(array, wanted).second;
+    if (!std::ranges::all_of(own.loops, [&](LocalId loop) { return may_lie_so(loop, wanted); })) return false;
+    registers_ += registers;
+    for (const LocalId loop : own.loops) of_loop_.emplace(loop, wanted);
+    all_.emplace(array, wanted);
+    return spread_.emplace(array, wanted).second;
   }
 
-  std::int64_t at_one_time() const {
-    std::int64_t most = 0;
-    for (int time = 1; time <= time_; ++time) {
-      std::int64_t registers = 0;
-      for (const auto &[array, layout] : placement_.registers) {
-        const Uses &own = arrays_.at(array);
-        if (own.first < time && time <= own.last) registers += registers_of(layout, own);
-      }
-      most = std::max(most, registers);
-    }
-    return most;
-  }
-
-  bool may_lie_so(const For &loop, const Fragments &wanted) const {
-    if (auto known = layout_.find(&loop); known != layout_.end()) return known->second == wanted;
+  bool may_lie_so(LocalId index, const FragmentLayout &wanted) const {
+    if (auto known = of_loop_.find(index); known != of_loop_.end()) return known->second == wanted;
     std::int64_t statements = 0;
     bool nested = false;
-    for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_statement(loops_.at(index).loop->as<For>()->body, [&](const Stmt &stmt) {
       ++statements;
       nested = nested || stmt.as<For>() || stmt.as<While>();
     });
     return !nested && statements * wanted.registers() <= most_copied_statements;
   }
 
-  const Kernel &kernel_;
-  TilePlacement &placement_;
-  std::map<LocalArrayId, Uses> arrays_;
-  std::map<const For *, Fragments> layout_;
+  TileUses uses_;
+  int threads_;
+  std::map<LocalId, LoopSpan> loops_;  // over elements, by their index
+  std::map<LocalArrayId, Candidate> candidates_;
+  std::map<LocalId, FragmentLayout> of_loop_;
+  std::map<LocalArrayId, FragmentLayout> all_, spread_;
   std::int64_t registers_ = 0;
-  int time_ = 0;
 };
+
+bool has_products(const Kernel &kernel) {
+  bool found = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    found = found || (call && call->op == Op::MatMul);
+  });
+  return found;
+}
+
+int resident_blocks(std::int64_t registers, int threads, const Architecture &architecture) {
+  constexpr std::int64_t beside = 32;
+  if (registers == 0) return 0;
+  return static_cast<int>(std::clamp<std::int64_t>(architecture.registers / (threads * (registers + beside)), 1,
+                                                   architecture.threads / threads));
+}
 
 }  // namespace
 
@@ -214,6 +188,21 @@ bool reduces_rows(const TileCall &call) {
   return to[from.rank() - 1] == 1;
 }
 
-void spread_tiles(const Kernel &lowered, TilePlacement &placement) { Spreader(lowered, placement).place(); }
+Kernel spread_tiles(Kernel placed, const Architecture &architecture) {
+  if (!is_tile_kernel(placed) || !architecture.blocks_have_threads() || placed.sums_in_shared) return placed;
+  Spreader spreader(placed);
+  const std::map<LocalArrayId, FragmentLayout> spread = spreader.place();
+  const std::int64_t registers = has_products(placed) ? 0 : spreader.registers_at_one_time();
+  placed.resident_blocks = resident_blocks(registers, placed.block_threads, architecture);
+  placed.body = rewrite(placed.body, [&](const Stmt &stmt) -> Stmt {
+    auto *allocate = stmt.as<Allocate>();
+    if (!allocate || !spread.contains(allocate->array)) return stmt;
+    Allocate own = *allocate;
+    own.space = MemorySpace::registers;
+    own.layout = spread.at(allocate->array);
+    return {own, stmt.where()};
+  });
+  return placed;
+}
 
 }  // namespace samite::passes

@@ -1,17 +1,23 @@
-// Tiles that the registers of a block's threads hold, spread over all of them: part of `place_tiles`.
+// Tiles that the registers of a block's threads hold, spread over all of them.
 //
 // What nothing does more to than load it from an array, go over it element by element, and reduce it, all of it or each
 // of its rows, needs no memory that threads share. Such a tile with at least 4 elements for each thread is in
 // registers, 4 elements of a row side by side, as long as all tiles of a loop lie alike, and at most 128 registers of a
 // thread are taken.
+//
+// Where a block's threads hold tiles that they have loaded, they wait for memory most of the time: the more blocks
+// there are, the better, down to what a thread needs beside its tiles. This writes how many into the kernel
+// (`resident_blocks`). Not where there are products, which need registers of their own.
+//
+// After place_tiles and stage_loads. A pure function of a lowered kernel.
 #pragma once
 
-#include "samite/passes/place_tiles.h"
+#include "samite/ir/kernel.h"
+#include "samite/passes/architecture.h"
 
 namespace samite::passes {
 
-// Adds to `placement`, where products and loads ahead have found their places.
-void spread_tiles(const ir::Kernel &lowered, TilePlacement &placement);
+ir::Kernel spread_tiles(ir::Kernel placed, const Architecture &architecture);
 
 // Whether a reduction is one of a tile as a whole, or of each of its rows.
 bool reduces_all(const ir::TileCall &call);

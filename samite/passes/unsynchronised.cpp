@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -16,7 +17,7 @@ using namespace ir;
 // How a loop over elements deals them to the threads: one after another, or as a layout of registers has them.
 struct Deal {
   bool by_registers = false;
-  std::optional<Fragments> layout;
+  std::optional<FragmentLayout> layout;
   friend bool operator==(const Deal &, const Deal &) = default;
 };
 
@@ -36,7 +37,12 @@ struct Access {
 
 class Checker {
  public:
-  Checker(const BlockPlan &plan, const SharesMemory &shares_memory) : plan_(plan), shares_memory_(shares_memory) {}
+  Checker(const Kernel &kernel, const SharesMemory &shares_memory) : kernel_(kernel), shares_memory_(shares_memory) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->of_block())
+        memory_.emplace(allocate->array, *allocate);
+    });
+  }
 
   void walk(const Block &block, std::size_t from = 0) {
     for (const Stmt &stmt : std::span(block).subspan(from)) {
@@ -58,9 +64,6 @@ class Checker {
           },
           [&](const Store &store) { touch({true, store.array, true, Access::By::any, {}, false, where_}); },
           [&](const Accumulate &add) { touch({true, add.array, true, Access::By::any, {}, false, where_}); },
-          [&](const Allocate &allocate) {
-            if (allocate.shared) shared_.insert(allocate.array);
-          },
           [](const auto &) {});
     }
   }
@@ -68,7 +71,11 @@ class Checker {
   std::vector<std::string> found;
 
  private:
-  bool in_registers(LocalArrayId array) const { return plan_.placement.registers.contains(array); }
+  bool in_registers(LocalArrayId array) const {
+    const auto known = memory_.find(array);
+    return known != memory_.end() && known->second.space == MemorySpace::registers;
+  }
+  bool in_shared(LocalArrayId array) const { return memory_.contains(array) && !in_registers(array); }
 
   void wait(bool copies) {
     std::erase_if(open_, [&](const Access &access) { return copies || !access.on_its_way; });
@@ -78,7 +85,7 @@ class Checker {
   void of_every_thread(const Let &let) {
     const Operation &operation = let.value;
     if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return wait(false);
-    if (operation.op == Op::LocalLoad && shared_.contains(operation.array)) local(operation.array, false);
+    if (operation.op == Op::LocalLoad && in_shared(operation.array)) local(operation.array, false);
     if (operation.op == Op::Load) touch({true, operation.array, false, Access::By::any, {}, false, where_});
   }
 
@@ -100,12 +107,11 @@ class Checker {
     if (loop.kind == LoopKind::Thread) return elements(loop);
     // What another block does is in no order anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body);
-    const auto staged = plan_.placement.staged.find(&loop);
     for (int turn = 0; turn < 2; ++turn) {
-      if (staged != plan_.placement.staged.end()) wait(true);
-      walk(loop.body, staged == plan_.placement.staged.end() ? 0 : staged->second.ahead);
+      if (loop.ahead != 0) wait(true);
+      walk(loop.body, loop.ahead);
     }
-    if (staged != plan_.placement.staged.end()) wait(true);
+    if (loop.ahead != 0) wait(true);
   }
 
   void elements(const For &loop) {
@@ -113,12 +119,12 @@ class Checker {
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       const auto array = local_array_of(stmt);
       if (!array || !in_registers(*array)) return;
-      deal = {true, plan_.placement.registers.at(*array)};
+      deal = {true, std::get<FragmentLayout>(memory_.at(*array).layout)};
     });
     const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal.by_registers;
     std::vector<Access> all;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      if (const auto array = local_array_of(stmt); array && shared_.contains(*array) && !in_registers(*array)) {
+      if (const auto array = local_array_of(stmt); array && in_shared(*array)) {
         const LocalStore *store = stmt.as<LocalStore>();
         const Value &index = store ? store->index : stmt.as<Let>()->value.operands[0];
         const bool own = index.is_local() && index.id() == loop.index;
@@ -169,9 +175,18 @@ class Checker {
     if (a.array != b.array) return false;
     if (a.which == b.which) return true;
     if (a.array) return a.writes ? shares_memory_(b.which, a.which) : shares_memory_(a.which, b.which);
-    const PlacedTile *first = plan_.memory.tile(a.which), *second = plan_.memory.tile(b.which);
-    return first && second && first->offset < second->offset + second->bytes &&
-           second->offset < first->offset + first->bytes;
+    const auto first = bytes(a.which), second = bytes(b.which);
+    return first && second && first->first < second->second && second->first < first->second;
+  }
+
+  // Where an array begins and ends in shared memory.
+  std::optional<std::pair<std::int64_t, std::int64_t>> bytes(LocalArrayId array) const {
+    const auto known = memory_.find(array);
+    if (known == memory_.end() || !known->second.offset) return std::nullopt;
+    const Allocate &own = known->second;
+    return std::pair{
+        *own.offset,
+        *own.offset + buffer_bytes(own.layout, own.type.element(), own.size.as_int(), own.stages) * own.stages};
   }
 
   void compare(const Access &first, const Access &then) {
@@ -181,25 +196,25 @@ class Checker {
                      first.which == then.which && first.deal == then.deal;
     if (one_thread || own) return;
     const auto name = [&](const Access &access) {
-      return access.array ? "@" + plan_.kernel.parameters[access.which].name : fmt::format("${}", access.which);
+      return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
     };
     found.push_back(fmt::format("{} is {}, and {} is {} with no barrier between them ({}, {})", name(first),
                                 first.writes ? "written" : "read", name(then), then.writes ? "written" : "read",
                                 first.where.to_string(), then.where.to_string()));
   }
 
-  const BlockPlan &plan_;
+  const Kernel &kernel_;
   const SharesMemory &shares_memory_;
-  std::vector<Access> open_;  // since the last barrier
-  std::set<LocalArrayId> shared_;
+  std::vector<Access> open_;                 // since the last barrier
+  std::map<LocalArrayId, Allocate> memory_;  // of the block
   SourceLocation where_;
 };
 
 }  // namespace
 
-std::vector<std::string> unsynchronised(const BlockPlan &plan, const SharesMemory &shares_memory) {
-  Checker checker(plan, shares_memory);
-  checker.walk(plan.kernel.body);
+std::vector<std::string> unsynchronised(const Kernel &planned, const SharesMemory &shares_memory) {
+  Checker checker(planned, shares_memory);
+  checker.walk(planned.body);
   return std::move(checker.found);
 }
 

@@ -132,7 +132,7 @@ TEST(CudaKeptTiles, WithoutRoomABlockEndsAndSaysSo) {
 
 TEST(CudaKeptTiles, LoweredTextIsParsed) {
   const std::string text = ir::to_string(passes::lower_tiles(adjoint(cosines("text", as_many_as_rows)), true));
-  EXPECT_THAT(text, HasSubstr("local shared kept $"));
+  EXPECT_THAT(text, HasSubstr("local device $"));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }
 

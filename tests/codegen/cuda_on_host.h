@@ -8,6 +8,7 @@
 #include "samite/codegen/cuda_channel.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/jit/pipeline.h"
 #include "tests/codegen/block_of_fibers.h"
 #include "tests/codegen/compiled_kernel.h"
 
@@ -24,7 +25,9 @@ inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen
   ir::verify(structured, form, "test");
   structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
-  return codegen::emit_cuda(passes::lower_threads(std::move(structured)), options);
+  return codegen::emit_cuda(jit::plan_block(passes::lower_threads(std::move(structured)), passes::gpu_architecture(90),
+                                            codegen::shares_memory(options.arrays)),
+                            options);
 }
 inline codegen::EmittedSource emit_for_cuda(std::string_view text,
                                             const codegen::EmitOptions &options = cuda_options()) {

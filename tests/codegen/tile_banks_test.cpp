@@ -37,7 +37,7 @@ using passes::Reading;
 
 template <class T, int columns, Reading reading = Reading::Several>
 struct RowsFor {
-  static constexpr passes::FactorRows rows = passes::factor_rows(columns, sizeof(T), reading);
+  static constexpr ir::RowLayout rows = passes::factor_rows(columns, sizeof(T), reading);
   using Type = TileRows<T, columns, static_cast<int>(rows.units), rows.swizzled>;
 };
 template <class T, int columns, Reading reading = Reading::Several>

@@ -30,7 +30,7 @@ void expect_distances(int rows, int columns, int of_unit) {
 
 template <class T, int columns, passes::Reading reading>
 void expect_places() {
-  constexpr passes::FactorRows layout = passes::factor_rows(columns, sizeof(T), reading);
+  constexpr ir::RowLayout layout = passes::factor_rows(columns, sizeof(T), reading);
   using Rows = TileRows<T, columns, static_cast<int>(layout.units), layout.swizzled>;
   constexpr int rows = 64, of_unit = 16 / static_cast<int>(sizeof(T));
   std::set<int> places;

@@ -8,6 +8,7 @@
 #include "samite/codegen/emit.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/pipeline.h"
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
 #include "samite/passes/gather_tiles.h"
@@ -52,7 +53,8 @@ inline void emit(const ir::Kernel &structured) {
     options.cuda.tile_threads = lowered.block_threads;
     options.cuda.grid_stride = true;
     if (cuda)
-      codegen::emit_cuda(lowered, options);
+      codegen::emit_cuda(jit::plan_block(lowered, passes::gpu_architecture(90), codegen::shares_memory(options.arrays)),
+                         options);
     else
       codegen::emit_cpu(lowered, options);
   }

@@ -209,6 +209,24 @@ TEST(Parse, InvertsThePrinterOnRandomKernels) {
   }
 }
 
+TEST(Parse, WhereMemoryOfBlocksLies) {
+  const std::string text = R"(kernel @memory(@x: array<f32, 2>) blocks 1 of 64 resident 4 {
+  local $0: f32[8]
+  local device $1: f32[100]
+  local shared $2: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024
+  local shared $3: f32[76] rows(19, 5) offset 0
+  local registers $4: f32[4096] fragments(transposed_matrices, 64, 64, 1, 2)
+  for %0: i32 in 0 .. 4 step 1 stages 3 ahead 2 {
+    %1: i32 = mul %0, 64
+    tile_call load 0 $2: tile<f16, 64, 64> = @x[0, %1]
+    tile_call matmul 0 $4: tile<f32, 64, 64> = $2: tile<f16, 64, 64>, $2: tile<f16, 64, 64> by fragments(matrices, 64, 64, 1, 2)
+    barrier
+  }
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+}
+
 TEST(Parse, OperationsOnWholeTiles) {
   const std::string text = R"(kernel @tiles(@x: array<f64, 2>) blocks 1 of 256 {
   %0: tile<f64, 8, 8> = load @x[0, 0]
@@ -271,7 +289,8 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
             "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
   EXPECT_EQ(error_of("kernel @k() threads 1 {"),
             "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-            "local_store, tile_call, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found "
+            "local_store, tile_call, barrier, print, check, if, for, while, label, leave, custom or adjoint_of) or "
+            "'}', found "
             "the end of "
             "the text");
 }

@@ -434,6 +434,51 @@ TEST(Verify, BarriersAreOfBlocks) {
                   "a barrier in a loop over threads", Form::lowered);
 }
 
+// Each is well-formed without the one thing that is wrong with it.
+TEST(Verify, MemoryOfBlocksLiesWhereItMay) {
+  const auto expect = [](const std::string &body, const std::string &message) {
+    expect_rejected(tiles_with_body(body), message, Form::lowered);
+  };
+  EXPECT_EQ(error_of(tiles_with_body("local shared $0: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024 "
+                                     "local registers $1: f32[4096] fragments(matrices, 64, 64, 1, 2) "
+                                     "local device $2: f32[100] local shared $3: f32[12]"),
+                     Form::lowered),
+            "no error");
+  expect("local shared $0: f16[4096] rows(64, 7)", "rows of 64 elements of 2 bytes in 7 units of 16 bytes");
+  expect("local shared $0: f16[4000] rows(64, 8)", "4000 elements in a layout with 64 columns");
+  expect("local device $0: f16[4096] rows(64, 8)", "rows of units that are not in shared memory");
+  expect("local shared $0: f32[4096] fragments(fours, 64, 64, 1, 2)", "fragments that are not in registers");
+  expect("local registers $0: f32[4096] fragments(fours, 64, 64, 2, 2)",
+         "fragments on 2 by 2 warps, and the block has 64 threads");
+  expect("local registers $0: f32[4096] fragments(fours, 64, 63, 1, 2)", "4096 elements in a layout with 63 columns");
+  expect("local registers $0: f32[4096]", "memory in registers whose layout does not say whose");
+  expect("local device $0: f32[4096] stages 2", "memory with 2 buffers");
+  expect("local device $0: f32[4096] offset 128", "memory at 128 bytes");
+  expect("local $0: f32[4096] rows(64, 16)", "rows of units that are not in shared memory");
+}
+
+TEST(Verify, ProductsAreMultipliedInTheirOwnExtents) {
+  const auto product = [](const std::string &how) {
+    return tiles_with_body(
+        "local shared $0: f32[1024] local shared $1: f32[1024] local shared $2: f32[4096] "
+        "tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 16>, $1: tile<f32, 16, 64>" +
+        how);
+  };
+  EXPECT_EQ(error_of(product(""), Form::lowered), "no error");
+  EXPECT_EQ(error_of(product(" by fragments(fours, 64, 64, 2, 1)"), Form::lowered), "no error");
+  expect_rejected(product(" by fragments(fours, 64, 32, 2, 1)"), "sums of 64 by 32 elements", Form::lowered);
+}
+
+TEST(Verify, LoopsLoadAheadWhatTheyHave) {
+  const auto loop = [](const std::string &how) { return tiles_with_body("for %0: i32 in 0 .. 4 step 1 " + how); };
+  const std::string body = " { %1: i32 = add %0, 1 }";
+  EXPECT_EQ(error_of(loop("stages 3 ahead 1" + body), Form::lowered), "no error");
+  expect_rejected(loop("stages 3 ahead 1" + body),
+                  "the structured form has no loop with statements that are done ahead");
+  expect_rejected(loop("stages 3 ahead 2" + body), "of which 2 are done ahead", Form::lowered);
+  expect_rejected(loop("ahead 1" + body), "a loop of 1 stages", Form::lowered);
+}
+
 TEST(Verify, LoweredKernelsHaveNoTiles) {
   expect_rejected(tiles_with_body("%0: tile<f32, 4> = load @x[0, 0]"),
                   "the lowered form has no values of type tile<f32, 4>", Form::lowered);

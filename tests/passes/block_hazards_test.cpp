@@ -6,6 +6,9 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/spread_tiles.h"
+#include "samite/passes/stage_loads.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +24,9 @@ std::size_t barriers(const std::string &body, bool share_memory = false) {
   Kernel kernel = parse_kernel(text);
   verify(kernel, Form::structured, "the test");
   kernel = lower_threads(lower_tiles(std::move(kernel), true));
-  return loops_after_reads(kernel, place_tiles(kernel),
-                           [&](std::uint32_t a, std::uint32_t b) { return a == b || share_memory; })
-      .size();
+  const Architecture &architecture = gpu_architecture(90);
+  kernel = spread_tiles(stage_loads(place_tiles(std::move(kernel), architecture)), architecture);
+  return loops_after_reads(kernel, [&](std::uint32_t a, std::uint32_t b) { return a == b || share_memory; }).size();
 }
 const std::string number = "%1: f32 = load @y[7] %2: tile<f32, 512> = broadcast %1 ";
 const std::string tile = "%3: tile<f32, 512> = load @y[%0] ";

@@ -12,8 +12,8 @@ namespace samite {
 // Pieces of one row by 128 columns.
 struct SpreadPieces {
   static constexpr int rows = 1, columns = 128, registers = 4;
-  static SAMITE_INLINE_MEMBER int row(int) { return 0; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 32 * 4 + r; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return spread_row(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return spread_column(lane_of_warp(), r); }
 };
 
 // Whether so many elements from there on can be loaded and stored together.

@@ -1,4 +1,4 @@
-// Which elements of a product the threads of a block have in their registers.
+// Which elements of a product the threads of a block have in their registers; device/tile/place.h has the formulas.
 //
 // The warps lie `down` by `across` over the rows and columns, each with whole pieces. What reaches beyond the matrix is
 // there, and means nothing.
@@ -9,6 +9,7 @@
 namespace samite {
 
 SAMITE_INLINE u32 flat_thread();
+SAMITE_INLINE int lane_of_warp() { return int(flat_thread()) % 32; }
 
 template <class Pieces, int M, int N, int down, int across>
 struct Fragments {
@@ -24,18 +25,16 @@ struct Fragments {
   static constexpr bool rows_apart = down == 1 || (pieces_down & (pieces_down - 1)) == 0;
   static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
-  static SAMITE_INLINE_MEMBER int first_row() {
-    return int(flat_thread()) / 32 / across * (pieces_down * Pieces::rows);
-  }
-  static SAMITE_INLINE_MEMBER int first_column() {
-    return int(flat_thread()) / 32 % across * (pieces_across * Pieces::columns);
-  }
+  static SAMITE_INLINE_MEMBER int warp() { return int(flat_thread()) / 32; }
+  static SAMITE_INLINE_MEMBER int first_row() { return warp() / across * (pieces_down * Pieces::rows); }
+  static SAMITE_INLINE_MEMBER int first_column() { return warp() % across * (pieces_across * Pieces::columns); }
   // Of register `r`. Piece by piece, row by row.
   static SAMITE_INLINE_MEMBER int row(int r) {
-    return first_row() + r / Pieces::registers / pieces_across * Pieces::rows + Pieces::row(r % Pieces::registers);
+    return piece_row(warp(), r, across, pieces_down, pieces_across, Pieces::rows, Pieces::registers) +
+           Pieces::row(r % Pieces::registers);
   }
   static SAMITE_INLINE_MEMBER int column(int r) {
-    return first_column() + r / Pieces::registers % pieces_across * Pieces::columns +
+    return piece_column(warp(), r, across, pieces_across, Pieces::columns, Pieces::registers) +
            Pieces::column(r % Pieces::registers);
   }
   static SAMITE_INLINE_MEMBER bool holds(int r) {
@@ -46,24 +45,23 @@ struct Fragments {
 // Pieces of 16 by 8, as tensor cores have them.
 struct MatrixPieces {
   static constexpr int rows = 16, columns = 8, registers = 4;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 32 / 4 + r / 2 * 8; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 4 * 2 + r % 2; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return matrix_row(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return matrix_column(lane_of_warp(), r); }
 };
 
-// Pieces of 8 by 16, each the transpose of what tensor cores make of the factors' transposes: columns 2 n and 2 n + 1
-// are rows n and n + 8 of that. What a thread reads of a row of B lies together in pairs, as do the words of one load.
+// Pieces of 8 by 16, each the transpose of what tensor cores make of the factors' transposes.
 struct TransposedMatrixPieces {
   static constexpr int rows = 8, columns = 16, registers = 4;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 4 * 2 + r / 2; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 32 / 4 * 2 + r % 2; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return transposed_matrix_row(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
 };
 
 // Each thread has `side` by `side` elements, eight threads lie side by side: 16 by 32 where each has 4 by 4.
 template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side;
-  static SAMITE_INLINE_MEMBER int row(int r) { return int(flat_thread()) % 32 / 8 * side + r / side; }
-  static SAMITE_INLINE_MEMBER int column(int r) { return int(flat_thread()) % 8 * side + r % side; }
+  static SAMITE_INLINE_MEMBER int row(int r) { return square_row(lane_of_warp(), r, side); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return square_column(lane_of_warp(), r, side); }
 };
 
 SAMITE_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }

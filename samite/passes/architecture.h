@@ -1,0 +1,36 @@
+// What the multiprocessors of a GPU have, by compute capability: one row each, which the passes are handed. A new GPU
+// is a new row, and device headers of its own where it has instructions of its own.
+#pragma once
+
+#include "samite/ir/layout.h"
+
+#include <cstdint>
+#include <span>
+
+namespace samite::passes {
+
+// A multiplication of matrices by its factors' and its sums' types, and the unit that computes it. The fours of a row
+// may be singles, where a tile is too small for all threads to have 4 by 4.
+struct Multiplication {
+  ScalarType factor, sum;
+  ir::FragmentLayout::Unit unit;
+  bool tf32 = false;  // factors are rounded to tf32, where the program allows that
+};
+
+struct Architecture {
+  int capability;             // 90 for 9.0; 0: a CPU, which runs a block's threads as loops
+  std::int64_t shared_bytes;  // that a block may have
+  std::int64_t threads;       // of a multiprocessor at one time
+  std::int64_t registers;     // of a multiprocessor, of 4 bytes
+  std::span<const Multiplication> multiplications;
+
+  bool blocks_have_threads() const { return capability != 0; }
+};
+
+const Architecture &cpu_architecture();
+
+// The row of this capability, or the last one before it: what is newer can do no less (CUDA C++ Programming Guide,
+// technical specifications per compute capability).
+const Architecture &gpu_architecture(int capability);
+
+}  // namespace samite::passes

@@ -1,0 +1,99 @@
+#include "samite/passes/tile_uses.h"
+
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+
+using namespace ir;
+
+bool TileUse::by_own_elements() const {
+  return allocation->size.is_constant() && std::ranges::all_of(touches, &TileTouch::own_element);
+}
+
+std::set<LocalId> TileUse::loops() const {
+  std::set<LocalId> found;
+  for (const TileTouch &touch : touches)
+    if (touch.own_element) found.insert(touch.threads->index);
+  return found;
+}
+
+std::size_t Scopes::inside(std::size_t scope) {
+  scopes_.push_back({scope, 0});
+  return scopes_.size() - 1;
+}
+
+std::int64_t Scopes::registers_around(std::size_t scope) const {
+  std::int64_t most = 0;
+  for (std::size_t inner = scope; inner < scopes_.size(); ++inner) {
+    bool within = false;
+    std::int64_t sum = 0;
+    for (std::size_t at = inner;; at = scopes_[at].around) {
+      within = within || at == scope;
+      sum += scopes_[at].registers;
+      if (at == 0) break;
+    }
+    if (within) most = std::max(most, sum);
+  }
+  return most;
+}
+
+TileUses::TileUses(const Kernel &lowered) { walk(lowered.body, nullptr, 0); }
+
+void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
+  for (const Stmt &stmt : block) {
+    const int here = ++end;
+    if (auto *allocate = stmt.as<Allocate>();
+        allocate && allocate->of_block() && allocate->space != MemorySpace::device) {
+      TileUse &own = arrays[allocate->array];
+      own.allocation = allocate, own.where = stmt.where(), own.allocated = here, own.scope = scope;
+    } else if (auto *call = stmt.as<TileCall>()) {
+      called(*call, {});
+      for (std::size_t i = 0; i < call->operands.size(); ++i) called(*call, i);
+    } else if (auto *store = stmt.as<LocalStore>()) {
+      touch(store->array, store->index, threads, false);
+    } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
+      touch(let->value.array, let->value.operands[0], threads, true);
+    } else if (let && threads) {
+      of_elements[let->local] = &let->value;
+    } else if (auto *branch = stmt.as<If>()) {
+      walk(branch->then_block, threads, scopes.inside(scope));
+      walk(branch->else_block, threads, scopes.inside(scope));
+    } else if (auto *loop = stmt.as<For>()) {
+      const bool over_elements = loop->kind == LoopKind::Thread;
+      walk(loop->body, over_elements ? loop : threads, scopes.inside(scope));
+      loops.push_back({&stmt, here, ++end, over_elements});
+    } else if (auto *loop = stmt.as<While>()) {
+      walk(loop->condition_block, threads, scopes.inside(scope));
+      walk(loop->body, threads, scopes.inside(scope));
+      loops.push_back({&stmt, here, ++end, false});
+    }
+  }
+}
+
+void TileUses::called(const TileCall &call, std::optional<std::size_t> operand) {
+  const TileOperand own{end, &call, operand};
+  const auto known = arrays.find(own.memory().array);
+  if (known != arrays.end()) known->second.operands.push_back(own);
+}
+
+void TileUses::touch(LocalArrayId array, const Value &index, const For *threads, bool loads) {
+  const auto known = arrays.find(array);
+  if (known == arrays.end()) return;
+  TileUse &own = known->second;
+  const bool own_element = threads && index.is_local() && index.id() == threads->index && threads->end.is_constant() &&
+                           threads->end.as_int() == own.count();
+  own.touches.push_back({end, threads, own_element, loads, index});
+}
+
+std::set<LocalArrayId> arrays_in(const Kernel &kernel, std::initializer_list<MemorySpace> spaces) {
+  std::set<LocalArrayId> found;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    auto *allocate = stmt.as<Allocate>();
+    if (allocate && std::ranges::find(spaces, allocate->space) != spaces.end()) found.insert(allocate->array);
+  });
+  return found;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,96 @@
+// How a lowered kernel touches the memory of its blocks, array by array: one walk, of which each pass that says where
+// tiles are takes what it needs.
+//
+// Statements are counted in program order, and so is the end of each loop.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace samite::passes {
+
+// A load or store of one element.
+struct TileTouch {
+  int time;
+  const ir::For *threads;  // the loop over elements around it; null outside of such loops
+  bool own_element;        // the loop goes over all elements of the tile, and this is the one that it is at
+  bool loads;
+  ir::Value index;
+};
+
+// A call that reads the tile as one of its operands, or writes it as its result.
+struct TileOperand {
+  int time;
+  const ir::TileCall *call;
+  std::optional<std::size_t> operand;  // nothing: the result
+  const ir::TileMemory &memory() const { return operand ? call->operands[*operand] : call->result; }
+};
+
+struct TileUse {
+  const ir::Allocate *allocation = nullptr;
+  SourceLocation where;
+  int allocated = 0;
+  std::size_t scope = 0;
+  std::vector<TileTouch> touches;
+  std::vector<TileOperand> operands;
+
+  ScalarType type() const { return allocation->type.element(); }
+  // Elements; 0 where that is no constant.
+  std::int64_t count() const { return allocation->size.is_constant() ? allocation->size.as_int() : 0; }
+  // Whether nothing but loops over its own elements and calls touch it.
+  bool by_own_elements() const;
+  // The loops that touch its own elements, by their index.
+  std::set<ir::LocalId> loops() const;
+};
+
+// From a loop's statement to its end.
+struct LoopSpan {
+  const ir::Stmt *loop;
+  int begin, end;
+  bool over_elements;
+};
+
+// Blocks of statements that lie in each other. Registers of what one of them defines are free for its neighbours.
+class Scopes {
+ public:
+  std::size_t inside(std::size_t scope);
+  void take(std::size_t scope, std::int64_t registers) { scopes_[scope].registers += registers; }
+  // Those in use at one time, at most, where `scope` or a block within it is.
+  std::int64_t registers_around(std::size_t scope) const;
+
+ private:
+  struct Scope {
+    std::size_t around;  // comes before
+    std::int64_t registers;
+  };
+  std::vector<Scope> scopes_{{0, 0}};
+};
+
+// Refers to the kernel that it is of.
+class TileUses {
+ public:
+  explicit TileUses(const ir::Kernel &lowered);
+
+  // Memory of a block, but that in device memory.
+  std::map<ir::LocalArrayId, TileUse> arrays;
+  std::vector<LoopSpan> loops;  // inner before outer
+  // What the loops over elements define.
+  std::map<ir::LocalId, const ir::Operation *> of_elements;
+  Scopes scopes;
+  int end = 0;
+
+ private:
+  void walk(const ir::Block &block, const ir::For *threads, std::size_t scope);
+  void called(const ir::TileCall &call, std::optional<std::size_t> operand);
+  void touch(ir::LocalArrayId array, const ir::Value &index, const ir::For *threads, bool loads);
+};
+
+// The local arrays of a kernel that are in one of these spaces.
+std::set<ir::LocalArrayId> arrays_in(const ir::Kernel &kernel, std::initializer_list<ir::MemorySpace> spaces);
+
+}  // namespace samite::passes

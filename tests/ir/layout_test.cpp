@@ -1,0 +1,138 @@
+// Where the elements of tiles lie: host and device agree on every place of every layout in use, and each element has a
+// place of its own.
+#include "samite/ir/layout.h"
+
+#define __device__
+#define __forceinline__ inline
+#include "samite/device/tile/fragments.h"
+
+namespace samite {
+
+namespace {
+u32 current_thread = 0;
+}  // namespace
+SAMITE_INLINE u32 flat_thread() { return current_thread; }
+SAMITE_INLINE int lane() { return static_cast<int>(current_thread) % 32; }
+
+// As samite/device/tile/cuda_spread.h, which needs more of the device, has it.
+struct SpreadPieces {
+  static constexpr int rows = 1, columns = 128, registers = 4;
+  static int row(int r) { return spread_row(lane(), r); }
+  static int column(int r) { return spread_column(lane(), r); }
+};
+
+}  // namespace samite
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+namespace samite::ir {
+namespace {
+
+using Unit = FragmentLayout::Unit;
+
+// Every element of the tile is one register of one thread.
+void expect_each_element_once(const FragmentLayout &layout) {
+  const auto threads = static_cast<int>(layout.down * layout.across * 32);
+  std::map<std::pair<std::int64_t, std::int64_t>, int> held;
+  for (int thread = 0; thread < threads; ++thread)
+    for (std::int64_t r = 0; r < layout.registers(); ++r)
+      if (layout.holds(thread, r)) ++held[{layout.row(thread, r), layout.column(thread, r)}];
+  EXPECT_EQ(static_cast<std::int64_t>(held.size()), layout.rows * layout.columns) << to_string(layout);
+  for (const auto &[element, count] : held) EXPECT_EQ(count, 1) << to_string(layout);
+}
+
+// Registers that the layout says lie together are neighbours in a row.
+void expect_neighbours_together(const FragmentLayout &layout) {
+  for (int thread = 0; thread < layout.down * layout.across * 32; ++thread)
+    for (std::int64_t r = 0; r < layout.registers(); ++r) {
+      const std::int64_t first = r - r % layout.together();
+      EXPECT_EQ(layout.row(thread, r), layout.row(thread, first));
+      EXPECT_EQ(layout.column(thread, r), layout.column(thread, first) + r - first);
+    }
+}
+
+template <class Pieces, int rows, int columns, int down, int across>
+void expect_as_on_device(Unit unit) {
+  using OnDevice = Fragments<Pieces, rows, columns, down, across>;
+  const FragmentLayout layout{unit, rows, columns, down, across};
+  ASSERT_EQ(layout.registers(), OnDevice::registers) << to_string(layout);
+  for (int thread = 0; thread < down * across * 32; ++thread) {
+    current_thread = static_cast<u32>(thread);
+    for (int r = 0; r < OnDevice::registers; ++r) {
+      ASSERT_EQ(layout.row(thread, r), OnDevice::row(r)) << to_string(layout) << ' ' << thread << ' ' << r;
+      ASSERT_EQ(layout.column(thread, r), OnDevice::column(r)) << to_string(layout) << ' ' << thread << ' ' << r;
+      ASSERT_EQ(layout.holds(thread, r), OnDevice::holds(r)) << to_string(layout) << ' ' << thread << ' ' << r;
+    }
+  }
+  expect_each_element_once(layout);
+  expect_neighbours_together(layout);
+}
+
+// Extents that are whole pieces, and that are not; few warps and many, along either side.
+template <class Pieces>
+void expect_all_as_on_device(Unit unit) {
+  expect_as_on_device<Pieces, 16, 16, 1, 1>(unit);
+  expect_as_on_device<Pieces, 64, 64, 2, 4>(unit);
+  expect_as_on_device<Pieces, 128, 64, 4, 2>(unit);
+  expect_as_on_device<Pieces, 17, 33, 3, 1>(unit);
+  expect_as_on_device<Pieces, 5, 129, 1, 5>(unit);
+  expect_as_on_device<Pieces, 96, 8, 32, 1>(unit);
+  expect_as_on_device<Pieces, 8, 256, 1, 32>(unit);
+  expect_as_on_device<Pieces, 1, 1, 2, 2>(unit);
+}
+
+TEST(FragmentLayout, IsTheDevices) {
+  expect_all_as_on_device<MatrixPieces>(Unit::matrices);
+  expect_all_as_on_device<TransposedMatrixPieces>(Unit::transposed_matrices);
+  expect_all_as_on_device<ThreadPieces<4>>(Unit::fours);
+  expect_all_as_on_device<ThreadPieces<1>>(Unit::singles);
+  expect_all_as_on_device<SpreadPieces>(Unit::rows);
+}
+
+template <class T, int columns, int units, bool swizzled>
+void expect_row_layout() {
+  using OnDevice = TileRows<T, columns, units, swizzled>;
+  const RowLayout layout{columns, units, swizzled};
+  std::set<std::int64_t> places;
+  for (int row = 0; row < 64; ++row)
+    for (int column = 0; column < columns; ++column) {
+      const std::int64_t place = layout.place(row, column, sizeof(T));
+      ASSERT_EQ(place, OnDevice::place(row, column)) << row << ' ' << column;
+      ASSERT_GE(place, 0);
+      ASSERT_LT(place * static_cast<std::int64_t>(sizeof(T)),
+                bytes_of(layout, sizeof(T) == 4 ? ScalarType::Float32 : ScalarType::Float16, 64 * columns));
+      ASSERT_TRUE(places.insert(place).second) << row << ' ' << column;
+    }
+}
+
+TEST(RowLayout, IsTheDevices) {
+  expect_row_layout<float, 16, 4, true>(), expect_row_layout<float, 8, 2, true>(),
+      expect_row_layout<float, 32, 8, true>();
+  expect_row_layout<float, 64, 16, true>(), expect_row_layout<float, 19, 5, false>();
+  expect_row_layout<short, 64, 8, true>(), expect_row_layout<short, 16, 2, true>(),
+      expect_row_layout<short, 40, 5, false>();
+  expect_row_layout<float, 7, 2, false>(), expect_row_layout<short, 256, 32, true>();
+}
+
+TEST(Layout, TakesTheBytesThatItSays) {
+  EXPECT_EQ(bytes_of(LinearLayout{}, ScalarType::Float16, 100), 200);
+  EXPECT_EQ(bytes_of(RowLayout{19, 5, false}, ScalarType::Float32, 19 * 4), 5 * 16 * 4);
+  EXPECT_EQ(buffer_bytes(LinearLayout{}, ScalarType::Float16, 100, 1), 200);
+  EXPECT_EQ(buffer_bytes(LinearLayout{}, ScalarType::Float16, 100, 3), 256);
+}
+
+TEST(Layout, PrintsAsItIsWritten) {
+  EXPECT_EQ(to_string(LinearLayout{}), "linear");
+  EXPECT_EQ(to_string(RowLayout{64, 8, true}), "rows(64, 8, swizzled)");
+  EXPECT_EQ(to_string(FragmentLayout{Unit::transposed_matrices, 128, 64, 2, 4}),
+            "fragments(transposed_matrices, 128, 64, 2, 4)");
+  for (const Unit unit : {Unit::fours, Unit::singles, Unit::matrices, Unit::transposed_matrices, Unit::rows})
+    EXPECT_EQ(fragment_unit_from_name(name(unit)), unit);
+}
+
+}  // namespace
+}  // namespace samite::ir
