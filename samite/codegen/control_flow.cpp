@@ -187,7 +187,7 @@ std::string KernelEmitter::continues(const For &loop, Shape shape) const {
 std::size_t KernelEmitter::instructions(const Block &block) {
   std::size_t count = 0;
   for_each_statement(block, [&](const Stmt &stmt) {
-    if (stmt.as<Barrier>()) return;
+    if (stmt.as<Barrier>() || stmt.as<CommitCopies>() || stmt.as<WaitForCopies>()) return;
     const Let *let = stmt.as<Let>();
     const bool floating = let && is_floating(let->value.type);
     const Op op = floating ? let->value.op : Op::Copy;
@@ -204,7 +204,8 @@ std::size_t KernelEmitter::instructions(const Block &block) {
 }
 
 void KernelEmitter::keep_small(const For &loop) {
-  const bool calls = std::ranges::any_of(loop.body, [](const Stmt &stmt) { return stmt.as<TileCall>() != nullptr; });
+  bool calls = false;
+  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
   if (!target_.explicit_lanes() && (calls || instructions(loop.body) > largest_unrolled)) out_.line("#pragma unroll 1");
 }
 
@@ -219,7 +220,6 @@ void KernelEmitter::loop(const For &loop) {
   } else if (!is_tile_kernel(kernel_) && loop_of_warp(loop)) {
     return;
   }
-  if (loop.ahead != 0) return staged_loop(loop);
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   keep_small(loop);

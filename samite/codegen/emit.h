@@ -100,6 +100,7 @@ struct TileLoadSite {
   std::uint32_t array;
   bool in_units;
   SourceLocation where;
+  friend bool operator==(const TileLoadSite &, const TileLoadSite &) = default;
 };
 
 // The function of a tile operation that is compiled on its own, once for all kernels that call it. Its name tells what

@@ -143,7 +143,6 @@ class KernelEmitter {
   // tile_block.cpp
   void loop_of_block(const ir::For &loop);
   void launch_blocks(const ir::For &outermost);
-  void barrier(const ir::Barrier &barrier);
 
   // tile_registers.cpp: tiles in registers and in rows.
   void allocate_tile(const ir::Allocate &allocate);
@@ -167,13 +166,12 @@ class KernelEmitter {
 
   // tile_loads.cpp
   void tile_load(const ir::TileCall &call, SourceLocation where);
-  std::string tile_window(const ir::TileCall &call);
-  bool loads_in_units(const ir::TileCall &call) const;
-  std::string load_arguments(const ir::TileCall &call) const;
-  void note_load(const ir::TileCall &call, SourceLocation where);
-  std::map<const ir::TileCall *, std::string> begin_loads(const ir::For &loop, std::size_t statements);
-  void index_of_turn(const ir::For &loop, const std::string &turn);
-  void staged_loop(const ir::For &loop);
+  void load_stream(const ir::LoadStream &stream, SourceLocation where);
+  std::string tile_window(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices);
+  bool loads_in_units(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices) const;
+  std::string load_arguments(const ir::TileMemory &to, std::uint32_t array,
+                             const std::vector<ir::Value> &indices) const;
+  void note_load(const ir::Type &type, std::uint32_t array, SourceLocation where);
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
   void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
@@ -321,7 +319,6 @@ class KernelEmitter {
   };
   std::optional<FragmentLoop> fragment_loop_;
   Together together_;            // of the loop that is open
-  std::string stage_;            // where the emitter stands in a staged loop: which of a tile's buffers is meant
   bool in_thread_loop_ = false;  // of a tile kernel without explicit lanes
   std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 

@@ -87,7 +87,10 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
       [&](const TileCall &statement) { tile_call(statement, stmt.where()); },
-      [&](const Barrier &statement) { barrier(statement); },
+      [&](const LoadStream &statement) { load_stream(statement, stmt.where()); },
+      [&](const Barrier &) { out_.line("__syncthreads();"); },
+      [&](const CommitCopies &) { out_.line("end_group_of_copies();"); },
+      [&](const WaitForCopies &wait) { out_.line("wait_for_copies<{}>();", wait.groups); },
       [&](const Print &statement) { print(statement, stmt.where()); },
       [&](const Check &statement) { check(statement, stmt.where()); }, [&](const If &statement) { branch(statement); },
       [&](const For &statement) { loop(statement); }, [&](const While &statement) { loop(statement); });

@@ -85,12 +85,4 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   out_.close();
 }
 
-void KernelEmitter::barrier(const Barrier &barrier) {
-  if (barrier.copies) {
-    out_.line("end_group_of_copies();");
-    out_.line("wait_for_copies<0>();");
-  }
-  out_.line("__syncthreads();");
-}
-
 }  // namespace samite::codegen

@@ -42,13 +42,14 @@ void KernelEmitter::allocate_tile(const Allocate &allocate) {
     out_.line("Register<{}> {}[Sums{}::registers] = {{}};", element, name, allocate.array);
     return;
   }
+  if (allocate.stages > 1) return;  // its buffers have names of their own
   if (const RowLayout *rows = row_layout_of(allocate.array))
     out_.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
-  internal_check(allocate.offset.has_value(), "a tile without a place");
-  const std::int64_t bytes =
-      buffer_bytes(allocate.layout, allocate.type.element(), allocate.size.as_int(), allocate.stages);
-  const std::string stage = allocate.stages > 1 ? fmt::format(" + {} * ({})", bytes, stage_) : "";
-  out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, *allocate.offset, stage);
+  const Allocate &memory = allocate.buffer ? *allocations_[allocate.buffer->of] : allocate;
+  internal_check(memory.offset.has_value(), "a tile without a place");
+  const std::int64_t bytes = buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
+  const std::string buffer = allocate.buffer ? fmt::format(" + {} * ({})", bytes, scalar(allocate.buffer->number)) : "";
+  out_.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, *memory.offset, buffer);
 }
 
 std::string KernelEmitter::tile_element(LocalArrayId array, const std::string &index) const {

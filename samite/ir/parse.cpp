@@ -213,7 +213,13 @@ class Parser {
     if (accept("local")) return parse_allocate();
     if (accept("local_store")) return parse_local_store();
     if (accept("tile_call")) return parse_tile_call();
-    if (accept("barrier")) return parse_barrier();
+    if (accept("load_stream")) return parse_load_stream();
+    if (accept("barrier")) return Stmt(Barrier{}, parse_location());
+    if (accept("commit_copies")) return Stmt(CommitCopies{}, parse_location());
+    if (accept("wait_for_copies")) {
+      const WaitForCopies wait{number<int>("the number of groups of copies")};
+      return Stmt(wait, parse_location());
+    }
     if (accept("print")) return parse_print();
     if (accept("check")) return parse_check();
     if (accept("if")) return parse_if();
@@ -224,8 +230,9 @@ class Parser {
     if (accept("custom")) return parse_custom();
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, barrier, "
-        "print, check, if, for, while, label, leave, custom or adjoint_of) or '}'");
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, "
+        "load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, label, leave, custom or "
+        "adjoint_of) or '}'");
   }
 
   LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
@@ -385,6 +392,11 @@ class Parser {
     allocate.layout = parse_layout();
     if (accept("stages")) allocate.stages = number<int>("the number of stages");
     if (accept("offset")) allocate.offset = number<std::int64_t>("the offset in bytes");
+    if (accept("buffer")) {
+      const Value number = parse_value();
+      expect_word("of");
+      allocate.buffer = {parse_local_array(), number};
+    }
     SourceLocation where = parse_location();
     return Stmt(allocate, where);
   }
@@ -438,7 +450,9 @@ class Parser {
     const auto attribute = number<std::int32_t>("the operation's attribute");
     TileCall call{*op, attribute, parse_tile_memory(), {}};
     expect("=");
-    if (call.op == Op::Load) {
+    if (call.op == Op::Load && accept("next")) {
+      call.stream = parse_local_array();
+    } else if (call.op == Op::Load) {
       call.array = parse_array();
       call.indices = parse_indices();
     } else {
@@ -456,10 +470,23 @@ class Parser {
     return {array, parse_type()};
   }
 
-  Stmt parse_barrier() {
-    const Barrier barrier{.copies = accept("copies")};
+  Stmt parse_load_stream() {
+    const LocalArrayId name = parse_local_array();
+    expect_word("inside");
+    const LocalId inside = parse_local();
+    expect(":");
+    expect_word("i32");
+    expect_word("to");
+    LoadStream stream{name, inside, parse_tile_memory(), 0, {}, 0, 0};
+    expect("=");
+    stream.array = parse_array();
+    stream.indices = parse_indices();
+    expect_word("step");
+    stream.rows = number<std::int64_t>("the rows of a step");
+    expect(",");
+    stream.columns = number<std::int64_t>("the columns of a step");
     SourceLocation where = parse_location();
-    return Stmt(barrier, where);
+    return Stmt(std::move(stream), where);
   }
 
   Stmt parse_print() {

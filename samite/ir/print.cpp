@@ -106,6 +106,8 @@ class Printer {
     for_each_statement(block, [&](const Stmt &stmt) {
       for_each_definition(stmt,
                           [&](LocalId local, Type) { numbers_.emplace(local, static_cast<LocalId>(numbers_.size())); });
+      if (auto *stream = stmt.as<LoadStream>())
+        array_numbers_.emplace(stream->stream, static_cast<LocalArrayId>(array_numbers_.size()));
       if (auto *allocate = stmt.as<Allocate>())
         array_numbers_.emplace(allocate->array, static_cast<LocalArrayId>(array_numbers_.size()));
     });
@@ -155,6 +157,8 @@ class Printer {
           if (!std::holds_alternative<LinearLayout>(allocate.layout)) memory += " " + to_string(allocate.layout);
           if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
           if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
+          if (const auto &buffer = allocate.buffer)
+            memory += fmt::format(" buffer {} of {}", value(buffer->number), local_array(buffer->of));
           write("{} {}: {}[{}]{}{}", keyword(allocate.space), local_array(allocate.array), name(allocate.type),
                 value(allocate.size), memory, where);
         },
@@ -165,12 +169,20 @@ class Printer {
           std::string operands;
           for (const TileMemory &operand : call.operands)
             operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
-          if (call.op == Op::Load) operands = element(call.array, call.indices);
+          if (call.op == Op::Load && call.stream) operands = "next " + local_array(*call.stream);
+          if (call.op == Op::Load && !call.stream) operands = element(call.array, call.indices);
           if (call.sums) operands += " by " + to_string(*call.sums);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },
-        [&](const Barrier &barrier) { write("barrier{}{}", barrier.copies ? " copies" : "", where); },
+        [&](const LoadStream &stream) {
+          write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}", local_array(stream.stream),
+                local(stream.inside), tile_memory(stream.to), element(stream.array, stream.indices), stream.rows,
+                stream.columns, where);
+        },
+        [&](const Barrier &) { write("barrier{}", where); },
+        [&](const CommitCopies &) { write("commit_copies{}", where); },
+        [&](const WaitForCopies &wait) { write("wait_for_copies {}{}", wait.groups, where); },
         [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
         [&](const Check &check) {
           std::string text = message(check.message, "");

@@ -92,7 +92,15 @@ enum class MemorySpace : std::uint8_t {
 // Memory of a block, which all of its threads see. Passes say in which space it is, in what layout, how many buffers it
 // has for loads ahead, and, once it is planned, where in the block's shared memory it begins, in bytes. On a target
 // whose blocks have threads the size is a constant, except in device memory.
+//
+// local shared $array: f16[4096] rows(64, 8, swizzled) buffer %3 of $2
+// No memory of its own, but that one of the buffers of another.
 struct Allocate {
+  struct Buffer {
+    LocalArrayId of;
+    Value number;
+  };
+
   LocalArrayId array;
   Type type;
   Value size;
@@ -100,6 +108,7 @@ struct Allocate {
   Layout layout = {};
   int stages = 1;
   std::optional<std::int64_t> offset = {};
+  std::optional<Buffer> buffer = {};
 
   bool of_block() const { return space != MemorySpace::instance; }
 };
@@ -119,7 +128,9 @@ struct TileMemory {
 
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
-// `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives.
+// `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives. Into shared
+// memory it is asynchronous: it starts copies, which arrive when a thread waits for them. `= next $7` loads the next
+// window of a stream.
 // `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` says how the threads multiply.
 struct TileCall {
   Op op;
@@ -128,14 +139,31 @@ struct TileCall {
   std::vector<TileMemory> operands;
   std::uint32_t array = 0;
   std::vector<Value> indices = {};
+  std::optional<LocalArrayId> stream = {};
   // Of a product: the layout in which the threads have its sums while they multiply. Nothing: element by element.
   std::optional<FragmentLayout> sums = {};
 };
 
-// barrier          no thread of the block goes on before all have come here   (lowered tile kernels only)
-// barrier copies   and what loads of tiles bring to shared memory is there
-struct Barrier {
-  bool copies = false;
+// load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
+// Windows of an array, each so many rows and columns from the one before it, which loads into buffers of `to` take one
+// after another: what they need is found once. %9 is how many of the first ones are inside of the array.
+struct LoadStream {
+  LocalArrayId stream;
+  LocalId inside;
+  TileMemory to;  // the memory of all buffers
+  std::uint32_t array;
+  std::vector<Value> indices;
+  std::int64_t rows, columns;  // of a step
+};
+
+// barrier             no thread of the block goes on before all have come here   (lowered tile kernels only)
+// commit_copies       the copies that a thread has started since its last one are a group
+// wait_for_copies 1   a thread goes on when at most so many of its own groups have not arrived; the others' it sees
+//                     after a barrier
+struct Barrier {};
+struct CommitCopies {};
+struct WaitForCopies {
+  int groups;
 };
 
 struct BranchResult {
@@ -273,8 +301,14 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, Barrier, Print, Check, If,
-                              For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+using StmtKind =
+    std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, Barrier, CommitCopies,
+                 WaitForCopies, Print, Check, If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+
+// The statements of the lowered form alone.
+template <class Kind>
+concept LoweredOnly = std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, Barrier> ||
+                      std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
 
 // The statements of the captured form alone.
 template <class Kind>

@@ -358,17 +358,22 @@ class Verifier {
   void check(const Allocate &allocate) {
     check_index(allocate.size, "the size of a local array");
     check_memory(allocate);
-    LocalArrayId id = allocate.array;
+    const LocalArrayId id = allocate.array;
+    define_local_array(id, allocate.type);
+    if (allocate.size.is_constant()) sizes_[id] = allocate.size.as_int();
+    if (allocate.stages > 1) buffers_.emplace(id, allocate);
+  }
+
+  void define_local_array(LocalArrayId id, const Type &type) {
     if (id >= local_arrays_.size())
       fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
     if (local_arrays_[id].defined) fail("${} is allocated twice", id);
-    local_arrays_[id] = {allocate.type, true, true};
-    if (allocate.size.is_constant()) sizes_[id] = allocate.size.as_int();
+    local_arrays_[id] = {type, true, true};
     arrays_in_scope_.push_back(id);
   }
 
   // Where memory of a block lies, and how.
-  void check_memory(const Allocate &allocate) const {
+  void check_memory(const Allocate &allocate) {
     if (allocate.of_block()) check_lowered("memory of a block");
     const bool shared = allocate.space == MemorySpace::shared;
     if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
@@ -386,8 +391,21 @@ class Verifier {
         fail("rows of {} elements of {} bytes in {} units of 16 bytes", rows->columns, bytes, rows->units);
       check_size(allocate, std::nullopt, rows->columns);
     }
+    if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+  }
+
+  // One of several buffers, as large as it, and laid out like it.
+  void check_buffer(const Allocate &allocate) {
+    check_index(allocate.buffer->number, "the number of a buffer");
+    const Type element = check_local_array(allocate.buffer->of);
+    const auto known = buffers_.find(allocate.buffer->of);
+    if (known == buffers_.end() || known->second.stages < 2) fail("a buffer of memory that has no several of them");
+    const Allocate &all = known->second;
+    if (element != allocate.type || allocate.space != all.space || !(allocate.size == all.size) ||
+        allocate.layout != all.layout || allocate.stages != 1 || allocate.offset)
+      fail("a buffer that is not as ${} says its buffers are", allocate.buffer->of);
   }
 
   // A constant number of elements: of so many rows, or of whole ones.
@@ -424,6 +442,7 @@ class Verifier {
     Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
     if (call.op == Op::Load) {
       if (!call.operands.empty()) fail("a load from memory to memory has {} operands", call.operands.size());
+      if (call.stream) return check_next(call);
       const Parameter &from = array(call.array);
       check_element(from, call.indices, call.result.type);
       return check_result(operation, call.result.type.element() == from.type, name(from.type));
@@ -445,10 +464,40 @@ class Verifier {
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
   }
 
-  void check(const Barrier &) const {
-    if (!is_tile_kernel(kernel_)) fail("a barrier, and the kernel has no blocks");
-    check_lowered("barrier");
-    if (in_thread_loop_) fail("a barrier in a loop over threads, which not all of them are in");
+  // A load of the next window of a stream: into memory like that which the stream is for.
+  void check_next(const TileCall &call) const {
+    check_local_array(*call.stream);
+    const auto known = streams_.find(*call.stream);
+    if (known == streams_.end()) fail("${} is no stream of loads", *call.stream);
+    if (known->second != call.result.type)
+      fail("a load of type {} from a stream of type {}", name(call.result.type), name(known->second));
+    if (!call.indices.empty()) fail("a load from a stream, whose windows are its own, has indices");
+  }
+
+  void check(const LoadStream &stream) {
+    check_of_all_threads("stream of loads");
+    check_memory(stream.to);
+    check_element(array(stream.array), stream.indices, stream.to.type);
+    if (stream.to.type.element() != array(stream.array).type)
+      fail("a stream of type {} from @{} of type {}", name(stream.to.type), array(stream.array).name,
+           name(array(stream.array).type));
+    define_local_array(stream.stream, stream.to.type.element());
+    streams_.emplace(stream.stream, stream.to.type);
+    define(stream.inside, ScalarType::Int32);
+  }
+
+  void check(const Barrier &) const { check_of_all_threads("barrier"); }
+  void check(const CommitCopies &) const { check_of_all_threads("group of copies"); }
+  void check(const WaitForCopies &wait) const {
+    check_of_all_threads("wait for copies");
+    if (wait.groups < 0) fail("a wait for all copies but {} groups", wait.groups);
+  }
+
+  // What the threads of a block do one and all.
+  void check_of_all_threads(std::string_view what) const {
+    if (!is_tile_kernel(kernel_)) fail("a {}, and the kernel has no blocks", what);
+    check_lowered(what);
+    if (in_thread_loop_) fail("a {} in a loop over threads, which not all of them are in", what);
   }
 
   void check_memory(const TileMemory &memory) const {
@@ -679,6 +728,8 @@ class Verifier {
 
   const Kernel &kernel_;
   bool in_thread_loop_ = false;
+  std::unordered_map<LocalArrayId, Allocate> buffers_;  // memory that has several
+  std::unordered_map<LocalArrayId, Type> streams_;      // of loads, by what they load
   Form form_;
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;

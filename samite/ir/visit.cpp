@@ -47,9 +47,13 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       stmt, [&](const Let &let) { all(let.value.operands); }, [&](const Assign &assign) { f(assign.value); },
       [&](const Store &store) { all(store.indices), f(store.value); },
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
-      [&](const Allocate &allocate) { f(allocate.size); },
+      [&](const Allocate &allocate) {
+        f(allocate.size);
+        if (allocate.buffer) f(allocate.buffer->number);
+      },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
-      [&](const TileCall &call) { all(call.indices); }, [](const Barrier &) {},
+      [&](const TileCall &call) { all(call.indices); }, [&](const LoadStream &stream) { all(stream.indices); },
+      [](const Barrier &) {}, [](const CommitCopies &) {}, [](const WaitForCopies &) {},
       [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
@@ -103,7 +107,8 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
-      [](const Barrier &) {}, [](const Print &) {}, [](const Check &) {},
+      [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); }, [](const Barrier &) {},
+      [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [](const Print &) {}, [](const Check &) {},
       [&](const If &branch) {
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
@@ -150,6 +155,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
       },
       [&](Allocate allocate) {
         allocate.size = f(allocate.size);
+        if (allocate.buffer) allocate.buffer->number = f(allocate.buffer->number);
         return Stmt(allocate, stmt.where());
       },
       [&](LocalStore store) {
@@ -161,7 +167,12 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         call.indices = map_all(std::move(call.indices));
         return Stmt(std::move(call), stmt.where());
       },
-      [&](const Barrier &) { return stmt; },
+      [&](LoadStream stream) {
+        stream.indices = map_all(std::move(stream.indices));
+        return Stmt(std::move(stream), stmt.where());
+      },
+      [&](const Barrier &) { return stmt; }, [&](const CommitCopies &) { return stmt; },
+      [&](const WaitForCopies &) { return stmt; },
       [&](Print print) {
         print.message.values = map_all(std::move(print.message.values));
         return Stmt(std::move(print), stmt.where());

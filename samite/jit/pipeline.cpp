@@ -23,6 +23,7 @@
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/number_iterations.h"
+#include "samite/passes/pipeline_loops.h"
 #include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
@@ -171,11 +172,11 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
-// place → stage → spread, of a kernel whose blocks have threads
+// place → stage → spread → pipeline, of a kernel whose blocks have threads: what its shared memory is planned of.
 ir::Kernel place(ir::Kernel kernel, const passes::Architecture &architecture) {
   kernel = passes::place_tiles(std::move(kernel), architecture);
   kernel = passes::stage_loads(std::move(kernel));
-  return passes::spread_tiles(std::move(kernel), architecture);
+  return passes::pipeline_loops(passes::spread_tiles(std::move(kernel), architecture));
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
@@ -362,6 +363,7 @@ ir::Kernel plan_block(ir::Kernel kernel, const passes::Architecture &architectur
   kernel = checked(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");
   kernel = checked(passes::spread_tiles(std::move(kernel), architecture), ir::Form::lowered, "spread_tiles");
   kernel = checked(passes::insert_barriers(std::move(kernel), shares_memory), ir::Form::lowered, "insert_barriers");
+  kernel = checked(passes::pipeline_loops(std::move(kernel)), ir::Form::lowered, "pipeline_loops");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
 }

@@ -20,7 +20,7 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
-// place → stage → spread → barriers → plan memory: of a lowered kernel, for a GPU. One without tiles stays as it is.
+// place → stage → spread → barriers → pipeline → plan memory: of a lowered kernel, for a GPU. One without tiles stays as it is.
 ir::Kernel plan_block(ir::Kernel lowered, const passes::Architecture &architecture,
                       const passes::SharesMemory &shares_memory);
 

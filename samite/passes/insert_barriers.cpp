@@ -42,7 +42,9 @@ class Inserter {
   }
 
   void wait_for_copies(Block &made, SourceLocation where) {
-    made.emplace_back(Barrier{.copies = true}, where);
+    made.emplace_back(CommitCopies{}, where);
+    made.emplace_back(WaitForCopies{0}, where);
+    made.emplace_back(Barrier{}, where);
     copies_ = false;
   }
 

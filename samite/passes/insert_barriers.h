@@ -8,7 +8,7 @@
 //     of a loop that loads ahead, whose sums are in registers: the next iteration begins with a barrier.
 //   - After every thread has read an element of a tile in shared memory.
 //   - Before the first statement that needs copies which are on their way, and at the end of their block
-//     (`barrier copies`).
+//     (`commit_copies`, `wait_for_copies 0`, `barrier`).
 //
 // A loop that loads ahead has barriers of its own between its iterations, which are part of how it is written.
 #pragma once

@@ -4,7 +4,6 @@
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace samite::passes {
@@ -46,20 +45,14 @@ class LiveRanges {
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, use.allocated, last, use.where});
   }
 
-  // What was made before a loop is there until the last iteration has ended; what it loads ahead all through it.
+  // What was made before a loop is there until the last iteration has ended.
   void extend(const LoopSpan &span) {
-    for (PlacedTile &tile : tiles) {
-      const bool inside = span.begin < tile.first && tile.first < span.end;
-      const bool loaded_ahead = tile.stages > 1 && inside && !whole_loop_.contains(tile.array);
-      if (loaded_ahead) tile.first = span.begin, whole_loop_.insert(tile.array);
-      if (loaded_ahead || (tile.first < span.begin && tile.last > span.begin))
-        tile.last = std::max(tile.last, span.end);
-    }
+    for (PlacedTile &tile : tiles)
+      if (tile.first < span.begin && tile.last > span.begin) tile.last = std::max(tile.last, span.end);
   }
 
   TileUses uses_;
   std::vector<std::pair<int, TileMemoryPlan::InRegisters>> in_registers_;
-  std::set<LocalArrayId> whole_loop_;
 };
 
 bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.last && b.first <= a.last; }

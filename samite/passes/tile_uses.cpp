@@ -41,11 +41,17 @@ std::int64_t Scopes::registers_around(std::size_t scope) const {
 
 TileUses::TileUses(const Kernel &lowered) { walk(lowered.body, nullptr, 0); }
 
+LocalArrayId TileUses::memory_of(LocalArrayId array) const {
+  const auto buffer = buffers_.find(array);
+  return buffer == buffers_.end() ? array : buffer->second;
+}
+
 void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
   for (const Stmt &stmt : block) {
     const int here = ++end;
-    if (auto *allocate = stmt.as<Allocate>();
-        allocate && allocate->of_block() && allocate->space != MemorySpace::device) {
+    if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->buffer) {
+      buffers_.emplace(allocate->array, allocate->buffer->of);
+    } else if (allocate && allocate->of_block() && allocate->space != MemorySpace::device) {
       TileUse &own = arrays[allocate->array];
       own.allocation = allocate, own.where = stmt.where(), own.allocated = here, own.scope = scope;
     } else if (auto *call = stmt.as<TileCall>()) {
@@ -74,12 +80,12 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
 
 void TileUses::called(const TileCall &call, std::optional<std::size_t> operand) {
   const TileOperand own{end, &call, operand};
-  const auto known = arrays.find(own.memory().array);
+  const auto known = arrays.find(memory_of(own.memory().array));
   if (known != arrays.end()) known->second.operands.push_back(own);
 }
 
 void TileUses::touch(LocalArrayId array, const Value &index, const For *threads, bool loads) {
-  const auto known = arrays.find(array);
+  const auto known = arrays.find(memory_of(array));
   if (known == arrays.end()) return;
   TileUse &own = known->second;
   const bool own_element = threads && index.is_local() && index.id() == threads->index && threads->end.is_constant() &&

@@ -85,6 +85,10 @@ class TileUses {
   int end = 0;
 
  private:
+  // Buffers count as the memory that they are of.
+  std::map<ir::LocalArrayId, ir::LocalArrayId> buffers_;
+
+  ir::LocalArrayId memory_of(ir::LocalArrayId array) const;
   void walk(const ir::Block &block, const ir::For *threads, std::size_t scope);
   void called(const ir::TileCall &call, std::optional<std::size_t> operand);
   void touch(ir::LocalArrayId array, const ir::Value &index, const ir::For *threads, bool loads);

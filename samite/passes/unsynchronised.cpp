@@ -1,6 +1,7 @@
 #include "samite/passes/unsynchronised.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/fold.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace samite::passes {
 namespace {
@@ -15,10 +17,13 @@ namespace {
 using namespace ir;
 
 // How a loop over elements deals them to the threads: one after another, or as a layout of registers has them.
-struct Deal {
-  bool by_registers = false;
-  std::optional<FragmentLayout> layout;
-  friend bool operator==(const Deal &, const Deal &) = default;
+using Deal = std::optional<FragmentLayout>;
+
+// Of a copy: started; in a group; waited for by the thread that started it. Nothing of any other access.
+struct Copy {
+  enum class State : std::uint8_t { started, in_group, arrived } state = State::started;
+  int group = 0;
+  friend bool operator==(const Copy &, const Copy &) = default;
 };
 
 struct Access {
@@ -28,125 +33,250 @@ struct Access {
   std::uint32_t which;  // parameter or local array
   bool writes;
   By by;
-  Deal deal;
-  bool on_its_way = false;  // a copy that nothing has waited for
+  Deal deal = {};
+  std::optional<Copy> copy = {};
   SourceLocation where;
+  // In shared memory: from where on, up to where. Nothing in device memory.
+  std::optional<std::pair<std::int64_t, std::int64_t>> bytes = {};
 
-  auto key() const { return std::tuple(array, which, writes, by, on_its_way, where.line); }
+  bool same_but_place(const Access &other) const {
+    return std::tuple(array, which, writes, by, where.line) ==
+               std::tuple(other.array, other.which, other.writes, other.by, other.where.line) &&
+           deal == other.deal && copy == other.copy && bytes == other.bytes;
+  }
+};
+
+// The values that locals have where they are constants in the iteration that is gone through.
+class Known {
+ public:
+  Value operator()(const Value &value) const {
+    const auto known = value.is_local() ? values_.find(value.id()) : values_.end();
+    return known == values_.end() ? value : known->second;
+  }
+  void set(LocalId local, const Value &value) {
+    if (value.is_constant())
+      values_.insert_or_assign(local, value);
+    else
+      values_.erase(local);
+  }
+  void forget(LocalId local) { values_.erase(local); }
+  void compute(const Let &let) {
+    forget(let.local);
+    if (!info(let.value.op).pure || let.value.operands.empty() || let.value.type.is_tile()) return;
+    Operation operation = let.value;
+    for (Value &operand : operation.operands) {
+      operand = (*this)(operand);
+      if (!operand.is_constant()) return;
+    }
+    if (const auto value = fold(operation)) set(let.local, *value);
+  }
+
+ private:
+  std::map<LocalId, Value> values_;
 };
 
 class Checker {
  public:
   Checker(const Kernel &kernel, const SharesMemory &shares_memory) : kernel_(kernel), shares_memory_(shares_memory) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->of_block())
-        memory_.emplace(allocate->array, *allocate);
+      auto *allocate = stmt.as<Allocate>();
+      if (!allocate || !allocate->of_block()) return;
+      memory_.emplace(allocate->array, *allocate);
+      // As many as bring each buffer into use twice.
+      turns_ = std::max(turns_, 2 * allocate->stages + 1);
     });
   }
 
-  void walk(const Block &block, std::size_t from = 0) {
-    for (const Stmt &stmt : std::span(block).subspan(from)) {
+  void walk(const Block &block) {
+    for (const Stmt &stmt : block) {
       where_ = stmt.where();
       visit(
           stmt, [&](const Let &let) { of_every_thread(let); }, [&](const TileCall &call) { called(call); },
-          [&](const Barrier &barrier) { wait(barrier.copies); },
-          [&](const If &branch) {
-            const std::vector<Access> before = open_;
-            walk(branch.then_block);
-            std::vector<Access> after_first = std::exchange(open_, before);
-            walk(branch.else_block);
-            for (const Access &access : after_first) remember(access);
-          },
-          [&](const For &loop) { loops(loop); },
-          [&](const While &loop) {
-            for (int turn = 0; turn < 2; ++turn) walk(loop.condition_block), walk(loop.body);
-            walk(loop.condition_block);
-          },
-          [&](const Store &store) { touch({true, store.array, true, Access::By::any, {}, false, where_}); },
-          [&](const Accumulate &add) { touch({true, add.array, true, Access::By::any, {}, false, where_}); },
-          [](const auto &) {});
+          [&](const Barrier &) { barrier(); }, [&](const CommitCopies &) { commit(); },
+          [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); },
+          [&](const If &branch) { either(branch); }, [&](const For &loop) { loops(loop); },
+          [&](const While &loop) { loops(loop); },
+          [&](const Store &store) { touch(of_array(store.array, true)); },
+          [&](const Accumulate &add) { touch(of_array(add.array, true)); }, [](const auto &) {});
     }
   }
 
-  std::vector<std::string> found;
+  Synchronisation found;
 
  private:
   bool in_registers(LocalArrayId array) const {
     const auto known = memory_.find(array);
     return known != memory_.end() && known->second.space == MemorySpace::registers;
   }
-  bool in_shared(LocalArrayId array) const { return memory_.contains(array) && !in_registers(array); }
+  bool in_memory(LocalArrayId array) const { return memory_.contains(array) && !in_registers(array); }
 
-  void wait(bool copies) {
-    std::erase_if(open_, [&](const Access &access) { return copies || !access.on_its_way; });
+  Access of_array(std::uint32_t array, bool writes, Access::By by = Access::By::any, const Deal &deal = {}) const {
+    return {true, array, writes, by, deal, {}, where_};
+  }
+  Access of_block(LocalArrayId array, bool writes, Access::By by = Access::By::any, const Deal &deal = {}) const {
+    return {false, array, writes, by, deal, {}, where_, bytes(array)};
+  }
+
+  // Where an array begins and ends in shared memory.
+  std::optional<std::pair<std::int64_t, std::int64_t>> bytes(LocalArrayId array) const {
+    const auto known = memory_.find(array);
+    if (known == memory_.end()) return std::nullopt;
+    const Allocate &own = known->second;
+    const Allocate &all = own.buffer ? memory_.at(own.buffer->of) : own;
+    if (!all.offset) return std::nullopt;
+    const std::int64_t each = buffer_bytes(all.layout, all.type.element(), all.size.as_int(), all.stages);
+    const Value number = own.buffer ? known_(own.buffer->number) : Value::boolean(false);
+    if (own.buffer && number.is_constant()) {
+      const std::int64_t first = *all.offset + each * number.as_int();
+      return std::pair{first, first + each};
+    }
+    return std::pair{*all.offset, *all.offset + each * all.stages};
+  }
+
+  void barrier() {
+    std::erase_if(open_, [](const Access &access) {
+      return !access.copy || access.copy->state == Copy::State::arrived;
+    });
+  }
+  void commit() {
+    for (Access &access : open_)
+      if (access.copy && access.copy->state == Copy::State::started) access.copy = Copy{Copy::State::in_group, groups_};
+    ++groups_;
+  }
+  void wait_for_copies(int groups) {
+    for (Access &access : open_)
+      if (access.copy && access.copy->state == Copy::State::in_group && access.copy->group < groups_ - groups)
+        access.copy = Copy{Copy::State::arrived, 0};
   }
 
   // What is outside of loops over elements is done by every thread.
   void of_every_thread(const Let &let) {
+    known_.compute(let);
     const Operation &operation = let.value;
-    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return wait(false);
-    if (operation.op == Op::LocalLoad && in_shared(operation.array)) local(operation.array, false);
-    if (operation.op == Op::Load) touch({true, operation.array, false, Access::By::any, {}, false, where_});
+    // One thread does it for all, between barriers of its own.
+    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return barrier();
+    if (operation.op == Op::LocalLoad && in_memory(operation.array)) touch(of_block(operation.array, false));
+    if (operation.op == Op::Load) touch(of_array(operation.array, false));
   }
 
   void called(const TileCall &call) {
     if (call.op == Op::Load) {
-      touch({true, call.array, false, Access::By::any, {}, false, where_});
-      local(call.result.array, true, /*on_its_way=*/true);
-      return;
+      if (!call.stream) touch(of_array(call.array, false));
+      if (!in_memory(call.result.array)) return;
+      Access copy = of_block(call.result.array, true);
+      copy.copy = Copy{};
+      return touch(copy);
     }
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
-    for (std::size_t i = 0; i < call.operands.size(); ++i) local(call.operands[i].array, scratch && i != 0);
+    for (std::size_t i = 0; i < call.operands.size(); ++i)
+      if (in_memory(call.operands[i].array)) touch(of_block(call.operands[i].array, scratch && i != 0));
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
-    if (std::ranges::none_of(call.operands, own)) local(call.result.array, true);
+    if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
+      touch(of_block(call.result.array, true));
+  }
+
+  void either(const If &branch) {
+    const Value condition = known_(branch.condition);
+    if (condition.is_constant()) {
+      const bool taken = condition.bits() != 0;
+      walk(taken ? branch.then_block : branch.else_block);
+      for (const BranchResult &result : branch.results)
+        known_.set(result.local, known_(taken ? result.then_value : result.else_value));
+      return;
+    }
+    const std::vector<Access> before = open_;
+    walk(branch.then_block);
+    const std::vector<Access> after_first = std::exchange(open_, before);
+    walk(branch.else_block);
+    for (const Access &access : after_first) remember(access);
+    for (const BranchResult &result : branch.results) known_.forget(result.local);
+  }
+
+  void begin(const std::vector<Carried> &carried, bool with_values) {
+    for (const Carried &value : carried) {
+      known_.forget(value.inner);
+      if (with_values) known_.set(value.inner, known_(value.initial));
+    }
+  }
+  void advance(const std::vector<Carried> &carried, bool with_values) {
+    std::vector<Value> next;
+    for (const Carried &value : carried) next.push_back(known_(value.next));
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      known_.forget(carried[i].inner);
+      if (with_values) known_.set(carried[i].inner, next[i]);
+    }
   }
 
   void loops(const For &loop) {
     if (loop.kind == LoopKind::Thread) return elements(loop);
     // What another block does is in no order anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body);
-    for (int turn = 0; turn < 2; ++turn) {
-      if (loop.ahead != 0) wait(true);
-      walk(loop.body, loop.ahead);
+    const bool constant = known_(loop.begin).is_constant() && loop.step.is_constant();
+    begin(loop.carried, constant);
+    for (int turn = 0; turn < turns_; ++turn) {
+      known_.forget(loop.index);
+      if (constant)
+        known_.set(loop.index, Value::constant(loop.type, known_(loop.begin).as_int() + turn * loop.step.as_int()));
+      walk(loop.body);
+      advance(loop.carried, constant);
     }
-    if (loop.ahead != 0) wait(true);
+  }
+  void loops(const While &loop) {
+    begin(loop.carried, false);
+    for (int turn = 0; turn < 2; ++turn) walk(loop.condition_block), walk(loop.body);
+    walk(loop.condition_block);
   }
 
   void elements(const For &loop) {
     Deal deal;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       const auto array = local_array_of(stmt);
-      if (!array || !in_registers(*array)) return;
-      deal = {true, std::get<FragmentLayout>(memory_.at(*array).layout)};
+      if (array && in_registers(*array)) deal = std::get<FragmentLayout>(memory_.at(*array).layout);
     });
-    const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal.by_registers;
+    const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal;
     std::vector<Access> all;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      if (const auto array = local_array_of(stmt); array && in_shared(*array)) {
+      where_ = stmt.where();
+      if (const auto array = local_array_of(stmt); array && in_memory(*array)) {
         const LocalStore *store = stmt.as<LocalStore>();
         const Value &index = store ? store->index : stmt.as<Let>()->value.operands[0];
         const bool own = index.is_local() && index.id() == loop.index;
         const Access::By by = first_thread ? Access::By::first_thread : own ? Access::By::own_element : Access::By::any;
-        all.push_back({false, *array, store != nullptr, by, deal, false, stmt.where()});
+        all.push_back(of_block(*array, store != nullptr, by, deal));
       }
-      const Access::By by = first_thread ? Access::By::first_thread : Access::By::own_element;
-      if (const auto array = array_read(stmt)) all.push_back({true, *array, false, by, deal, false, stmt.where()});
-      if (const auto array = array_written(stmt)) all.push_back({true, *array, true, by, deal, false, stmt.where()});
+      // Another loop may have the element at another index.
+      const Access::By by = first_thread ? Access::By::first_thread : Access::By::any;
+      if (const auto array = array_read(stmt)) all.push_back(of_array(*array, false, by, deal));
+      if (const auto array = array_written(stmt)) all.push_back(of_array(*array, true, by, deal));
     });
-    // Within the loop: windows of arrays are taken to be apart.
+    note_assumptions(loop);
     for (const Access &a : all)
       for (const Access &b : all)
         if (!a.array && !b.array && &a < &b) compare(a, b);
-    for (Access &access : all) {
-      // Another loop may have the element at another index.
-      if (access.array && access.by == Access::By::own_element) access.by = Access::By::any;
-    }
     const std::vector<Access> before = open_;
     for (const Access &access : all)
       for (const Access &other : before) compare(other, access);
     for (const Access &access : all) remember(access);
+  }
+
+  // Loads from an array that the loop stores to, at other indices.
+  void note_assumptions(const For &loop) {
+    std::map<std::uint32_t, std::vector<Value>> stored;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      if (auto *store = stmt.as<Store>()) stored.emplace(store->array, store->indices);
+      if (auto *add = stmt.as<Accumulate>(); add && !add->atomic) stored.emplace(add->array, add->indices);
+    });
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      auto *let = stmt.as<Let>();
+      if (!let || let->value.op != Op::Load) return;
+      const auto own = stored.find(let->value.array);
+      if (own == stored.end() || own->second == let->value.operands) return;
+      const std::string text = fmt::format("{} is loaded at other indices than it is stored at ({})",
+                                           "@" + kernel_.parameters[let->value.array].name, stmt.where().to_string());
+      if (std::ranges::find(found.assumed, text) == found.assumed.end()) found.assumed.push_back(text);
+    });
   }
 
   static std::optional<LocalArrayId> local_array_of(const Stmt &stmt) {
@@ -156,37 +286,22 @@ class Checker {
     return std::nullopt;
   }
 
-  void local(LocalArrayId array, bool writes, bool on_its_way = false) {
-    if (!in_registers(array)) touch({false, array, writes, Access::By::any, {}, on_its_way, where_});
-  }
-
   void touch(const Access &access) {
     for (const Access &other : std::vector(open_)) compare(other, access);
     remember(access);
   }
 
   void remember(const Access &access) {
-    if (std::ranges::none_of(
-            open_, [&](const Access &other) { return other.key() == access.key() && other.deal == access.deal; }))
-      open_.push_back(access);
+    const auto same = [&](const Access &other) { return other.same_but_place(access); };
+    if (std::ranges::none_of(open_, same)) open_.push_back(access);
   }
 
   bool same_memory(const Access &a, const Access &b) const {
     if (a.array != b.array) return false;
-    if (a.which == b.which) return true;
+    if (a.array && a.which == b.which) return true;
     if (a.array) return a.writes ? shares_memory_(b.which, a.which) : shares_memory_(a.which, b.which);
-    const auto first = bytes(a.which), second = bytes(b.which);
-    return first && second && first->first < second->second && second->first < first->second;
-  }
-
-  // Where an array begins and ends in shared memory.
-  std::optional<std::pair<std::int64_t, std::int64_t>> bytes(LocalArrayId array) const {
-    const auto known = memory_.find(array);
-    if (known == memory_.end() || !known->second.offset) return std::nullopt;
-    const Allocate &own = known->second;
-    return std::pair{
-        *own.offset,
-        *own.offset + buffer_bytes(own.layout, own.type.element(), own.size.as_int(), own.stages) * own.stages};
+    if (!a.bytes || !b.bytes) return a.which == b.which;
+    return a.bytes->first < b.bytes->second && b.bytes->first < a.bytes->second;
   }
 
   void compare(const Access &first, const Access &then) {
@@ -198,21 +313,26 @@ class Checker {
     const auto name = [&](const Access &access) {
       return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
     };
-    found.push_back(fmt::format("{} is {}, and {} is {} with no barrier between them ({}, {})", name(first),
-                                first.writes ? "written" : "read", name(then), then.writes ? "written" : "read",
-                                first.where.to_string(), then.where.to_string()));
+    const std::string text = fmt::format("{} is {}, and {} is {} with no barrier between them ({}, {})", name(first),
+                                         first.writes ? "written" : "read", name(then),
+                                         then.writes ? "written" : "read", first.where.to_string(),
+                                         then.where.to_string());
+    if (std::ranges::find(found.missing, text) == found.missing.end()) found.missing.push_back(text);
   }
 
   const Kernel &kernel_;
   const SharesMemory &shares_memory_;
-  std::vector<Access> open_;                 // since the last barrier
+  std::vector<Access> open_;  // since the last barrier
+  Known known_;
+  int groups_ = 0;                           // of copies, so far
+  int turns_ = 2;                            // of a loop that are gone through
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   SourceLocation where_;
 };
 
 }  // namespace
 
-std::vector<std::string> unsynchronised(const Kernel &planned, const SharesMemory &shares_memory) {
+Synchronisation unsynchronised(const Kernel &planned, const SharesMemory &shares_memory) {
   Checker checker(planned, shares_memory);
   checker.walk(planned.body);
   return std::move(checker.found);

@@ -307,7 +307,7 @@ class Interpreter {
           [&](const LocalStore &store) {
             arrays_[store.array].at(static_cast<std::size_t>(get(store.index))) = get(store.value);
           },
-          [](const TileCall &) {}, [](const Barrier &) {}, [](const Print &) {}, [](const Check &) {},
+          [](const LoweredOnly auto &) {}, [](const Print &) {}, [](const Check &) {},
           [&](const If &branch) {
             const bool taken = get(branch.condition) != 0;
             run(taken ? branch.then_block : branch.else_block);

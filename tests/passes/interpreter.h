@@ -278,8 +278,7 @@ class Interpreter {
     local_arrays_.at(allocate.array)
         .emplace(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), Value::zero(allocate.type));
   }
-  void execute(const ir::TileCall &) { throw std::logic_error("a tile kernel"); }
-  void execute(const ir::Barrier &) { throw std::logic_error("a tile kernel"); }
+  void execute(const ir::LoweredOnly auto &) { throw std::logic_error("a tile kernel"); }
   void execute(const ir::LocalStore &store) { local_element(store.array, store.index) = value(store.value); }
 
   std::string text(const ir::Message &message) const {

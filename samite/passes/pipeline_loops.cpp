@@ -1,0 +1,288 @@
+#include "samite/passes/pipeline_loops.h"
+
+#include "samite/passes/builder.h"
+#include "samite/passes/rewrite.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <span>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
+
+// By how much `value` grows where the loop's index grows by 1, if that is the same everywhere. Sums and products that
+// wrap around count as those that don't: an array's elements lie below.
+std::optional<std::int64_t> growth(const Value &value, const For &loop) {
+  if (!value.is_local()) return 0;
+  if (value.id() == loop.index) return 1;
+  const auto defines = [&](const Stmt &stmt) {
+    auto *let = stmt.as<Let>();
+    return let && let->local == value.id();
+  };
+  const std::span<const Stmt> ahead = std::span(loop.body).first(loop.ahead);
+  const auto found = std::ranges::find_if(ahead, defines);
+  if (found == ahead.end()) return 0;
+  const Operation &made = found->as<Let>()->value;
+  std::vector<std::int64_t> of_operands;
+  for (const Value &operand : made.operands) {
+    const auto own = growth(operand, loop);
+    if (!own) return std::nullopt;
+    of_operands.push_back(*own);
+  }
+  if (std::ranges::all_of(of_operands, [](std::int64_t own) { return own == 0; })) return 0;
+  if (class_of(made.type.element()) != ScalarClass::Signed) return std::nullopt;
+  switch (made.op) {
+    case Op::Copy:
+    case Op::Cast: return of_operands[0];
+    case Op::Neg: return -of_operands[0];
+    case Op::Add: return of_operands[0] + of_operands[1];
+    case Op::Sub: return of_operands[0] - of_operands[1];
+    case Op::Mul:
+      if (made.operands[0].is_constant()) return made.operands[0].as_int() * of_operands[1];
+      if (made.operands[1].is_constant()) return made.operands[1].as_int() * of_operands[0];
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+// The rows and columns from each window of a load to the next one, where that is the same everywhere.
+std::optional<std::array<std::int64_t, 2>> step_of(const TileCall &load, const For &loop) {
+  const std::size_t rank = load.indices.size(), of_window = load.result.type.shape().rank() == 2 ? 2 : 1;
+  std::array<std::int64_t, 2> step{};
+  for (std::size_t d = 0; d < rank; ++d) {
+    const auto own = growth(load.indices[d], loop);
+    if (!own || (*own != 0 && d < rank - of_window)) return std::nullopt;
+    if (d >= rank - of_window) step[d + 2 - rank] = *own * loop.step.as_int();
+  }
+  return step;
+}
+
+// One loop, on its way to being written out.
+class Pipelined {
+ public:
+  Pipelined(const For &loop, Builder &build)
+      : loop_(loop), build_(build), lead_(loop.stages - 1), ahead_(std::span(loop.body).first(loop.ahead)) {}
+
+  void write(SourceLocation where) {
+    build_.at(where);
+    const Value iterations = count_iterations();
+    declare_buffers();
+    const Value inside = open_streams(iterations);
+    const Value turn = Value::local(ScalarType::Int32, build_.new_local());
+    const Value buffer = Value::local(ScalarType::Int32, build_.new_local());
+
+    Block outer = build_.open();
+    const Value past = build_(Op::GreaterEqual, {turn, number(lead_)});
+    branch(past, [&] {
+      build_.append({WaitForCopies{lead_ - 1}, where});
+      build_.append({Barrier{}, where});
+    });
+    start_copies(turn, buffer, iterations, inside);
+    build_.append({CommitCopies{}, where});
+    const Value following = build_(Op::Add, {buffer, number(1)});
+    const Value next =
+        build_.select(build_(Op::Equal, {following, number(loop_.stages)}), number(0), following);
+    std::vector<Carried> carried = compute(past, turn, next);
+    carried.push_back({buffer.id(), build_.new_local(), ScalarType::Int32, number(0), next});
+    Block body = build_.close(std::move(outer));
+
+    const Value turns = build_(Op::Add, {iterations, number(lead_)});
+    build_.append({For{turn.id(), ScalarType::Int32, number(0), turns, number(1), std::move(body), std::move(carried)},
+                   where});
+    build_.append({WaitForCopies{0}, where});
+    build_.append({Barrier{}, where});
+  }
+
+ private:
+  template <class Write>
+  void branch(const Value &condition, const Write &write) {
+    Block outer = build_.open();
+    write();
+    Block then_block = build_.close(std::move(outer));
+    build_.append({If{condition, std::move(then_block), {}, {}}, build_.where()});
+  }
+
+  Value wide(const Value &value) { return build_.cast(ScalarType::Int64, value); }
+  static Value wide(std::int64_t value) { return Value::constant(ScalarType::Int64, value); }
+
+  Value count_iterations() {
+    const std::int64_t step = loop_.step.as_int(), size = std::abs(step);
+    const Value &first = step > 0 ? loop_.begin : loop_.end, &last = step > 0 ? loop_.end : loop_.begin;
+    const Value distance = build_(Op::Sub, {wide(last), wide(first)});
+    const Value whole = build_(Op::Div, {build_(Op::Add, {distance, wide(size - 1)}), wide(size)});
+    return build_.cast(ScalarType::Int32, build_(Op::Max, {whole, wide(0)}));
+  }
+
+  // The loop's index in an iteration.
+  Operation index_at(const Value &iteration) {
+    const Value step = build_(Op::Mul, {wide(iteration), wide(loop_.step.as_int())});
+    return {Op::Cast, loop_.type, {build_(Op::Add, {wide(loop_.begin), step})}};
+  }
+
+  // The memory of all buffers, before the loop.
+  void declare_buffers() {
+    for (const Stmt &stmt : ahead_) {
+      auto *allocate = stmt.as<Allocate>();
+      if (!allocate || allocate->stages == 1) continue;
+      Allocate all = *allocate;
+      all.array = build_.new_local_array();
+      buffers_.emplace(allocate->array, all);
+      build_.append({all, stmt.where()});
+    }
+  }
+
+  // One buffer of the memory that was allocated under this name, under a new one.
+  void open_buffer(LocalArrayId array, LocalArrayId as, const Value &number_of_buffer) {
+    Allocate own = buffers_.at(array);
+    own.buffer = {own.array, number_of_buffer};
+    own.array = as;
+    own.stages = 1;
+    build_.append({own, build_.where()});
+  }
+
+  // What the statements that are done ahead compute, where the loop's index is `index`, under new names.
+  class Copies {
+   public:
+    Copies(Builder &build, const For &loop, const Value &index) : build_(build) { values_.emplace(loop.index, index); }
+
+    void copy(const Let &let) {
+      Operation operation = let.value;
+      for (Value &operand : operation.operands) operand = (*this)(operand);
+      values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
+    }
+    Value operator()(const Value &value) const {
+      const auto known = value.is_local() ? values_.find(value.id()) : values_.end();
+      return known == values_.end() ? value : known->second;
+    }
+    std::vector<Value> operator()(std::vector<Value> values) const {
+      for (Value &value : values) value = (*this)(value);
+      return values;
+    }
+
+   private:
+    Builder &build_;
+    std::map<LocalId, Value> values_;
+  };
+
+  // How many of the first iterations load what is inside of all arrays; 0 where the loads are no streams.
+  Value open_streams(const Value &iterations) {
+    for (const Stmt &stmt : ahead_)
+      if (auto *load = stmt.as<TileCall>(); load && !step_of(*load, loop_)) return number(0);
+    Value inside = iterations;
+    Copies first(build_, loop_, loop_.begin);
+    for (const Stmt &stmt : ahead_) {
+      if (auto *let = stmt.as<Let>()) first.copy(*let);
+      auto *load = stmt.as<TileCall>();
+      if (!load) continue;
+      const auto step = *step_of(*load, loop_);
+      LoadStream stream{build_.new_local_array(), build_.new_local(), load->result, load->array, first(load->indices),
+                        step[0],                  step[1]};
+      stream.to.array = buffers_.at(load->result.array).array;
+      streams_.push_back(stream.stream);
+      const Value own = Value::local(ScalarType::Int32, stream.inside);
+      build_.append({std::move(stream), stmt.where()});
+      inside = build_(Op::Min, {inside, own});
+    }
+    return inside;
+  }
+
+  void start_copies(const Value &turn, const Value &buffer, const Value &iterations, const Value &inside) {
+    Value rest = build_(Op::Less, {turn, iterations});
+    if (!streams_.empty()) {
+      branch(build_(Op::Less, {turn, inside}), [&] {
+        std::size_t stream = 0;
+        for_each_load([&](TileCall load) {
+          load.stream = streams_[stream++];
+          load.indices.clear();
+          start(std::move(load), buffer);
+        });
+      });
+      rest = build_(Op::And, {build_(Op::GreaterEqual, {turn, inside}), rest});
+    }
+    branch(rest, [&] {
+      Copies at_turn(build_, loop_, build_.operation(index_at(turn)));
+      for (const Stmt &stmt : ahead_) {
+        if (auto *let = stmt.as<Let>()) at_turn.copy(*let);
+        if (auto *call = stmt.as<TileCall>()) {
+          TileCall load = *call;
+          load.indices = at_turn(load.indices);
+          start(std::move(load), buffer);
+        }
+      }
+    });
+  }
+
+  template <class Write>
+  void for_each_load(const Write &write) {
+    for (const Stmt &stmt : ahead_)
+      if (auto *load = stmt.as<TileCall>()) write(*load);
+  }
+
+  void start(TileCall load, const Value &buffer) {
+    const LocalArrayId as = build_.new_local_array();
+    open_buffer(load.result.array, as, buffer);
+    load.result.array = as;
+    build_.append({std::move(load), build_.where()});
+  }
+
+  // The iteration itself, and what the loop carries on from it.
+  std::vector<Carried> compute(const Value &past, const Value &turn, const Value &buffer) {
+    const SourceLocation where = build_.where();
+    If iteration{past, {}, {}, {}};
+    std::vector<Carried> carried = loop_.carried;
+    for (Carried &value : carried) {
+      const LocalId merged = build_.new_local();
+      iteration.results.push_back({merged, value.type, value.next, Value::local(value.type, value.inner)});
+      value.next = Value::local(value.type, merged);
+    }
+    Block outer = build_.open();
+    Operation index = index_at(build_(Op::Sub, {turn, number(lead_)}));
+    build_.append({Let{loop_.index, std::move(index)}, where});
+    for (std::size_t i = 0; i < loop_.body.size(); ++i) {
+      const Stmt &stmt = loop_.body[i];
+      auto *allocate = stmt.as<Allocate>();
+      build_.at(stmt.where());
+      if (allocate && buffers_.contains(allocate->array))
+        open_buffer(allocate->array, allocate->array, buffer);
+      else if (i >= loop_.ahead || !stmt.as<TileCall>())
+        build_.append(stmt);
+    }
+    build_.at(where);
+    iteration.then_block = build_.close(std::move(outer));
+    build_.append({std::move(iteration), where});
+    return carried;
+  }
+
+  const For &loop_;
+  Builder &build_;
+  int lead_;
+  std::span<const Stmt> ahead_;
+  std::map<LocalArrayId, Allocate> buffers_;  // by the name of what is loaded
+  std::vector<LocalArrayId> streams_;         // in the order of the loads
+};
+
+}  // namespace
+
+Kernel pipeline_loops(Kernel lowered) {
+  Builder build(lowered.local_count);
+  for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
+  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
+    auto *loop = stmt.as<For>();
+    if (!loop || loop->ahead == 0) return made.push_back(stmt);
+    Block outer = build.open();
+    Pipelined(*loop, build).write(stmt.where());
+    for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
+  });
+  lowered.local_count = build.local_count();
+  lowered.local_array_count = build.local_array_count();
+  return lowered;
+}
+
+}  // namespace samite::passes
