@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -81,32 +82,6 @@ TEST(Documents, ShowCodeThatIsPartOfAnExample) {
           << block;
 }
 
-TEST(Documents, LinkToFilesThatExist) {
-  const std::regex link(R"(\[[^\]]+\]\(([^)#:\s]+)(#[^)]*)?\))");  // a lambda has nothing, or &, in its brackets
-  for (const fs::path &document : documents()) {
-    const std::string text = text_of(document);
-    for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end; ++match)
-      EXPECT_TRUE(fs::exists(document.parent_path() / (*match)[1].str())) << document << ": " << match->str();
-  }
-}
-
-// `samite/ir/stmt.h`, or `ir/stmt.h`: the library's own folder may be left out.
-TEST(Documents, NameFilesThatExist) {
-  const std::regex path(R"re([`"]((?:[A-Za-z0-9_]+/)+[A-Za-z0-9_.]+\.(?:h|cpp|md|py|txt|jsonl))[`"])re");
-  int named = 0;
-  for (const fs::path &document : documents()) {
-    const std::string text = text_of(document);
-    for (std::sregex_iterator match(text.begin(), text.end(), path), end; match != end; ++match) {
-      const fs::path file = (*match)[1].str();
-      const fs::path folders[] = {root, root / "samite", document.parent_path()};
-      EXPECT_TRUE(std::ranges::any_of(folders, [&](const fs::path &folder) { return fs::exists(folder / file); }))
-          << document << " names " << file << ", which does not exist";
-      ++named;
-    }
-  }
-  EXPECT_GT(named, 50);
-}
-
 // One order of passes, wherever it is told.
 TEST(Documents, TellTheSamePath) {
   std::vector<std::string> paths;
@@ -115,6 +90,41 @@ TEST(Documents, TellTheSamePath) {
       if (line.starts_with("capture → ")) paths.push_back(line);
   ASSERT_EQ(paths.size(), 2u);
   EXPECT_EQ(paths[0], paths[1]);
+}
+
+std::set<std::string> all_matches(const std::string &text, const std::regex &pattern) {
+  std::set<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
+    found.insert((*match)[1].str());
+  return found;
+}
+
+// The part of a document between a heading and the next one of its level.
+std::string section(const std::string &document, const std::string &heading) {
+  const std::size_t at = document.find("\n## " + heading + "\n");
+  EXPECT_NE(at, std::string::npos) << heading;
+  return document.substr(at, document.find("\n## ", at + 1) - at);
+}
+
+// Each pass after which the pipeline checks the IR has a row, and each row is such a pass.
+TEST(Documents, ListTheStepsOfThePipeline) {
+  const std::set<std::string> steps =
+      all_matches(text_of(root / "samite/jit/pipeline.cpp"), std::regex(R"re(ir::Form::[a-z]+,\s*"([a-z_]+)"\))re"));
+  EXPECT_GT(steps.size(), 10u);
+  EXPECT_EQ(all_matches(section(text_of(root / "docs/architecture.md"), "A kernel's path"),
+                        std::regex(R"re(\n\| `([a-z_]+)` \|)re")),
+            steps);
+}
+
+// The grammar has each word that the parser of the IR looks for.
+TEST(Documents, GrammarHasTheWordsOfTheParser) {
+  const std::set<std::string> words =
+      all_matches(text_of(root / "samite/ir/parse.cpp"),
+                  std::regex(R"re((?:accept|expect_word|expect|is)\("([a-z][a-z_0-9]*)"\))re"));
+  EXPECT_GT(words.size(), 30u);
+  const std::set<std::string> of_grammar =
+      all_matches(section(text_of(root / "docs/ir.md"), "Grammar"), std::regex(R"re("([a-z][a-z_0-9]*)")re"));
+  for (const std::string &word : words) EXPECT_TRUE(of_grammar.contains(word)) << word;
 }
 
 }  // namespace
