@@ -23,7 +23,7 @@ class Reach {
     in_[node] = true;
     open_.push_back(node);
   }
-  // Each edge is followed once, whatever the order of the statements and however loops carry values around.
+  // Follows each edge once, in any order of the statements and through values that loops carry.
   void grow() {
     while (!open_.empty()) {
       const std::size_t node = open_.back();
@@ -39,7 +39,7 @@ class Reach {
   std::vector<std::size_t> open_;
 };
 
-// The nodes of both sets are the locals, then the local arrays (any element of them), then what is added.
+// The nodes of both sets are the locals, then the local arrays (each for all its elements), then nodes that are added.
 class Analysis {
  public:
   Analysis(const Kernel &kernel, const std::vector<bool> &active_array)
@@ -140,7 +140,7 @@ class Analysis {
   void read(const Let &let, Activity &activity) {
     const Operation &operation = let.value;
     if (is_memory(operation.op)) {
-      // An exchange leaves zero, which nothing flows into; still the gradient of what it leaves ends here.
+      // An exchange stores zero, which depends on nothing; still the gradient of the element ends here.
       if (operation.op == Op::Exchange && active_array_[operation.array]) activity.reaches_output = true;
       if (is_floating(operation.type) && active_array_[operation.array]) varied_.add(let.local);
       return;
@@ -167,7 +167,7 @@ class Analysis {
       varied_.add_edge(each.operand.id(), each.inner);
       useful_.add_edge(useful, each.operand.id());
     }
-    // What depends on an active array by a way that no operand shows is refused later; see refusal.h.
+    // A value may depend on an active array in a way that no operand shows. That is refused later: see refusal.h.
     for (const CustomResult &result : custom.results) {
       if (!is_floating(result.type)) continue;
       varied_.add_edge(varied, result.local);

@@ -7,17 +7,17 @@
 
 namespace samite::autodiff {
 
-// Sets of locals are by LocalId, sets of arrays by parameter.
+// Sets of locals are indexed by LocalId, sets of arrays by parameter.
 struct Activity {
-  // By local: floating values that depend on an active array and on which a store to an active array depends.
+  // By local: floating values that depend on an active array, and on which a store to an active array depends.
   std::vector<bool> local;
-  std::vector<bool> varied;  // by local: those of them on which no such store depends, too
-  // By local array: the same of its elements, taken together.
+  std::vector<bool> varied;  // by local: floating values that depend on an active array, whatever depends on them
+  // By local array: the same as `local`, of all its elements together.
   std::vector<bool> local_array;
   bool reaches_output = false;  // something is stored into an active array
-  // Floating arrays that are not active and take in values that depend on an active one: gradients end there.
+  // Floating arrays that are not active and store values that depend on an active one: gradients end there.
   std::vector<bool> loses;
-  // Floating arrays that are not active and whose elements something stored into an active array depends on.
+  // Floating arrays that are not active, and on whose elements depends what is stored into an active array.
   std::vector<bool> read_for_output;
 };
 

@@ -32,7 +32,7 @@ std::vector<std::uint32_t> arrays_read(const Kernel &adjoint) {
   return arrays;
 }
 
-// What the adjoint still asks for, now that dead code is gone: by the names of Keep.
+// The values that the adjoint still needs when dead code is removed, by the numbers of Keep.
 std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
   std::vector<std::int32_t> missing;
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
@@ -44,7 +44,7 @@ std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
   return missing;
 }
 
-// Of what was planned, what something reads: by the local arrays that are left when dead code is removed.
+// The planned memories that something reads: those whose local arrays are left when dead code is removed.
 std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &alive) {
   std::vector<Deriver::Planned> needed;
   if (deriver.planned().empty()) return needed;
@@ -137,7 +137,7 @@ std::string derived_name(const std::vector<Parameter> &parameters, const Paramet
 
 namespace {
 
-// The sets of a and of b, by parameter.
+// The union of a and b, by parameter.
 std::vector<bool> both(std::vector<bool> a, const std::vector<bool> &b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] || b[i];
   return a;
@@ -148,7 +148,7 @@ std::vector<bool> without(std::vector<bool> a, const std::vector<bool> &b) {
 }
 bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
 
-// The adjoint with all that it needs of this kernel kept.
+// Derives the adjoint again and again, until it keeps all values that it needs.
 void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active,
             std::optional<std::int64_t> memory_limit, Notes *notes) {
   Keep keep{std::vector<bool>(primal.local_count),
@@ -159,9 +159,9 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);
-    // What is missing shows when dead code is gone; to simplify what is then derived once more would be in vain.
+    // Which values are missing is known when dead code is removed. Simplify later: the kernel may be derived once more.
     const Kernel alive = passes::remove_dead_code(passes::promote(deriver.run()));
-    // What is kept must be computed, which may ask for more: of an outer loop, for instance.
+    // To compute what is kept may need further values: those of an outer loop, say.
     std::vector<std::int32_t> missing = missing_values(alive);
     auto is_old = [&](std::int32_t name) {
       const auto number = static_cast<std::size_t>(name);
@@ -190,8 +190,8 @@ Adjoint derive_with(const Kernel &structured, const std::vector<bool> &active, b
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);
   refuse_stores_in_conditions(forward);
-  // Arrays that the adjoint cannot follow as they are, and those of them that are made local instead. Where arrays may
-  // be one, an element is no instance's own.
+  // `hard`: arrays that the adjoint cannot reverse as they are. `primal.done`: those of them that are made local. None
+  // are made local where two arrays may share memory: then no element belongs to one instance.
   const std::vector<bool> moving = moving_elements(forward, active), lost = lost_gradients(forward, active);
   std::vector<bool> hard = both(moving, lost);
   passes::Privatised primal{structured, std::vector<bool>(active.size())};
@@ -201,7 +201,7 @@ Adjoint derive_with(const Kernel &structured, const std::vector<bool> &active, b
     refuse_moving_elements(forward, without(moving, primal.done));
     refuse_lost_gradients(forward, without(lost, primal.done));
     derive(adjoint, primal.kernel, active, memory_limit, notes);
-    // An array that is made local is read before anything is written to it.
+    // An array that is made local is loaded before the kernel writes to it.
     const Kernel run = passes::inline_primals(primal.kernel);
     const std::vector<bool> late = without(values_read_late(run, adjoint.kernel), primal.done);
     if (!any(late)) break;

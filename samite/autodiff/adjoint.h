@@ -15,32 +15,33 @@
 //   for, while          the same iterations backwards, each recomputed and reversed
 // Dead-code removal then keeps of the recomputation what the reverse sweep reads.
 //
-// What is kept: a value that a loop carries has another value in each iteration. Where recomputing or reversing an
-// iteration needs the value that it started with, the recomputation of the whole loop stores it in a local array, one
-// element for each iteration; counters (i += constant) are computed from the iteration's number instead. Everything
-// else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. A loop
-// that would keep more than a limit has checkpoints: it keeps values for each chunk of √n iterations, and runs a chunk
-// once more, with its iterations kept, before it reverses it. Whether a loop runs so long shows when it runs, unless
-// its length is a constant. `kept` and `loops` list the decision.
+// What is kept: a value that a loop carries differs from iteration to iteration. Recomputing or reversing an iteration
+// may need the value that the iteration started with. Then the recomputation of the loop stores that value in a local
+// array, one element for each iteration. Counters (i += constant) are computed from the number of the iteration
+// instead. Everything else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it
+// is needed. A loop that would keep more than a limit has checkpoints: it keeps the values at the start of each chunk
+// of √n iterations. Before it reverses a chunk, it runs the chunk again and keeps its iterations. Unless its length is
+// a constant, a loop decides that when it runs. `kept` and `loops` list the decision.
 //
-// A local array is a value that changes in place. Where a branch or an iteration that is run again reads elements that
-// were overwritten since, the writes are taken back on the way: by a log of the stores (each with the index and the
-// element from before), or by a copy of the array from before the branch or the iteration where that is smaller or the
-// stores are in a loop inside.
+// A local array is a value that changes in place. A branch or an iteration that runs again may read elements that were
+// overwritten since. Then the reverse sweep undoes the writes on its way: by a log of the stores (each with the index
+// and the element from before), or by a copy of the array from before the branch or the iteration, where that is
+// smaller or the stores are in a loop inside.
 //
-// Arrays written in place. Where no two instances touch one element (passes/accesses.h), an instance's elements of an
-// array that it reads after writing, or at other indices than it writes, are made local first (passes/privatise.h), and
-// what holds for locals and local arrays holds for them. So is an array between that tracks no gradient.
+// Arrays written in place. Where no two instances touch one element (passes/accesses.h), an instance may read elements
+// after writing them, or at other indices than it writes. passes/privatise.h makes those elements local first; then
+// they are locals and local arrays like any other. The same is done with an array that tracks no gradient and carries
+// values from one active array to another.
 //
-// A gradient is right or refused. UserError names the line where the adjoint would need, of an array whose elements are
-// no instance's own,
+// A gradient is right or refused. UserError names the line where the adjoint would need, of an array whose elements do
+// not belong to one instance each,
 //   - an element that the kernel has written before it read it,
 //   - the gradient of an array that the kernel reads at one place and writes at another,
 //   - a gradient through an array that is not active,
 // and a write in the condition of a while_.
-// Array elements are read again when the adjoint runs: they must still hold what the forward launch read. `values_read`
-// says which arrays that concerns; of those, `values_before` are arrays that the kernel itself overwrites, so that the
-// adjoint must be given a copy from before the launch (a Tape keeps it).
+// The adjoint reads array elements again: they must still hold what the forward launch read. `values_read` lists these
+// arrays. The kernel itself overwrites those of them in `values_before`: the adjoint must be given a copy from before
+// the launch (a Tape keeps it).
 #pragma once
 
 #include "samite/autodiff/notes.h"
@@ -52,21 +53,21 @@
 
 namespace samite::autodiff {
 
-// What an array of kept values has elements for.
+// What an array of kept values has one element for.
 enum class KeptFor : std::uint8_t {
   iterations,        // each iteration of the loop
   chunks,            // each chunk of it: the checkpoints
   chunk_iterations,  // each iteration of one chunk
 };
 
-// Values that an instance keeps of a loop: carried from iteration to iteration, or elements of local arrays that the
-// loop overwrites (with their indices, or the conditions under which they do).
+// Values that an instance keeps of a loop: those that it carries from iteration to iteration, or elements of local
+// arrays that it overwrites (with their indices, and the conditions under which it does).
 struct KeptValue {
   SourceLocation loop, assigned;  // the loop that keeps it, and where it is assigned or declared
   ir::Type type = ScalarType::Float32;
   KeptFor kept_for = KeptFor::iterations;
-  std::optional<std::int64_t> elements;     // for each of those: 1, or those of an array where they are known
-  std::optional<std::int64_t> length = {};  // the number of those, where it is known before the launch
+  std::optional<std::int64_t> elements;     // for each of them: 1, or the size of an array where that is known
+  std::optional<std::int64_t> length = {};  // how many of them, where that is known before the launch
 
   std::string to_string() const;  // "f32, 4 B x 1000 iterations of the loop at dir/file.cpp:12, assigned at …"
   // Where they are known before the launch.
@@ -76,8 +77,8 @@ struct KeptValue {
 // How often the body of a loop runs forward for an adjoint.
 struct LoopRuns {
   SourceLocation loop;
-  int runs = 0;  // with the run that recomputes an iteration in order to reverse it, and that of checkpoints
-  // So many iterations, where it may have checkpoints; it runs once less in no more of them.
+  int runs = 0;  // including the run that recomputes an iteration to reverse it, and the run from checkpoints
+  // Of a loop that may have checkpoints: with at most this many iterations it has none, and runs once less.
   std::optional<std::int64_t> checkpoints_beyond = {};
 };
 
@@ -99,8 +100,8 @@ struct Adjoint {
   std::vector<std::uint32_t> gradient_of;    // by gradient parameter, in order: its primal parameter
   std::vector<std::uint32_t> values_read;    // primal arrays whose elements the adjoint reads
   std::vector<std::uint32_t> values_before;  // those of them that the kernel overwrites
-  // By adjoints and replays that the user gives: primal arrays that the kernel writes and whose elements are read as it
-  // has left them, and those that the adjoint writes.
+  // Of custom adjoints and replays: primal arrays that the kernel writes and that they read as it has left them, and
+  // primal arrays that they write.
   std::vector<std::uint32_t> values_after, written;
   std::vector<KeptValue> kept;
   std::vector<LoopRuns> loops;
@@ -118,11 +119,12 @@ AdjointReport report(const ir::Kernel &structured, const Adjoint &adjoint);
 
 inline constexpr std::int64_t usual_memory_limit = 64 << 10;
 
-// The same, taking notes: `notes` gets the sites.
+// The same adjoint, which takes notes (autodiff/notes.h): `notes` gets the sites.
 Adjoint derive_noting_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                               Notes &notes);
 
-// The name of `parameter` with `suffix`, numbered where a parameter has it already: in an adjoint's adjoint, say.
+// The name of `parameter` with `suffix`, and with a number where another parameter has that name already, as in an
+// adjoint's adjoint.
 std::string derived_name(const std::vector<ir::Parameter> &parameters, const ir::Parameter &parameter,
                          const std::string &suffix);
 

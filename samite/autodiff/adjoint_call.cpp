@@ -36,7 +36,7 @@ void refuse_effects(const Kernel &kernel, const AdjointCall &call) {
   });
 }
 
-// One call on its way to a kernel of its own and back.
+// Makes a kernel of one call, and statements of that kernel's adjoint.
 class Expansion {
  public:
   Expansion(Kernel &kernel, const AdjointCall &call, SourceLocation where)
@@ -89,7 +89,7 @@ class Expansion {
     block_kernel_.parameters.push_back({"adjoint_of " + std::to_string(block_kernel_.parameters.size()), type, rank});
   }
 
-  // Cotangents in place of the outputs' gradients, sums in place of the inputs'.
+  // Cotangents take the place of the gradients of outputs, sums that of the gradients of inputs.
   Block in_place(const Adjoint &adjoint) {
     Block block;
     for (const AdjointInput &input : call_.inputs)
@@ -123,7 +123,7 @@ class Expansion {
     }
     auto *accumulate = stmt.as<Accumulate>();
     if (!accumulate || accumulate->array < outside_) return {std::move(stmt)};
-    // A local holds the sum; promotion makes values of it.
+    // A local holds the sum; passes/promote.h makes values of it.
     const AdjointInput &input = call_.inputs[parameters[accumulate->array].primal - outside_];
     const LocalId sum = kernel_.local_count++;
     Operation add{Op::Add, input.type, {Value::local(input.type, input.gradient), accumulate->value}};

@@ -1,5 +1,5 @@
-// How long the tapes of a while_ must be: what it counts up to, where its condition says that, or what it has been seen
-// to run. A `for` that is left by a break is such a while_, and runs at most as often as the `for` would.
+// How long the tapes of a while_ must be: as many iterations as its condition allows, where a counter shows that, or as
+// many as a run of the loop has counted. A `for` with a break is such a while_, and runs at most as often as the `for`.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// The operations of a block that must all hold where `condition` does.
+// The operations of a block that are all true where `condition` is.
 void for_each_term(const Block &block, const Value &condition, const std::function<void(const Operation &)> &f) {
   if (!condition.is_local()) return;
   for (const Stmt &stmt : block) {
@@ -33,7 +33,7 @@ Op mirrored(Op op) {
   }
 }
 
-// The last number from which a counter of this type goes a step without wrapping round.
+// The last number from which a counter of this type can take a step without wrapping round.
 std::int64_t last_before_wrap(ScalarType type, std::int64_t step) {
   const bool is_signed = class_of(type) == ScalarClass::Signed;
   const auto bits = static_cast<int>(8 * size_of(type)) - (is_signed ? 1 : 0);
@@ -48,7 +48,7 @@ struct Limit {
   Value end;
 };
 
-// The limits that a term sets: a comparison may be read from either side.
+// The limits that a term sets. A comparison sets one for each side.
 std::vector<Limit> limits(const Operation &term, const std::vector<Carried> &carried) {
   std::vector<Limit> found;
   if (info(term.op).typing != Typing::Compare || !is_integer(term.operands[0].type())) return found;
@@ -63,7 +63,7 @@ std::vector<Limit> limits(const Operation &term, const std::vector<Carried> &car
 bool counts_up(Op op) { return op == Op::Less || op == Op::LessEqual; }
 bool counts_down(Op op) { return op == Op::Greater || op == Op::GreaterEqual; }
 
-// Whether the counter comes to the end, over a distance that is exact in i64 or so large that no tape is made for it.
+// Whether the counter reaches the end, over a distance that is exact in i64 or too large for any tape.
 bool arrives(const Limit &limit, std::int64_t step) {
   if (!(counts_up(limit.op) ? step > 0 : counts_down(limit.op) && step < 0)) return false;
   const Value &first = limit.counter->initial;
@@ -73,8 +73,8 @@ bool arrives(const Limit &limit, std::int64_t step) {
 
 }  // namespace
 
-// As an i64, before the loop: a number of iterations that the loop does not exceed, by one of the terms of its
-// condition: a counter that goes by a constant step to something that the loop does not change.
+// An i64, computed before the loop: a number of iterations that the loop does not exceed. One of the terms of its
+// condition gives it: a counter that goes by a constant step to a limit that the loop does not change.
 std::optional<Value> Deriver::most_iterations(const While &loop) {
   std::set<LocalId> inside;
   for (const Carried &c : loop.carried) inside.insert(c.inner);
@@ -125,7 +125,8 @@ std::int64_t Deriver::tape_bytes(const While &loop) const {
   return std::max<std::int64_t>(sum, 1);
 }
 
-// Before the loop, with the loop run to count where there is no bound, or one that would waste memory.
+// Called before the loop. Runs the loop to count its iterations where there is no bound, or where the bound would waste
+// memory.
 Deriver::TapeLength Deriver::tape_length(const While &loop, SourceLocation where) {
   const std::optional<Value> bound = most_iterations(loop);
   if (!bound) return {count_iterations(loop, where)};

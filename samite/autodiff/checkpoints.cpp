@@ -1,7 +1,8 @@
-// Long loops: what they start with is kept for the first iteration of each chunk alone, and a chunk is run again before
-// it is reversed; but for the last one, whose iterations the first run has kept. With chunks of √n iterations, n
-// iterations take the memory of 2 √n and run once more (A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed. 2008,
-// ch. 12). As many iterations as may be kept are one chunk, and run no more often than without checkpoints.
+// Checkpoints of long loops. The first run of a loop keeps the values at the start of each chunk of iterations, and all
+// iterations of the last chunk. Each other chunk runs again before it is reversed. With chunks of √n iterations, a loop
+// of n iterations takes memory for 2 √n and runs once more (A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed.
+// 2008, ch. 12). A loop of no more iterations than may be kept is one chunk, and runs no more often than without
+// checkpoints.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -47,14 +48,14 @@ Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, const Tap
   return planned;
 }
 
-// One at least. No sum of two numbers of iterations, which might be too large for their type.
+// At least one. Two numbers of iterations are not added: the sum might be too large for their type.
 Value Deriver::number_of_chunks(const Checkpoints &checkpoints) {
   const Value one = Value::constant(checkpoints.count.type(), 1);
   const Value before = build_(Op::Div, {build_(Op::Sub, {checkpoints.count, one}), checkpoints.chunk});
   return build_(Op::Add, {before, one});
 }
 
-// At the start of an iteration: where that is the first of a chunk.
+// Called at the start of an iteration: stores its values if it is the first of a chunk.
 void Deriver::store_checkpoint(Checkpoints &checkpoints) {
   const Type type = checkpoints.count.type();
   const Value zero = Value::zero(type), one = Value::constant(type, 1);
@@ -77,8 +78,8 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
                            build_.select(full, build_(Op::Add, {number, one}), number)}};
 }
 
-// Chunk by chunk, last first: each but the last is run again from its checkpoint with its iterations kept, and then
-// reversed.
+// Reverses the chunks, the last one first. Each but the last runs again from its checkpoint and keeps its iterations
+// before it is reversed.
 void Deriver::reverse_chunks(const Iterations &loop) {
   const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
   const Type type = checkpoints.count.type();

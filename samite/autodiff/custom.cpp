@@ -1,4 +1,4 @@
-// Computations whose derivative the user gives: their replay in the recomputation, their adjoint in the reverse sweep.
+// Custom adjoints: the recomputation runs their replay, the reverse sweep their adjoint.
 #include "samite/autodiff/deriver.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/rename.h"
@@ -13,7 +13,7 @@ void Deriver::recompute_custom(const CustomAdjoint &custom) {
   const CustomAdjoint flat = passes::inline_nested_primals(custom);
   for (const CustomOperand &each : flat.operands) primal_value_[each.inner] = value(each.operand);
   copy(flat.replays ? flat.replay : flat.primal, flat.replays ? Copied::ValuesAfterwards : Copied::Values);
-  // Under a name of its own: a function that returns its argument is still not the argument to the rules.
+  // A copy: where a function returns its argument, the rules must still tell the result from the argument.
   for (const CustomResult &result : flat.results) {
     const Value recomputed = value(flat.replays ? result.replayed : result.value);
     primal_value_[result.local] = Value::local(result.type, build_.variable(recomputed));
@@ -34,8 +34,8 @@ void Deriver::reverse_custom(const CustomAdjoint &custom) {
   noted_operation_ = "the statement";
 }
 
-// The statements under new names: with what they write to arrays, or for the sake of their values alone. Local arrays
-// among them are nobody else's, and need no log.
+// Copies the statements under new names: with their writes to arrays, or for their values alone. Nothing else uses
+// their local arrays, so these need no log.
 void Deriver::copy(const Block &block, Copied what) {
   std::unordered_map<LocalArrayId, LocalArrayId> arrays;
   for_each_statement(block, [&](const Stmt &stmt) {
@@ -56,7 +56,7 @@ void Deriver::copy(const Block &block, Copied what) {
     }
     if (what == Copied::Everything || !has_effect(before)) return {std::move(renamed)};
     if (!let) return {};
-    // It happened once, and must not happen again.
+    // An atomic operation must not run a second time.
     const LocalId old = before.as<Let>()->local;
     return {{Let{let->local, {Op::Unavailable, let->value.type, {}, 0, Keep::name_of(old)}}, where}};
   };

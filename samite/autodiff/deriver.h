@@ -1,14 +1,14 @@
 // The walk over one kernel that writes its adjoint: internal to autodiff.
 //
 // The rule for each block: first recompute the block's own values (recompute.cpp), then run its statements backwards
-// (reverse.cpp); what loops add to that is in loops.cpp. Dead-code removal then keeps of the recomputation what the
-// reverse sweep reads. Values that are not at hand appear as Op::Unavailable: where one is left after dead code is
-// removed, the kernel is derived once more with that value kept (see adjoint.cpp).
+// (reverse.cpp); loops.cpp has the rule for loops. Dead-code removal then keeps of the recomputation what the reverse
+// sweep reads. A value that is not at hand appears as Op::Unavailable. Where one is left after dead code is removed,
+// the kernel is derived once more and keeps that value (adjoint.cpp).
 //
-// Local arrays are state. The recomputation writes to a working array, and the reverse of a block begins with that as
-// the block left it. Of an array that is kept, the reverse takes back each write on its way, so that a branch or an
-// iteration that is run again finds what it found before (local_state.cpp). Of any other, the working array is not held
-// from the first write on that the reverse meets, and what is loaded from it is unavailable.
+// Local arrays are state. The recomputation writes to a working array. The reverse of a block begins with the working
+// array as the block left it. If the array is kept, the reverse undoes each write on its way, so that a branch or an
+// iteration that runs again finds what it found before (local_state.cpp). If it is not kept, the working array is
+// invalid from the first write on that the reverse meets, and what is loaded from it is unavailable.
 #pragma once
 
 #include "samite/autodiff/activity.h"
@@ -28,15 +28,15 @@ namespace samite::autodiff {
 struct Keep {
   std::vector<bool> local;  // by primal local, the inner one of a carried value: its value in each iteration
   std::vector<bool> array;  // by primal local array: what its stores overwrite
-  // Loops with checkpoints, by their carried values: how many iterations may be kept without, none where they are known
-  // to be more.
+  // Loops with checkpoints, by their carried values: up to how many iterations all are kept without checkpoints; 0
+  // where the loop is known to have more.
   std::unordered_map<const std::vector<ir::Carried> *, std::int64_t> checkpoints;
-  // Bytes that a loop's tapes may have for iterations that it does not run.
+  // Bytes that the tapes of a loop may take for iterations that it does not run.
   std::int64_t tape_limit = usual_memory_limit;
 
   static constexpr std::int64_t some_elements = 64;  // of an array whose size is known when it is launched
 
-  // What Op::Unavailable names where a value of this kernel is missing, and back: whether that was kept before.
+  // The number by which Op::Unavailable names a value. `add` keeps that value, and says whether it was kept before.
   static std::int32_t name_of(ir::LocalId local) { return static_cast<std::int32_t>(local); }
   std::int32_t name_of_array(ir::LocalArrayId id) const { return static_cast<std::int32_t>(local.size() + id); }
   bool add(std::int32_t name);
@@ -52,7 +52,7 @@ class Deriver {
 
   const std::vector<std::uint32_t> &gradient_of() const { return gradient_of_; }
 
-  // One memory of a loop, as it was planned: whether anything reads it shows when dead code is gone.
+  // One memory of a loop, as planned. Whether anything reads it is known when dead code is removed.
   struct Planned {
     ir::LocalArrayId array;
     const std::vector<ir::Carried> *loop;
@@ -67,7 +67,7 @@ class Deriver {
   using LocalId = ir::LocalId;
   using LocalArrayId = ir::LocalArrayId;
 
-  // A loop as the reverse sees it: a number of iterations, each of which recomputes blocks.
+  // A loop as the reverse sweep sees it: a number of iterations, each of which recomputes blocks.
   struct Iterations {
     const std::vector<ir::Carried> &carried;
     std::vector<const Block *> blocks;  // in the order in which an iteration runs them; the last is the body
@@ -75,7 +75,8 @@ class Deriver {
     SourceLocation where;
   };
 
-  // Memory for what an iteration starts with and overwrites: made by the latest recomputation of a loop.
+  // Memory for the values that an iteration starts with and those that it overwrites. The latest recomputation of the
+  // loop fills it.
   struct Tapes {
     struct Allocation {
       LocalArrayId array;
@@ -87,23 +88,23 @@ class Deriver {
     std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local of what is kept
     std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of a whole working array; by primal local array
     UndoLog log;                                                // of the other arrays that an iteration writes
-    std::unordered_map<LocalId, LocalArrayId> logged;           // the values of the log that are the iteration's own
+    std::unordered_map<LocalId, LocalArrayId> logged;           // values of the log that an iteration defines
   };
 
   bool active(LocalId local) const { return activity_.local[local]; }
   bool active(const Value &value) const { return value.is_local() && is_floating(value.type()) && active(value.id()); }
-  // The gradient of what has 8 bits is of f32: it is no number that these few digits were chosen for.
+  // The gradient of an 8-bit value has type f32: the 8 bits were chosen for the value, not for its gradient.
   static ir::Type gradient_type(const ir::Type &type) { return is_float8(type) ? type.of(ScalarType::Float32) : type; }
-  // Whether reversing the statement does anything.
+  // Whether the reverse of the loop, or of the block, does anything.
   bool has_adjoint(const std::vector<ir::Carried> &carried, const Block &body) const;
   bool has_adjoint(const Block &block) const;
 
-  // The primal value, as this region of the adjoint has it.
+  // The value in the adjoint, in the region being written, of a primal value.
   Value value(const Value &primal) const;
   std::vector<Value> values(const std::vector<Value> &primal) const;
   Value define(LocalId primal, ir::Type type);
 
-  // One variable for the adjoint of each active value that the block itself defines, zero at first.
+  // A variable for the adjoint of each active value that the block itself defines, zero at first.
   void declare_adjoints(const Block &block);
   Value adjoint(LocalId local) const;
   void add(const Value &primal, Value contribution);
@@ -174,16 +175,16 @@ class Deriver {
   void recompute(const std::vector<const Block *> &blocks);
   void reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number);
 
-  // What a loop's tapes are long enough for, before it runs.
+  // For how many iterations a loop's tapes have room, decided before it runs.
   struct TapeLength {
     Value iterations;
-    // Whether that is a bound, of so few that there are no checkpoints, which the loop's condition keeps. Else the loop
-    // has been counted, and runs as often again whatever its condition says: rounded otherwise in the compiler's second
-    // copy of the loop, it might go on beyond the tapes.
+    // Whether that is a bound that the loop's condition keeps, and so small that there are no checkpoints. Else the
+    // loop has been counted, and runs exactly as often again, whatever its condition says: the compiler may round
+    // otherwise in its second copy of the loop, which might then run beyond the tapes.
     Value bounded = Value::boolean(false);
   };
 
-  // A forward run of a loop, while it is written.
+  // A forward run of a loop that is being written.
   struct Run {
     const Iterations &loop;
     std::optional<TapeLength> length;  // none where nothing is kept for a reverse
@@ -257,7 +258,7 @@ class Deriver {
   const std::vector<bool> &active_array_;
   const Keep &keep_;
   Notes *notes_;
-  LocalId site_ = 0;                                            // the first one to note, or -1
+  LocalId site_ = 0;                                            // a variable: the first site noted, or -1
   std::array<LocalId, Notes::record_size - 1> noted_values_{};  // what the record gets of it
   std::string noted_operation_ = "the statement";               // what is being reversed
   std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
@@ -265,14 +266,14 @@ class Deriver {
   std::vector<ir::Type> types_;
   std::vector<Product> products_;  // by primal local: the floating product that defines it
   std::vector<int> uses_;          // by primal local
-  std::vector<bool> reversed_;     // by primal local: with a product of which it is a factor
+  std::vector<bool> reversed_;     // by primal local: its reverse is part of that of a product it is a factor of
   std::vector<bool> written_;      // by parameter: an array that the kernel writes
   std::vector<ir::Parameter> parameters_;
   std::vector<std::uint32_t> gradient_;  // primal parameter -> its gradient parameter, where active
   std::vector<std::uint32_t> gradient_of_;
   std::vector<std::optional<Value>> primal_value_;
   std::vector<std::optional<LocalId>> adjoint_;
-  std::unordered_map<const ir::While *, Value> count_;  // how often the latest recomputation ran
+  std::unordered_map<const ir::While *, Value> count_;  // iterations of the latest recomputation
   // By the loop's carried values, which have one place in memory.
   std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes_;
 
@@ -290,13 +291,13 @@ class Deriver {
     std::optional<LocalArrayId> adjoint;
     SourceLocation where;
   };
-  std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: the latest recomputation's
-  std::vector<bool> held_;                              // whether the working array has the elements of this place
-  std::vector<int> unlogged_;                           // how many of the statements around copy it whole
+  std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: of the latest recomputation
+  std::vector<bool> held_;     // whether the working array has the elements that the primal has at this place
+  std::vector<int> unlogged_;  // how many of the statements around copy it whole
   std::vector<const ir::Stmt *> first_reader_;
-  UndoLog undo_;  // of the block that is recomputed, so far
+  UndoLog undo_;  // of the block that is being recomputed
   std::unordered_map<const ir::Stmt *, UndoLog> undo_of_;
-  int nesting_ = 0;  // of the statements around that will be run again before they are reversed
+  int nesting_ = 0;  // how many of the statements around run again before they are reversed
   passes::Builder build_;
 };
 

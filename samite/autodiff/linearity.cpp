@@ -46,7 +46,7 @@ class Degrees {
   std::optional<SourceLocation> blame;
 
  private:
-  // Degrees only go up, so that loops come to an end.
+  // Degrees only go up, so that the iteration over loops ends.
   void set(Degree &degree, Degree more, SourceLocation where) {
     if (steered_ && more != Degree::Zero) more = Degree::Other;
     const Degree joined = join(degree, more);

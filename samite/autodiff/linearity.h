@@ -1,7 +1,7 @@
-// Whether an adjoint that the user gives is linear in its cotangents, as a derivative is.
+// Whether a custom adjoint is linear in its cotangents, as a derivative is.
 //
-// Only then is it a matrix, of which the forward mode can take the columns one by one (autodiff/tangent.h). One that
-// clips its cotangent, say, is none.
+// A linear adjoint is a matrix, whose rows the forward mode computes one by one (autodiff/tangent.h). An adjoint that
+// clips its cotangent, say, is not linear.
 #pragma once
 
 #include "samite/ir/kernel.h"

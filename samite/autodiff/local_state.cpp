@@ -1,5 +1,5 @@
-// Local arrays in the adjoint: the working array of the recomputation, the log by which its writes are taken back, and
-// the gradients of its elements.
+// Local arrays in the adjoint: the working array of the recomputation, the log by which its writes are undone, and the
+// gradients of its elements.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ std::vector<LocalWrites> Deriver::logged_writes(std::initializer_list<const Bloc
   return logged;
 }
 
-// Whether the elements of an array are fewer bytes than the log of the writes, which has so many beside each element.
+// Whether a copy of the array takes fewer bytes than a log of the writes. A log entry has `stored_bytes` beside the
+// element.
 bool Deriver::cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const {
   const LocalArray &array = *local_array_[writes.array];
   const auto element = static_cast<std::int64_t>(size_of(array.type)) * array.type.count();
@@ -61,8 +62,8 @@ UndoCopy Deriver::copy_of(LocalArrayId primal) {
   return {primal, copy};
 }
 
-// Makes results of a branch of those values of a log that are defined inside: on the side that did not run, they are
-// zeros that nothing reads.
+// Values of a log that are defined inside of a branch become results of the branch. On the side that did not run they
+// are zeros, which nothing reads.
 void Deriver::export_log(UndoLog &log, LocalId first_inside, std::vector<BranchResult> &results, bool then_side) {
   std::unordered_map<LocalId, LocalId> exported;
   log = map_values(log, [&](const Value &value) {
@@ -112,8 +113,8 @@ void Deriver::take_back(const UndoLog &log, const std::function<Value(const Valu
                undo.kind);
 }
 
-// The reverse comes to a statement that wrote to local arrays. Where its writes are not taken back, the working array
-// has what the statement left, and no longer what the statements before it read.
+// Called where the reverse comes to a statement that wrote to local arrays. Where its writes are not undone, the
+// working array has what the statement left, and not what the statements before it read.
 void Deriver::lose_what_is_not_kept(const Stmt &stmt) {
   for (const LocalWrites &writes : local_writes(stmt))
     if (!keep_.array[writes.array]) held_[writes.array] = false;

@@ -1,4 +1,4 @@
-// Loops backwards: the same iterations, last first.
+// Loops backwards: the same iterations, the last one first.
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
@@ -36,7 +36,7 @@ std::int64_t greatest_number(Type type) {
 
 }  // namespace
 
-// A number that a signed integer of the primal kernel is never below.
+// A lower bound of a signed integer of the primal kernel.
 std::int64_t Deriver::least(const Value &primal) const {
   const std::int64_t lowest = least_number(primal.type());
   if (primal.is_constant()) return primal.as_int();
@@ -57,7 +57,7 @@ std::int64_t Deriver::least(const Value &primal) const {
     case Op::Max: return std::max(least(operands[0]), least(operands[1]));
     case Op::Min: return std::min(least(operands[0]), least(operands[1]));
     case Op::Add: {
-      // An index is below some end, so that one more is a number still.
+      // An index is below the end of its loop, so adding one does not wrap round.
       if (!operands[0].is_local() || !operands[1].is_constant() || operands[1].as_int() != 1) return lowest;
       const For *range = range_of_[operands[0].id()];
       const Operation *of = operation_of_[operands[0].id()];
@@ -69,11 +69,11 @@ std::int64_t Deriver::least(const Value &primal) const {
   }
 }
 
-// The same iterations, last first. Those of a step of 1 or -1 count from the end, so that no number lies beyond the
-// range: an index is the one before the counter. Where the numbers before `begin` and `end` are of the type as well,
-// the counter is the index. Of another step the bounds are constants (passes/number_iterations.h), or there is room for
-// one step before `begin`: with n = ceil((end - begin) / step) iterations the last is begin + (n - 1) step; an empty
-// loop then starts at or beyond the new end and stays empty.
+// The same iterations, the last one first. With a step of 1 or -1 the reversed loop counts from `end` to `begin`, so
+// that no number lies outside of the range, and the index is one step before the counter. Where `begin` and `end` minus
+// one step are known to fit the type, the counter itself is the index. With any other step the bounds are constants
+// (passes/number_iterations.h), or there is room for one step before `begin`: of n = ceil((end - begin) / step)
+// iterations the last is begin + (n - 1) step. An empty loop then starts at or beyond the new end and stays empty.
 Deriver::ReversedRange Deriver::reversed_range(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end), step = value(loop.step);
   internal_check(step.is_constant(), "a loop whose step is not a constant");
@@ -140,7 +140,7 @@ void Deriver::reverse_loop(const For &loop, SourceLocation where) {
   end_carried_adjoints(loop.carried);
 }
 
-// As often as the loop ran, last iteration first. What the condition computes belongs to the iteration it admits.
+// As many iterations as the loop ran, the last one first. The condition block belongs to the iteration that follows it.
 void Deriver::reverse_loop(const While &loop, SourceLocation where) {
   if (!has_adjoint(loop.carried, loop.condition_block) && !has_adjoint(loop.body)) return;
   auto number = [](std::int64_t n) { return Value::constant(ScalarType::Int32, n); };
@@ -167,7 +167,7 @@ void Deriver::begin_carried_adjoints(const std::vector<Carried> &carried) {
       adjoint_[c.inner] = build_.variable(active(c.result) ? adjoint(c.result) : Value::zero(gradient_type(c.type)));
 }
 
-// From the value that an iteration left to what it was computed from.
+// From the carried value at the end of an iteration to the value that it was computed from.
 void Deriver::hand_back(const std::vector<Carried> &carried) {
   std::vector<std::pair<Value, Value>> taken;
   for (const Carried &c : carried) {
@@ -184,7 +184,7 @@ void Deriver::end_carried_adjoints(const std::vector<Carried> &carried) {
     if (active(c.inner)) add(c.initial, adjoint(c.inner));
 }
 
-// One iteration, from its end to its start.
+// Reverses one iteration, from its end to its start.
 void Deriver::reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number) {
   take_back_iteration(tapes_[&loop.carried], number_in_tapes);
   start_iteration(loop, number_in_tapes, number);
@@ -208,7 +208,7 @@ void Deriver::start_iteration(const Iterations &loop, Value number_in_tapes, Val
     } else if (keep_.local[c.inner]) {
       primal_value_[c.inner] = build_.local_load(c.type, tapes_[&loop.carried].carried.at(c.inner), number_in_tapes);
     } else {
-      // Whether this is needed shows when dead code is gone; it is then kept in the next attempt.
+      // Whether the value is needed is known when dead code is removed. Then the next attempt keeps it.
       primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)});
     }
   }

@@ -28,7 +28,7 @@ void Deriver::note(const Value &contribution) {
   const Type type = contribution.type();
   const double largest =
       type == ScalarType::Float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
-  // Neither an infinity nor a NaN is at most that.
+  // The comparison is false for an infinity and for a NaN.
   Value finite = build_(Op::LessEqual, {build_(Op::Abs, {contribution}), Value::constant(type, largest)});
   Value first = build_(Op::Equal, {Value::local(ScalarType::Int64, site_), number(-1)});
   If taken{build_(Op::And, {first, build_(Op::Not, {finite})}), {}, {}, {}};

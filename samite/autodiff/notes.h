@@ -1,10 +1,12 @@
 // Notes that an adjoint takes while it runs, of the first contribution to a gradient that is not finite.
 //
-// A noting adjoint is an adjoint with three more arrays behind its parameters: `first` (i64, 2), whose element 0
-// becomes the least number of an instance with something to note, and whose element 1 says which instance's note is
-// wanted; `extents` (i64), those of the launch, by which instances are numbered, the last dimension fastest; `record`
-// (f64), which gets the wanted instance's note: the number of the site, the contribution, the cotangent, and up to two
-// operands.
+// A noting adjoint is an adjoint with three more arrays behind its parameters:
+//
+//   first    i64, 2 elements. Element 0 becomes the least number of an instance that has something to note. Element 1
+//            is the number of the instance whose note is wanted.
+//   extents  i64: the extents of the launch. They number the instances, the last dimension fastest.
+//   record   f64: the note of the wanted instance, which is the number of the site, the contribution, the cotangent,
+//            and up to two operands.
 #pragma once
 
 #include "samite/base/source_location.h"

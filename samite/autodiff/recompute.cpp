@@ -1,4 +1,4 @@
-// The forward run, once more: values that the reverse sweep may read, and what loops keep of them.
+// The forward run, once more: it computes the values that the reverse sweep may read, and stores those that loops keep.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void Deriver::recompute(const Block &block) {
         [&](const CustomAdjoint &custom) { recompute_custom(custom); }, [](const auto &) {});
     undo_of_[&stmt] = UndoLog(undo_.begin() + logged, undo_.end());
   }
-  // Outside of the block its arrays are not there.
+  // Outside of the block its local arrays do not exist.
   for (const Stmt &stmt : block)
     if (auto *allocate = stmt.as<Allocate>()) undo_ = without(undo_, allocate->array);
 }
@@ -30,9 +30,9 @@ void Deriver::recompute(const Block &block) {
 void Deriver::recompute_let(const Let &let) {
   Operation operation = let.value;
   operation.operands = values(operation.operands);
-  // What an exchange took is what was there before the kernel.
+  // The value that an exchange gave is the one from before the kernel.
   if (operation.op == Op::Exchange) operation.op = Op::Load, operation.attribute = 0;
-  // It happened once, and must not happen again.
+  // An atomic operation must not run a second time.
   if (info(operation.op).typing == Typing::Atomic)
     operation = {Op::Unavailable, operation.type, {}, 0, Keep::name_of(let.local)};
   if (operation.op == Op::LocalLoad) {
@@ -46,7 +46,7 @@ void Deriver::recompute_let(const Let &let) {
 }
 
 void Deriver::recompute_branch(const If &branch, SourceLocation where) {
-  // Where the log of an array is no list of stores, or a longer one than the array, its elements are copied instead.
+  // An array is copied where its log would be longer than the array, or would not be a list of single stores.
   std::vector<LocalArrayId> copied;
   for (const LocalWrites &writes : logged_writes({&branch.then_block, &branch.else_block})) {
     if (!writes.in_loop && !cheaper_to_copy(writes, 0)) continue;
@@ -101,8 +101,8 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
   for (std::size_t i = 0; i < carried.size(); ++i) copy[i].result = define(carried[i].result, carried[i].type).id();
 }
 
-// A loop whose reverse follows keeps on tapes what that asks for. Of any other, whatever it writes is copied before,
-// for it is run again, from its beginning, before it is reversed.
+// A loop whose reverse follows keeps on tapes what its reverse needs. Any other loop runs again, from its beginning,
+// before it is reversed: so whatever it writes is copied before it runs.
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   std::optional<TapeLength> length;
   if (nesting_ == 0 && has_adjoint(loop.carried, loop.body))
@@ -113,8 +113,9 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
       {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages}, length);
 }
 
-// How often a while_ runs shows only when it has run. Where its reverse needs values of the iterations, it runs to
-// count them, and as often once more to keep those; but just once where the tapes can be made for a bound (bounds.cpp).
+// How often a while_ runs is known only when it has run. Where its reverse needs values of the iterations, the loop
+// runs once to count them, and once more to keep the values. It runs just once where the tapes can be made for a bound
+// (bounds.cpp).
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
   const bool reversed = nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
   const std::vector<LocalWrites> writes = logged_writes({&loop.body});
@@ -147,7 +148,7 @@ Deriver::Run Deriver::begin_run(const Iterations &loop, const std::optional<Tape
   return run;
 }
 
-// With checkpoints each chunk takes the tapes of the one before, so that those of the last are there at the end.
+// With checkpoints each chunk overwrites the tapes of the chunk before, so that those of the last are left at the end.
 void Deriver::run_iteration(Run &run, const std::vector<const Block *> &blocks, Value number) {
   if (run.checkpoints) number = Value::local(run.checkpoints->count.type(), run.checkpoints->slot);
   if (run.length) run.tapes = start_tapes(run.loop.carried, run.writes, number);
@@ -211,8 +212,8 @@ Value Deriver::run(const While &loop, SourceLocation where, const std::optional<
   return Value::local(ScalarType::Int32, count);
 }
 
-// The iterations that a loop runs: ceil((end - begin) / step), or none. Where there are more than its type has numbers,
-// as many as that: nothing could be kept of them.
+// How many iterations a loop runs: ceil((end - begin) / step), or none. At most the largest number of its type: no
+// memory could keep values of more.
 Value Deriver::trip_count(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
@@ -240,7 +241,7 @@ Value Deriver::iteration(const For &loop, Value index) {
   Value begin = value(loop.begin);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
   Value distance = step > 0 ? build_(Op::Sub, {index, begin}) : build_(Op::Sub, {begin, index});
-  // Constants may lie further apart than a signed number can say. Other ranges of such steps count their iterations.
+  // The distance of two constants may not fit a signed type. Other ranges of such steps count their iterations.
   const ScalarType type = loop.type.element();
   const Value end = value(loop.end);
   if (size != 1 && begin.is_constant() && end.is_constant() && class_of(type) == ScalarClass::Signed) {

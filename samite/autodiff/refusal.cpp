@@ -45,8 +45,8 @@ AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
 
 bool writes(const Stmt &stmt, std::uint32_t array) { return array_written(stmt) == array; }
 
-// The first read of `array` that a write to `target` comes before, in program order or in an earlier iteration of a
-// loop around both. `written` becomes the first write, if there is one.
+// The first read of `array` after a write to `target`, in program order or in a later iteration of a loop around both.
+// `written` becomes the first write, if there is one.
 std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t array, std::uint32_t target,
                                                SourceLocation &written) {
   for (const Stmt &stmt : block) {
@@ -58,7 +58,7 @@ std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t
     };
     std::optional<SourceLocation> late;
     if (auto *branch = stmt.as<If>()) {
-      // The sides exclude each other.
+      // Only one side runs: a write in one is not before a read in the other.
       SourceLocation in_then = written, in_else = written;
       late = read_after_write(branch->then_block, array, target, in_then);
       if (!late) late = read_after_write(branch->else_block, array, target, in_else);

@@ -1,4 +1,4 @@
-// Programs whose adjoint would be wrong, refused by line.
+// Refuses programs whose adjoint would be wrong, and names the line.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -14,49 +14,49 @@ bool reads_before(const ir::Operation &operation, const ir::Kernel &adjoint);
 // The arrays whose elements `adjoint` reads and `primal` writes.
 std::vector<std::uint32_t> overwritten_values(const ir::Kernel &primal, const ir::Kernel &adjoint);
 
-// Where `primal` reads from array `read` after it has written to `written`, if it does. Two parameters may be one
-// array.
+// Where `primal` reads from array `read` after it has written to `written`, if it does. Both parameters may be given
+// the same array.
 struct LateRead {
   SourceLocation read, written;
 };
 std::optional<LateRead> late_read(const ir::Kernel &primal, std::uint32_t read, std::uint32_t written);
 
-// Sets of arrays, by parameter, that an adjoint of `primal` could not follow, and what is thrown for the first of a
-// set.
+// Each pair below finds a set of arrays, by parameter, that makes the adjoint of `primal` impossible, and throws for
+// the first array of the set.
 //
-// Of the arrays whose elements `adjoint` reads, those that `primal` reads after it has written to them: a copy from
-// before the launch would not hold those values.
+// Arrays that `adjoint` reads, and that `primal` reads after it has written to them: a copy from before the launch
+// would not hold those values.
 std::vector<bool> values_read_late(const ir::Kernel &primal, const ir::Kernel &adjoint);
 void refuse_values_read_late(const ir::Kernel &primal, const std::vector<bool> &late);
 
-// Throws where a computation with an adjoint of its own would lose a gradient: where it reads a value that carries one
-// and is no operand, or an active array to whose gradient its adjoint does not add, or where it writes to one.
+// Throws where a custom adjoint would lose a gradient: where the computation reads a value that carries one and is no
+// operand, reads an active array to whose gradient the adjoint does not add, or writes to an active array.
 void refuse_hidden_operands(const ir::Kernel &structured, const std::vector<bool> &active);
 
-// Active arrays that `primal` reads and writes at different places: another instance may then read what this one
-// writes, in no order that an adjoint could reverse.
+// Active arrays that `primal` reads and writes at different indices: another instance may then read what this one
+// writes. Instances have no order that an adjoint could reverse.
 std::vector<bool> moving_elements(const ir::Kernel &primal, const std::vector<bool> &active);
 void refuse_moving_elements(const ir::Kernel &primal, const std::vector<bool> &moving);
 
-// Arrays that are not active and through which `primal` passes values that depend on an active array on to an active
-// one: the gradient would end in between without a word.
+// Arrays that are not active, and through which values of an active array reach an active array: the gradient would
+// end in between without an error.
 std::vector<bool> lost_gradients(const ir::Kernel &primal, const std::vector<bool> &active);
 void refuse_lost_gradients(const ir::Kernel &primal, const std::vector<bool> &lost);
 
 // Throws where a gradient would pass through an atomic operation whose result depends on the order of the instances:
-// any on an active array, or on one that passes active values on. An addition whose old value is unused is none.
+// any on an active array, or on an array that carries active values. An addition whose old value is unused does not
+// depend on the order.
 void refuse_unordered_atomics(const ir::Kernel &primal, const std::vector<bool> &active);
 
-// Throws where `adjoint` reads what `primal` also changes by atomic operations: in which instance's favour is not
-// known.
+// Throws where `adjoint` reads what `primal` also changes by atomic operations: which instance came last is not known.
 void refuse_values_changed_by_atomics(const ir::Kernel &primal, const ir::Kernel &adjoint);
 
-// The locals of `primal` that an atomic operation defines: an adjoint cannot have their old values again.
+// The locals of `primal` that an atomic operation defines: an adjoint cannot compute them again.
 std::vector<bool> old_values(const ir::Kernel &primal);
 [[noreturn]] void refuse_old_value(const ir::Kernel &primal, ir::LocalId local);
 
-// Throws where the condition of a while_ writes to an array: it runs once more often than the body, which is what the
-// reverse counts.
+// Throws where the condition of a while_ writes to an array: the condition runs once more often than the body, and the
+// reverse counts runs of the body.
 void refuse_stores_in_conditions(const ir::Kernel &primal);
 
 }  // namespace samite::autodiff

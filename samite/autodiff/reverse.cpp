@@ -1,4 +1,4 @@
-// The statements of a block, last first: where each takes its gradient from and leaves it.
+// The statements of a block backwards, the last one first: from where each takes a gradient, and to what it adds.
 #include "samite/autodiff/deriver.h"
 #include "samite/autodiff/rules.h"
 #include "samite/autodiff/tile_rules.h"
@@ -44,7 +44,7 @@ Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<
 }
 
 void Deriver::reverse_let(const Let &let) {
-  // A load, and a store of zero, which ends the life of the value that was there.
+  // An exchange is a load and a store of zero, which ends the life of the value that was there.
   if (let.value.op == Op::Exchange && active_array_[let.value.array])
     gradient_operation(Op::Exchange, let.value.array, let.value.operands, let.value.type);
   if (!active(let.local) || reversed_[let.local]) return;
@@ -67,7 +67,7 @@ void Deriver::reverse_let(const Let &let) {
   for (const Value &operand : operation.operands)
     if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
   if (is_tile_operation(let.value.op)) {
-    // What only moves elements moves their gradients, of whatever type these are.
+    // An operation that only moves elements moves their gradients, whatever the type of the gradients is.
     if (is_float8(operation.operands[0].type()) && operation.op != Op::MatMul)
       operation.operands[0] = Value::zero(gradient_type(operation.operands[0].type()));
     for (std::size_t i = 0; i < operation.operands.size(); ++i) {

@@ -37,7 +37,7 @@ Partial scale(Value value, double coefficient) { return {Partial::Kind::Scale, v
 Partial twice(Value value) { return {Partial::Kind::Twice, value}; }
 Partial gate(Value condition) { return {Partial::Kind::Gate, condition}; }
 
-// min and max return the other operand where one is NaN, so that one also takes the derivative.
+// min and max return the other operand where one is NaN; the derivative goes to that operand, too.
 Partials pick(const Context &c, Op order) {
   Value first = c.call(Op::Or, c.call(order, c.x, c.y), c.call(Op::NotEqual, c.y, c.y));
   return {gate(first), gate(c.call(Op::Not, first))};
@@ -48,7 +48,7 @@ Value sign(const Context &c, Value a) {
   return c.builder.select(c.call(Op::Greater, a, c.number(0)), c.number(1), below);
 }
 
-// Of the zeroth power it is zero, at zero too, where x⁻¹ is not finite: so that one is not computed.
+// The derivative of the zeroth power is zero, also at zero, where x⁻¹ is not finite: there x⁻¹ is not computed.
 Partial power_derivative(const Context &c) {
   if (c.y.is_constant(0)) return zero();
   if (c.y.is_constant(1)) return one();

@@ -23,7 +23,7 @@ struct Partial {
     MinusOne,
     Scale,  // times `value`, then times `coefficient`, which can be merged with the next constant
     Twice,  // times 2, then times `value`: what several squares have in common is then computed once
-    Gate,   // passes it on where the bool `value` holds; nothing, not 0 * x, elsewhere
+    Gate,   // passes it on where the bool `value` holds; elsewhere zero, without a multiplication by 0
   };
   Kind kind = Kind::Zero;
   ir::Value value = ir::Value::boolean(false);

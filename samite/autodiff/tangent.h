@@ -5,8 +5,8 @@
 // those of the kernel, followed by one array of tangents for each active array parameter.
 //
 // Values are at hand when their tangents are computed, so nothing is kept and little is refused: a gradient through an
-// array that is not active, and a custom adjoint that no tangent belongs to. Where one is linear in its cotangents, it
-// is transposed: it runs for each result, with a cotangent of one.
+// array that is not active, and a custom adjoint that is not linear in its cotangents. A linear one is transposed: it
+// runs once for each result, with a cotangent of one.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// What the iterations of a loop leave for its reverse: values that they start with, and what they overwrite.
+// What the iterations of a loop store for its reverse: the values that they start with, and those that they overwrite.
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
@@ -9,8 +9,8 @@ namespace samite::autodiff {
 
 using namespace ir;
 
-// At the start of an iteration. `writes` are to local arrays whose writes are logged; those whose elements are copied
-// instead are not logged until finish_tapes. The tapes are new ones, or those of a run `before` of the same iterations.
+// Called at the start of an iteration. `writes` are those to local arrays that are logged. Arrays that are copied
+// instead are not logged until finish_tapes. The tapes are new, or those of a run `before` of the same iterations.
 Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
                                     Value number, const Tapes *before) {
   Tapes tapes;
@@ -39,7 +39,7 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
   return tapes;
 }
 
-// At the end of the iteration that wrote `log`.
+// Called at the end of the iteration that wrote `log`.
 void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, const UndoLog &log,
                            LocalId first_of_iteration, Value number, const Tapes *before) {
   for (auto &[array, tape] : tapes.copies) --unlogged_[array];
@@ -62,7 +62,7 @@ void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, co
   internal_check(!before || tapes.logged.size() == places.size(), "a shorter log of the same loop");
 }
 
-// In the order in which a log names them: the tapes of those writes that are still to be taken back.
+// The tapes of those writes that are still to be undone, in the order in which the log names them.
 std::vector<std::pair<LocalArrayId, ScalarType>> Deriver::logged_places(const Tapes &tapes) const {
   UndoLog log = tapes.log;
   for (LocalArrayId array = 0; array < held_.size(); ++array)
@@ -108,7 +108,7 @@ void Deriver::allocate_kept(LocalArrayId array, Value length, std::optional<Valu
   build_.append({Allocate{array, kept.type, size}, build_.where()});
 }
 
-// From the end of an iteration to its start.
+// Undoes the writes of an iteration, from its end to its start.
 void Deriver::take_back_iteration(const Tapes &tapes, Value number) {
   for (auto &[array, tape] : tapes.copies) {
     if (!held_[array]) continue;

@@ -1,5 +1,5 @@
-// The derivatives of Cholesky factors and of solutions of triangular systems, as products and solutions of the same
-// kind.
+// The derivatives of Cholesky factors and of solutions of triangular systems. They consist of products of matrices and
+// solutions of triangular systems.
 //
 // Of A = L Lᵀ (I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, 2016, eq. 9 and 10): with Φ
 // the lower half of a matrix and half of its diagonal, dL = L Φ(L⁻¹ dA L⁻ᵀ), and Ā = Φ(L⁻ᵀ (P + Pᵀ) L⁻¹) with

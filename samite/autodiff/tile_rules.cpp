@@ -33,7 +33,7 @@ class Rules {
     }
   }
 
-  // Sums of what was taken from one place. Of 16 bits they are added up in 32, as any sums.
+  // The sum of the cotangents of all elements that were taken from one place. 16-bit types are summed in 32 bits.
   Value put_back(const Value &seed, const Type &type) const {
     const bool narrow = size_of(type.element()) < 4;
     const Type sums = narrow ? type.of(ScalarType::Float32) : type;
@@ -91,7 +91,7 @@ class Rules {
     return build_.select(is_zero, of_zero, of_other);
   }
 
-  // Of each element: whether it is the first that the reduction gives.
+  // For each element: whether it is the first one that equals the result of the reduction.
   Value is_first() const {
     const Type from = operation_.operands[0].type();
     const Op position = operation_.op == Op::ReduceMin ? Op::ReduceArgMin : Op::ReduceArgMax;
@@ -109,9 +109,9 @@ class Rules {
     return build_(Op::Equal, {place, spread(first)});
   }
 
-  // Of the factors A (i = 0) and B: with R the cotangent, R Bᵀ and Aᵀ R, or their transposes.
+  // The gradient of factor A (i = 0) or B: with R the cotangent, R Bᵀ or Aᵀ R, or their transposes.
   Value factor_gradient(Value seed, std::size_t i) const {
-    // Factors of 8 bits have gradients of the sums' type, and are multiplied in it.
+    // The gradients of 8-bit factors have the type of the sums, and the products are computed in it.
     auto factor = [&](const Value &x) {
       return is_float8(x.type()) ? build_.cast(x.type().of(seed.type().element()), x) : x;
     };

@@ -1,9 +1,10 @@
-// The derivatives of operations on tiles that are not done element by element; autodiff/rules.h has the others.
+// The derivatives of operations on whole tiles. autodiff/rules.h has those of operations on elements.
 //
-// A reduction to the least or greatest element follows the first one that is it; a product of elements is derived as
-// the product of the others, also where some are zero. The cotangent of a product of matrices is rounded to the type of
-// the factors before it is multiplied with one, and each factor has its own product: a factor without a gradient has
-// none. Scans are in autodiff/tile_scan_rules.h, factors and solutions in autodiff/tile_algebra_rules.h.
+// A reduction to the least or greatest element passes its gradient to the first such element. The derivative of a
+// product of elements is the product of the others, also where some are zero. The cotangent of a product of matrices is
+// rounded to the type of the factors before it is multiplied with a factor. The gradient of each factor is a product of
+// its own, which is left out where the factor has no gradient. autodiff/tile_scan_rules.h has scans,
+// autodiff/tile_algebra_rules.h Cholesky factors and triangular systems.
 #pragma once
 
 #include "samite/passes/builder.h"
@@ -15,11 +16,11 @@ namespace samite::autodiff {
 // Whether the operation is one of these.
 bool is_tile_operation(ir::Op op);
 
-// What the cotangent `seed` of the operation's value, `result`, adds to the gradient of operand `i`.
+// What is added to the gradient of operand `i`, for the cotangent `seed` of the operation's value `result`.
 ir::Value tile_gradient(passes::Builder &builder, const ir::Operation &operation, ir::Value result, ir::Value seed,
                         std::size_t i);
 
-// The result's tangent, for those of the operands: zeros where they have none.
+// The tangent of the result, for the tangents of the operands: zeros where an operand has none.
 ir::Value tile_tangent(passes::Builder &builder, const ir::Operation &operation, ir::Value result,
                        const std::vector<ir::Value> &tangents);
 

@@ -52,7 +52,7 @@ class ScanRules {
   Value zero() const { return Value::zero(type_); }
   Value one() const { return Value::constant(type_, 1); }
 
-  // Element i is the one `distance` before it on the scan's way; zero where there is none.
+  // Element i of the result is the element `distance` before it in the order of the scan; zero where there is none.
   Value shifted(const Value &x, int distance) const {
     Operation window{Op::Window, type_, {x}};
     for (int d = 0; d < type_.shape().rank(); ++d) {
@@ -67,12 +67,12 @@ class ScanRules {
     return build_.operation({Op::ScanLinear, type_, {a, b}, 0, dimension_ | way});
   }
 
-  // What the cotangents of an element and of all after it come to, each of which passes on `factor` of what is before.
+  // The sum of the cotangents of an element and of all after it, where each passes on `factor` times what is before it.
   Value back(const Value &factor, const Value &seed) const {
     return recurrence(shifted(factor, -1), exclusive_ ? shifted(seed, -1) : seed, true);
   }
 
-  // Of an inclusive scan's tangent, that of this one.
+  // The tangent of this scan, from that of the inclusive scan.
   Value within(const Value &inclusive) const { return exclusive_ ? shifted(inclusive, 1) : inclusive; }
 
   // All before each element.
@@ -80,7 +80,7 @@ class ScanRules {
     return build_.operation({scan_.op, type_, {scan_.operands[0]}, 0, scan_.attribute | scan_exclusive});
   }
 
-  // Of each element: whether it is less or greater than all before it.
+  // For each element: whether it is less (min) or greater (max) than all before it.
   Value leads() const {
     const Value &x = scan_.operands[0], all = before();
     const Op better = scan_.op == Op::ScanMin ? Op::Less : Op::Greater;

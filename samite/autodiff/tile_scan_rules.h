@@ -1,9 +1,9 @@
 // The derivatives of scans.
 //
-// All but the sum's are recurrences of their own, y[i] = a[i] y[i - 1] + b[i], along the scan or against it. The
-// gradient of a product is the product of all before times what the recurrence of all after comes to, and divides by
-// nothing: it is right where elements are zero. A least or greatest element follows the first one that is it; the
-// gradient goes to the elements that are less or greater than all before them.
+// The derivative of a sum is a sum. All others are recurrences, y[i] = a[i] y[i - 1] + b[i], along the scan or against
+// it. The gradient of a product is the product of all elements before times the recurrence over all after. It divides
+// by nothing, so it is right where elements are zero. The gradient of a least or greatest element goes to the first
+// such element: to the elements that are less or greater than all before them.
 #pragma once
 
 #include "samite/passes/builder.h"

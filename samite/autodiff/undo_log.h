@@ -1,7 +1,7 @@
-// How the reverse sweep takes back what the recomputation wrote to local arrays: internal to autodiff.
+// How the reverse sweep undoes what the recomputation wrote to local arrays: internal to autodiff.
 //
-// A log is a list of writes in program order, taken back last first. Its values are those of the block that it was
-// written in; a loop that logs its iterations puts them on tapes, one element for each iteration.
+// A log is a list of writes in program order; the last one is undone first. Its values belong to the block that it was
+// written in. A loop that logs its iterations stores those values on tapes, one element for each iteration.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -29,7 +29,7 @@ struct UndoBranch {
   UndoLog then_log, else_log;
 };
 
-// All that a statement wrote to an array: `copy` holds its elements from before. `array` is the primal's.
+// All that a statement wrote to an array: `copy` holds the array's elements from before. `array` is the primal's.
 struct UndoCopy {
   ir::LocalArrayId array;
   ir::LocalArrayId copy;
@@ -54,8 +54,8 @@ struct LocalWrites {
 std::vector<LocalWrites> local_writes(std::initializer_list<const ir::Block *> blocks);
 std::vector<LocalWrites> local_writes(const ir::Stmt &stmt);
 
-// By local array: the first statement with blocks, of the block that allocates it, that loads from it inside; else
-// null. Before that statement nothing that is run again reads the array.
+// By local array: the first statement with blocks, in the block that allocates the array, that loads from it inside;
+// null where there is none. Nothing before that statement that runs again reads the array.
 std::vector<const ir::Stmt *> first_readers(const ir::Kernel &kernel);
 
 }  // namespace samite::autodiff
