@@ -19,8 +19,8 @@ SAMITE_INLINE auto *atomic_bits(T *p) {
   return reinterpret_cast<typename AtomicBits<T>::type *>(p);
 }
 
-// By compare and exchange. Where nothing would change, nothing is written, so that a minimum that is found already
-// costs each instance a load.
+// By compare and exchange. Nothing is written where nothing would change: a minimum that is already there costs each
+// instance a load.
 template <class T, class Combine>
 SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   T old;

@@ -6,8 +6,8 @@
 
 namespace samite {
 
-// Of which instance a check is, or a block: its index. In vectors the index is the first lane's, and dimension `along`
-// counts on from lane to lane; -1: none does.
+// The index of the instance that a check belongs to, or of the block. In vectors it is the index of the first lane;
+// dimension `along` grows by one from lane to lane, or no dimension does (-1).
 struct Instance {
   i64 index[4];
   u32 rank;  // 0: it is not known
@@ -42,7 +42,7 @@ SAMITE_INLINE u64 message_value(T value) {
 
 enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
 
-// The first failure of a launch is kept, whatever else fails after it or beside it.
+// Keeps the first failure of a launch. Later ones, and those of other threads, are dropped.
 static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32 kind, u32 array, u32 dimension,
                                                            i64 index, i64 extent, u32 file, u32 line,
                                                            const Instance *instance = nullptr) {

@@ -11,7 +11,7 @@ struct Workspace {
 };
 static_assert(sizeof(Workspace) == 24 && __builtin_offsetof(Workspace, grow) == 16);
 
-// What is allocated while this lives is released when it goes.
+// Releases in its destructor what was allocated while it lived.
 struct WorkspaceScope {
   Workspace *workspace;
   u8 *next, *end;
@@ -24,8 +24,8 @@ struct WorkspaceScope {
   }
 };
 
-// `count` vectors, or scalars, of each lane or instance; fewer than 2^31 scalars in all, so that their distances are
-// i32. Null where there is no memory, which is then reported with what was asked for.
+// `count` vectors or scalars for each lane or instance, fewer than 2^31 scalars in all, so that offsets are i32. Null
+// where there is no memory; then the failure is reported with the size that was wanted.
 template <class T>
 SAMITE_INLINE T *allocate(Workspace *workspace, Failure *failure, i64 count, i64 lanes, u32 site) {
   constexpr i64 alignment = 64, most_scalars = (i64(1) << 31) - 1, unknown = ~(i64(1) << 63);

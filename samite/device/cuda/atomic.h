@@ -1,7 +1,7 @@
 // Atomic steps on one element, of every type. Relaxed: the end of a launch orders everything after it.
 //
-// What the machine has no instruction for is done by compare and exchange, of the 32-bit word around elements of one
-// byte. Sums of 16-bit types are made in the 32-bit word, too. The allocations of the runtime are whole words.
+// A step without an instruction of its own is a loop of compare and exchange; for elements of one byte, of the 32-bit
+// word around them. Sums of 16-bit types use the 32-bit word, too. So the runtime allocates whole words.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -52,7 +52,7 @@ SAMITE_INLINE T compare_exchange_element(T *p, T expected, T value) {
   } else if constexpr (sizeof(T) == 2) {
     return from_bits<T>(compare_exchange(reinterpret_cast<u16 *>(p), u16(to_bits(expected)), u16(to_bits(value))));
   } else {
-    // Other bytes of the word may change meanwhile: then it is tried again.
+    // Another thread may change other bytes of the word meanwhile: then try again.
     using Bits = decltype(to_bits(value));
     const u64 address = reinterpret_cast<u64>(p);
     u32 *const word = reinterpret_cast<u32 *>(address & ~u64(3));
@@ -76,7 +76,7 @@ SAMITE_INLINE T load_element(const T *p) {
     return load_current(p);
 }
 
-// Where nothing would change, nothing is written, so that a minimum that is found already costs each thread a load.
+// Nothing is written where nothing would change: a minimum that is already there costs each thread a load.
 template <class T, class Combine>
 SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   T old = load_element(p);
@@ -89,7 +89,7 @@ SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   }
 }
 
-// In the pair of elements that has this one; -0 leaves the other as it is.
+// Adds to the pair of elements that contains this one. Adding -0 leaves the other element unchanged.
 inline constexpr u32 pair_of_minus_zeros = 0x80008000;
 template <class T, class AddPair>
 SAMITE_INLINE T add_in_pair(T *p, f32 value, AddPair add_pair) {
@@ -181,13 +181,13 @@ struct AtomicCompareExchange {
   }
 };
 
-// Where what was there is not asked for, the machine need not wait for it.
+// Without a result: the thread need not wait for the old value.
 template <class T>
 SAMITE_INLINE void atomic_add(T *p, Register<T> value) {
   AtomicAdd::add(p, value);
 }
 
-// To each of some neighbours, an atomic step of its own.
+// Adds to several neighbours, in an atomic step for each.
 template <int n>
 SAMITE_INLINE void atomic_add_pack(f32 *p, const Pack<f32, n> &pack) {
   if constexpr (n == 8) {

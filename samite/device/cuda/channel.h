@@ -6,7 +6,7 @@
 
 namespace samite {
 
-// Of which instance a check is, or a block: its index. `rank` is 0 where it is not known.
+// The index of the instance that a check belongs to, or of the block. `rank` is 0 where it is not known.
 struct Instance {
   i64 index[4];
   u32 rank, reserved;
@@ -35,7 +35,7 @@ enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, f
 // The dimension of a failure_memory: whose memory it is.
 enum : u32 { failure_of_thread = 0, failure_of_block = 1 };
 
-// The first failure of a launch is kept, whatever else fails after it or beside it.
+// Keeps the first failure of a launch. Later ones, and those of other threads, are dropped.
 static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array, u32 dimension, i64 index, i64 extent,
                                            u32 file, u32 line, const Instance *instance = nullptr) {
   if (load_current(&failure->state) != 0 || compare_exchange(&failure->state, 0u, 1u) != 0) return;
@@ -78,8 +78,8 @@ SAMITE_INLINE u64 message_value(T value) {
   return sizeof(T) == 8 ? u64(value) : u64(value) & ((u64(1) << (8 * sizeof(T) & 63)) - 1);
 }
 
-// A record is a word with the site below and the number of its words above, itself included, so that it is not zero;
-// then of a check the index of its instance, and the values.
+// A record begins with a word: the site in its lower half, the number of the record's words in its upper half, this one
+// included, so that it is not zero. Then come the index of the instance (of a check) and the values.
 static __device__ __noinline__ void send(Channel *channel, u32 site, bool is_check, u32 count, const u64 *words) {
   const u64 size = u64(count) + 1, at = fetch_add(&channel->used, size);
   if (at + size > channel->capacity) {

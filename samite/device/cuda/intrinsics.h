@@ -17,7 +17,7 @@ SAMITE_INLINE u16 f16_bits(f32 value) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
-// Of two, the first of which is the lower half of a word.
+// Of two numbers: the first is the lower half of the word.
 SAMITE_INLINE u32 f16_bits(f32 low, f32 high) {
   u32 bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
@@ -78,7 +78,7 @@ SAMITE_INLINE T fetch_add(T *p, T value) {
   return ::atomicAdd(p, value);
 }
 SAMITE_INLINE i64 fetch_add(i64 *p, i64 value) { return i64(::atomicAdd(reinterpret_cast<u64 *>(p), u64(value))); }
-// To neighbours, each of them in an atomic step of its own; at a multiple of their size.
+// Adds to neighbours, in an atomic step for each. Their address is a multiple of their size together.
 SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[4]) {
 #if __CUDA_ARCH__ >= 900
   ::atomicAdd(reinterpret_cast<float4 *>(p), make_float4(values[0], values[1], values[2], values[3]));
@@ -95,8 +95,8 @@ SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[2]) {
 }
 
 SAMITE_INLINE bool is_in_device_memory(const void *p) { return __isGlobal(p); }
-// To two neighbours of 16 bits in device memory, of which the first has the low half of `pair`; each sum is rounded to
-// nearest, and the two that were there are returned. A single 16-bit addition is a loop of compare and exchange.
+// Adds to two 16-bit neighbours in device memory; the low half of `pair` is for the first. Each sum is rounded to
+// nearest. Returns the two old values. A single 16-bit addition would be a loop of compare and exchange.
 inline constexpr bool adds_f16_pairs = true;
 SAMITE_INLINE u32 fetch_add_f16_pair(u32 *p, u32 pair) {
   u32 old;
@@ -161,7 +161,7 @@ SAMITE_INLINE u8 *shared_memory() {
   return memory_of_block;
 }
 
-// Whether it holds for some thread of the block; all of them call it together.
+// Whether the condition holds for some thread of the block; all threads call this together.
 SAMITE_INLINE bool any_of_block(bool holds) { return __syncthreads_or(holds) != 0; }
 
 // The value of the thread that is `distance` further on in the warp; all threads in `present` call it together.
@@ -173,8 +173,8 @@ SAMITE_INLINE T shuffle_down(u32 present, T value, u32 distance) {
     return __shfl_down_sync(present, value, distance);
 }
 
-// Of the threads of a warp: whether all of them are here; then, whether they have the same value; and the value of the
-// thread whose number in the warp differs in the bits of `distance`.
+// Of the threads of a warp: whether all of them are here; whether they have the same value; and the value of the thread
+// whose number in the warp differs in the bits of `distance`.
 SAMITE_INLINE bool whole_warp() { return __activemask() == ~0u; }
 template <class T>
 SAMITE_INLINE bool same_in_warp(T value) {
@@ -194,11 +194,11 @@ SAMITE_INLINE T shuffle(T value, u32 lane) {
 // Waits for all threads of the warp, whose writes to shared memory are then seen.
 SAMITE_INLINE void sync_warp() { __syncwarp(); }
 
-// Matrices of a warp, in the registers of its threads: all of them call these together. What each thread has of a
-// matrix is NVIDIA's choice; samite/device/tile/fragments.h has it.
+// Matrices in the registers of a warp's threads. All threads of the warp call these together. NVIDIA defines which
+// elements each thread has (PTX ISA, mma.sync); samite/device/tile/fragments.h says it.
 
-// Four matrices of 8 rows of 16 bytes in shared memory: thread 8 m + r says where row r of matrix m is. Thread 4 r + c
-// gets word c of row r of each; `transposed`, of 16-bit elements, words of the matrices' transposes.
+// Loads four matrices of 8 rows of 16 bytes from shared memory: thread 8 m + r gives the address of row r of matrix m.
+// Thread 4 r + c gets word c of row r of each. `transposed`, for 16-bit elements: of each matrix's transpose.
 template <bool transposed>
 SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
   const u32 at = u32(__cvta_generic_to_shared(row));
@@ -214,7 +214,7 @@ SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
                  : "memory");
 }
 
-// What the factors of a product are.
+// The types of the factors of a product.
 struct MatrixF16 {};
 struct MatrixBF16 {};
 struct MatrixTF32 {};
@@ -224,7 +224,7 @@ struct MatrixF64 {};
 struct MatrixE4M3 {};
 struct MatrixE5M2 {};
 
-// c += a b: 16 rows, 8 columns, and as many terms as 32 bytes have.
+// c += a b: 16 rows, 8 columns, and as many terms as 32 bytes hold.
 #define SAMITE_MATRIX_PRODUCT(Kind, C, constraint, instruction)                                  \
   SAMITE_INLINE void multiply_matrices(Kind, C(&c)[4], const u32(&a)[4], const u32(&b)[2]) {     \
     asm("mma.sync.aligned." instruction                                                          \
@@ -242,8 +242,8 @@ SAMITE_MATRIX_PRODUCT(MatrixU8, i32, "r", "m16n8k32.row.col.s32.u8.u8.s32")
 SAMITE_MATRIX_PRODUCT(MatrixE4M3, f32, "f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
 SAMITE_MATRIX_PRODUCT(MatrixE5M2, f32, "f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
 #else
-// Two of the four elements of a word, as f16, which has them all. An f16 has one more bit of exponent than an e4m3, and
-// another bias, by which it is off as long as its bits are just moved.
+// Two of the four elements of a word as f16, which represents each of them exactly. An f16 has one exponent bit more
+// than an e4m3, and another bias: so the moved bits are multiplied with 256.
 SAMITE_INLINE u32 two_halves(MatrixE5M2, u32 word, u32 bytes) { return __byte_perm(word, 0, bytes); }
 SAMITE_INLINE u32 two_halves(MatrixE4M3, u32 word, u32 bytes) {
   const u32 moved = __byte_perm(word, 0, bytes), magnitude = moved & 0x7f007f00;
@@ -254,7 +254,7 @@ SAMITE_INLINE u32 two_halves(MatrixE4M3, u32 word, u32 bytes) {
   if (magnitude >> 16 == 0x7f00) halves |= 0x7fff0000;
   return halves;
 }
-// The order of the terms is the same for both factors, and so of no account.
+// Both factors take the terms in the same order, so any order will do.
 template <class Kind>
 SAMITE_INLINE void multiply_as_halves(Kind kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #pragma unroll
@@ -293,8 +293,8 @@ SAMITE_INLINE void multiply_matrices(MatrixF64, f64 (&c)[4], const f64 (&a)[4], 
 #endif
 }
 
-// To nearest. Of two that are as near it is the even one from 9.0 on, where that is one instruction instead of two, and
-// the larger one before.
+// Rounded to nearest. Ties go to even from compute capability 9.0 on, where that is one instruction instead of two, and
+// away from zero before.
 SAMITE_INLINE u32 tf32_bits(f32 value) {
   u32 bits;
 #if __CUDA_ARCH__ >= 900
@@ -305,13 +305,13 @@ SAMITE_INLINE u32 tf32_bits(f32 value) {
   return bits;
 }
 
-// 16 bytes from device memory to shared memory, both at multiples of 16: on their way until they are waited for. To
-// `to` with `swizzled` bits of its address the other way, and `on` bytes further.
+// Starts the copy of 16 bytes from device memory to shared memory, both at multiples of 16. It is done when it has been
+// waited for. The target is the address of `to`, exclusive-or `swizzled`, plus `on` bytes.
 SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
   const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
-// Where `bytes` of the 16 are to be read, the others are zeros.
+// Reads `bytes` of the 16; the others become zeros.
 SAMITE_INLINE void copy_part_ahead(void *to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from),
                "r"(bytes)
@@ -324,22 +324,23 @@ SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
                "n"(sizeof(T)), "r"(zero ? 0 : int(sizeof(T)))
                : "memory");
 }
-// Copies since the last call are a group; all but the last `groups` of them are waited for.
+// The copies since the last call are a group. `wait_for_copies` waits for all but the last `groups` groups.
 SAMITE_INLINE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int groups>
 SAMITE_INLINE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 
-// Everything that this thread has written is seen, by the host too, before what it writes next.
+// All threads, and the host, see what this thread has written before they see what it writes next.
 SAMITE_INLINE void publish() { __threadfence_system(); }
 
 // Where the thread is in its block and its grid.
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-// In blocks of one dimension, as those of tile kernels are: the compiler knows this one's range.
+// For blocks of one dimension, as those of tile kernels: the compiler knows the range of this number.
 SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
-// The same where it is seldom needed: what is found of it is not kept in registers over a loop around it.
+// The same, for places where it is seldom needed: the compiler does not hoist what is computed from it out of loops, so
+// it takes no registers there.
 SAMITE_INLINE u32 flat_thread_again() {
   u32 thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));

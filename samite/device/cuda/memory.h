@@ -1,5 +1,5 @@
-// Loads of what nothing writes while the kernel runs, which may be kept, moved, and go through the read-only cache; and
-// loads and stores of several elements at once.
+// Loads of what nothing writes while the kernel runs: the compiler may keep and move them, and they go through the
+// read-only cache. And loads and stores of several elements at once.
 #pragma once
 
 #include "samite/device/cuda/math.h"
@@ -19,14 +19,14 @@ SAMITE_INLINE Register<T> load_constant(const T *p) {
   }
 }
 
-// Elements that lie next to each other, at a multiple of their size or of 16 bytes: one load or store of the machine
-// for each 16 bytes.
+// Elements that lie next to each other, at a multiple of their size or of 16 bytes: one load or store instruction for
+// each 16 bytes.
 template <class T, int n>
 struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Pack {
   T at[n];
 };
 
-// As elements of 16 bits, of which two take one instruction.
+// As elements of 16 bits: two are converted by one instruction.
 template <class T, int n>
 SAMITE_INLINE Pack<T, n> narrowed(const Pack<f32, n> &values) {
   Pack<u32, n / 2> pairs;
@@ -60,7 +60,7 @@ SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
   else
     *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
-// What is not soon read again.
+// For what is not soon read again.
 template <class T, int n>
 SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {
   if constexpr (n * sizeof(T) < 16) {
@@ -79,7 +79,7 @@ SAMITE_INLINE void add_pack(T *p, const Pack<T, n> &more) {
   for (int k = 0; k < n; ++k) pack.at[k] = T(sum_of(Register<T>(pack.at[k]), Register<T>(more.at[k])));
   store_pack(p, pack);
 }
-// Leaves zeros.
+// Reads the elements and stores zeros.
 template <int n, class T>
 SAMITE_INLINE Pack<T, n> take_pack(T *p) {
   const Pack<T, n> pack = load_pack<n>(p);

@@ -12,7 +12,7 @@ SAMITE_INLINE void add_sum_of_block(T *p, Register<T> value) {
   constexpr u32 all = ~0u;
   __shared__ Register<T> sums[32];
   const u32 thread = thread_of_block(), threads = threads_of_block();
-  // A block's last warp may be part of one: its missing lanes have nothing to say.
+  // The last warp of a block may have fewer threads: its missing lanes add nothing.
   const u32 lane = thread & 31, first = thread - lane, lanes = threads - first < 32 ? threads - first : 32;
   const u32 present = lanes == 32 ? all : (1u << lanes) - 1;
   for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -28,7 +28,7 @@ SAMITE_INLINE void add_sum_of_block(T *p, Register<T> value) {
   }
 }
 
-// What a warp adds to one element.
+// Adds the sum of a warp's values to one element.
 template <class T>
 SAMITE_INLINE void add_of_warp(bool whole, T *p, T value) {
   if (!whole) return atomic_add(p, value);
@@ -36,8 +36,8 @@ SAMITE_INLINE void add_of_warp(bool whole, T *p, T value) {
   if (thread_of_block() % 32 == 0) atomic_add(p, value);
 }
 
-// What a warp adds to `count` elements in each of `rows` rows. Each step of the sum halves how many sums a thread is
-// busy with, so that all of them take about one exchange each.
+// Adds the sums of a warp's values to `count` elements in each of `rows` rows. Each step halves the number of sums that
+// a thread works on, so that each sum takes about one shuffle.
 template <class T, int rows, int count>
 struct WarpRows {
   static constexpr int padded = rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : rows <= 8 ? 8 : 16;
@@ -51,7 +51,7 @@ struct WarpRows {
     if (at == 0) first[row] = element;
   }
 
-  // All threads of the warp together. `steps` are elements from one of a row to the next.
+  // All threads of the warp call this together. `steps`: by row, the elements from one sum to the next.
   SAMITE_INLINE_MEMBER void add(const i64 (&steps)[rows]) {
     const u32 lane = thread_of_block() % 32;
     fold<sums, 16>(lane);
@@ -67,7 +67,8 @@ struct WarpRows {
   }
 
  private:
-  // With the threads at this distance, and at half of it. Unrolled by hand, so that the sums stay in registers.
+  // Sums with the thread at this distance, then at half of it. Unrolled by templates, so that the sums stay in
+  // registers.
   template <int left, u32 distance>
   SAMITE_INLINE_MEMBER void fold(u32 lane) {
     if constexpr (left == 1) {

@@ -1,16 +1,16 @@
 // Local arrays that are not in a thread's own memory. The host's side of the same layout is
 // samite/codegen/cuda_launch.h.
 //
-// Each thread of the grid has a stack of its own. The stacks lie interleaved, word by word of 8 bytes, so that threads
-// that are at the same element of their arrays are at neighbours in memory: with `threads` threads in the grid, byte b
-// of the stack of thread t is at
+// Each thread of the grid has a stack of its own. The stacks are interleaved in words of 8 bytes: threads that access
+// the same element of their arrays access neighbours in memory. With `threads` threads in the grid, byte b of the stack
+// of thread t is at
 //
 //   base + (b / 8 * threads + t) * 8 + b % 8
 //
-// The words are of one size for all arrays: threads whose stacks are not equally deep still never meet.
+// Words have one size for all arrays: so the stacks never overlap, also where they are not equally deep.
 //
 // In a tile kernel the stacks of each block lie together, interleaved among themselves, and are all equally deep. A row
-// of words, one of each thread, is then in one piece, and so is a tile that takes as many rows as it needs.
+// of words, one for each thread, is then contiguous, and so is a tile, which takes as many rows as it needs.
 #pragma once
 
 #include "samite/device/cuda/channel.h"
@@ -36,7 +36,7 @@ SAMITE_INLINE ThreadStack stack_in_block(const Workspace &all) {
   return {{all.base + first * all.bytes_per_thread, all.bytes_per_thread}, 0, threads_of_block(), thread_of_block()};
 }
 
-// What is allocated while this lives is released when it goes.
+// Releases in its destructor what was allocated while it lived.
 struct WorkspaceScope {
   ThreadStack &stack;
   i64 next;
@@ -57,7 +57,7 @@ struct InterleavedArray {
   }
 };
 
-// `count` elements. Without memory for them, that is reported with what was asked for.
+// `count` elements. Where there is no memory, the failure is reported with the size that was wanted.
 template <class T>
 SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
   constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;
@@ -76,11 +76,11 @@ SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure,
   return {nullptr, 0};
 }
 
-// The same of a block, whose threads all come here. What is reported is what each thread would need, all in all.
+// The same for a block; all its threads call this. A failure reports how much each thread would need in all.
 template <class T>
 SAMITE_INLINE T *allocate_in_block(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
   constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;
-  // What was here may have been a thread's own, and be read by it still.
+  // The memory may have been a thread's own, and that thread may still read it.
   __syncthreads();
   const i64 elements = count > 0 ? count : 0, row = stack.threads * 8;
   const i64 end = elements <= most ? stack.next + (elements * i64(sizeof(T)) + row - 1) / row * 8 : unknown;

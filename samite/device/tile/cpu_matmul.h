@@ -1,7 +1,7 @@
 // Products of matrices that lie row by row in a block's memory: C += A B.
 //
-// The columns of B are packed in panels of two registers, and so are the rows of A where they are transposed or not of
-// the type that is added up; each piece of C then stays in registers while a chunk of the inner dimension goes by.
+// The columns of B are packed into panels of two registers. So are the rows of A, where A is transposed or has another
+// type than the sums. Each piece of C then stays in registers for a chunk of the inner dimension.
 #pragma once
 
 #include "samite/device/cpu/half.h"
@@ -46,7 +46,7 @@ SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_strid
     for (int j = 0; j < 2; ++j) *reinterpret_cast<Unaligned *>(c + i * c_stride + j * R::lanes) = sum[i][j];
 }
 
-// The same where C has less than `width` columns, or another type.
+// The same where C has fewer than `width` columns, or another type.
 template <int rows, class T, class C>
 SAMITE_INLINE void tile_multiply_add_part(C *c, int c_stride, int columns, const T *a, int a_stride, const T *b,
                                           int inner) {

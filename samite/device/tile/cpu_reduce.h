@@ -1,6 +1,6 @@
 // Reductions of a tile that lies row by row in a block's memory, along any of its dimensions.
 //
-// A tile has four extents here, the first of them 1 where it has less; bit d of `along` says that dimension d is
+// A tile has four extents here; the first ones are 1 where it has fewer. Bit d of `along` says that dimension d is
 // reduced.
 #pragma once
 
@@ -29,8 +29,8 @@ SAMITE_INLINE T tile_reduce_row(const T *row, int count) {
   return result;
 }
 
-// Of a type that is computed with as another one, in which the parts of a sum stay: rounded each time, a sum of 16 bits
-// would not grow beyond some hundreds of its terms. A row of results at a time.
+// For types whose arithmetic is that of another type: the sums stay in that type. A 16-bit sum that is rounded in each
+// step stops growing after some hundreds of terms. Computes a row of results at a time.
 template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
 SAMITE_INLINE void tile_reduce_in_register(R *out, const T *in) {
   constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;

@@ -39,7 +39,8 @@ static __attribute__((noinline)) void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Adds element [r, i] of `in` to element [r, places[r, i]] of zeros; those without such a place are left out.
+// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
+// is outside are left out.
 template <int rows, int n, int from, class T>
 static __attribute__((noinline)) void tile_put_add(T *out, const T *in, const i32 *places) {
   for (int r = 0; r < rows; ++r) {

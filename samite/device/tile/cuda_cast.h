@@ -1,4 +1,4 @@
-// A tile of f32 in a block's shared memory, row by row, as one of 16 bits that products take.
+// Casts a tile of f32 in a block's shared memory, row by row, to a 16-bit factor of a product.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
@@ -7,9 +7,9 @@
 
 namespace samite {
 
-// Each thread writes whole units of 16 bytes, where rows have such, and reads several before it writes the first. (With
-// units of 8 bytes, which meet in no bank, the adjoint of a product of bfloat16 takes 2.33 ms instead of 2.22: 4096³ on
-// an H200.)
+// Each thread writes whole units of 16 bytes, where rows have whole units, and reads several before it writes the
+// first. (With units of 8 bytes, which have no bank conflicts, the adjoint of a product of bfloat16 takes 2.33 ms
+// instead of 2.22: 4096³ on an H200.)
 template <class Rows, int rows, int columns, int threads, class T>
 SAMITE_INLINE void tile_cast(T *to, const f32 *from) {
   constexpr int each = columns % 8 == 0 ? 8 : 1, all = rows * columns / each;

@@ -1,5 +1,6 @@
-// The Cholesky factor of matrices that lie row by row in a block's shared memory, by all threads of the block: column
-// by column, each subtracted at once from all that are right of it (Golub, Van Loan, Matrix Computations, 4.2).
+// The Cholesky factor of matrices that lie row by row in a block's shared memory, by all threads of the block. It is
+// computed column by column; each column is then subtracted from all columns to its right (Golub, Van Loan, Matrix
+// Computations, 4.2).
 #pragma once
 
 #include "samite/device/cuda/math.h"
@@ -12,8 +13,8 @@ SAMITE_INLINE void tile_cholesky(T *out, const T *in) {
   for (int e = thread; e < batch * n * n; e += threads) out[e] = in[e];
   __syncthreads();
   for (int j = 0; j < n; ++j) {
-    // The root waits until every thread has read what it is of. A column lies in the upper half as well, where threads
-    // side by side read it without conflicts.
+    // The root is written after every thread has read the diagonal element. The column is also stored as a row of the
+    // upper half, where neighbouring threads read it without bank conflicts.
     const int rest = n - 1 - j;
     for (int e = thread; e < batch * rest; e += threads) {
       T *l = out + e / rest * (n * n);

@@ -1,6 +1,7 @@
-// Fourier transforms of rows of complex numbers in a block's shared memory, whose parts lie side by side, by all
-// threads of the block: by Stockham's steps from one memory to another, of radix 4, 2, 3, 5 and 7, and by sums for
-// other primes (Govindaraju et al., High performance discrete Fourier transforms on graphics processors, 2008).
+// Fourier transforms of rows of complex numbers in a block's shared memory, by all threads of the block; the two parts
+// of a number lie side by side. They take Stockham's steps of radix 4, 2, 3, 5 and 7 from one memory to another, and
+// sums for other primes (Govindaraju et al., High performance discrete Fourier transforms on graphics processors,
+// 2008).
 #pragma once
 
 #include "samite/device/cuda/math.h"
@@ -8,7 +9,7 @@
 
 namespace samite {
 
-// A step after those whose radices' product is `done`.
+// One step. `done` is the product of the radices of the steps before.
 template <int n, int batch, int done, bool conjugate, class T>
 SAMITE_INLINE void fourier_step(T *to, const T *from, T scale) {
   using C = ComplexNumber<T>;

@@ -1,8 +1,8 @@
 // Tiles from device memory into a block's shared memory.
 //
-// A window of rows of whole units of 16 bytes that begin at multiples of that is copied past the registers, and is
-// there when the copies have been waited for. Any other one is loaded element by element. Where a window reaches beyond
-// the array, it is zero.
+// Where the rows of a window are whole units of 16 bytes, at multiples of 16 bytes, asynchronous copies bring it to
+// shared memory without registers. The window is there when the copies have been waited for. Any other window is loaded
+// element by element. Where a window reaches beyond the array, it is zero.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
@@ -10,13 +10,13 @@
 
 namespace samite {
 
-// A part of an array, and the element of it where the tile begins.
+// An array of two dimensions, and the element where the tile begins.
 template <class T>
 struct TileWindow {
   T *data;
   i64 row, column, rows, columns, row_stride, column_stride;
 
-  // Where element (i, j) of a tile lies, and whether that is in the array.
+  // The address of element (i, j) of the tile, and whether it is inside of the array.
   SAMITE_INLINE_MEMBER T *at(int i, int j) const {
     return data + (row + i) * row_stride + (column + j) * column_stride;
   }
@@ -31,7 +31,7 @@ SAMITE_INLINE TileWindow<T> tile_window(T *data, i64 row, i64 column, i64 rows, 
   return {data, row, column, rows, columns, row_stride, column_stride};
 }
 
-// The same for many elements of one tile.
+// The part of a tile that is inside of the array: `has` as above, in 32 bits, for many elements of one tile.
 template <int height, int width>
 struct TileInside {
   int top, left;
@@ -53,20 +53,20 @@ struct TileInside {
   }
 };
 
-// How the threads of a block share the units of a tile of elements that have so many bytes. Where it has an element for
-// each thread at most, it is not worth units.
+// How the threads of a block share the units of a tile whose elements have `bytes` bytes. A tile with at most one
+// element for each thread is not copied in units.
 template <class Rows, int height, int width, int threads, int bytes>
 struct TileUnits {
   static constexpr int each = 16 / bytes;
   static constexpr bool whole = width % each == 0 && (bytes < 4 || height * width > threads);
   static constexpr int of_row = width / each, all = height * of_row;
-  // Each of a thread's units is `down` rows below the one before it. `by_bits`: then it is so far into the tile, and in
-  // numbers that differ in bits which its first one has not.
+  // `below`: each unit of a thread lies `down` rows below its unit before. `by_bits`: also, the number of those rows
+  // has no bit in common with the row of the thread's first unit, so that the offsets of its units are constants.
   static constexpr bool below = whole && threads % (of_row > 0 ? of_row : 1) == 0;
   static constexpr int down = below ? threads / of_row : 1;
   static constexpr bool by_bits = below && (Rows::linear || (down & (down - 1)) == 0);
 
-  // Where the window at `first` has this thread's part.
+  // The address of this thread's first unit in the window that begins at `first`.
   template <class From>
   static SAMITE_INLINE_MEMBER const From *own(const From *first, i64 row_stride) {
     const int unit = int(flat_thread());
@@ -110,7 +110,7 @@ SAMITE_INLINE bool in_whole_units(const T *first, i64 row_stride, i64 column_str
   return column_stride == 1 && row_stride % (16 / int(sizeof(T))) == 0 && u64(first) % 16 == 0;
 }
 
-// Element `e`, if it is the tile's: past the registers if it has 4 or 8 bytes.
+// Copies element `e`, if the tile has it: asynchronously if it has 4 or 8 bytes.
 template <class Rows, int width, class T, class From, class Inside>
 SAMITE_INLINE void tile_load_element(T *to, const TileWindow<From> &window, const Inside &inside, u32 e) {
   const int i = int(e / width), j = int(e % width);
@@ -121,7 +121,7 @@ SAMITE_INLINE void tile_load_element(T *to, const TileWindow<From> &window, cons
     to[Rows::place(i, j)] = inside.has(i, j) ? *from : T(0.0f);
 }
 
-// Of those that are not copied past the registers each thread reads several before it needs the first.
+// Elements that are not copied asynchronously: each thread reads several before it needs the first.
 template <class Rows, int height, int width, int threads, class T, class From>
 SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
   constexpr int all = height * width;
@@ -152,7 +152,7 @@ SAMITE_INLINE void tile_load_elements(T *to, const TileWindow<From> &window) {
   }
 }
 
-// `in_units`: the window, and each row of it that lies in the array, is known to begin at a multiple of 16 bytes.
+// `in_units`: the window, and each of its rows inside of the array, is known to begin at a multiple of 16 bytes.
 template <class Rows, int height, int width, int threads, bool in_units, class T, class From>
 SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(T))>;
@@ -165,8 +165,8 @@ SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   if constexpr (!in_units || !Units::whole) tile_load_elements<Rows, height, width, threads>(to, window);
 }
 
-// The windows of a loop, which lie one after another at one distance: those that lie inside of the array, and in whole
-// units, are loaded with what was found once of the first.
+// The windows of a loop, each at the same distance from the one before. For those that are inside of the array and in
+// whole units, addresses and checks are computed once, for the first.
 template <class Rows, int height, int width, int threads, bool in_units, class From>
 class TileLoads {
  public:
@@ -184,10 +184,10 @@ class TileLoads {
     }
   }
 
-  // So many of them lie inside.
+  // How many windows, from the first on, are inside of the array.
   SAMITE_INLINE_MEMBER i32 inside() const { return inside_; }
 
-  // Loads the next one of those.
+  // Loads the next of these windows.
   template <class T>
   SAMITE_INLINE_MEMBER void next(T *to) {
     if constexpr (Units::whole) {
@@ -199,7 +199,7 @@ class TileLoads {
  private:
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(From))>;
 
-  // How many of them, from the first on, are inside of the array in this dimension.
+  // How many windows, from the first on, are inside of the array in one dimension.
   static SAMITE_INLINE_MEMBER i64 number_inside(i64 first, i64 size, i64 extent, i64 step) {
     const i64 last = extent - size;
     if (first < 0 || first > last) return 0;
@@ -208,7 +208,7 @@ class TileLoads {
 
   i64 row_stride_, advance_;
   i32 inside_;
-  const From *own_;  // this thread's part of the next one
+  const From *own_;  // this thread's first unit in the next window
 };
 
 template <class Rows, int height, int width, int threads, bool in_units, class From>
@@ -217,7 +217,7 @@ SAMITE_INLINE TileLoads<Rows, height, width, threads, in_units, From> tile_loads
   return {first, row_step, column_step};
 }
 
-// How often a loop runs; none over tiles does so 2^31 times.
+// How many iterations a loop has. No loop over tiles has 2^31.
 template <i64 step>
 SAMITE_INLINE i32 turns_of_loop(i64 begin, i64 end) {
   const i64 turns = step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;

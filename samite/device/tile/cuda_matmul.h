@@ -14,8 +14,8 @@ SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
     const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
     const F *left = a + n * (M * K), *right = b + n * (K * N);
     C *to = c + n * (M * N);
-    // Past the matrix's edge a piece has its own last row and column again: a read that only a condition keeps from a
-    // neighbour's elements may be made before the condition is known.
+    // Beyond the edge of the matrix a piece repeats its last row and column. A condition would not do: the read may be
+    // made before the condition is known, and would read another thread's elements.
     const auto row = [=](int i) { return i0 + i < M ? i0 + i : M - 1; };
     const auto column = [=](int j) { return j0 + j < N ? j0 + j : N - 1; };
     T sum[side][side];

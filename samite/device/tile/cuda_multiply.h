@@ -6,7 +6,7 @@
 
 namespace samite {
 
-// sums += A B. `Product` says which sums each thread has, `RowsOfA` and `RowsOfB` how the factors lie in memory.
+// sums += A B. `Product` says which sums each thread has, `RowsOfA` and `RowsOfB` the layout of the factors.
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
 SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, const F *b) {
   using Unit = typename Product::Unit;

@@ -8,7 +8,7 @@
 
 namespace samite {
 
-// What the cores take for factors of type F: in words that have one or several terms each.
+// How tensor cores take factors of type F: in words of one term or several.
 template <class F>
 struct MatrixFactor;
 template <>
@@ -52,9 +52,9 @@ struct MatrixFactor<f64> {
   using Word = f64;
 };
 
-// A factor as a matrix of `extent` rows or columns of the product and K terms each. `along_terms`: a row of memory has
-// the terms of one of them, else one term of all. `whole`: what is asked for lies in the matrix. `apart`: what lies
-// `on` from where the warp begins has no bit in common with that.
+// A factor as a matrix of `extent` lines, rows or columns of the product, with K terms each. `along_terms`: a row in
+// memory has all terms of one line; else one term of all lines. `whole`: all lines that are read are in the matrix.
+// `apart`: the offsets `on` have no bit in common with the line where the warp begins.
 template <class F, class Rows, int extent, bool whole, bool apart, int K, bool along_terms>
 struct FactorInMemory {
   static constexpr bool by_bits = whole && (apart || Rows::linear);
@@ -63,7 +63,7 @@ struct FactorInMemory {
   static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
   static constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
 
-  // The term `k` + `terms_on` of row or column `of` + `on`, or of `last` where that is beyond it.
+  // Term `k` + `terms_on` of line `of` + `on`, or of line `last` where that is beyond it.
   static SAMITE_INLINE_MEMBER const F *place(const F *factor, int of, int on, int last, int k, int terms_on) {
     if constexpr (by_bits)
       return factor +
@@ -91,9 +91,9 @@ struct FactorInMemory {
     }
   }
 
-  // Words of 16 rows or columns, `on` from where the warp's `begin`, and both halves of the terms from `k` on, as A's
-  // (`rows_first`): word 1 is 8 rows on from word 0, word 2 has the other half of the terms; or as those of two
-  // neighbours of B, where it is the other way round.
+  // The words of 16 lines from line `begin` + `on`, and of both halves of the terms from `k` on. `rows_first`, as for
+  // A: word 1 is 8 lines after word 0, word 2 has the other half of the terms. Otherwise, as for two neighbouring
+  // pieces of B: word 1 has the other half of the terms, word 2 is 8 lines after word 0.
   template <bool rows_first>
   static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
     const int lane = int(flat_thread()) % 32;
@@ -118,7 +118,7 @@ struct FactorInMemory {
     }
   }
 
-  // The same where rows or columns 2 n and 2 n + 1 of the 16 are to the cores n and n + 8.
+  // The same where lines 2 n and 2 n + 1 of the 16 are lines n and n + 8 for the tensor cores.
   static SAMITE_INLINE_MEMBER void load_pairs(Word (&words)[4], const F *factor, int begin, int on, int k) {
     const int lane = int(flat_thread()) % 32;
 #pragma unroll
@@ -136,7 +136,7 @@ template <class Product, int K, bool transposed_a, bool transposed_b, class Rows
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
   constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
   constexpr int down = Product::pieces_down, across = Product::pieces_across;
-  // What the cores have by 16, and by 8, which are loaded in pairs.
+  // The factor that the tensor cores take 16 lines at a time, and the one that they take 8 at a time, loaded in pairs.
   constexpr int lefts = transposed ? across : down, rights = transposed ? down : across, pairs = (rights + 1) / 2;
   constexpr bool in_pairs = rights % 2 == 0;
   using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !transposed),
@@ -146,7 +146,7 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
   using Word = typename A::Word;
   constexpr int terms = 2 * A::half;
   const int first_row = Product::first_row(), first_column = Product::first_column();
-  // Words that are put together of elements take many registers on their way: two steps' at a time.
+  // Words that are assembled from elements take many registers meanwhile: unroll two steps at a time.
   constexpr bool puts_together = A::each > 1 && !(A::loads_matrices && B::loads_matrices);
 #pragma unroll(puts_together ? 2 : (K + terms - 1) / terms)
   for (int k = 0; k < K; k += terms) {

@@ -7,9 +7,9 @@
 
 namespace samite {
 
-// A factor's part of four terms, for all pieces of a thread. `along_terms`: a row of memory has the terms of one row or
-// column of the product, else the rows or columns of one term. `whole`: all are in the matrix. `apart`: where the
-// thread begins has no bit in common with where its pieces lie.
+// Four terms of a factor, for all pieces of a thread. `along_terms`: a row in memory has the terms of one row or column
+// of the product; else one term of all rows or columns. `whole`: all that is read is in the matrix. `apart`: the
+// offsets of the pieces have no bit in common with where the thread begins.
 template <class Rows, int extent, bool whole, bool apart, bool along_terms, int pieces, int side, int step, class T>
 SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int first, int k, int terms) {
 #pragma unroll
@@ -48,7 +48,7 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
   }
 }
 
-// c += A B for terms k, k + 1, .. of at most four.
+// c += A B for at most four terms k, k + 1, …
 template <class Product, int terms, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class T>
 SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b, int k) {
   using Pieces = typename Product::Unit;
@@ -71,7 +71,7 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class T>
 SAMITE_INLINE void tile_multiply_by_threads(T (&c)[Product::registers], const T *a, const T *b) {
-  // Where it is written out all places are constants, but for a thread's own.
+  // Unrolled, all offsets are constants, except where the thread begins.
   constexpr int written_out = K <= 32 ? K : 16;
 #pragma unroll 1
   for (int first = 0; first + written_out <= K; first += written_out)

@@ -1,5 +1,5 @@
-// Reductions of a tile in a block's shared memory, by all threads of the block: one for each element of the result, or,
-// where the result has less elements than there are threads, a warp. The steps are the same on every run.
+// Reductions of a tile in a block's shared memory, by all threads of the block. A thread computes each element of the
+// result; where the result has fewer elements than there are threads, a warp does. The steps are the same on every run.
 #pragma once
 
 #include "samite/device/cuda/reduce.h"
@@ -7,7 +7,7 @@
 
 namespace samite {
 
-// What one thread computes for all of the block.
+// Hands a value that one thread computes to all threads of the block.
 template <class T, class Compute>
 SAMITE_INLINE T of_one_thread(Compute compute) {
   __shared__ T value;
@@ -17,14 +17,15 @@ SAMITE_INLINE T of_one_thread(Compute compute) {
   return value;
 }
 
-// Which elements of the tile become which of the result. The extents are four, bit d of `along` that d is reduced.
+// Which elements of the tile become which of the result. There are four extents; bit d of `along` says that dimension d
+// is reduced.
 template <int e0, int e1, int e2, int e3, int along>
 struct TileReduction {
   static constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
   static constexpr int count = (r0 ? 1 : e0) * (r1 ? 1 : e1) * (r2 ? 1 : e2) * (r3 ? 1 : e3);
   static constexpr int length = e0 * e1 * e2 * e3 / count;
 
-  // Element `r` of those that become element `o`.
+  // Element `r` of those that are reduced to element `o`.
   static SAMITE_INLINE_MEMBER int place(int o, int r) {
     int place = 0, stride = 1;
     auto dimension = [&](int extent, bool reduced) {
@@ -62,7 +63,7 @@ SAMITE_INLINE void tile_reduce(R *out, const T *in) {
   }
 }
 
-// A part of each sum by each warp, where there are more warps than sums.
+// Several warps compute parts of each sum, where there are more warps than sums.
 template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T, class Part>
 SAMITE_INLINE void tile_reduce(R *out, const T *in, Part *scratch) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;

@@ -1,5 +1,6 @@
-// Scans along one dimension of a tile in a block's shared memory, by all threads of the block: each has a line of its
-// own where neighbours are in different lines; else a line is a warp's, or, where there are few, that of several warps.
+// Scans along one dimension of a tile in a block's shared memory, by all threads of the block. Where neighbours in
+// memory are in different lines, each thread scans a line. Otherwise a warp scans a line, or several warps do where
+// there are few lines.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -40,7 +41,8 @@ SAMITE_INLINE void tile_scan(T *out, const In *...in) {
     }
     return;
   }
-  // A part of a line for each warp: what each comes to, then the elements. The last thread of a chunk has its end.
+  // Each warp scans a part of the line: first the total of each part, then the elements. The last thread of a chunk has
+  // the chunk's total.
   __shared__ State ends[32];
   const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
   const int wanted = lines < warps ? warps / lines : 1, chunks = (extent + 31) / 32;

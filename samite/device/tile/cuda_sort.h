@@ -1,7 +1,7 @@
 // The order of the elements of each row of a tile in a block's shared memory, and sums of elements by their place, by
-// all threads of the block: a bitonic network whose every step puts the first element first, so that a row that is no
-// power of two ends where the network would go on with what is last anyway (K. Batcher, Sorting networks and their
-// applications, 1968).
+// all threads of the block. Sorting uses a bitonic network in which every comparison puts the smaller element first. So
+// a row of any length can be sorted: beyond its end the network would only move elements that come last anyway (K.
+// Batcher, Sorting networks and their applications, 1968).
 #pragma once
 
 #include "samite/device/cuda/atomic.h"
@@ -16,7 +16,7 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
   while (2 * half < n) half *= 2;
   for (int e = thread; e < rows * n; e += threads) out[e] = e % n;
   __syncthreads();
-  // `mirrored` is the first step of those that merge two sorted stretches.
+  // `mirrored`: the first of the steps that merge two sorted stretches.
   const auto step = [&](int distance, bool mirrored) {
     for (int e = thread; e < rows * half; e += threads) {
       const int pair = e % half, first = pair / distance * (2 * distance), at = pair % distance;
@@ -35,8 +35,8 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Adds element [r, i] of `in` to element [r, places[r, i]] of zeros; those without such a place are left out. Where
-// several go to one place, they are added in no particular order.
+// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
+// is outside are left out. Several elements of one place are added in no particular order.
 template <int rows, int n, int from, class T>
 SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
   const int thread = int(flat_thread()), threads = int(threads_of_block());
@@ -47,7 +47,7 @@ SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
     if (place >= 0 && place < n) atomic_add(out + e / from * n + place, Register<T>(in[e]));
   }
 }
-// The same, where they are added in the order of their indices: each thread collects what belongs to its own places.
+// The same, in the order of the indices: each thread collects the elements of its own places.
 template <int rows, int n, int from, class T>
 SAMITE_INLINE void tile_put_add_in_order(T *out, const T *in, const i32 *places) {
   for (int e = int(flat_thread()); e < rows * n; e += int(threads_of_block())) {

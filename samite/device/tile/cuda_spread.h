@@ -1,6 +1,6 @@
-// Tiles that lie in the registers of a block's threads: loaded from device memory and reduced, where each thread has 4
-// elements of a row that lie next to each other; and what loops over any of them read and write in arrays, up to 16
-// bytes at once where the array's elements lie so.
+// Tiles in the registers of a block's threads, of which each thread has groups of 4 neighbours of a row. This header
+// loads them from device memory and reduces them. Loops over their elements read and write arrays by its functions, up
+// to 16 bytes at once where the array's elements lie next to each other.
 #pragma once
 
 #include "samite/device/tile/cuda_load.h"
@@ -16,7 +16,7 @@ struct SpreadPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return spread_column(lane_of_warp(), r); }
 };
 
-// Whether so many elements from there on can be loaded and stored together.
+// Whether this many elements from an address on can be loaded and stored together.
 template <int count, class T>
 SAMITE_INLINE bool whole_units(const T *p) {
   return u64(p) % alignof(Pack<T, count>) == 0;
@@ -80,7 +80,7 @@ struct Whether {
   static constexpr bool value = known;
 };
 
-// What a loop over elements writes to an array and reads of one, `count` of a row at a time: together, or one by one.
+// A loop over elements reads and writes `count` elements of a row of an array at a time: together, or one by one.
 template <class T, int count, bool together>
 struct StoreTogether {
   Pack<T, count> values;
@@ -109,8 +109,8 @@ struct LoadTogether {
   }
 };
 
-// A loop that goes through a thread's elements without being written out finds its own at the front; after all of its
-// iterations each is in its place again.
+// For a loop over a thread's elements that is not unrolled: each iteration uses the elements at the front and then
+// rotates. After all iterations each element is in its place again.
 template <int by, int count, class T>
 SAMITE_INLINE void rotate(T (&elements)[count]) {
   T front[by];
@@ -122,7 +122,7 @@ SAMITE_INLINE void rotate(T (&elements)[count]) {
   for (int r = 0; r < by; ++r) elements[count - by + r] = front[r];
 }
 
-// Of all elements, or of each row. `scratch` has one element for each row and warp.
+// Reduces all elements, or each row. `scratch` has one element for each row and warp.
 template <class Step, class Layout, bool all, class R, class V, class Part>
 SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, Part *scratch) {
   constexpr int kept = all ? 1 : Layout::pieces_down, rows = all ? 1 : Layout::rows;

@@ -1,6 +1,7 @@
 // A X = B and Aᵀ X = B for triangular matrices A that lie row by row in a block's shared memory, by all threads of the
-// block: each solves for columns of its own where there are as many as threads; else each row of X, once it is known,
-// is subtracted by all threads from all rows that wait for it (Golub, Van Loan, Matrix Computations, 3.1).
+// block. Where there are as many columns as threads, each thread solves for columns of its own. Otherwise all threads
+// together subtract each row of X, once it is known, from the rows that need it (Golub, Van Loan, Matrix Computations,
+// 3.1).
 #pragma once
 
 #include "samite/device/cuda/math.h"

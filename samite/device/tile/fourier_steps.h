@@ -20,8 +20,8 @@ SAMITE_INLINE ComplexNumber<T> operator*(ComplexNumber<T> a, ComplexNumber<T> b)
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-// exp(-2πi k / n), or its conjugate, for 0 ≤ k < n: by the Taylor series of sine and cosine up to π/4, whose first term
-// left out is less than half of the last digit.
+// exp(-2πi k / n), or its conjugate, for 0 ≤ k < n: by the Taylor series of sine and cosine up to π/4. The first term
+// that is left out is less than half a unit in the last place.
 template <bool conjugate, class T>
 SAMITE_INLINE ComplexNumber<T> root_of_unity(int k, int n) {
   const u32 eighths = u32(k) * 8;
@@ -49,10 +49,10 @@ constexpr int fourier_radix(int n) {
   return n;
 }
 constexpr int fourier_steps(int n) { return n == 1 ? 0 : 1 + fourier_steps(n / fourier_radix(n)); }
-// Above this radix a step has a thread, or an iteration, for each number of its result.
+// A step of a larger radix has a thread, or an iteration, for each number of its result.
 inline constexpr int largest_small_radix = 7;
 
-// Of `radix` numbers, in place.
+// The transform of `radix` numbers, in place.
 template <int radix, bool conjugate, class T>
 SAMITE_INLINE void transform_few(ComplexNumber<T> (&x)[radix]) {
   using C = ComplexNumber<T>;

@@ -1,7 +1,7 @@
 // Which elements of a product the threads of a block have in their registers; device/tile/place.h has the formulas.
 //
-// The warps lie `down` by `across` over the rows and columns, each with whole pieces. What reaches beyond the matrix is
-// there, and means nothing.
+// The warps are arranged `down` by `across` over the rows and columns. Each warp has whole pieces. Elements of a piece
+// beyond the matrix exist, and their values mean nothing.
 #pragma once
 
 #include "samite/device/tile/rows.h"
@@ -21,14 +21,14 @@ struct Fragments {
   static constexpr bool whole_rows = M == pieces_down * Pieces::rows * down;
   static constexpr bool whole_columns = N == pieces_across * Pieces::columns * across;
 
-  // Whether where a warp begins has no bit in common with where its pieces lie.
+  // Whether the row (column) where a warp begins has no bit in common with the offsets of its pieces.
   static constexpr bool rows_apart = down == 1 || (pieces_down & (pieces_down - 1)) == 0;
   static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
   static SAMITE_INLINE_MEMBER int warp() { return int(flat_thread()) / 32; }
   static SAMITE_INLINE_MEMBER int first_row() { return warp() / across * (pieces_down * Pieces::rows); }
   static SAMITE_INLINE_MEMBER int first_column() { return warp() % across * (pieces_across * Pieces::columns); }
-  // Of register `r`. Piece by piece, row by row.
+  // The row and the column of register `r`. Registers go piece by piece, row by row.
   static SAMITE_INLINE_MEMBER int row(int r) {
     return piece_row(warp(), r, across, pieces_down, pieces_across, Pieces::rows, Pieces::registers) +
            Pieces::row(r % Pieces::registers);
@@ -49,14 +49,15 @@ struct MatrixPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return matrix_column(lane_of_warp(), r); }
 };
 
-// Pieces of 8 by 16, each the transpose of what tensor cores make of the factors' transposes.
+// Pieces of 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their
+// result.
 struct TransposedMatrixPieces {
   static constexpr int rows = 8, columns = 16, registers = 4;
   static SAMITE_INLINE_MEMBER int row(int r) { return transposed_matrix_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
 };
 
-// Each thread has `side` by `side` elements, eight threads lie side by side: 16 by 32 where each has 4 by 4.
+// Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
 template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side;

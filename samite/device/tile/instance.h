@@ -1,12 +1,12 @@
-// Which instance of a launch a block of a tile kernel is.
+// The index in the launch of a block of a tile kernel.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"
 
 namespace samite {
 
-// Of a block's number, by how many there are along a dimension: neither is negative. For launches that may have 2^31
-// blocks or more, which are so few that the compiler's time for a division of 64 bits is worth more than its own.
+// Divides the number of a block by how many there are along a dimension; neither is negative. For launches that may
+// have 2^31 blocks or more: few do, so a division that compiles quickly is worth more than one that runs quickly.
 SAMITE_INLINE i64 quotient(i64 number, i64 of) {
   if ((u64(number) | u64(of)) >> 32 == 0) return i64(u32(number) / u32(of));
   u64 result = 0, rest = 0;

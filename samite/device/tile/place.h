@@ -1,4 +1,4 @@
-// Where the elements of a tile lie, as functions of numbers alone: device code computes places by them, and so does
+// Where the elements of a tile lie, as functions of numbers alone. Device code computes places with them, and so does
 // ir/layout.h, which passes and tests ask. There is no second formula for a place.
 #pragma once
 
@@ -13,13 +13,14 @@ namespace samite {
 // A tile in shared memory has rows of `units` units of 16 bytes, `of_unit` elements each; 0 units: its elements lie one
 // after another.
 //
-// Shared memory has 32 banks of 4 bytes: 8 units lie side by side, and the next 8 are in the same banks. Factors of
-// products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4 rows; one
-// unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, a unit's place within its 8 may
-// be swizzled with the row's number such that none of them meets a bank twice. An odd number of units does that for the
-// first two by itself, and a number that leaves 2 when divided by 4 for the first and the third.
+// Shared memory has 32 banks of 4 bytes: 8 units lie side by side, and the next 8 units are in the same banks. Factors
+// of products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4 rows; one
+// unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, the place of a unit among its 8
+// can be swizzled with the number of the row such that all four ways are free of bank conflicts. An odd number of units
+// in a row makes the first two ways free of conflicts without a swizzle; a number of units that leaves 2 when divided by
+// 4 makes the first and the third so.
 
-// What the number of a unit in its row is swizzled with.
+// The number of a unit in its row is exclusive-ored with this.
 SAMITE_PLACE int row_swizzle(int row, int units) {
   const int rows_side_by_side = units >= 8 ? 0 : units == 4 ? 1 : 2;  // as a power of two
   return (row >> 3 & 3) << 1 ^ (row >> 2 & 1) ^ ((row & 3) >> rows_side_by_side) << 1;
@@ -38,12 +39,12 @@ SAMITE_PLACE int row_place(int row, int column, int columns, int units, bool swi
 SAMITE_PLACE int matrix_row(int lane, int r) { return lane / 4 + r / 2 * 8; }
 SAMITE_PLACE int matrix_column(int lane, int r) { return lane % 4 * 2 + r % 2; }
 
-// 8 by 16, each the transpose of what tensor cores make of the factors' transposes: columns 2 n and 2 n + 1 are rows n
-// and n + 8 of that. What a thread reads of a row of B lies together in pairs, as do the words of one load.
+// 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result: columns
+// 2 n and 2 n + 1 of the piece are rows n and n + 8 of the result. So a thread reads pairs of neighbours from a row of B.
 SAMITE_PLACE int transposed_matrix_row(int lane, int r) { return lane % 4 * 2 + r / 2; }
 SAMITE_PLACE int transposed_matrix_column(int lane, int r) { return lane / 4 * 2 + r % 2; }
 
-// Each thread has `side` by `side` elements, eight threads lie side by side: 16 by 32 where each has 4 by 4.
+// Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
 SAMITE_PLACE int square_row(int lane, int r, int side) { return lane / 8 * side + r / side; }
 SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * side + r % side; }
 
@@ -51,9 +52,9 @@ SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * si
 SAMITE_PLACE int spread_row(int, int) { return 0; }
 SAMITE_PLACE int spread_column(int lane, int r) { return lane * 4 + r; }
 
-// The warps lie `across` side by side over the tile's columns, each with whole pieces, row by row: `pieces` of a warp
-// side by side, each of so many rows (or columns) and registers of a thread. These are where the piece of register `r`
-// begins.
+// `across` warps lie side by side over the columns of the tile, row by row. Each warp has whole pieces, `pieces` of them
+// side by side; a piece has `rows` rows (`columns` columns) and `registers` registers of a thread. The functions give
+// the row and the column where the piece of register `r` begins.
 SAMITE_PLACE int piece_row(int warp, int r, int across, int pieces_down, int pieces, int rows, int registers) {
   return warp / across * (pieces_down * rows) + r / registers / pieces * rows;
 }

@@ -7,24 +7,24 @@
 
 namespace samite {
 
-// `units` of a row: as many as its elements take, or more. 0: the elements lie one after another, at no multiple of
-// anything.
+// `units`: of a row, as many as its elements take, or more. 0: the rows follow one another without padding.
 template <class T, int columns, int units, bool swizzled>
 struct TileRows {
   static constexpr int of_unit = 16 / int(sizeof(T));
   static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
   static constexpr int stride = units == 0 ? columns : units * of_unit;
-  static constexpr bool linear = !swizzled;  // a place is the sum of what its row and its column give
+  static constexpr bool linear = !swizzled;  // a place is a term of its row plus a term of its column
 
   static SAMITE_INLINE_MEMBER int place(int row, int column) {
     return row_place(row, column, columns, units, swizzled, of_unit);
   }
-  // What is `rows_on` and `columns_on` from place(row, column), where the rows, and the units that the columns are in,
-  // have no bit in common or places are linear: (place(row, column) ^ swizzled_by(…)) + further_by(…). Where what is
-  // added is known when it is compiled, that is little work, and the first part is the same for many.
+  // place(row + rows_on, column + columns_on) is (place(row, column) ^ swizzled_by(…)) + further_by(…). That holds
+  // where places are linear, or where row and rows_on have no bit in common, nor have the units of column and
+  // columns_on. Where rows_on and columns_on are constants, that is little work, and many elements share place(row,
+  // column).
   //
-  // A unit's number among the 8 that lie side by side is swizzled with the row's, so that what changes that number is
-  // part of the swizzle: the columns, and the rows where several of them have 8 units.
+  // The number of a unit among the 8 that lie side by side is swizzled with the row. So what changes that number is
+  // part of swizzled_by: the columns, and the rows where several of them share 8 units.
   static constexpr SAMITE_INLINE_MEMBER int swizzled_by(int rows_on, int columns_on) {
     return swizzled ? (units_on(rows_on, columns_on) ^ row_swizzle(rows_on, units)) * of_unit : 0;
   }

@@ -1,11 +1,11 @@
-// How a scan takes two stretches of a tile together, the earlier one first, on every target.
+// How a scan combines two stretches of a tile, the earlier one first, on every target.
 #pragma once
 
 #include "samite/device/tile/steps.h"
 
 namespace samite {
 
-// `State` is what a stretch comes to: one value here.
+// `State` is the total of a stretch: one value here.
 template <class V>
 struct ScanOfValues {
   using State = V;
@@ -44,7 +44,7 @@ struct ScanMax : ScanOfValues<V> {
   static SAMITE_INLINE_MEMBER V together(V before, V after) { return StepMax::apply(before, after); }
 };
 
-// What a stretch of a recurrence makes of the element x before it: factor * x + value.
+// A stretch of a recurrence maps the element x before it to factor * x + value.
 template <class V>
 struct LinearState {
   V factor, value;

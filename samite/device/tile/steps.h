@@ -1,4 +1,4 @@
-// How reductions take two values together, of scalars and of vectors, on every target.
+// How reductions combine two values, of scalars and of vectors, on every target.
 #pragma once
 
 #include "samite/device/cpu/math.h"
@@ -33,7 +33,7 @@ struct StepMul {
     return V(a * b);
   }
 };
-// A NaN is what min and max make the other operand of, so that it is theirs to begin with.
+// min and max begin with NaN: of a NaN and another operand they give the other operand.
 struct StepMin {
   template <class T>
   static SAMITE_INLINE_MEMBER T first() {

@@ -25,7 +25,7 @@ SAMITE_INLINE T sum_lanes(Mask m, Vector<T> value) {
   return two.x + two.y;
 }
 
-// To p[lane]: others may be at the same elements, but no two lanes are.
+// To p[lane]: other threads may use the same elements, but no two lanes do.
 template <class T>
 SAMITE_INLINE void atomic_add(Mask m, T *p, Vector<Register<T>> value) {
   SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + k, Register<T>(value[k]));
@@ -36,7 +36,7 @@ SAMITE_INLINE void atomic_add(Mask m, T *p, Offset offsets, Vector<Register<T>> 
   SAMITE_FOR_EACH_ACTIVE(k, m) samite::atomic_add(p + offsets[k], Register<T>(value[k]));
 }
 
-// Where other threads are at other memory, but lanes may be at one element.
+// For elements that no other thread uses, but several lanes may.
 template <class T>
 SAMITE_INLINE void serial_add(Mask m, T *p, Vector<Register<T>> value) {
   store(m, p, load(m, p) + value);  // p[lane]: no two lanes meet
@@ -56,7 +56,7 @@ SAMITE_INLINE void plain_add(Mask m, T *p, Offset offsets, Vector<Register<T>> v
   scatter(m, p, offsets, gather(m, p, offsets) + value);
 }
 
-// Reads and leaves zero. Of several lanes at one element, the first gets what was there and the others zero.
+// Reads an element and stores zero. Of several lanes at one element, the first reads the element and the others zero.
 template <class T>
 SAMITE_INLINE Vector<Register<T>> atomic_take_one(Mask m, T *p) {
   Vector<Register<T>> old = Vector<Register<T>>(0);
@@ -76,7 +76,7 @@ SAMITE_INLINE Vector<Register<T>> atomic_take(Mask m, T *p, Offset offsets) {
   return old;
 }
 
-// What was there before, for each lane; one lane after another.
+// Gives each lane the value from before its step. The lanes take their steps one after another.
 template <class Step, class T, class... Values>
 SAMITE_INLINE auto atomic_each(Mask m, T *p, Values... values) {
   Vector<Register<T>> old = Vector<Register<T>>(0);
@@ -93,7 +93,8 @@ template <class Step, class T, class... Values>
 SAMITE_INLINE auto atomic_one(Mask m, T *p, Values... values) {
   Vector<Register<T>> old = Vector<Register<T>>(0);
   if constexpr (__is_same(Step, AtomicAdd) && Register<T>(0.5f) == Register<T>(0)) {
-    // Integers add up to the same in any order: one step for all lanes, and each lane's old value after it.
+    // Sums of integers are the same in any order: one atomic step adds for all lanes, then each lane's old value is
+    // computed.
     T sum = 0;
     SAMITE_FOR_EACH_ACTIVE(k, m) {
       old[k] = sum;

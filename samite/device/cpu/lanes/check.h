@@ -30,7 +30,7 @@ SAMITE_INLINE void check_divisor(Failure *failure, Mask m, V divisor, u32 file, 
   }
 }
 
-// Of what all lanes do at once: the first one that is active, if any.
+// For what all lanes do together: the instance of the first active lane, if there is one.
 SAMITE_INLINE Instance of_first(const Instance &instance, Mask m) {
   return any(m) ? of_lane(instance, first_active(m)) : instance;
 }

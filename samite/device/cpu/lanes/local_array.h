@@ -1,7 +1,7 @@
 // Local arrays: each lane has one of its own, and element i of all lanes lies in vector i.
 //
-// No other thread sees them, so a lane that is off may be read and written back as it is: an element with an index that
-// all lanes share is then a blend of registers, where the compiler can keep the array in them.
+// No other thread sees them, so an inactive lane's element may be read and written back unchanged. A store at an index
+// that all lanes share is then a blend, and the compiler can keep the array in registers.
 #pragma once
 
 #include "samite/device/cpu/failure.h"
@@ -28,7 +28,7 @@ SAMITE_INLINE void store_local(Mask m, Flags *array, i64 index, Mask value) {
   array[index].bytes = m ? from_mask<U8>(value) : array[index].bytes;
 }
 
-// Each lane at its own index. `workspace.h` sees to it that 32 bits are enough.
+// Each lane at its own index. 32 bits are enough: `workspace.h` allocates no larger arrays.
 template <class Index>
 SAMITE_INLINE I32 local_offsets(Index indices) {
   return __builtin_convertvector(indices, I32) * lane_count + lane_i32;

@@ -12,8 +12,8 @@ SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
-// Clang 22 stores the whole element that was made narrower where the mask is known to have one lane, as that of a row's
-// last element has, and so overwrites what comes after it.
+// Where the mask is known to have one lane, as at the last element of a row, Clang 22 stores the element in its type
+// from before the narrowing, and so overwrites what comes after it.
 template <class T>
 SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
   if constexpr (sizeof(T) < 4) {
@@ -53,7 +53,7 @@ SAMITE_INLINE void scatter(Mask m, bool *p, Offset offsets, Mask value) {
   scatter(m, reinterpret_cast<u8 *>(p), offsets, from_mask<U8>(value));
 }
 
-// All lanes store to one place: the last active one wins, as if they had run one after another.
+// All lanes store to one element: the last active one wins, as if they had run one after another.
 template <class T>
 SAMITE_INLINE void store_last(Mask m, T *p, Vector<T> value) {
   *p = value[last_active(m)];

@@ -1,10 +1,9 @@
 // Sums over the lanes, many at a time.
 //
-// A loop that adds in each iteration, from all lanes, to an element of its own (what every body of an all-pairs loop
-// owes to body j) would sum the lanes of one vector each time: log2(lanes) shuffles and additions, half of them for a
-// lane or two. Here the loop runs in pieces of as many iterations as there are lanes; each keeps its vector, and after
-// the piece all of them are summed in lanes - 1 steps of full width, by merging: lane k of the result is the sum of
-// vector k.
+// In an all-pairs loop, iteration j adds the contributions of all lanes to element j. To sum the lanes of one vector in
+// each iteration takes log2(lanes) shuffles and additions, half of them for a lane or two. Here the loop runs in pieces
+// of as many iterations as there are lanes. Each iteration keeps its vector. After the piece all vectors are summed
+// together in lanes - 1 steps of full width, by merging: lane k of the result is the sum of vector k.
 #pragma once
 
 #include "samite/device/cpu/lanes/atomic.h"
@@ -13,7 +12,7 @@ namespace samite::SAMITE_LANES_NAMESPACE {
 
 template <class T, T... I>
 struct Lanes {
-  // Where bit `distance` of the lane is clear, a's sum of the two lanes that differ in it; where it is set, b's.
+  // Adds the two lanes that differ in bit `distance`: of a where the bit of the lane is clear, of b where it is set.
   template <int distance, class V>
   static SAMITE_INLINE_MEMBER V merge(V a, V b) {
     const V own = __builtin_shufflevector(a, b, ((I & distance) == 0 ? I : I + lane_count)...);
@@ -40,8 +39,8 @@ SAMITE_INLINE V sum_each(const V *values) {
   }
 }
 
-// The vectors of up to lane_count iterations, and what is added where when they are done: values[k] is for the element
-// `step` elements after that of values[k - 1]. `shared`: other threads may add to the same elements.
+// The vectors of up to lane_count iterations. Then values[k] is added to the element that lies `step` elements after
+// that of values[k - 1]. `shared`: other threads may add to the same elements.
 template <class T, bool shared>
 struct SumRows {
   Vector<T> values[lane_count];

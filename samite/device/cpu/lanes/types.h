@@ -1,5 +1,5 @@
-// The vectors of one lane count: a value of each instance that runs in step. Compiled once for each lane count that
-// kernels of this machine use, in a namespace of its own.
+// The vectors of one lane count: a vector has a value of each instance that runs in step. This header is compiled once
+// for each lane count that kernels of this machine use, in a namespace of its own.
 //
 // SAMITE_LANES is 2, 4, 8 or 16; SAMITE_VECTOR_BYTES is the width of the machine's registers. A vector may be wider
 // than a register (16 lanes of f64 on AVX-512): the compiler splits it.
