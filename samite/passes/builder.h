@@ -1,7 +1,7 @@
 // Writes statements, one operation at a time, folding as it goes.
 //
-// Used by passes that make new code: they ask for operations by name and get atoms back. The block being written can be
-// swapped for a nested one and back.
+// Used by passes that make new code. They ask for operations and get values back. The block that is being written can
+// be swapped for a nested one and back.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -15,11 +15,11 @@ class Builder {
  public:
   explicit Builder(ir::LocalId first_local = 0) : next_(first_local) {}
 
-  // Operations at this place from here on.
+  // The source location of the operations from here on.
   void at(SourceLocation where) { where_ = where; }
   SourceLocation where() const { return where_; }
 
-  // The value of an operation: folded where it can be, else a new local.
+  // The value of an operation: folded where possible, else a new local.
   ir::Value operation(ir::Operation operation);
   // The result type is that of the first operand, or bool for comparisons.
   ir::Value operator()(ir::Op op, std::initializer_list<ir::Value> operands);
@@ -30,7 +30,7 @@ class Builder {
   ir::LocalId variable(ir::Value initial);
   void assign(ir::LocalId local, ir::Value value) { append({ir::Assign{local, value}, where_}); }
 
-  // Memory of the instance's own, in the block being written.
+  // A local array, in the block that is being written.
   ir::LocalArrayId allocate(ir::Type type, ir::Value size);
   void local_store(ir::LocalArrayId array, ir::Value index, ir::Value value);
   ir::Value local_load(ir::Type type, ir::LocalArrayId array, ir::Value index);

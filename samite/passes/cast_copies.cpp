@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// Casts of what the adjoint takes, in loops: what is read once is not worth a copy.
+// Casts, in loops, of gradients that the adjoint takes. A gradient that is read once is not worth a copy.
 class RepeatedCasts {
  public:
   explicit RepeatedCasts(const GatheredAdjoint &gathered) {
@@ -147,8 +147,8 @@ class Copier {
   std::vector<Parameter> parameters_ = gathered_.gather.parameters;
   std::vector<CastCopy> copies_;
   LocalId locals_ = 0;                                          // new ones
-  std::map<LocalId, std::map<std::uint32_t, LocalId>> narrow_;  // by load and copy, what is loaded of the copy
-  std::map<LocalId, LocalId> instead_of_;                       // by cast, the same
+  std::map<LocalId, std::map<std::uint32_t, LocalId>> narrow_;  // by load and copy: the load of the copy
+  std::map<LocalId, LocalId> instead_of_;                       // by cast: the load that replaces it
 };
 
 }  // namespace

@@ -1,22 +1,22 @@
-// Casts that a gathered adjoint repeats, made once.
+// Does once the casts that a gathered adjoint would repeat.
 //
-// The cotangent of a product of 16-bit factors has 32 bits where its sums do, and the adjoint multiplies it rounded to
-// the factors' type. Gathered, every window of it is loaded and rounded again by each block that meets there, in both
-// products: that is most of what they read. Instead a kernel of its own, over the same launch, writes it rounded to a
-// copy, which the gathered adjoint loads as it loads any factor:
+// The cotangent of a product of 16-bit factors has 32 bits where the sums have 32 bits, and the adjoint rounds it to
+// the type of the factors before it multiplies. In a gathered adjoint each block loads and rounds every window that it
+// needs, for both products: that is most of what they read. Instead, a kernel over the same launch writes the rounded
+// cotangent to a copy. The gathered adjoint loads the copy like any factor:
 //
 //   for … { c = load ḡ[w]; … cast f16 (c) … }      becomes      copy[w] = cast f16 (load ḡ[w])   (`copy`, run before)
 //                                                               for … { … load copy[w] … }       (`gather`)
 //
-// Windows that reach beyond the array are zero there, before the cast and after it.
+// Where windows reach beyond the array they are zero, before the cast and after it.
 #pragma once
 
 #include "samite/passes/gather.h"
 
 namespace samite::passes {
 
-// A parameter that has the rank and the extents of `array`, and memory of its own, which nothing else uses while the
-// two kernels run.
+// A parameter with the rank and the extents of `array`. Its memory is its own: nothing else uses it while the two
+// kernels run.
 struct CastCopy {
   std::uint32_t parameter, array;
   friend bool operator==(const CastCopy &, const CastCopy &) = default;
@@ -27,8 +27,8 @@ struct CastCopies {
   std::vector<CastCopy> copies;
 };
 
-// Nothing where no cast is worth it. `gather` and `clear` as gather_tiles has made them: what `clear` sets to zero is
-// what the adjoint takes, whole.
+// Nothing where no cast is worth a copy. `gathered` is as gather_tiles makes it: `clear` sets to zero exactly what the
+// adjoint takes.
 std::optional<CastCopies> copy_casts(const GatheredAdjoint &gathered);
 
 }  // namespace samite::passes

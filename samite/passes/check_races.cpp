@@ -17,8 +17,8 @@ using namespace ir;
 
 constexpr std::int64_t last_access = (std::int64_t{1} << RaceWord::access_bits) - 1;
 
-// What is touched in a way that does not exclude others of its kind has two words, so that whoever looks finds one that
-// is not its own.
+// Kinds of access that do not race among themselves have two words, so that who reads them finds one that is not its
+// own.
 enum Word : std::uint8_t { writer, reader, other_reader, stepper, other_stepper };
 constexpr int words = 5;
 constexpr std::array<std::string_view, words> word_names{"writer", "reader", "other_reader", "stepper",
@@ -61,7 +61,7 @@ struct Touches {
   }
 };
 
-// By parameter. Arrays that may be the same one are touched alike.
+// By parameter. Arrays that may share memory count as accessed in the same ways.
 std::vector<Touches> touches_of(const Kernel &kernel, const std::vector<bool> &may_share) {
   std::vector<Touches> own(kernel.parameters.size());
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
@@ -145,7 +145,7 @@ class RaceChecker {
 
   static Value whole(std::int64_t value) { return Value::constant(ScalarType::Int64, value); }
 
-  // The access comes first: where it is outside of its array, that is what is reported.
+  // The access comes first: an index outside of the array is reported before a race.
   Block with_checks(const Stmt &stmt) {
     const Block outer = build_.open();
     build_.at(stmt.where());
@@ -162,7 +162,7 @@ class RaceChecker {
     return std::ranges::any_of(shadow_[array], [](const auto &word) { return word.has_value(); });
   }
 
-  // What a block loads as a whole, its threads ask for one by one.
+  // A tile that a block loads as a whole is checked element by element, by the block's threads.
   void check_window(const TileCall &call) {
     const TileShape shape = call.result.type.shape();
     const std::size_t rank = call.indices.size(), leading = rank - static_cast<std::size_t>(shape.rank());
@@ -208,18 +208,20 @@ class RaceChecker {
     } else {
       const bool read = element.touch == Touch::read;
       found = claim(read ? reader : stepper, whole(0));
-      // No word is -1, so that nothing is exchanged for the first one.
+      // No word is -1, so this exchanges nothing and gives the word that is there.
       claim(read ? other_reader : other_stepper, build_.select(is_mine(found), whole(-1), whole(0)));
     }
     for (Word word : {writer, reader, other_reader, stepper, other_stepper}) {
       if (goes_with(element.touch, word) || !shadow[word]) continue;
-      // Zero, but a machine that may take steps at two places out of order has to wait for what was found.
+      // This is zero; but it depends on the word that was found, so that the machine cannot do the second step before
+      // the first.
       const Value zero = build_(Op::Min, {found, whole(0)});
       check(on_word(Op::AtomicOr, *shadow[word], element.indices, {zero}));
     }
   }
 
-  // Whether what left this word may touch the same element; a writer's own word is claimed, which tells.
+  // Whether an access need not read this word: the accesses that it records do not race with it. A write has read the
+  // writer's word when it claimed it.
   static bool goes_with(Touch touch, Word word) {
     switch (touch) {
       case Touch::write: return word == writer;
@@ -251,7 +253,7 @@ class RaceChecker {
   CheckedForRaces result_;
   Builder build_;
   std::vector<std::array<std::optional<std::uint32_t>, words>> shadow_;  // by array and word: the parameter
-  Value number_ = whole(0), mark_ = whole(0);  // the instance's number, from 1 on; and where that is in a word
+  Value number_ = whole(0), mark_ = whole(0);  // the instance's number, from 1 on; the same, at its place in a word
 };
 
 }  // namespace

@@ -1,17 +1,17 @@
-// Debug mode's search for races: instances of one launch that meet at an element of an array, where one of them writes
-// and not both do so in atomic steps.
+// Debug mode's search for races. Two instances of a launch race where they access one element of an array, one of them
+// writes it, and not both use atomic steps.
 //
-// Each array that may be raced for gets shadow arrays: parameters of its rank whose elements are 64-bit words. The
-// first instance that touches an element in some way leaves its number in the word for that way, by compare and
-// exchange, and then looks into the words of the ways that do not go with it. Of two instances that meet, the one that
-// looks last finds the other. What an instance finds is a `check race` (ir/stmt.h), whose message has three kinds of
-// values: which of `accesses` this is, the word of the other instance, and the indices of the element.
+// Each array that may have a race gets shadow arrays: parameters of its rank whose elements are 64-bit words. There is
+// a word for each kind of access. The first instance that accesses an element in some way stores its number in the word
+// of that kind, by compare and exchange. Then it reads the words of the kinds that race with its own. Of two instances
+// that race, the one that reads last finds the other. Such a find is a `check race` (ir/stmt.h). Its message has three
+// kinds of values: which of `accesses` this is, the word of the other instance, and the indices of the element.
 //
-// Instances that write the same value race, too: which one is the last cannot be told by what they write. What an
-// instance does with elements that no other one touches is its own affair.
+// Instances that write the same value race, too: the analysis does not compare values. An instance never races with
+// itself.
 //
-// Arrays that share memory have to share shadows: whoever launches the kernel lays a shadow out as its array is, and
-// gives one word to one element, whichever arrays have it (jit/race_shadows.h).
+// Arrays that share memory share shadows. Whoever launches the kernel gives a shadow the layout of its array, and one
+// word to one element, whichever arrays contain it (jit/race_shadows.h).
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -49,14 +49,14 @@ struct CheckedForRaces {
   RaceChecks races;
 };
 
-// Of a structured kernel, whose tiles are lowered. `may_share`, by parameter: arrays that may share memory with another
-// one of the kernel's.
+// `structured` has lowered tiles, and its launch is not yet loops. `may_share` is by parameter: arrays that may share
+// memory with another array of the kernel.
 CheckedForRaces check_races(const ir::Kernel &structured, const std::vector<bool> &may_share);
 
-// A word of a shadow: the instance's number in the launch, row by row, and which access it was.
+// A word of a shadow: the number of the instance, counted row by row over the launch, and which access it was.
 struct RaceWord {
   std::int64_t instance;
-  std::optional<std::size_t> access;  // nothing where it is beyond what a word can count
+  std::optional<std::size_t> access;  // nothing where its number does not fit into a word
 
   static constexpr int access_bits = 16;
   static RaceWord of(std::int64_t word);

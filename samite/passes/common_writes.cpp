@@ -27,7 +27,7 @@ class Finder {
     return std::ranges::all_of(values, [&](const Value &value) { return common(value); });
   }
 
-  // All instances come to the block.
+  // The block is one that all instances come to.
   void find(const Block &block) {
     for (const Stmt &stmt : block) {
       if (const auto *let = stmt.as<Let>()) common_[let->local] = common(let->value);

@@ -1,10 +1,10 @@
-// Writes that all instances of a launch make to one element, one after another or at once, and not in atomic steps: a
-// launch of more than one instance then leaves what any of them wrote.
+// Finds writes that all instances of a launch make to one element, and not in atomic steps. A launch of more than one
+// instance then leaves what some instance wrote.
 //
-// That is so where every index is the same for all instances, as constants, extents, scalar parameters, the index of a
-// loop that all go through alike, and what is computed of these; and where all instances come to the write. What only
-// some of them may come to is left to debug mode (passes/check_races.h). So is a write of a value that is the same for
-// all: a flag that any instance may raise.
+// For such a write all instances come to it, and every index is the same for all of them: a constant, an extent, a
+// scalar parameter, the index of a loop that is the same for all, or computed from these. Debug mode
+// (passes/check_races.h) checks what only some instances may come to. It also checks writes of a value that is the same
+// for all, as of a flag that any instance may raise.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -8,7 +8,7 @@ using namespace ir;
 
 namespace {
 
-// Exactly, in floating arithmetic too. Not min and max, which choose between 0 and -0 by the order.
+// Operations that commute exactly, in floating arithmetic too. min and max do not: the order decides between 0 and -0.
 bool commutes(Op op) {
   switch (op) {
     case Op::Add:

@@ -1,7 +1,7 @@
-// The operations that were computed in the scopes that are open, so that one is found again by its operands.
+// The operations that were computed in the open scopes, to be found again by their operands.
 //
-// `a * b` and `b * a` are one value. What was last added goes first, as scopes do: `shrink` to the size from before a
-// scope leaves it.
+// `a * b` and `b * a` are one value. To leave a scope, `shrink` to the size from before it: what was added last goes
+// first.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -12,10 +12,10 @@ namespace samite::passes {
 
 class Computed {
  public:
-  // `epoch` is that of the memory that is read, for loads.
+  // `epoch`: for loads, of the memory that they read.
   std::optional<ir::LocalId> find(const ir::Operation &operation, std::uint32_t epoch) const;
 
-  // The operation must stay where it is until it is gone from here.
+  // Keeps a pointer to the operation, which must outlive its entry.
   void add(const ir::Operation &operation, std::uint32_t epoch, ir::LocalId local);
 
   std::size_t size() const { return entries_.size(); }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace ir;
 
-// What is needed, by place: statements are numbered in the order in which a walk meets them, outer before inner.
+// What is needed, by place. A place is the number of a statement in the order of a walk, outer before inner.
 class Liveness {
  public:
   explicit Liveness(const Kernel &kernel)
@@ -43,7 +43,7 @@ class Liveness {
   struct Place {
     const Stmt *stmt;
     std::size_t parent;
-    std::size_t later;  // the custom adjoint in whose replay or adjoint this is, if any: it is run then
+    std::size_t later;  // the custom adjoint in whose replay or adjoint block this is, if any: the adjoint runs it
     std::size_t end = 0;
     bool needed = false;
   };
@@ -82,7 +82,7 @@ class Liveness {
     }
   }
 
-  // What is written to arrays. What a computation's replay and adjoint write is needed where it is.
+  // Writes to arrays. Those in the replay and the adjoint of a custom adjoint are needed where that is.
   void need_effects(std::size_t later, std::size_t begin, std::size_t end) {
     for (std::size_t place = begin; place < end; ++place)
       if (places_[place].later == later && has_effect(*places_[place].stmt)) need_statement(place);
@@ -94,7 +94,7 @@ class Liveness {
     pending_.push_back(value.id());
   }
 
-  // The statement must run: so must those around it, with the values that steer them.
+  // The statement must run: so must those around it, and their conditions and bounds are needed.
   void need_statement(std::size_t number) {
     for (; number != none && !places_[number].needed; number = places_[number].parent) {
       places_[number].needed = true;
@@ -160,7 +160,7 @@ Stmt addition(const Let &let, SourceLocation where) {
   return {Accumulate{let.value.array, {indices.begin(), indices.end()}, element_values(let.value)[0], true}, where};
 }
 
-// `place` is that of the block's first statement, and then what follows the block.
+// `place` is that of the block's first statement, and afterwards that of what follows the block.
 Block sweep(const Block &block, const Liveness &liveness, std::size_t &place) {
   Block kept;
   kept.reserve(block.size());

@@ -12,7 +12,7 @@ bool operands_may_swap(Op op) {
 }
 
 std::optional<Value> fold_floating(Op op, Type type, double a, double b) {
-  // For these four, computing in double and rounding once more to a narrower type gives its result exactly.
+  // For these four, a result that is computed in double and rounded to the narrower type is the narrower type's own.
   switch (op) {
     case Op::Add: return Value::constant(type, a + b);
     case Op::Sub: return Value::constant(type, a - b);

@@ -1,4 +1,4 @@
-// What one operation comes to when its operands are known or special.
+// The result of one operation whose operands are known or special.
 #pragma once
 
 #include "samite/ir/stmt.h"

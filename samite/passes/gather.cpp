@@ -18,8 +18,8 @@ namespace {
 
 using namespace ir;
 
-// What an atomic addition costs beside other statements where the lanes of a vector are neighbours in memory, and where
-// they are not and add one after another. Measured on a CPU; the order of magnitude is what counts.
+// The cost of an atomic addition, in statements: where the lanes of a vector are neighbours in memory, and where they
+// are not and add one after another. Measured on a CPU; the order of magnitude is what counts.
 constexpr std::size_t vector_atomic_cost = 3, lane_atomic_cost = 48;
 
 // An addition that can be gathered.
@@ -28,8 +28,8 @@ struct Site {
   std::vector<Source> sources;
 };
 
-// The element of an instance, of which its number takes the places of `launch`: for each dimension of the array, a
-// dimension of the launch, or a constant.
+// The element that belongs to an instance: its index in each dimension of the array is the instance's index in a
+// dimension of the launch (`launch`), or a constant.
 struct Place {
   std::uint32_t array;
   std::vector<int> launch;  // -1: a constant
@@ -80,7 +80,7 @@ class Sites {
     return std::none_of(read.begin(), read.end(), [&](std::uint32_t array) { return added.contains(array); });
   }
 
-  // What was taken before is zero: two reads of one element would both see what was there.
+  // The second of two exchanges of one element reads zero. Two loads would both read the gradient.
   bool takes_each_element_once() const {
     struct Read {
       const Operation *operation;
@@ -98,7 +98,7 @@ class Sites {
     return true;
   }
 
-  // Whether one instance may touch one element with both.
+  // Whether both may access one element in one instance.
   bool may_meet(const Operation &a, const Operation &b) const {
     if (a.array != b.array) return false;
     for (std::size_t d = 0; d < a.operands.size(); ++d) {
@@ -130,7 +130,8 @@ class Sites {
         if (known->until) needed.push_back({primal(*known->until), known->dimension});
         maps.push_back(*known);
       }
-      // Each dimension of the launch once, and in the same place each time: an instance owns its elements.
+      // Each dimension of the launch occurs once, and in the same place in all accesses: so elements belong to
+      // instances.
       if (static_cast<int>(maps.size()) != adjoint_.launch_rank) return;
       for (int k = 0; k < adjoint_.launch_rank; ++k)
         if (std::count(place.launch.begin(), place.launch.end(), k) != 1) return;
@@ -165,7 +166,7 @@ class Sites {
   std::vector<std::optional<IndexMap>> maps_;
 };
 
-// Copies the adjoint's body as the instance at a shift runs it. What it takes from gradients, it only reads.
+// Copies the adjoint's body as the instance at a shift runs it. Exchanges become loads.
 class Copier {
  public:
   using Shift = std::array<std::int64_t, maximum_rank>;
@@ -208,7 +209,7 @@ class Copier {
     return build_.operation(std::move(operation));
   }
 
-  // base + by, as one step from what base itself was moved from: i + 1 - 1 is i.
+  // base + by. Where base is itself a sum with a constant, the constants are added: i + 1 - 1 is i.
   Value moved(Value base, std::int64_t by) {
     if (auto known = base.is_local() ? origin_.find(base.id()) : origin_.end(); known != origin_.end()) {
       by += known->second.second;
@@ -251,7 +252,7 @@ class Gatherer {
       for (const Source &source : site.sources) additions_[source].insert(site.statement);
   }
 
-  // How many statements an instance away from the edges runs, about.
+  // About how many statements an instance runs that is not at an edge.
   std::size_t cost() const {
     const Slices slices(adjoint_);
     std::size_t cost = 0;
@@ -304,13 +305,13 @@ class Gatherer {
   }
 
  private:
-  // What an element is owed so far, and whether anything is.
+  // The sum of the contributions to an element so far, and whether there are any.
   struct Sum {
     LocalId total, any;
     ScalarType type;
   };
 
-  // With the additions that cannot be gathered, where it is the own instance.
+  // Copies the body for one source. The instance's own copy also has the additions that cannot be gathered.
   void copy_for(const Source &source) {
     const auto wanted = additions_.find(source);
     Copier copier(adjoint_, build_, source.shift, {[&](const Accumulate &accumulate, const Copier &copy) {

@@ -1,20 +1,20 @@
-// Gathers instead of scattering: the adjoint of a stencil as a stencil.
+// Gathers instead of scattering: makes the adjoint of a stencil a stencil.
 //
-// The adjoint of `next(i) = … now(i + c) …` adds to the gradients of neighbours, where instances meet: it needs atomics
-// or private sums, and where an index is kept within the array, lanes meet as well. But where i + c can be solved for
-// i, each instance can fetch what its own element is owed:
+// The adjoint of `next(i) = … now(i + c) …` adds to the gradients of neighbours, and several instances add to one
+// element. That takes atomics or private sums. But where i + c can be solved for i, each instance can gather the
+// contributions to its own element:
 //
 //   accumulate ā[i + c] += f(i)      becomes      if i - c is an instance { accumulate ā[i] += f(i - c) }
 //
-// with f computed again for the other instance. An index that is kept within the array sends several instances to the
-// first or the last element, which gets one more term for each. The conditions that are around the addition are part of
-// f. Each element is then added to by one instance, plainly and in one order: the same bits on every run.
+// Here f is computed again for the other instance. Where an index is clamped to the array, several instances add to the
+// first or the last element, which gets one more term for each of them. The conditions around the addition are part of
+// f. Then one instance adds to each element, without atomics and in one order: the same bits on every run.
 //
-// f reads gradients that the adjoint takes (`exchange`), which must stay until all instances have read them: `gather`
-// leaves them, and `clear`, launched after it over the same extents, sets them to zero.
+// f reads gradients that the adjoint takes (`exchange`). They must stay until all instances have read them: `gather`
+// only loads them, and `clear`, launched after it over the same extents, sets them to zero.
 //
-// Not for tile kernels (passes/gather_tiles.h), for kernels with loops, whose f is too much to compute again, and not
-// where the adjoint reads gradients that it adds to. What cannot be gathered stays as it was, next to what can.
+// Tile kernels have passes/gather_tiles.h. Kernels with loops are not gathered, since their f is too much to compute
+// again, nor are adjoints that read gradients that they add to. An addition that cannot be gathered stays as it was.
 #pragma once
 
 #include "samite/passes/index_map.h"
@@ -29,8 +29,8 @@ struct GatheredAdjoint {
     friend bool operator==(const Cover &, const Cover &) = default;
   };
 
-  // Of a tile kernel (passes/gather_tiles.h): a loop whose iterations are dealt to the blocks along these dimensions of
-  // the launch. Its bounds are what these statements compute.
+  // Of a tile kernel (passes/gather_tiles.h): a loop whose iterations are distributed over the blocks along these
+  // dimensions of the launch. `scalars` computes its bounds.
   struct DealtLoop {
     std::vector<int> launch_dimensions;
     ir::Block scalars;
@@ -42,9 +42,9 @@ struct GatheredAdjoint {
   std::vector<DealtLoop> dealt;
 };
 
-// Nothing where no addition to a gradient that needs atomics can be gathered; nor, but for `even_if_slower`, where
-// computing f again seems to take longer than the atomics. `adjoint` is structured, with atomics relaxed; its gradient
-// arrays share no memory.
+// Nothing where no atomic addition to a gradient can be gathered; nor, unless `even_if_slower`, where to compute f
+// again seems to take longer than the atomics. `adjoint` is structured, with atomics relaxed; its gradient arrays share
+// no memory.
 std::optional<GatheredAdjoint> gather_adjoint(const ir::Kernel &adjoint, bool even_if_slower);
 
 }  // namespace samite::passes

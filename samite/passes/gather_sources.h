@@ -1,4 +1,4 @@
-// Which instances add to an instance's own element: an index map turned round.
+// Which instances add to the element that belongs to an instance: the inverse of an index map.
 #pragma once
 
 #include "samite/passes/index_map.h"
@@ -8,7 +8,7 @@
 
 namespace samite::passes {
 
-// What must hold of the own number t along a dimension of the launch, of extent E.
+// What must hold of the instance's own index t in a dimension of the launch, whose extent is E.
 struct Condition {
   enum class Kind : std::uint8_t { AtLeast, Before, First, Last };
   int dimension;
@@ -27,8 +27,8 @@ struct Source {
   friend auto operator<=>(const Source &, const Source &) = default;
 };
 
-// All instances of a launch whose index, by these maps (one for each dimension of the launch), is the own number. The
-// extents of the launch are those of the array. Empty where an offset is too large to be worth it.
+// All instances of a launch that these maps (one for each dimension of the launch) take to the own index. The extents
+// of the launch are those of the array. Empty where an offset is too large to be worth it.
 std::vector<Source> sources_of(const std::vector<IndexMap> &maps);
 
 }  // namespace samite::passes

@@ -95,7 +95,7 @@ class WindowSites {
     if (find_slice(site)) sites.push_back(std::move(site));
   }
 
-  // False where it needs more than loads of what nothing writes and operations without effects.
+  // False where the slice needs more than loads of what nothing writes and operations without effects.
   bool find_slice(WindowSite &site) const {
     std::set<LocalId> needed;
     std::vector<Value> open{site.accumulate().value};
@@ -167,7 +167,7 @@ class WindowGatherer {
   }
 
  private:
-  // The adjoint, but that it leaves the gradients it takes.
+  // The adjoint with loads in place of exchanges.
   Block without_sites(const Block &block) const {
     Block kept;
     for (const Stmt &stmt : block) {
@@ -199,7 +199,7 @@ class WindowGatherer {
     return simplify(kernel);
   }
 
-  // How deep a statement of a slice lies: outside of all, in the loop over windows, in that over blocks.
+  // How deep a statement of a slice lies: outside of both loops, in the loop over windows, in the loop over blocks.
   enum Level : std::uint8_t { Outside, OfWindow, OfBlock };
 
   std::map<LocalId, Level> levels_of(const WindowSite &site) const {
@@ -236,7 +236,7 @@ class WindowGatherer {
     values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
   }
 
-  // Windows are dealt to the blocks that the window does not tell apart, one after another; each block's own number
+  // Several blocks need the same windows. The windows are distributed over these blocks in turn: the number of a block
   // among them is its first window.
   void write(const WindowSite &site) {
     values_.clear();
@@ -264,7 +264,7 @@ class WindowGatherer {
     const bool up = loop.step.as_int() > 0;
     const Value begin = wide(value(loop.begin)), end = wide(value(loop.end));
     const Value trips = up ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end});
-    // Rounded up; none where the first window is beyond the last one.
+    // Rounded up; zero where the first window is beyond the last one.
     const Value left = build_(Op::Sub, {trips, first});
     const Value rounds = build_(Op::Div, {build_(Op::Sub, {build_(Op::Add, {left, blocks}), number(1)}), blocks});
 
@@ -287,7 +287,7 @@ class WindowGatherer {
 
   template <class CopyLevel>
   Value sum_over_blocks(const WindowSite &site, const std::map<LocalId, Level> &levels, const CopyLevel &copy_level) {
-    // What is added up: before it is made as narrow as the gradient is.
+    // The sum takes the value from before its cast to the narrower type of the gradient.
     Value added = site.accumulate().value;
     const Let *made = made_by(site, added);
     if (made && made->value.op == Op::Cast && is_wider(made->value.operands[0].type(), added.type())) {
@@ -323,7 +323,7 @@ class WindowGatherer {
           if (site.freed[i] == let.value.attribute)
             values_.insert_or_assign(let.local,
                                      build_.cast(let.value.type, Value::local(loops[i].type, loops[i].index)));
-    // Loads come first, and what they need: then they may be done ahead (passes/place_tiles.h).
+    // Loads, and what they need, come first: then they can be prefetched (passes/place_tiles.h).
     const std::set<LocalId> early = early_ones(site, levels);
     copy_level(OfBlock, [&](const Let &let) { return early.contains(let.local); });
     copy_level(OfBlock,

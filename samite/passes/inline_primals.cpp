@@ -11,7 +11,7 @@ using namespace ir;
 
 class Inliner {
  public:
-  // The block with primal blocks in place of custom adjoints, whose results are still read under their own names.
+  // The block with primal blocks in place of custom adjoints. Results of these are still read under their own names.
   Block flattened(const Block &block) {
     Block flat;
     for (const Stmt &stmt : block)

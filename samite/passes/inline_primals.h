@@ -1,4 +1,4 @@
-// Computations whose derivative the user gives, without it: what a forward kernel runs of them.
+// Replaces custom adjoints by their primal blocks: that is what a forward kernel runs of them.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -11,7 +11,7 @@ bool has_custom_adjoint(const ir::Kernel &structured);
 // Each custom adjoint becomes the statements of its primal block. The locals that are left keep their numbers.
 ir::Kernel inline_primals(const ir::Kernel &structured);
 
-// The same for those inside of the blocks of `custom`, which stays.
+// The same for custom adjoints inside of the blocks of `custom`, which itself stays.
 ir::CustomAdjoint inline_nested_primals(const ir::CustomAdjoint &custom);
 
 }  // namespace samite::passes

@@ -15,8 +15,8 @@ const Let *as_thread_index(const Stmt &stmt) {
   return let && let->value.op == Op::ThreadIndex ? let : nullptr;
 }
 
-// The block without its `thread_index` definitions; what they defined is entered into `replacement`. Its checks are
-// told their instance.
+// The block without its `thread_index` definitions; `replacement` gets what they defined. Its checks get the index of
+// their instance.
 Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices, int launch_rank,
                              std::unordered_map<LocalId, Value> &replacement) {
   auto inner = [&](const Block &nested) { return without_thread_indices(nested, indices, launch_rank, replacement); };

@@ -41,7 +41,7 @@ class Numbering {
   }
 
  private:
-  // The bounds of a range are copies of what was given.
+  // The bounds of a range are locals that copy what the user gave.
   void find_constants() {
     constant_.resize(kernel_.local_count);
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
@@ -130,7 +130,7 @@ class Numbering {
     build_.append({std::move(numbered), where});
   }
 
-  // Of steps of 3 or more there are fewer than 2^31 from one i32 to another; of 2 there may be just as many.
+  // From one i32 to another there are fewer than 2^31 steps of 3 or more, but there may be 2^31 steps of 2.
   ScalarType type_of_counter(const For &loop, const Value &begin) const {
     const ScalarType type = loop.type.element();
     if (class_of(type) != ScalarClass::Signed || size_of(type) != 4) return ScalarType::Int64;

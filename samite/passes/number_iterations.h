@@ -1,7 +1,7 @@
-// Ranges whose index might go beyond the largest number of its type count their iterations instead.
+// Makes ranges count their iterations, where their index might go beyond the largest number of its type.
 //
-// A For adds its step to the index and compares. That may wrap round where the step is not 1 or -1, and goes on for
-// ever then:
+// A For adds its step to the index and compares. Where the step is not 1 or -1 the sum may wrap round, and the loop
+// never ends:
 //
 //   for %i in %a .. %b step s { … }     for %k in 0 .. %n step 1 { %i = add %a, (mul %k, s) … }
 //
@@ -9,8 +9,8 @@
 // step 1 or -1 stays as it is: its index passes each number up to its end. So does one whose bounds are constants with
 // room for one more step.
 //
-// Runs on the captured form, before jumps make a While of a For. All that comes after may add the step to any index of
-// a For.
+// Runs on the captured form, before structure_jumps makes a While of a For. All later passes may add the step to any
+// index of a For.
 #pragma once
 
 #include "samite/ir/kernel.h"

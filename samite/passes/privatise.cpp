@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// So many elements with constant indices become a local each; more become a local array.
+// At most this many elements with constant indices become a local each; more become a local array.
 constexpr std::size_t most_locals = 16;
 
 // Where a statement is: the blocks around it, outermost first, each with the number of the statement that leads on.
@@ -33,7 +33,7 @@ struct Access {
   Path path;
 };
 
-// The elements of one array that an instance has as its own.
+// The elements of one array that belong to an instance.
 struct Own {
   std::uint32_t array = 0;
   Type type;                                 // of the array's elements, or the one tile that the block has
@@ -50,7 +50,7 @@ struct Own {
   bool is_row() const { return elements.empty(); }
 };
 
-// Of what the statement loads or stores.
+// The type of what the statement loads or stores.
 Type element_of(const Stmt &stmt) {
   if (auto *let = stmt.as<Let>()) return let->value.type;
   if (auto *store = stmt.as<Store>()) return store->value.type();
@@ -95,7 +95,7 @@ class Privatiser {
   }
 
  private:
-  // What the kernel does, by array; where each local comes from.
+  // Collects the accesses of the kernel, by array, and where each local is defined.
   void index(const Block &block, const Path &around, bool in_loop) {
     for (std::ptrdiff_t n = 0; n < std::ssize(block); ++n) {
       const Stmt &stmt = block[static_cast<std::size_t>(n)];
@@ -124,7 +124,7 @@ class Privatiser {
       }
     }
   }
-  // What it touches may be read, or added to, when the adjoint runs.
+  // The adjoint may read, or add to, what a custom adjoint accesses.
   void leave_alone(const CustomAdjoint &custom) {
     for (const Block *block : {&custom.primal, &custom.replay, &custom.adjoint})
       for_each_statement(*block, [&](const Stmt &stmt) {
@@ -174,7 +174,7 @@ class Privatiser {
     own_of_[array] = std::move(own);
   }
 
-  // The elements one by one, where indices that move are constants, and not too many.
+  // The elements one by one, where the indices that differ are constants, and there are not too many.
   static void find_elements(Own &own, const std::vector<Access> &accesses) {
     for (const Access &access : accesses) {
       std::vector<Value> element = own.place;
@@ -190,7 +190,7 @@ class Privatiser {
     if (own.elements.size() > most_locals) own.elements.clear();
   }
 
-  // Whether a value can be had at `home`: it is defined before, or computed from what is.
+  // Whether a value can be computed at `home`: it is defined before, or computed from values that are.
   bool can_have(const Value &value, const Path &home) const {
     if (is_there(value, home)) return true;
     const Let *let = definition_[value.id()];
@@ -255,7 +255,7 @@ class Privatiser {
         [&](const auto &) { build_.append(stmt); });
   }
 
-  // An access to an element of an instance's own, as one to its local.
+  // Replaces an access to an instance's own element by one to its local.
   void access(const Own &own, const std::vector<Value> &indices, const Stmt &stmt) {
     const Type type = own.type;
     const LocalId local = own.is_row() ? 0 : local_of(own, indices);
@@ -284,7 +284,7 @@ class Privatiser {
     return own.locals[static_cast<std::size_t>(found - own.elements.begin())];
   }
 
-  // Row-major over the dimensions that move.
+  // Row-major over the dimensions whose index differs.
   Value row_index(const Own &own, const std::vector<Value> &indices) {
     std::optional<Value> index;
     for (std::size_t d = 0; d < indices.size(); ++d) {
@@ -295,7 +295,7 @@ class Privatiser {
     return *index;
   }
 
-  // A tile as the array gives it back: zero beyond the array.
+  // The tile as a load would give it: zero beyond the array.
   Value within(const Own &own, const Value &value) {
     const Type type = Type(ScalarType::Int64, own.type.shape()), truth(ScalarType::Bool, own.type.shape());
     const auto spread = [&](const Value &number, const Type &tile) {
@@ -357,7 +357,7 @@ class Privatiser {
     });
   }
 
-  // Each element of an instance's own that is inside the array; a tile is there as far as it is inside.
+  // For each element of an instance's own that is inside the array. Of a tile, loads and stores take the part inside.
   template <class Visit>
   void for_each_element(const Own &own, Visit visit) {
     if (own.type.is_tile()) return visit(own.place, own.locals[0]);

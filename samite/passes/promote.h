@@ -1,13 +1,13 @@
 // From captured to structured form: assigned locals become values.
 //
-// The front writes each local as a name that may be assigned again, because it sees the program one statement at a
-// time. Everything after the capture wants values: one definition each, and where control flow joins, a result of the
-// branch or a carried value of the loop. This pass replays the program with an environment from captured locals to
-// values; it also removes every `copy`.
+// The front sees the program one statement at a time, so each of its locals may be assigned again. All passes after
+// want values: a value has one definition, and where control flow joins it is a result of a branch or a carried value
+// of a loop. This pass replays the program with an environment that maps captured locals to values. It also removes
+// every `copy`.
 //
-// Jumps are gone by then: passes/structure_jumps.h.
+// Runs after passes/structure_jumps.h, which removes the jumps.
 //
-// UserError: a while_ condition that assigns a local declared outside of it.
+// UserError where the condition of a while_ assigns a local that is declared outside of it.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,10 +1,10 @@
-// Takes atomics away where no two instances can meet.
+// Removes atomics where no two instances can access one element.
 //
-// Of an adjoint kernel: additions to and exchanges of a gradient array become plain when each instance has elements of
-// its own. That is so where for each launch dimension d one and the same of the indices is, in all accesses to the
-// array, thread_index(d) plus the same number; the number may be a constant or anything that all instances share. The
-// other indices may be anything: a(i, 0) and a(i, j), of a launch of one dimension, never meet with those of another i.
-// Gradient arrays must not share memory with one another (the launcher checks).
+// In an adjoint kernel, additions to a gradient array, and exchanges of it, become plain where each instance has
+// elements of its own. That is so where for each dimension d of the launch there is one index of the array that is, in
+// all accesses, thread_index(d) plus the same number. The number may be a constant or anything that is the same for all
+// instances. The other indices may be anything: in a launch of one dimension, a(i, 0) and a(i, j) are never elements of
+// another i. Gradient arrays must not share memory with one another (the launcher checks).
 #pragma once
 
 #include "samite/ir/kernel.h"

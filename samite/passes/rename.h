@@ -1,5 +1,4 @@
-// A copy of statements under other names: what a block of one kernel becomes in another, or in a second place of its
-// own.
+// Copies statements under other names: from one kernel to another, or to a second place in the same kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -12,7 +11,7 @@ struct Renaming {
   std::function<ir::Value(const ir::Value &)> value;  // of what is read
   std::function<ir::LocalId(ir::LocalId)> local;      // of what is defined or assigned
   std::function<ir::LocalArrayId(ir::LocalArrayId)> local_array;
-  // Of each renamed statement without blocks, given the old one: what stands there instead, if it is not itself.
+  // Replaces a renamed statement without blocks, given the old one. Without this function the renamed one stays.
   std::function<ir::Block(const ir::Stmt &before, ir::Stmt renamed)> statement = {};
 };
 

@@ -22,7 +22,7 @@ bool is_plain_exchange(const Stmt &stmt) {
   return let && let->value.op == Op::Exchange && let->value.attribute == 1;
 }
 
-// Whether the statement adds to the element of `exchange` what that has taken, and nothing else.
+// Whether the statement adds to the element of `exchange` the value that the exchange gave, and nothing else.
 bool puts_back(const Stmt &stmt, const Let &exchange) {
   const Accumulate *accumulate = stmt.as<Accumulate>();
   return accumulate && !accumulate->atomic && accumulate->array == exchange.value.array &&
@@ -30,7 +30,8 @@ bool puts_back(const Stmt &stmt, const Let &exchange) {
          accumulate->value.id() == exchange.local;
 }
 
-// Where in `block`, after `at`, the exchange at `at` is put back before anything else touches its array.
+// The statement of `block`, after `at`, that puts back the value of the exchange at `at`, if nothing touches the array
+// before it.
 std::optional<std::size_t> return_of(const Block &block, std::size_t at) {
   const Let &exchange = *block[at].as<Let>();
   for (std::size_t i = at + 1; i < block.size(); ++i) {

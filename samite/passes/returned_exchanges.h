@@ -1,10 +1,11 @@
-// Reads what would be taken and put back.
+// Makes a load of an exchange whose value is put back.
 //
-// The adjoint of y(i) += … takes the gradient of y(i), which a store ends, and adds it again, since the old value went
-// on into the new one. Where nothing in between touches the array and no other instance can (passes/relax_atomics.h),
-// that is a load: the element is then not written, a quarter of the memory that the adjoint of axpy moves.
+// The adjoint of y(i) += … takes the gradient of y(i), because a store ends it, and adds it again, because the new
+// value contains the old one. Where nothing in between touches the array and no other instance can
+// (passes/relax_atomics.h), a load does the same. Then the element is not written: that is a quarter of the memory
+// traffic of the adjoint of axpy.
 //
-// Runs last on an adjoint, since what goes before knows the ends of gradients by their exchanges.
+// Runs last on an adjoint: earlier passes recognise by an exchange where a gradient ends.
 #pragma once
 
 #include "samite/ir/kernel.h"

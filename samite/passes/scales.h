@@ -1,7 +1,8 @@
-// Merges powers of two that a value is multiplied with one after another, and signs: `(x * -0.5) * 2` is `-x`.
+// Merges multiplications by powers of two, and signs, that follow one another: `(x * -0.5) * 2` is `-x`.
 //
-// Derivative rules leave such chains, each rule its own constant. The result is the same to the last bit but where a
-// value between is too large or too small for its type; that is why it is for adjoints, and not for what a user wrote.
+// Derivative rules leave such chains, since each rule has a constant of its own. The result is the same to the last bit
+// unless a value between is too large or too small for its type. So the merge is for adjoints, and not for what a user
+// wrote.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -12,10 +13,10 @@ namespace samite::passes {
 
 class Scales {
  public:
-  // The same value with the scale of its operand taken in: a Copy where nothing is left of both.
+  // The same value, merged with the scale of its operand: a Copy where both cancel.
   ir::Operation merged(const ir::Operation &operation) const;
 
-  // From here on the local has this value.
+  // Notes that the local has this value.
   void define(ir::LocalId local, const ir::Operation &operation);
 
  private:

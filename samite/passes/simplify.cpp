@@ -15,7 +15,7 @@ namespace {
 
 using namespace ir;
 
-// Which memory is written: no array parameter shares it with a local array.
+// Which memory is written. Array parameters and local arrays never share memory.
 struct Writes {
   bool arrays = false, local_arrays = false;
 };
@@ -93,14 +93,14 @@ class Simplifier {
         });
   }
 
-  // What was loaded from this memory before may not be there now.
+  // Values that were loaded from this memory before may have changed.
   void note(const Writes &written) {
     epoch_ += written.arrays;
     local_epoch_ += written.local_arrays;
   }
 
   void simplify_let(const Let &let, SourceLocation where, Block &out) {
-    // One place for all operations that turn out to be known: most of them do not allocate.
+    // Reused for all operations that turn out to be known, so that most of them do not allocate.
     Operation &operation = operation_;
     operation = let.value;
     for (Value &operand : operation.operands) operand = value(operand);
@@ -163,7 +163,7 @@ class Simplifier {
       simplify_let({opposite, {Op::Not, ScalarType::Bool, {branch.condition}}}, where, out);
   }
 
-  // The replay and the adjoint run later than they stand: what is loaded elsewhere may be something else by then.
+  // The replay and the adjoint run later than they stand: values that were loaded before may have changed by then.
   void simplify_custom(const CustomAdjoint &custom, SourceLocation where, Block &out) {
     constexpr Writes anything{true, true};
     CustomAdjoint simplified;

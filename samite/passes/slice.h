@@ -7,12 +7,12 @@
 
 namespace samite::passes {
 
-// Of a structured kernel. Keeps no reference to it but its statements.
+// Of a structured kernel. Keeps copies of its statements alone.
 class Slices {
  public:
   explicit Slices(const ir::Kernel &structured);
 
-  // How many statements the given ones are with all that they need. They are statements of the kernel.
+  // The number of `wanted` statements together with all that they need. `wanted` are statements of the kernel.
   std::size_t size(const std::vector<ir::Stmt> &wanted) const;
 
   // All statements, outer before inner, in program order.

@@ -56,7 +56,7 @@ Exits exits(const Block &block) {
   return result;
 }
 
-// Whether a block that computes a condition may as well be computed once more.
+// Whether a block that computes a condition can be computed once more without harm.
 bool harmless(const Block &block) {
   return std::all_of(block.begin(), block.end(), [](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
@@ -79,7 +79,7 @@ class Structurer {
   LocalId local_count() const { return build_.local_count(); }
 
  private:
-  // Statements still to come: the rest of a block, and then what follows it where that became part of it.
+  // Statements still to come: the rest of a block, then what follows the block where that has become part of it.
   struct Rest {
     Block::const_iterator next, end;
     const Rest *then = nullptr;
@@ -149,7 +149,7 @@ class Structurer {
     return build_(Op::Not, {left});
   }
 
-  // Where an iteration begins nothing is left. To say so spares the flags from being carried through it.
+  // No label is left where an iteration begins. Stating that here keeps the loop from carrying the flags.
   void clear(const std::vector<LabelId> &labels) {
     for (LabelId label : labels) build_.assign(flag_.at(label), Value::boolean(false));
   }

@@ -14,13 +14,13 @@ bool can_be_linear(ScalarType type) {
   return type == ScalarType::Int32 || type == ScalarType::Int64 || type == ScalarType::UInt64;
 }
 
-// All lanes make the same number of trips: the bounds are equally far apart in each of them.
+// All lanes run the same number of iterations: the bounds are equally far apart in each lane.
 bool same_trips(Shape begin, Shape end, Shape step) {
   return step == Shape::Uniform && begin == end && begin != Shape::Varying;
 }
 
-// Lanes that start a count in steps of one at places of their own and end it at one: all may follow the one that starts
-// first, each from its own place on. That one runs to the end, so that no iteration is added.
+// Lanes count in steps of one, from begins that differ to one end: all can follow the lane that starts first, each from
+// its own begin on. That lane runs to the end, so no iteration is added.
 bool can_start_late(const For &loop, Shape begin, Shape end) {
   if (loop.kind == LoopKind::Thread || begin != Shape::Varying || end != Shape::Uniform) return false;
   if (class_of(loop.type) != ScalarClass::Signed || !loop.step.is_constant()) return false;
@@ -31,7 +31,7 @@ class UniformityAnalysis {
  public:
   UniformityAnalysis(const Kernel &kernel, std::vector<Shape> &shapes)
       : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(!is_tile_kernel(kernel)) {
-    // Before lowering, the whole body is what one lane does.
+    // Before lowering, the whole body is what one lane runs.
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const For *loop = stmt.as<For>();
       if (loop && loop->kind == LoopKind::Thread) in_lanes_ = false;
@@ -100,7 +100,7 @@ class UniformityAnalysis {
           of(branch.condition) == Shape::Varying ? Shape::Varying : join(of(result.then_value), of(result.else_value));
   }
 
-  // Repeats `iterate` until what the loop carries no longer changes, each time from less hopeful carried values.
+  // Repeats `iterate` until the shapes of the carried values no longer change. They only go from Uniform to Varying.
   template <class Iterate>
   void settle(const std::vector<Carried> &carried, Iterate iterate, bool late = false) {
     for (const Carried &value : carried) shapes_[value.inner] = late ? Shape::Varying : of(value.initial);

@@ -4,18 +4,18 @@
 //   Linear   a 32-bit or 64-bit integer that grows by one from each lane to the next: the first lane's value will do
 //   Varying  anything else
 //
-// Lanes run in step and a lane that left a branch or a loop is masked off, so that the answer is about the lanes that
-// are active where the value is defined. That makes the index of `for i in 0 .. n` Uniform even where `n` differs
-// from lane to lane: all lanes that still run have the same `i`. After such a loop they no longer do, so the
-// *results* of a loop that lanes leave at different times are Varying. So is the index of a loop that counts in steps
-// of one from places that differ to one end: lanes join it as the index comes to their place (`starts_late`), which
-// makes what such a loop carries Varying, but lets them read a tape backwards together.
+// Lanes run in step, and a lane that left a branch or a loop is masked off. So the answer is about the lanes that are
+// active where the value is defined. The index of `for i in 0 .. n` is Uniform even where `n` differs from lane to
+// lane: all lanes that still run have the same `i`. After such a loop they no longer do, so the *results* of a loop
+// that lanes leave at different times are Varying. A loop may count in steps of one from begins that differ to one end:
+// each lane joins it when the index reaches the lane's begin (`starts_late`). The index is Uniform there, too, so that
+// lanes read a tape backwards together; but what such a loop carries is Varying.
 //
-// The index of a thread loop is Linear (so is `thread_index` of the last dimension, in a kernel that is not lowered
-// yet); what is read with Uniform indices is Uniform, because instances that write what others read have a race
-// anyway; whatever an atomic step returns is Varying, and so is what is read from a local array, of which each lane has
-// one of its own. Linear is for signed integers and u64: in u32 a lane may wrap
-// round where its neighbour does not. Carried values of loops are a fixed point, from the hopeful side.
+// The index of a thread loop is Linear. So is `thread_index` of the last dimension, in a kernel that is not lowered
+// yet. What is read with Uniform indices is Uniform, because instances that write what others read have a race anyway.
+// What an atomic step returns is Varying, and so is what is read from a local array, since each lane has an array of
+// its own. Linear is for signed integers and u64: in u32 a lane may wrap round where its neighbour does not. Carried
+// values of loops are the fixed point that is reached from Uniform.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -28,17 +28,17 @@ enum class Shape : std::uint8_t { Uniform, Linear, Varying };
 
 class Uniformity {
  public:
-  // Every local Uniform: for a target where each instance is a thread of its own.
+  // Every local Uniform: for a target where a thread runs each instance.
   static Uniformity all_uniform(const ir::Kernel &kernel);
 
   Shape of(ir::LocalId local) const { return shapes_[local]; }
   Shape of(const ir::Value &value) const { return value.is_local() ? of(value.id()) : Shape::Uniform; }
 
-  // Whether lanes may take different ways: masks are needed.
+  // Whether lanes may go different ways, so that masks are needed.
   bool divergent(const ir::If &branch) const { return of(branch.condition) == Shape::Varying; }
   bool divergent(const ir::While &loop) const { return of(loop.condition) == Shape::Varying; }
   bool divergent(const ir::For &loop) const;
-  // Whether lanes enter a loop at different times, each where the index, which all share, is the lane's first.
+  // Whether lanes join a loop at different times, each when the index, which all share, is its own first index.
   bool starts_late(const ir::For &loop) const;
 
  private:

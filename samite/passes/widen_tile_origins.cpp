@@ -67,7 +67,7 @@ class Widening {
         [&](const auto &) { build_.append(stmt); });
   }
 
-  // Indices that are tiles are of one element each, and are as the program computed them.
+  // An index that is a tile gives the index of each element, and stays as the program computed it.
   void widen(std::vector<Value> &values, std::size_t indices) {
     for (std::size_t d = 0; d < indices; ++d)
       if (values[d].type() == ScalarType::Int32) values[d] = widened(values[d]);

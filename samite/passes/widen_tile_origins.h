@@ -1,7 +1,8 @@
-// Tiles of arrays with 2^31 elements or more in a dimension, or between two of its elements, begin at 64-bit indices.
+// Gives tiles 64-bit indices where their array has 2^31 elements or more in a dimension, or between two of its
+// elements.
 //
-// A tile's origin is the number of the tile times its extent, an i32 where the number is an Int. The product, and the
-// array's extent, may be larger than that:
+// The origin of a tile is its number times its extent, an i32 where the number is an Int. The product may not fit an
+// i32:
 //
 //   %2: i32 = mul %1, 4096                       %2: i64 = cast %1    %3: i64 = mul %2, 4096
 //   %3: tile<f32, 4096> = load @x[%2]            %4: tile<f32, 4096> = load @x[%3]
