@@ -6,7 +6,7 @@
 namespace samite::codegen {
 namespace {
 
-// Statements in the body of a thread loop up to which a second, unmasked copy is worth its compile time.
+// Up to this many statements in the body of a thread loop, a second, unmasked copy is worth its compile time.
 constexpr std::size_t largest_copied_body = 400;
 
 }  // namespace
@@ -27,14 +27,14 @@ void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const s
   out.line("using namespace samite;");
   out.line("using namespace samite::lanes{};", lanes_);
   out.line("");
-  // In a namespace without a name, lest two kernels that are linked into one image disagree about it.
+  // In an unnamed namespace, so that two kernels in one image can define it differently.
   out.open("namespace {{");
   define_arguments(out, kernel);
   out.close("}  // namespace");
   out.line("");
   out.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);
   out.open("    Workspace *workspace) {{");
-  // Copies, because a store through an array may change whatever memory the compiler cannot tell apart from it.
+  // Copies: for all that the compiler knows, a store through an array may change the arguments in memory.
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ir::Parameter &parameter = kernel.parameters[i];
     out.line("const {1} p{0} = static_cast<const Arguments *>(arguments)->p{0}{2};", i,

@@ -1,8 +1,8 @@
-// The CPU: a thread loop runs as vectors, one lane an instance.
+// The CPU: a thread loop runs as vectors, each lane an instance.
 //
-// Full vectors go first, with a mask that is a constant, so that the compiler removes all masking; what is left over
-// goes through the same code with some lanes off. A small body is therefore compiled twice; a large one once, masked,
-// because there the compile time matters more.
+// Full vectors run first, with a constant mask, so that the compiler removes all masking. The rest runs the same code
+// with some lanes off. So a small body is compiled twice. A large one is compiled once, masked, because there the
+// compile time matters more.
 #pragma once
 
 #include "samite/codegen/target.h"

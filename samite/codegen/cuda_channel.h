@@ -1,9 +1,9 @@
 // What a CUDA kernel tells the host: the host's side of samite/device/cuda/channel.h.
 //
-// A channel lies in memory that both can reach (pinned and mapped), or in the device's, from where it is copied. The
-// launcher makes it with `clear`, passes it to a launch, and reads it when the launch has ended: the first failure, as
-// codegen/failure.h says, and a record for each print, and for each check that failed, in no order. Records that have
-// no room are counted.
+// A channel lies in memory that host and device can reach (pinned and mapped), or in device memory, from where it is
+// copied. The launcher makes it with `clear`, passes it to a launch, and reads it when the launch has ended. It holds
+// the first failure (codegen/failure.h) and, in no order, a record for each print and for each check that failed.
+// Records for which there was no room are counted.
 #pragma once
 
 #include "samite/codegen/failure.h"
@@ -15,8 +15,8 @@
 
 namespace samite::codegen {
 
-// The `dimension` of an out_of_memory: it is a block's tiles, not a thread's own array, for which there is no memory;
-// `index` is then what each of its threads would have to have.
+// The `dimension` of an out_of_memory where there is no memory for a block's tiles, and not for a thread's own array.
+// `index` is then the size that each thread of the block would need.
 inline constexpr std::uint32_t memory_of_block = 1;
 
 struct CudaFailure {
@@ -40,9 +40,9 @@ static_assert(sizeof(CudaFailure) == 80 && offsetof(CudaFailure, index) == 16 &&
 static_assert(sizeof(CudaChannel) == 104 && offsetof(CudaChannel, lost_prints) == 80 &&
               offsetof(CudaChannel, used) == 88 && offsetof(CudaChannel, capacity) == 96);
 
-// What an instance said: `site` counts EmittedSource::messages, `instance` is the index of the instance, a number for
-// each dimension of the launch (of a check; else empty), and `values` are the message's, each the bits of its own type
-// in the low bytes.
+// What an instance reported. `site` is an index into EmittedSource::messages. `instance` is the index of the instance,
+// a number for each dimension of the launch (of a check; else empty). `values` are the message's, each the bits of its
+// own type in the low bytes.
 struct CudaRecord {
   std::uint32_t site;
   std::span<const std::uint64_t> instance, values;
@@ -51,7 +51,7 @@ struct CudaRecord {
 // A channel in `bytes` of memory, 8-byte aligned, with nothing in it.
 void clear(CudaChannel *channel, std::size_t bytes);
 
-// The records of a channel, which they point into. `messages` are the kernel's; `launch_rank` too.
+// The records of a channel; they point into its memory. `messages` and `launch_rank` are the kernel's.
 struct MessageSite;
 std::vector<CudaRecord> records(const CudaChannel &channel, std::span<const MessageSite> messages, int launch_rank);
 

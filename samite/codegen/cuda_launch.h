@@ -6,15 +6,15 @@
 
 namespace samite::codegen {
 
-// The instances of a launch: [begin, end) in each of its dimensions. What lies beyond the launch's rank is ignored.
+// The instances of a launch: [begin, end) in each of its dimensions. Dimensions beyond the launch's rank are ignored.
 struct CudaBox {
   std::int64_t begin[4] = {}, end[4] = {};
 };
 static_assert(sizeof(CudaBox) == 64 && offsetof(CudaBox, end) == 32);
 
-// Memory for local arrays that are not in a thread's own: device memory of `bytes_per_thread`, a multiple of 8, for
-// each thread of the grid (blocks × threads of a block). The threads' shares lie interleaved: see
-// samite/device/cuda/workspace.h. It need not be cleared.
+// Memory for local arrays that are not in a thread's own memory: device memory of `bytes_per_thread`, a multiple of 8,
+// for each thread of the grid (blocks × threads of a block). The shares of the threads are interleaved: see
+// samite/device/cuda/workspace.h. The memory need not be cleared.
 struct CudaWorkspace {
   std::byte *base = nullptr;
   std::int64_t bytes_per_thread = 0;

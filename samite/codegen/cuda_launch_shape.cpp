@@ -21,7 +21,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &a) ? std::int64_t{1} << 62 : a;
 }
 
-// Threads along x, y and z that have an instance; saturated.
+// Threads along x, y and z that run an instance; saturated.
 Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
   Axes axes{1, 1, 1};
   for (std::size_t d = 0; d < extents.size(); ++d) {
@@ -38,9 +38,9 @@ std::int64_t power_of_two_from(std::int64_t value) {
                               : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
 }
 
-// Of three dimensions a block is as deep as it is high, so that neighbours along every one of them are read once for
-// many of its instances; half a warp's row is then long enough where each thread has several neighbours.
-// Threads that march along the third dimension meet what the others have read on their own.
+// In three dimensions a block is as deep as it is high, so that neighbours in each dimension are read once for many
+// instances of the block. There, rows of half a warp are long enough where each thread has several neighbours. Threads
+// that march along the third dimension reuse neighbours in it anyway.
 Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
   const bool deep = instances[1] > 1 && instances[2] > 1 && form.march == 1;
   const std::int64_t row = deep && form.instances_per_thread >= 4 ? warp / 2 : warp;
@@ -49,7 +49,7 @@ Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
   if (deep) high = std::int64_t{1} << ((std::bit_width(static_cast<std::uint64_t>(high)) - 1 + 1) / 2);
   block[1] = std::min(high, power_of_two_from(instances[1]));
   block[2] = std::min({threads / (block[0] * block[1]), power_of_two_from(instances[2]), deepest_block});
-  // What the rows do not fill goes into longer ones.
+  // Threads that the rows do not need make the rows longer.
   block[0] *= std::min(threads / (block[0] * block[1] * block[2]),
                        std::max<std::int64_t>(power_of_two_from(instances[0]) / block[0], 1));
   return block;
@@ -65,12 +65,12 @@ std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
-// Blocks of a tile kernel, one for each instance; saturated.
+// Blocks of a tile kernel, one for each index of the launch; saturated.
 std::int64_t blocks_of_tiles(std::span<const std::int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, product);
 }
 
-// Whether there are fewer blocks than so many.
+// Whether there are fewer blocks than this many.
 bool fewer_than(const Axes &blocks, std::int64_t many) {
   return blocks[0] < many && blocks[1] < many && blocks[2] < many && blocks[0] * blocks[1] * blocks[2] < many;
 }

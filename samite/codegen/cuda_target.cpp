@@ -50,15 +50,15 @@ void check_parameter_space(const ir::Kernel &kernel) {
 }
 
 void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const {
-  // In the prelude's namespace, where its `sin` hides the one that CUDA has outside.
+  // In the prelude's namespace, whose `sin` hides CUDA's own.
   out.line("namespace samite {{");
   out.line("");
   define_arguments(out, kernel);
   out.line("");
-  // Left alone, the compiler spills registers to have more threads at a time. Instances side by side are there so that
-  // fewer will do: 128 registers for each thread. Where a thread goes on to further instances, 80 are better forward
-  // and worse in an adjoint (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its adjoint
-  // 0.913, else 0.953).
+  // By itself the compiler spills registers to fit more threads on a multiprocessor. With instances side by side fewer
+  // threads are enough: allow 128 registers for each. Where a thread marches on to further instances, 80 are better
+  // forward and worse in an adjoint (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its
+  // adjoint 0.913, else 0.953).
   const bool adjoint = std::ranges::any_of(
       kernel.parameters, [](const ir::Parameter &parameter) { return parameter.role == ir::Role::Gradient; });
   const int threads = form_.march > 1 && !adjoint ? threads_with_80_registers : threads_with_128_registers;
@@ -134,7 +134,7 @@ void CudaTarget::marched_loop(SourceWriter &out, const ThreadLoop &loop, const s
   out.close();
 }
 
-// In 64 bits: the last step may go beyond what the index itself counts.
+// Counts in 64 bits: the last step may go beyond the type of the index.
 void CudaTarget::grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number);
   const std::string inner = over_two(loop) ? next_extent(loop) : "";
@@ -154,12 +154,12 @@ void CudaTarget::grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, con
   out.close();
 }
 
-// A thread's share is whole, or the last one, which it runs one by one.
+// A thread's share of neighbours is complete, or the last of a row, which the thread runs one by one.
 void CudaTarget::several(SourceWriter &out, const ThreadLoop &loop, const std::string &instances,
                          const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number), part = fmt::format("part{}", loop.number);
   const std::string index = fmt::format("const {0} {1} = {2} + {0}", loop.type, loop.index, loop.begin);
-  // Not at + instances <= ..., which may wrap round.
+  // Not `at + instances <= …`, where the sum may wrap round.
   out.open("if ({0} < {1} && {1} - {0} >= {2}) {{", at, instances, loop.instances);
   out.line("{}({});", index, at);
   loop.several();

@@ -1,4 +1,4 @@
-// CUDA: every instance of a launch is a thread's own, and the loops over the launch become the grid.
+// CUDA: a thread runs each instance of a launch, and the loops over the launch become the grid.
 #pragma once
 
 #include "samite/codegen/emit.h"
@@ -8,7 +8,7 @@ namespace samite::codegen {
 
 class CudaTarget final : public Target {
  public:
-  // The compiler is asked to let a multiprocessor have so many blocks at a time; 0: it does what it likes.
+  // Asks the compiler for code of which a multiprocessor can run this many blocks at a time; 0 asks for nothing.
   explicit CudaTarget(CudaForm form, int blocks_at_once = 0) : form_(form), blocks_at_once_(blocks_at_once) {}
 
   bool explicit_lanes() const override { return false; }

@@ -96,7 +96,7 @@ std::vector<std::string_view> names_of(std::string_view declaration) {
     if (line.starts_with("alignas(")) line = line.substr(line.rfind(')'));
     return {first_identifier(line)};
   }
-  if (const std::size_t at = line.find(" operator"); at != line.npos) {  // comes with its first operand's type
+  if (const std::size_t at = line.find(" operator"); at != line.npos) {  // belongs to its first operand's type
     line = line.substr(std::min(line.find('(', at), line.size()));
     if (line.starts_with("(const ")) line.remove_prefix(7);
     return {first_identifier(line)};
@@ -185,7 +185,7 @@ std::string Declarations::needed_by(std::string_view text) const {
   std::string result = "namespace samite {\n";
   for (std::size_t i = 0; i < declarations_.size(); ++i) {
     const Declaration &own = declarations_[i];
-    // What declares nothing comes with what it is about.
+    // A declaration without names of its own, such as a static_assert, is needed where all names in it are.
     if (own.names.empty())
       needed[i] = std::ranges::all_of(named_in(own.text), [&](std::size_t other) { return needed[other]; });
     if (needed[i]) result += own.text;

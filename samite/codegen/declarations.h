@@ -1,8 +1,8 @@
-// The declarations of the joined device headers, of which a text gets those that it needs: for compilers that read what
-// comes before a text again with each one.
+// The declarations of the joined device headers. A text gets those that it needs, for compilers that parse the headers
+// again with each text.
 //
-// Works on text that clang-format has laid out: a declaration begins at the start of a line, and what belongs to it is
-// indented or begins with a brace.
+// The headers must be laid out by clang-format: a declaration begins at the start of a line, and its other lines are
+// indented or begin with a brace.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class Declarations {
   Declarations(const Declarations &) = delete;
   Declarations &operator=(const Declarations &) = delete;
 
-  // The declarations whose names are in `text`, those that they name in turn, and so on, in their order. What is
-  // declared several times, overloaded or specialised, comes with all of these.
+  // The declarations whose names are in `text`, those that these name, and so on, in their order. A name that is
+  // declared several times, overloaded or specialised, comes with all its declarations.
   std::string needed_by(std::string_view text) const;
 
   // All names, sorted.

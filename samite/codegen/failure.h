@@ -1,10 +1,10 @@
-// What a kernel writes down when an instance does something wrong, and whom it tells what the kernel's own prints and
-// checks say: the host's side of samite/device/cpu/failure.h,
-// which the kernel is compiled with. All but `out_of_memory` is noticed by code compiled for debugging only.
+// What a kernel writes down when an instance does something wrong, and the function that it calls for prints and
+// checks: the host's side of samite/device/cpu/failure.h, which the kernel is compiled with. Only code that is compiled
+// for debugging notices failures, except `out_of_memory`.
 //
-// The launcher zeroes one of these, passes it to every box of a launch, and reads it when all have ended. The first
-// failure is kept; the access that failed did nothing (a load gave 0), and the launch went on. Instances that got no
-// memory for a local array have ended there.
+// The launcher zeroes a Failure, passes it to every box of a launch, and reads it when all boxes have ended. The first
+// failure is kept. The access that failed does nothing (a load gives 0), and the launch goes on. An instance that gets
+// no memory for a local array ends there.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ enum class FailureKind : std::uint32_t {
   out_of_memory = 4,              // a local array of `index` bytes, of all lanes
 };
 
-// The index of the instance that failed; of a tile kernel the block's. Nothing is known of it where `rank` is 0: each
-// launch on the CPU has one of these, and clears no more of it than that takes.
+// The index of the instance that failed; in a tile kernel the block's. It is unknown where `rank` is 0. The rest is
+// then not even cleared: every launch on the CPU has one of these, and clears no more than it must.
 struct FailedInstance {
   std::array<std::int64_t, 4> index;
   std::uint32_t rank = 0, reserved = 0;
@@ -36,8 +36,8 @@ struct Failure {
   std::int64_t index = 0, extent = 0;
   std::uint32_t file = 0;  // into EmittedSource::files
   std::uint32_t line = 0;
-  // Called by each instance that prints, and where a check fails, from any thread: `site` counts
-  // EmittedSource::messages, `instance` is the index of the instance, of a check, and `values` the message's, each the
+  // Called by each instance that prints or whose check fails, from any thread. `site` is an index into
+  // EmittedSource::messages. `instance` is the index of the instance, of a check. `values` are the message's, each the
   // bits of its own type in the low bytes. Must not throw. May be null where the kernel has no messages.
   void (*message)(Failure *failure, std::uint32_t site, const std::int64_t *instance,
                   const std::uint64_t *values) = nullptr;

@@ -1,4 +1,4 @@
-// The loops over a launch where every instance is a thread's own, and the sums that all instances add to.
+// The loops over a launch where a thread runs each instance, and the sums that all instances add to.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -46,7 +46,7 @@ void KernelEmitter::launch_loop(const For &loop) {
     };
   }
   target_.thread_loop(out_, text, [&] {
-    // Where an instance may end early, it must end alone.
+    // An instance that ends early must not end the others that the thread runs.
     const bool may_end = innermost && uses_workspace();
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
     launch_body(loop);
@@ -69,7 +69,7 @@ void KernelEmitter::launch_body(const For &loop) {
   if (of_launch) launch_indices_.pop_back();
 }
 
-// For debug mode's checks.
+// The index of the instance, for debug mode's checks.
 void KernelEmitter::name_instance() {
   if (!options_.debug) return;
   std::string indices;

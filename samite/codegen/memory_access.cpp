@@ -1,5 +1,5 @@
-// Where an access goes, and which instructions it takes: one element for all lanes, a whole vector of neighbours, or
-// an element for each lane.
+// The address of an access, and its instructions: one element for all lanes, a whole vector of neighbours, or an
+// element for each lane.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
@@ -40,7 +40,7 @@ KernelEmitter::Access KernelEmitter::access(std::uint32_t array, std::span<const
     return array_facts.wide_index ? stride(d) : fmt::format("i32({})", stride(d));
   };
 
-  // What all lanes share goes into the pointer, in 64 bits; the rest is each lane's offset.
+  // The part that is the same for all lanes goes into the pointer, in 64 bits. The rest is the offset of each lane.
   Access result;
   std::string shared, apart;
   bool neighbours = true;
@@ -72,8 +72,8 @@ KernelEmitter::Access KernelEmitter::access(std::uint32_t array, std::span<const
   return result;
 }
 
-// An index that is a little more or less than another value, from that value: the difference goes into the address of
-// the instruction. Where the sum itself would wrap round it is outside of every array that is indexed in 32 bits.
+// An index that is another value plus a small constant is written as that value: the constant becomes part of the
+// address in the instruction. Where the sum would wrap round, it is outside of every array that is indexed in 32 bits.
 std::string KernelEmitter::index(const Value &value) const {
   constexpr std::int64_t most = 1 << 16;
   const Operation *sum = value.is_local() && !options_.debug ? sum_of_[value.id()] : nullptr;
@@ -84,7 +84,7 @@ std::string KernelEmitter::index(const Value &value) const {
   return fmt::format("({} {} {})", scalar(sum->operands[0]), sum->op == ir::Op::Add ? "+" : "-", literal(constant));
 }
 
-// The distance of an element from the array's first one, in 32 bits where those will do: the sum and its products are
+// The offset of an element from the array's first one, in 32 bits where those are enough: the sum and its products are
 // then one instruction each.
 std::string KernelEmitter::thread_offset(std::uint32_t array, std::span<const Value> indices) const {
   const bool wide = facts(array).wide_index;
@@ -144,7 +144,7 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
 
 std::string KernelEmitter::exchange(const Operation &operation, SourceLocation where) {
   const Access from = access(operation.array, operation.operands, where);
-  // Lanes at one element are not one-to-one, whatever the attribute says.
+  // Where all lanes use one element, the index is not one-to-one, whatever the attribute says.
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", operation.attribute == 1 ? "take" : "atomic_take", from.arguments());
   const bool alone = operation.attribute == 1 && !target_.explicit_lanes();

@@ -1,4 +1,4 @@
-// Prints and checks: each instance tells the launcher, which has the text.
+// Prints and checks: each instance hands its values to the launcher, which has the texts.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 
@@ -50,7 +50,7 @@ void KernelEmitter::print(const Print &print, SourceLocation where) {
   out_.close();
 }
 
-// Of the lanes that fail, the first has the lowest index.
+// Reports the first lane that fails: it has the lowest index.
 void KernelEmitter::check(const Check &check, SourceLocation where) {
   if (in_lanes()) {
     const std::string failed = fresh("m");

@@ -11,7 +11,8 @@ using ir::Value;
 
 namespace {
 
-// Whether the result may have more digits than its operands. Casts and memory see to their own.
+// Whether the result may have more digits than its operands, and must be rounded. Casts and memory accesses round by
+// themselves.
 bool rounds(Op op) {
   switch (op) {
     case Op::Copy:
@@ -115,7 +116,7 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
   throw InternalError(fmt::format("the emitter does not know the operation {}", ir::info(operation.op).name));
 }
 
-// Integer arithmetic whose overflow C++ leaves undefined. Empty where C++ will do.
+// Integer arithmetic whose overflow is undefined in C++. Empty where C++'s own operator is right.
 std::string KernelEmitter::wrapping(const Operation &operation) const {
   if (class_of(operation.type) != ScalarClass::Signed && operation.type != ScalarType::UInt16) return "";
   const auto operand = [&](std::size_t i) { return scalar(operation.operands[i]); };
@@ -145,8 +146,8 @@ std::string KernelEmitter::cast(const Operation &operation, Shape result) const 
   return fmt::format("__builtin_convertvector({}, {})", vector(from), vector_name(to));
 }
 
-// Integers may be divided by anything, see the prelude's `divide`. A divisor that is known to be harmless gets the
-// operator, which the compiler turns into a multiplication.
+// The prelude's `divide` defines division by every integer. A constant divisor that needs no such definition gets the
+// operator of C++, of which the compiler makes a multiplication.
 std::string KernelEmitter::division(const Operation &operation, Shape result, SourceLocation where) {
   const Value &a = operation.operands[0], &b = operation.operands[1];
   const bool remainder = operation.op == Op::Rem;

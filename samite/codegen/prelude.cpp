@@ -24,7 +24,7 @@ std::string_view device_header(std::string_view path) {
 
 bool is_include(std::string_view line) { return line.starts_with("#include"); }
 
-// Without its #include lines: the text that it is joined to has what they name.
+// The header without its #include lines: the text that it is joined to has what they name.
 void append(std::string &text, std::string_view header) {
   while (!header.empty()) {
     const std::string_view line = take_line(header);
@@ -52,7 +52,7 @@ class CudaHeaders {
  private:
   static constexpr std::string_view intrinsics_path = "samite/device/cuda/intrinsics.h";
 
-  // What serves every target names the CPU's header of what CUDA has its own of.
+  // Headers for all targets include the CPU's header where CUDA has one of its own.
   static std::string included(std::string_view line) {
     const std::size_t begin = line.find('"') + 1;
     std::string path(line.substr(begin, line.find('"', begin) - begin));
@@ -75,7 +75,7 @@ constexpr std::string_view of_cuda_tiles[] = {
 
 }  // namespace
 
-// The order here stands in for the headers' own #include lines: some of them come once for each lane count.
+// This order replaces the headers' own #include lines, since some headers come once for each lane count.
 std::string cpu_prelude(int vector_bytes) {
   std::string text;
   for (std::string_view name : {"scalar", "float8", "half", "failure", "workspace", "math", "libmvec", "atomic"})

@@ -1,5 +1,6 @@
-// The text that kernels are compiled after: the device headers, joined. On the CPU it is the same for all kernels of a
-// machine, and precompiled once; CUDA's compiler reads it again with each kernel, and gets what that needs.
+// The prelude: the device headers, joined, after which a kernel's text is compiled. On the CPU it is the same for all
+// kernels of a machine, and precompiled once. CUDA's compiler parses it again with each kernel, so it gets only what
+// the kernel needs.
 #pragma once
 
 #include "samite/codegen/declarations.h"
@@ -13,14 +14,15 @@ namespace samite::codegen {
 // either 4-byte or 8-byte elements fill a register.
 std::string cpu_prelude(int vector_bytes);
 
-// What a kernel's text or an object's needs, in CUDA C++20 without any header of CUDA's, for NVRTC. Thread-safe.
+// The part that the text of a kernel or an object needs, in CUDA C++20 without any header of CUDA, for NVRTC.
+// Thread-safe.
 std::string cuda_prelude(std::string_view text);
 
-// What that chooses from.
+// All declarations that `cuda_prelude` chooses from.
 const Declarations &cuda_declarations();
 
-// All of it, with another text in the place of samite/device/cuda/intrinsics.h, which is all of it that is not C++:
-// for running emitted kernels and their objects where there is no GPU.
+// The whole CUDA prelude with another text in place of samite/device/cuda/intrinsics.h, the only header that is not
+// C++. So emitted kernels and their objects can run where there is no GPU.
 std::string cuda_prelude_with(std::string_view intrinsics);
 
 }  // namespace samite::codegen

@@ -38,7 +38,7 @@ class SourceWriter {
     line("{}:{}", remark(file.substr(file.rfind('/') + 1)), where.line);
   }
 
-  // "// text", on one line whatever the text is: names are the user's.
+  // "// text", always on one line: the text contains names of the user.
   static std::string remark(std::string_view text) {
     std::string comment = "// ";
     for (char c : text) comment += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;

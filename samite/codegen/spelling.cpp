@@ -54,7 +54,7 @@ std::string literal(const ir::Value &constant) {
     case ScalarType::UInt8:
     case ScalarType::UInt16: return fmt::format("{}({})", scalar_name(constant.type()), value);
     case ScalarType::Int32:
-      // There are no negative literals: -2147483648 is the negation of a number that is no int.
+      // C++ has no negative literals: -2147483648 negates a number that does not fit an int.
       if (value == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
       return fmt::format("{}", value);
     case ScalarType::Int64:

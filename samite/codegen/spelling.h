@@ -1,5 +1,5 @@
-// How types, constants and operations are spelled in emitted C++. The names are the prelude's (samite/device/), equal
-// for scalars and vectors and for every target.
+// How types, constants and operations are spelled in emitted C++. The names are those of the prelude (samite/device/),
+// the same for scalars and vectors and for every target.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -9,16 +9,16 @@
 
 namespace samite::codegen {
 
-// Of a value: the 16-bit floating types are f32 there.
+// The type of a value: 16-bit floating types are f32 there.
 std::string_view scalar_name(ScalarType type);  // "f32"; "bool"
 std::string_view vector_name(ScalarType type);  // "F32"; "Mask"
-// Of an element of an array or an argument.
+// The type of an element of an array, or of an argument.
 std::string_view memory_name(ScalarType type);  // "f16"
 
 // Whether values are wider than elements, so that each result must be rounded.
 inline bool is_small_float(ScalarType type) { return is_floating(type) && size_of(type) <= 2; }
 
-// The constant as an expression of exactly its own type: `2.0f`, `i8(3)`.
+// The constant as an expression of exactly its type: `2.0f`, `i8(3)`.
 std::string literal(const ir::Value &constant);
 
 struct Spelling {

@@ -1,8 +1,8 @@
 // A thread loop tile by tile, as `codegen/tiles.h` plans it.
 //
-// A run is a loop over the tile's vectors. What is the same for all instances is computed once before it, where nothing
-// that the run writes before can change that. Where a run is straight-line code inside of an opened loop, several
-// vectors are written side by side: one alone is a chain of operations that wait for one another.
+// A run is a loop over the vectors of the tile. Values that are the same for all instances are computed once before the
+// run, unless a write of the run may change them. Where a run is straight-line code inside of an opened loop, the code
+// handles several vectors side by side: one vector alone is a chain of operations that wait for one another.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -22,11 +22,11 @@ namespace {
 constexpr int side_by_side = 4;
 constexpr std::size_t largest_side_by_side = 96;
 
-// What a tile keeps should stay in the first-level cache, beside the arrays that a loop walks through.
+// The values that a tile keeps should stay in the first-level cache, beside the arrays that a loop reads.
 constexpr std::size_t kept_bytes = 24 << 10, most_lanes = 16;
 constexpr int most_vectors = 32;
 
-// Statements up to which a second, unmasked copy is worth its compile time.
+// Up to this many statements, a second, unmasked copy is worth its compile time.
 constexpr std::size_t largest_copied_tile = 400;
 
 bool calls_library(Op op) {
@@ -91,7 +91,7 @@ void KernelEmitter::tiled_loop(const For &loop, const TilePlan &plan, const Thre
   tile_.reset();
 }
 
-// Whether an opened loop reaches into other cache lines for each lane: then many vectors would not fit the cache.
+// Whether an opened loop accesses another cache line for each lane: then many vectors would not fit the cache.
 bool KernelEmitter::any_strided(const std::vector<TileStep> &steps, bool in_loop) const {
   auto strided = [&](std::uint32_t array, std::span<const Value> indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
@@ -130,7 +130,7 @@ void KernelEmitter::tile_steps(const std::vector<TileStep> &steps) {
 }
 
 void KernelEmitter::opened_loop(const For &loop, const TileStep &step) {
-  // What the lanes carry is in the tile's arrays.
+  // Values that lanes carry are in the arrays of the tile.
   std::vector<Carried> uniform;
   std::copy_if(loop.carried.begin(), loop.carried.end(), std::back_inserter(uniform),
                [&](const Carried &carried) { return uniformity_.of(carried.inner) == Shape::Uniform; });
@@ -182,7 +182,7 @@ void KernelEmitter::opened_branch(const If &branch, const TileStep &step) {
   side(step.otherwise, &BranchResult::else_value);
 }
 
-// The lanes of vector k that a run here is for.
+// The active lanes of vector k in a run at this place.
 std::string KernelEmitter::tile_mask(const std::string &k) const {
   std::string mask = fmt::format("({} ? all_lanes() : first_lanes({} - ({} + ({}) * lane_count)))", tile_->whole,
                                  tile_->end, tile_->first, k);
@@ -191,7 +191,7 @@ std::string KernelEmitter::tile_mask(const std::string &k) const {
   return mask;
 }
 
-// Whether the statements do nothing where no lane is active.
+// Whether the statements have no effect where no lane is active.
 bool KernelEmitter::harmless_without_lanes(const Block &block) const {
   auto shared = [&](std::span<const Value> indices) {
     return std::all_of(indices.begin(), indices.end(),
@@ -214,7 +214,7 @@ int KernelEmitter::vectors_side_by_side(const Block &block) const {
   return calls ? 1 : side_by_side;
 }
 
-// Writes what the whole tile shares, and gives the rest.
+// Writes the statements whose values the whole tile shares, and returns the others.
 Block KernelEmitter::without_shared(const Block &block) {
   Block rest;
   std::set<LocalId> left;

@@ -13,7 +13,7 @@ using namespace ir;
 using passes::Shape;
 using passes::Uniformity;
 
-// Which statements to open.
+// Finds the statements to open.
 class Opening {
  public:
   Opening(const Uniformity &uniformity, const std::vector<bool> &only_added_to)
@@ -92,7 +92,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  // Whether a local array would have to live across runs.
+  // Whether a local array would live across runs.
   bool keeps_local_arrays() const { return keeps_local_arrays_; }
 
  private:
@@ -155,7 +155,7 @@ class Planner {
     }
   }
 
-  // Whatever is read in another place than the run that defines it is kept.
+  // A value that is read outside of the run that defines it is kept.
   void read(const std::vector<TileStep> &steps) {
     for (const TileStep &step : steps) {
       auto here = [&](const Value &value) {
@@ -183,7 +183,7 @@ class Planner {
     return let && let->value.op == Op::LocalLoad ? std::optional(let->value.array) : std::nullopt;
   }
 
-  // What an opened statement itself reads: the rest is assigned by the runs before and in it.
+  // The values that an opened statement itself reads. The runs before and inside assign all others.
   template <class Read>
   void read_header(const Stmt &stmt, const Read &read) const {
     if (const For *loop = stmt.as<For>()) {

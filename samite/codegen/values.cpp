@@ -34,7 +34,7 @@ std::string KernelEmitter::vector(const Value &value) const {
   return name(value.id());
 }
 
-// C++ spreads a scalar over the lanes by itself where the other operand is a vector, except for masks.
+// Where the other operand is a vector, C++ repeats a scalar in all lanes by itself, except for masks.
 std::string KernelEmitter::mixed(const Value &value) const {
   return shape(value) == Shape::Uniform && value.type() != ScalarType::Bool ? scalar(value) : vector(value);
 }

@@ -1,8 +1,8 @@
-// Loops in which all threads of a warp add to one element, another one in each iteration, as in rows.cpp. Many threads
-// that add to one element wait for each other; so the warp sums what its threads have of some iterations, all of them
-// at once, and adds each sum with one thread.
+// Loops in which all threads of a warp add to one element, another element in each iteration, as in rows.cpp. Many
+// threads that add to one element wait for each other. So the warp sums the contributions of its threads, for several
+// iterations together, and one thread adds each sum.
 //
-// That takes a warp whose threads are all there and go through the loop alike, which is asked where the loop begins.
+// All threads of the warp must be active and must run the same iterations. The emitted code tests that before the loop.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
@@ -18,9 +18,9 @@ using namespace ir;
 
 namespace {
 
-// Of instructions: as many as keep a multiprocessor busy, and no more than are compiled quickly.
+// Limits in instructions: enough to keep a multiprocessor busy, and few enough to compile quickly.
 constexpr std::size_t warp_lanes = 32, most_iterations = 8, most_in_pieces = 640, most_of_tile = 1024;
-// With fewer iterations at once, what they share is little beside what each of them does.
+// With fewer iterations together, the shuffles that they share save little.
 constexpr std::size_t least_iterations = 4;
 
 std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
@@ -30,7 +30,7 @@ std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
   return lets;
 }
 
-// The locals from before the loop that an index is made of.
+// Adds the locals from before the loop from which an index is computed.
 void add_sources(const Value &value, LocalId loop_index, const std::unordered_map<LocalId, const Operation *> &inside,
                  std::set<LocalId> &sources) {
   if (!value.is_local() || value.id() == loop_index) return;
@@ -44,7 +44,7 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 
 }  // namespace
 
-// Not where a thread may end within a loop and leave the others waiting for it.
+// False where a thread may end within a loop: the other threads of the warp would wait for it.
 bool KernelEmitter::warps_may_work_together() const {
   return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace();
 }
@@ -124,9 +124,9 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   return true;
 }
 
-// Whether the warp is whole, and its threads go through the loop alike. What is the same along the launch's last
-// dimension may differ in a warp that is not all along it; and lanes that disagree about the loop would wait for each
-// other.
+// The condition that all threads of the warp are active and run the same iterations. A value that is the same along the
+// launch's last dimension may differ in a warp that spans several rows. Threads that disagree about the loop would wait
+// for each other.
 std::string KernelEmitter::goes_together(const For &loop, const std::vector<Rows> &rows, const WarpTile &tile) {
   std::set<LocalId> shared;
   for (const Value &bound : {loop.begin, loop.end})
@@ -143,9 +143,9 @@ std::string KernelEmitter::goes_together(const For &loop, const std::vector<Rows
   return together;
 }
 
-// Of instances side by side, what all of them add.
+// The contribution of a thread: the sum over its instances side by side.
 void KernelEmitter::add_row(const Rows &rows, const Accumulate &accumulate, SourceLocation where) {
-  // The same element for all, whichever of them names it.
+  // All instances of the thread add to the same element, so any of them gives its address.
   copy_ = side_by_side_ ? 0 : -1;
   const Access to = access(accumulate.array, accumulate.indices, where);
   copy_ = -1;

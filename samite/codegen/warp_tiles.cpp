@@ -1,8 +1,8 @@
-// Loops in which all threads of a warp load the same elements, other ones in each iteration: what an all-pairs loop
-// reads of the other body. A load that serves one iteration is as slow as one that serves a warp, so each thread of the
-// warp loads what one iteration needs, into shared memory, from where 32 iterations read all of theirs at once.
+// Loops in which all threads of a warp load the same elements, other elements in each iteration: those of the other
+// body in an all-pairs loop. A load of one element takes as long as a load of 32. So each thread of the warp loads what
+// one iteration needs into shared memory, for 32 iterations together, and each iteration reads its elements from there.
 //
-// The threads of a warp need not wait for those of others. They must all be there and go through the loop alike, as in
+// Warps do not wait for each other. All threads of a warp must be active and must run the same iterations, as in
 // warp_rows.cpp.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -17,7 +17,7 @@ using namespace ir;
 
 namespace {
 
-// Of a thread: what a row may take, and what all tiles of a kernel may, so that shared memory does not limit how many
+// Bytes for each thread: of a row, and of all rows of a kernel. With no more, shared memory does not limit how many
 // threads a multiprocessor runs.
 constexpr std::size_t most_row_bytes = 64, most_bytes = 64;
 
@@ -72,7 +72,7 @@ void KernelEmitter::declare_tile(WarpTile &tile) {
   out_.line("{} *const {} = {}_of_block[thread_of_block() / 32];", tile.row_type, tile.rows, tile.rows);
 }
 
-// Each thread loads for the iteration that is as many further on as its number in the warp.
+// Each thread loads for one of the next 32 iterations: the one with the thread's number in the warp.
 void KernelEmitter::fill_tile(const For &loop, const WarpTile &tile) {
   const std::string lane = fresh("lane"), first = fresh("first"), index = name(loop.index);
   const auto type = scalar_name(loop.type);
