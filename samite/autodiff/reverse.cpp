@@ -32,8 +32,8 @@ void Deriver::reverse(const Block &block) {
         [&](const For &loop) { reverse_loop(loop, stmt.where()); },
         [&](const While &loop) { reverse_loop(loop, stmt.where()); }, [](const Allocate &) {},
         [&](const LocalStore &store) { reverse_store(store); },
-        [](const LoweredOnly auto &) { throw InternalError("a lowered kernel is to be differentiated"); }, [](const Print &) {},
-        [](const Check &) {}, [&](const CustomAdjoint &custom) { reverse_custom(custom); },
+        [](const LoweredOnly auto &) { throw InternalError("a lowered kernel is to be differentiated"); },
+        [](const Print &) {}, [](const Check &) {}, [&](const CustomAdjoint &custom) { reverse_custom(custom); },
         [](const CapturedOnly auto &) { internal_check(false, "a statement of the captured form"); });
     release_what_nothing_reads_before(stmt);
   }

@@ -14,11 +14,11 @@ namespace samite {
 // after another.
 //
 // Shared memory has 32 banks of 4 bytes: 8 units lie side by side, and the next 8 units are in the same banks. Factors
-// of products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4 rows; one
-// unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, the place of a unit among its 8
-// can be swizzled with the number of the row such that all four ways are free of bank conflicts. An odd number of units
-// in a row makes the first two ways free of conflicts without a swizzle; a number of units that leaves 2 when divided by
-// 4 makes the first and the third so.
+// of products are read in four ways: 8 units of one row; one unit each of 8 rows; words of two units each of 4 rows;
+// one unit each of every fourth of 32 rows. Where a row has 2, 4 or a multiple of 8 units, the place of a unit among
+// its 8 can be swizzled with the number of the row such that all four ways are free of bank conflicts. An odd number of
+// units in a row makes the first two ways free of conflicts without a swizzle; a number of units that leaves 2 when
+// divided by 4 makes the first and the third so.
 
 // The number of a unit in its row is exclusive-ored with this.
 SAMITE_PLACE int row_swizzle(int row, int units) {
@@ -39,8 +39,9 @@ SAMITE_PLACE int row_place(int row, int column, int columns, int units, bool swi
 SAMITE_PLACE int matrix_row(int lane, int r) { return lane / 4 + r / 2 * 8; }
 SAMITE_PLACE int matrix_column(int lane, int r) { return lane % 4 * 2 + r % 2; }
 
-// 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result: columns
-// 2 n and 2 n + 1 of the piece are rows n and n + 8 of the result. So a thread reads pairs of neighbours from a row of B.
+// 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result:
+// columns 2 n and 2 n + 1 of the piece are rows n and n + 8 of the result. So a thread reads pairs of neighbours from a
+// row of B.
 SAMITE_PLACE int transposed_matrix_row(int lane, int r) { return lane % 4 * 2 + r / 2; }
 SAMITE_PLACE int transposed_matrix_column(int lane, int r) { return lane / 4 * 2 + r % 2; }
 
@@ -52,9 +53,9 @@ SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * si
 SAMITE_PLACE int spread_row(int, int) { return 0; }
 SAMITE_PLACE int spread_column(int lane, int r) { return lane * 4 + r; }
 
-// `across` warps lie side by side over the columns of the tile, row by row. Each warp has whole pieces, `pieces` of them
-// side by side; a piece has `rows` rows (`columns` columns) and `registers` registers of a thread. The functions give
-// the row and the column where the piece of register `r` begins.
+// `across` warps lie side by side over the columns of the tile, row by row. Each warp has whole pieces, `pieces` of
+// them side by side; a piece has `rows` rows (`columns` columns) and `registers` registers of a thread. The functions
+// give the row and the column where the piece of register `r` begins.
 SAMITE_PLACE int piece_row(int warp, int r, int across, int pieces_down, int pieces, int rows, int registers) {
   return warp / across * (pieces_down * rows) + r / registers / pieces * rows;
 }
