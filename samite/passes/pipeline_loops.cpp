@@ -1,5 +1,6 @@
 #include "samite/passes/pipeline_loops.h"
 
+#include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
 #include "samite/passes/rewrite.h"
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 namespace samite::passes {
@@ -194,35 +196,41 @@ class Pipelined {
   }
 
   void start_copies(const Value &turn, const Value &buffer, const Value &iterations, const Value &inside) {
-    Value rest = build_(Op::Less, {turn, iterations});
-    if (!streams_.empty()) {
-      branch(build_(Op::Less, {turn, inside}), [&] {
-        std::size_t stream = 0;
-        for_each_load([&](TileCall load) {
-          load.stream = streams_[stream++];
-          load.indices.clear();
-          start(std::move(load), buffer);
-        });
-      });
-      rest = build_(Op::And, {build_(Op::GreaterEqual, {turn, inside}), rest});
-    }
-    branch(rest, [&] {
-      Copies at_turn(build_, loop_, build_.operation(index_at(turn)));
-      for (const Stmt &stmt : ahead_) {
-        if (auto *let = stmt.as<Let>()) at_turn.copy(*let);
-        if (auto *call = stmt.as<TileCall>()) {
-          TileCall load = *call;
-          load.indices = at_turn(load.indices);
-          start(std::move(load), buffer);
-        }
-      }
-    });
+    const auto at_edges = [&] {
+      branch(build_(Op::Less, {turn, iterations}), [&] { load_from(turn, buffer); });
+    };
+    if (streams_.empty()) return at_edges();
+    const Value whole = build_(Op::Less, {turn, inside});
+    Block outer = build_.open();
+    load_from_streams(buffer);
+    Block from_streams = build_.close({});
+    at_edges();
+    Block rest = build_.close(std::move(outer));
+    build_.append({If{whole, std::move(from_streams), std::move(rest), {}}, build_.where()});
   }
 
-  template <class Write>
-  void for_each_load(const Write &write) {
-    for (const Stmt &stmt : ahead_)
-      if (auto *load = stmt.as<TileCall>()) write(*load);
+  void load_from_streams(const Value &buffer) {
+    std::size_t stream = 0;
+    for (const Stmt &stmt : ahead_) {
+      auto *call = stmt.as<TileCall>();
+      if (!call) continue;
+      TileCall load = *call;
+      load.stream = streams_[stream++];
+      load.indices.clear();
+      start(std::move(load), buffer);
+    }
+  }
+
+  void load_from(const Value &turn, const Value &buffer) {
+    Copies at_turn(build_, loop_, build_.operation(index_at(turn)));
+    for (const Stmt &stmt : ahead_) {
+      if (auto *let = stmt.as<Let>()) at_turn.copy(*let);
+      auto *call = stmt.as<TileCall>();
+      if (!call) continue;
+      TileCall load = *call;
+      load.indices = at_turn(load.indices);
+      start(std::move(load), buffer);
+    }
   }
 
   void start(TileCall load, const Value &buffer) {
@@ -245,19 +253,38 @@ class Pipelined {
     Block outer = build_.open();
     Operation index = index_at(build_(Op::Sub, {turn, number(lead_)}));
     build_.append({Let{loop_.index, std::move(index)}, where});
+    const std::set<LocalId> needed = read_by_rest();
     for (std::size_t i = 0; i < loop_.body.size(); ++i) {
       const Stmt &stmt = loop_.body[i];
       auto *allocate = stmt.as<Allocate>();
+      auto *let = stmt.as<Let>();
+      const bool ahead = i < loop_.ahead;
       build_.at(stmt.where());
       if (allocate && buffers_.contains(allocate->array))
         open_buffer(allocate->array, allocate->array, buffer);
-      else if (i >= loop_.ahead || !stmt.as<TileCall>())
+      else if (!ahead || (!stmt.as<TileCall>() && (!let || needed.contains(let->local))))
         build_.append(stmt);
     }
     build_.at(where);
     iteration.then_block = build_.close(std::move(outer));
     build_.append({std::move(iteration), where});
     return carried;
+  }
+
+  // What the statements behind those that are done ahead read, and what that is made of.
+  std::set<LocalId> read_by_rest() const {
+    std::set<LocalId> needed;
+    const auto need = [&](const Value &value) {
+      if (value.is_local()) needed.insert(value.id());
+    };
+    for (const Carried &carried : loop_.carried) need(carried.next);
+    const std::span<const Stmt> rest = std::span(loop_.body).subspan(loop_.ahead);
+    for_each_statement({rest.begin(), rest.end()}, [&](const Stmt &stmt) { for_each_operand(stmt, need); });
+    for (std::size_t i = loop_.ahead; i-- > 0;) {
+      auto *let = ahead_[i].as<Let>();
+      if (ahead_[i].as<Allocate>() || (let && needed.contains(let->local))) for_each_operand(ahead_[i], need);
+    }
+    return needed;
   }
 
   const For &loop_;

@@ -11,7 +11,7 @@
 //
 // The first stages - 1 turns start copies and do nothing else, so that the code that starts them is there once. Where
 // the windows of each load lie at one distance from each other, they are a stream (`LoadStream`): while all of them are
-// inside of their arrays, a turn takes the next of each.
+// inside of their arrays, a turn takes the next of each; at the edges it looks at each window by itself.
 //
 // After insert_barriers, before memory is planned. A pure function of a lowered kernel.
 #pragma once

@@ -227,6 +227,23 @@ TEST(Parse, WhereMemoryOfBlocksLies) {
   EXPECT_EQ(to_string(parse_kernel(text)), text);
 }
 
+TEST(Parse, CopiesThatAreOnTheirWay) {
+  const std::string text = R"(kernel @copies(@x: array<f32, 2>) blocks 1 of 64 {
+  local shared $0: f32[512] stages 3
+  load_stream $1 inside %0: i32 to $0: tile<f32, 8, 64> = @x[0, 0] step 0, 64
+  for %1: i32 in 0 .. %0 step 1 {
+    local shared $2: f32[512] buffer %1 of $0
+    tile_call load 0 $2: tile<f32, 8, 64> = next $1
+    commit_copies
+    wait_for_copies 1
+    barrier
+  }
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+  EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
+}
+
 TEST(Parse, OperationsOnWholeTiles) {
   const std::string text = R"(kernel @tiles(@x: array<f64, 2>) blocks 1 of 256 {
   %0: tile<f64, 8, 8> = load @x[0, 0]
@@ -289,10 +306,8 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
             "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
   EXPECT_EQ(error_of("kernel @k() threads 1 {"),
             "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-            "local_store, tile_call, barrier, print, check, if, for, while, label, leave, custom or adjoint_of) or "
-            "'}', found "
-            "the end of "
-            "the text");
+            "local_store, tile_call, load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, "
+            "label, leave, custom or adjoint_of) or '}', found the end of the text");
 }
 
 TEST(ParseError, UnknownNames) {

@@ -427,7 +427,9 @@ Kernel tiles_with_body(const std::string &body) {
 }
 
 TEST(Verify, BarriersAreOfBlocks) {
-  EXPECT_EQ(error_of(tiles_with_body("barrier barrier copies"), Form::lowered), "no error");
+  EXPECT_EQ(error_of(tiles_with_body("commit_copies wait_for_copies 1 barrier"), Form::lowered), "no error");
+  expect_rejected(tiles_with_body("commit_copies"), "the structured form has no group of copies");
+  expect_rejected(tiles_with_body("wait_for_copies -1"), "a wait for all copies but -1 groups", Form::lowered);
   expect_rejected(tiles_with_body("barrier"), "the structured form has no barrier");
   expect_rejected(with_body("barrier"), "a barrier, and the kernel has no blocks", Form::lowered);
   expect_rejected(tiles_with_body("for.thread %0: i32 in 0 .. 4 step 1 { barrier }"),
@@ -467,6 +469,35 @@ TEST(Verify, ProductsAreMultipliedInTheirOwnExtents) {
   EXPECT_EQ(error_of(product(""), Form::lowered), "no error");
   EXPECT_EQ(error_of(product(" by fragments(fours, 64, 64, 2, 1)"), Form::lowered), "no error");
   expect_rejected(product(" by fragments(fours, 64, 32, 2, 1)"), "sums of 64 by 32 elements", Form::lowered);
+}
+
+TEST(Verify, BuffersAreThoseOfTheirMemory) {
+  const std::string memory = "local shared $0: f16[4096] rows(64, 8, swizzled) stages 3 ";
+  const auto expect = [&](const std::string &body, const std::string &message) {
+    expect_rejected(tiles_with_body(memory + body), message, Form::lowered);
+  };
+  EXPECT_EQ(error_of(tiles_with_body(memory + "local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1 of $0"),
+                     Form::lowered),
+            "no error");
+  expect("local shared $1: f16[4096] rows(64, 8) buffer 1 of $0", "a buffer that is not as $0 says");
+  expect("local shared $1: f16[2048] rows(64, 8, swizzled) buffer 1 of $0", "a buffer that is not as $0 says");
+  expect("local shared $1: f32[64] local shared $2: f32[64] buffer 0 of $1",
+         "a buffer of memory that has no several of them");
+  expect("local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1.0 of $0", "the number of a buffer");
+}
+
+TEST(Verify, StreamsLoadWhatTheySay) {
+  const std::string stream =
+      "local shared $0: f32[512] stages 2 load_stream $1 inside %0: i32 to $0: tile<f32, 8, 64> = @x[0, 0] step 0, 64 "
+      "local shared $2: f32[512] buffer 0 of $0 ";
+  const auto expect = [&](const std::string &body, const std::string &message) {
+    expect_rejected(tiles_with_body(stream + body), message, Form::lowered);
+  };
+  EXPECT_EQ(error_of(tiles_with_body(stream + "tile_call load 0 $2: tile<f32, 8, 64> = next $1"), Form::lowered),
+            "no error");
+  expect("tile_call load 0 $2: tile<f32, 4, 64> = next $1", "a load of type tile<f32, 4, 64> from a stream of type");
+  expect("tile_call load 0 $2: tile<f32, 8, 64> = next $0", "$0 is no stream of loads");
+  expect("load_stream $3 inside %1: i32 to $0: tile<f16, 8, 64> = @x[0, 0] step 0, 64", "elements of type f32");
 }
 
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {

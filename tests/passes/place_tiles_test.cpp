@@ -1,0 +1,93 @@
+// Which tiles are in registers, and in which rows the others lie.
+#include "samite/passes/place_tiles.h"
+
+#include "tests/passes/lowered_block.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using test::lowered_block;
+using test::memory;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ir::Kernel placed(const std::string &body, int threads = 64) {
+  ir::Kernel kernel = place_tiles(lowered_block(body, threads), gpu_architecture(90));
+  ir::verify(kernel, ir::Form::lowered, "place_tiles");
+  return kernel;
+}
+
+const std::string factors = "%1: tile<f32, 16, 32> = load @x[0, 0] %2: tile<f32, 32, 64> = load @y[0, 0] ";
+const std::string product = "%3: tile<f32, 16, 64> = matmul %1, %2, 0.0:tile<f32, 16, 64> ";
+
+TEST(PlaceTiles, SumsOfProductsAreInRegisters) {
+  const ir::Kernel kernel = placed(factors + product + "store @x[0, 0] = %3");
+  EXPECT_THAT(memory(kernel), HasSubstr("registers f32[1024] fragments("));
+  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) EXPECT_EQ(call.sums.has_value(), call.op == ir::Op::MatMul);
+}
+
+TEST(PlaceTiles, SumsThatAreReadAcrossStayInMemory) {
+  const ir::Kernel kernel = placed(factors + product +
+                                   "%4: tile<f32, 64, 16> = transpose 1, %3 store @x[0, 0] = %3 store @y[0, 0] = %4");
+  EXPECT_THAT(memory(kernel), HasSubstr("shared f32[1024]"));
+}
+
+TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
+  const ir::Kernel kernel = placed(factors + product +
+                                   "%4: tile<f32, 16, 64> = mul %3, %3 store @x[0, 0] = %4 store @y[0, 0] = %3");
+  EXPECT_THAT(memory(kernel), HasSubstr("registers"));
+}
+
+// What is read in one row at a time needs no swizzling; what is read across the terms does.
+TEST(PlaceTiles, FactorsHaveRowsOfWholeUnits) {
+  const std::string text = memory(placed(factors + product + "store @x[0, 0] = %3"));
+  EXPECT_THAT(text, HasSubstr("shared f32[512] rows(32, 8"));
+  EXPECT_THAT(text, HasSubstr("shared f32[2048] rows(64, 16"));
+}
+
+TEST(PlaceTiles, FactorsThatSomethingElseTouchesLieRowByRow) {
+  const std::string text = memory(placed(factors + product + "%4: f32 = reduce_add %1 store @x[0, 0] = %3 "
+                                                             "store @y[0, 0] = %4"));
+  EXPECT_THAT(text, HasSubstr("shared f32[512] linear"));
+}
+
+TEST(PlaceTiles, NothingWhereTheProgramSaysShared) {
+  ir::Kernel lowered = lowered_block(factors + product + "store @x[0, 0] = %3");
+  lowered.sums_in_shared = true;
+  EXPECT_THAT(memory(place_tiles(lowered, gpu_architecture(90))), Not(HasSubstr("registers")));
+}
+
+TEST(PlaceTiles, NothingOnACpu) {
+  const ir::Kernel lowered = lowered_block(factors + product + "store @x[0, 0] = %3");
+  EXPECT_EQ(to_string(place_tiles(lowered, cpu_architecture())), to_string(lowered));
+}
+
+TEST(PlaceTiles, ProductsOfTypesThatNoUnitMultipliesAreElementByElement) {
+  EXPECT_FALSE(fragments({ir::Op::MatMul, 0, {0, {ScalarType::Int64, {16, 16}}},
+                          {{1, {ScalarType::Int64, {16, 16}}}, {2, {ScalarType::Int64, {16, 16}}}}},
+                         64, gpu_architecture(90)));
+}
+
+// Each thread's sums are as few as any arrangement of the warps allows, and no more than 128 registers.
+TEST(Fragments, LeaveEachThreadFewSums) {
+  for (const std::int64_t rows : {8, 16, 24, 64, 128, 200})
+    for (const std::int64_t columns : {8, 16, 40, 64, 256})
+      for (const int threads : {32, 64, 96, 128, 256}) {
+        const ir::Type sum(ScalarType::Float32, {rows, columns}), a(ScalarType::Float16, {rows, 16}),
+            b(ScalarType::Float16, {16, columns});
+        const auto found = fragments({ir::Op::MatMul, 0, {0, sum}, {{1, a}, {2, b}}}, threads, gpu_architecture(90));
+        std::int64_t fewest = 1 << 30;
+        for (int down = 1; down <= threads / 32; ++down)
+          if (threads / 32 % down == 0)
+            fewest = std::min(fewest, ir::FragmentLayout{ir::FragmentLayout::Unit::matrices, rows, columns, down,
+                                                         threads / 32 / down}
+                                          .registers());
+        ASSERT_EQ(found.has_value(), fewest <= 128) << rows << ' ' << columns << ' ' << threads;
+        if (found) EXPECT_EQ(found->registers(), fewest);
+      }
+}
+
+}  // namespace
+}  // namespace samite::passes
