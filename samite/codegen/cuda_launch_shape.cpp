@@ -1,5 +1,8 @@
 #include "samite/codegen/cuda_launch_shape.h"
 
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/sum_over_launch.h"
+
 #include "samite/base/error.h"
 
 #include <algorithm>
@@ -93,7 +96,9 @@ bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &fo
   return true;
 }
 
-bool wants_grid_stride(const EmittedSource &source) { return source.uses_workspace || source.sums_over_launch; }
+bool wants_grid_stride(const ir::Kernel &planned) {
+  return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
+}
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {

@@ -30,8 +30,9 @@ struct CudaLaunchShape {
 // Whether the exact form can run this launch, whose extents are positive.
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form);
 
-// Whether the kernel, which was emitted in the exact form, should be in the grid-stride form for any launch.
-bool wants_grid_stride(const EmittedSource &source);
+// Whether a planned kernel should be in the grid-stride form for any launch: where it uses a workspace, or sums over the
+// launch.
+bool wants_grid_stride(const ir::Kernel &planned);
 
 // `most_blocks` limits the grid of the grid-stride form, e.g. to what the device can run at a time: several blocks for
 // each multiprocessor. A launch of only a few blocks for each of the device's `multiprocessors` gets smaller blocks, of

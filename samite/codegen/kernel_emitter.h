@@ -58,7 +58,6 @@ class KernelEmitter {
   // launch_loops.cpp
   void launch_loop(const ir::For &loop);
   void add_sums_of_blocks();
-  bool uses_workspace() const;
   void launch_body(const ir::For &loop);
   void name_instance();
 
@@ -123,7 +122,6 @@ class KernelEmitter {
     bool in_lanes;  // its elements are vectors
     bool shared;    // by all threads of a block: its elements are those of an array
   };
-  void place_local_arrays();
   void open_workspace_scope(const ir::Block &block);
   void allocate(const ir::Allocate &allocate, SourceLocation where);
   std::string local_load(const ir::Operation &operation, SourceLocation where);
@@ -239,7 +237,6 @@ class KernelEmitter {
   std::vector<Rows> rows_of(const ir::For &loop);
   const Rows *rows_for(const ir::Accumulate &accumulate) const;
   void loop_in_pieces(const ir::For &loop, std::vector<Rows> rows);
-  static std::vector<bool> arrays_only_added_to(const ir::Kernel &kernel);
 
   // warp_rows.cpp: the same where the lanes are the threads of a warp.
   bool warps_may_work_together() const;
@@ -287,12 +284,12 @@ class KernelEmitter {
   std::vector<const ir::Operation *> sum_of_;
   std::vector<bool> only_index_, written_, read_;
   passes::Uniformity of_warp_;                           // where a warp lies along the last dimension
-  std::vector<bool> on_stack_;                           // by LocalArrayId
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
   std::vector<std::string> files_;
   std::vector<SourceLocation> sites_;
   std::vector<MessageSite> messages_;
   std::vector<bool> only_added_to_;  // by parameter
+  const bool uses_workspace_;
   std::vector<Sum> sums_;
   std::map<Element, std::size_t> sum_of_element_;  // the place in sums_
   std::vector<Rows> rows_;                         // of the loops that are open
@@ -307,7 +304,6 @@ class KernelEmitter {
   std::map<std::string, std::string> packs_;  // by key: what has been loaded of constant arrays
   std::set<std::string> coming_packs_;        // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
-  bool sums_over_launch_ = false;
   std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
   std::vector<TileLoadSite> tile_loads_;
   std::vector<EmittedObject> objects_;

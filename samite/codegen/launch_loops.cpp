@@ -19,19 +19,17 @@ void KernelEmitter::launch_loop(const For &loop) {
   text.launch_rank = kernel_.launch_rank;
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
   if (outermost) {
-    std::set<LocalId> inside{loop.index};
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
-    });
-    for (Sum &sum : sums_of(loop.body, inside)) {
-      out_.line("{0} {1} = {0}(0);", scalar_name(sum.first->value.type()), sum.name);
+      auto *add = stmt.as<Accumulate>();
+      if (!add || !add->over_launch || sum_for(*add)) return;
+      Sum sum{add, stmt.where(), fmt::format("sum{}", sums_.size())};
+      out_.line("{0} {1} = {0}(0);", scalar_name(add->value.type()), sum.name);
       out_.line("bool {}_used = false;", sum.name);
       open_sum(std::move(sum));
-    }
-    sums_over_launch_ = !sums_.empty();
+    });
   }
   if (innermost && options_.cuda.instances_per_thread > 1) {
-    internal_check(!uses_workspace(), "a workspace of instances that run side by side");
+    internal_check(!uses_workspace_, "a workspace of instances that run side by side");
     copies_ = options_.cuda.instances_per_thread;
     text.instances = copies_;
     text.several = [&] {
@@ -47,7 +45,7 @@ void KernelEmitter::launch_loop(const For &loop) {
   }
   target_.thread_loop(out_, text, [&] {
     // An instance that ends early must not end the others that the thread runs.
-    const bool may_end = innermost && uses_workspace();
+    const bool may_end = innermost && uses_workspace_;
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
     launch_body(loop);
     if (!may_end) return;

@@ -15,56 +15,16 @@ using namespace ir;
 
 namespace {
 
-// In bytes, of one array and of all of a kernel.
-struct StackShare {
-  std::int64_t array, kernel;
-};
-// A thread of CUDA has its stack in device memory, which the driver takes for every thread that the device can hold.
-constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10, 4 << 10};
-// Of the tiles of a block, which a thread of the CPU has alone.
-constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
-
 // What an element of all lanes is in memory.
 std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::Bool ? "Flags" : vector_name(type); }
 
 }  // namespace
 
-// The stack's share does not depend on the number of lanes, so that it is the same on every machine.
-void KernelEmitter::place_local_arrays() {
-  const std::int64_t most_lanes = target_.explicit_lanes() ? 16 : 1;
-  const StackShare share = target_.explicit_lanes() ? share_of_lanes : share_of_thread;
-  std::int64_t sum = 0, tiles = 0;
-  // An array that the kernel no longer allocates needs no place.
-  on_stack_.assign(kernel_.local_array_count, true);
-  for_each_statement(kernel_.body, [&](const Stmt &stmt) {
-    const Allocate *allocate = stmt.as<Allocate>();
-    if (!allocate) return;
-    if (allocate->of_block()) {
-      const std::int64_t bytes = allocate->size.is_constant()
-                                     ? allocate->size.as_int() * static_cast<std::int64_t>(size_of(allocate->type))
-                                     : share_of_tiles.array + 1;
-      if (!target_.explicit_lanes()) {
-        on_stack_[allocate->array] = allocate->space != MemorySpace::device;
-        return;
-      }
-      on_stack_[allocate->array] = bytes <= share_of_tiles.array && tiles + bytes <= share_of_tiles.kernel;
-      if (on_stack_[allocate->array]) tiles += bytes;
-      return;
-    }
-    const std::size_t bytes_of_one = is_small_float(allocate->type) ? 4 : size_of(allocate->type);
-    const std::int64_t element = most_lanes * static_cast<std::int64_t>(bytes_of_one);
-    bool small = allocate->size.is_constant() && allocate->size.as_int() <= share.array / element;
-    const std::int64_t bytes = small ? std::max<std::int64_t>(allocate->size.as_int(), 0) * element : 0;
-    on_stack_[allocate->array] = small && sum + bytes <= share.kernel;
-    if (on_stack_[allocate->array]) sum += bytes;
-  });
-}
-
 // What the block takes from the workspace is given back where the block ends, however it is left.
 void KernelEmitter::open_workspace_scope(const Block &block) {
   for (const Stmt &stmt : block) {
     const Allocate *allocate = stmt.as<Allocate>();
-    if (!allocate || on_stack_[allocate->array]) continue;
+    if (!allocate || !allocate->in_workspace()) continue;
     out_.line("const WorkspaceScope {}(workspace);", fresh("scope"));
     return;
   }
@@ -108,7 +68,7 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
     sites_.push_back(where);
     return;
   }
-  if (on_stack_[allocate.array]) {
+  if (!allocate.in_workspace()) {
     out_.line("{}{} {}[{}];", allocate.of_block() ? "alignas(64) " : "", element, name,
               std::max<std::int64_t>(allocate.size.as_int(), 1));
     return;

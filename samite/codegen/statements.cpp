@@ -4,6 +4,8 @@
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/sum_over_launch.h"
 
 #include <algorithm>
 #include <set>
@@ -22,7 +24,8 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       out_(options.comments),
       used_(kernel.local_count, false),
       local_arrays_(kernel.local_array_count),
-      only_added_to_(arrays_only_added_to(kernel)),
+      only_added_to_(passes::arrays_only_added_to(kernel)),
+      uses_workspace_(passes::uses_workspace(kernel)),
       allocations_(kernel.local_array_count, nullptr) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
@@ -30,7 +33,6 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
     });
     if (auto *allocate = stmt.as<Allocate>()) allocations_[allocate->array] = allocate;
   });
-  place_local_arrays();
   if (target_.explicit_lanes()) return;
   of_warp_ = passes::uniformity(kernel);
   written_.assign(kernel.parameters.size(), false);
@@ -46,10 +48,6 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
   });
 }
 
-bool KernelEmitter::uses_workspace() const {
-  return std::find(on_stack_.begin(), on_stack_.end(), false) != on_stack_.end();
-}
-
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
   if (is_tile_kernel(kernel_) && !target_.explicit_lanes())
@@ -63,9 +61,9 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   source.files = std::move(files_);
   source.sites = std::move(sites_);
   source.messages = std::move(messages_);
-  source.uses_workspace = uses_workspace();
+  source.uses_workspace = uses_workspace_;
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
-  source.sums_over_launch = sums_over_launch_;
+  source.sums_over_launch = passes::sums_over_launch(kernel_);
   if (is_tile_kernel(kernel_) && !target_.explicit_lanes()) source.tile_memory = passes::plan_tile_memory(kernel_);
   source.tile_loads = std::move(tile_loads_);
   return source;
@@ -196,17 +194,6 @@ void KernelEmitter::add_sums(std::size_t outer) {
     else
       out_.line("if ({}_used{}) atomic_add<{}>(&{}, {});", sum.name, guard, memory, to.element, lanes);
   }
-}
-
-// Arrays that the kernel adds to atomically and touches in no other way: when that happens cannot be told.
-std::vector<bool> KernelEmitter::arrays_only_added_to(const Kernel &kernel) {
-  std::vector<bool> only(kernel.parameters.size(), true);
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (auto array = array_read(stmt)) only[*array] = false;
-    if (const Store *store = stmt.as<Store>()) only[store->array] = false;
-    if (const Accumulate *other = stmt.as<Accumulate>(); other && !other->atomic) only[other->array] = false;
-  });
-  return only;
 }
 
 const KernelEmitter::Sum *KernelEmitter::sum_for(const Accumulate &accumulate) const {

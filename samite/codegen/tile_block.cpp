@@ -73,12 +73,12 @@ void KernelEmitter::launch_blocks(const For &outermost) {
     rest = outer;
   }
   // A block that gets no memory ends alone.
-  if (uses_workspace()) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
+  if (uses_workspace_) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   for (const For *loop : nest) launch_indices_.push_back(Value::local(loop->type, loop->index));
   name_instance();
   block(nest.back()->body);
   launch_indices_.clear();
-  if (uses_workspace()) {
+  if (uses_workspace_) {
     out_.close("};");
     out_.line("instance();");
   }

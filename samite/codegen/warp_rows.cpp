@@ -46,7 +46,7 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 
 // False where a thread may end within a loop: the other threads of the warp would wait for it.
 bool KernelEmitter::warps_may_work_together() const {
-  return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace();
+  return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace_;
 }
 
 bool KernelEmitter::loop_of_warp(const For &loop) {

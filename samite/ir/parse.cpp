@@ -369,17 +369,18 @@ class Parser {
   }
 
   Stmt parse_accumulate() {
-    bool atomic = accept("atomic"), of_gradient = accept("gradient");
+    const bool atomic = accept("atomic"), over_launch = accept("over_launch"), of_gradient = accept("gradient");
     std::uint32_t array = parse_array();
     std::vector<Value> indices = parse_indices();
     expect("+=");
-    Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient};
+    Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient, over_launch};
     SourceLocation where = parse_location();
     return Stmt(std::move(accumulate), where);
   }
 
   Stmt parse_allocate() {
-    const MemorySpace space = accept("registers") ? MemorySpace::registers
+    const MemorySpace space = accept("workspace") ? MemorySpace::workspace
+                              : accept("registers") ? MemorySpace::registers
                               : accept("shared")  ? MemorySpace::shared
                               : accept("device")  ? MemorySpace::device
                                                   : MemorySpace::instance;

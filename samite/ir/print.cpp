@@ -83,6 +83,7 @@ std::string_view keyword(LoopKind kind) {
 std::string_view keyword(MemorySpace space) {
   switch (space) {
     case MemorySpace::instance: return "local";
+    case MemorySpace::workspace: return "local workspace";
     case MemorySpace::registers: return "local registers";
     case MemorySpace::shared: return "local shared";
     case MemorySpace::device: return "local device";
@@ -148,8 +149,8 @@ class Printer {
           write("store {} = {}{}", element(store.array, store.indices), value(store.value), where);
         },
         [&](const Accumulate &accumulate) {
-          write("accumulate {}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
-                accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
+          write("accumulate {}{}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
+                accumulate.over_launch ? "over_launch " : "", accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
                 value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {

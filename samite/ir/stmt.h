@@ -68,17 +68,20 @@ struct Store {
 
 // accumulate @array[indices] += value, as one step where other instances may do the same (`atomic`), or as a plain
 // load, add and store where the indices are provably one-to-one. `of_gradient` says that the gradient of the array is
-// meant, in an adjoint block alone: it is nothing where the array has none.
+// meant, in an adjoint block alone: it is nothing where the array has none. `over_launch`: all instances add to this
+// element, and their sum is added at the end   (lowered form only)
 struct Accumulate {
   std::uint32_t array;
   std::vector<Value> indices;
   Value value;
   bool atomic;
   bool of_gradient = false;
+  bool over_launch = false;
 };
 
 enum class MemorySpace : std::uint8_t {
   instance,   // one instance's own: `local $array`
+  workspace,  // the same, in device memory: of any size
   registers,  // of a block, each element in the registers of one of its threads
   shared,     // of a block
   device,     // of a block, in device memory: tiles that a loop keeps for its adjoint
@@ -110,7 +113,8 @@ struct Allocate {
   std::optional<std::int64_t> offset = {};
   std::optional<Buffer> buffer = {};
 
-  bool of_block() const { return space != MemorySpace::instance; }
+  bool of_block() const { return space != MemorySpace::instance && space != MemorySpace::workspace; }
+  bool in_workspace() const { return space == MemorySpace::workspace || space == MemorySpace::device; }
 };
 
 // local_store $array[index] = value

@@ -353,6 +353,9 @@ class Verifier {
     check_element(to, accumulate.indices, accumulate.value.type());
     check_value(accumulate.value, accumulate.value.type().of(to.type), "the accumulated value");
     if (to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
+    if (accumulate.over_launch) check_lowered("sum over the launch");
+    if (accumulate.over_launch && (!accumulate.atomic || is_tile_kernel(kernel_)))
+      fail("a sum over the launch that is not of instances' atomic additions");
   }
 
   void check(const Allocate &allocate) {
@@ -375,6 +378,7 @@ class Verifier {
   // Where memory of a block lies, and how.
   void check_memory(const Allocate &allocate) {
     if (allocate.of_block()) check_lowered("memory of a block");
+    if (allocate.space == MemorySpace::workspace) check_lowered("memory in the workspace");
     const bool shared = allocate.space == MemorySpace::shared;
     if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
       check_fragments(*fragments);

@@ -24,6 +24,7 @@
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/number_iterations.h"
 #include "samite/passes/pipeline_loops.h"
+#include "samite/passes/place_arrays.h"
 #include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
@@ -32,6 +33,7 @@
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
+#include "samite/passes/sum_over_launch.h"
 #include "samite/passes/widen_tile_origins.h"
 #include "samite/toolchain/host_target.h"
 
@@ -151,7 +153,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
   options.vector_bytes = host_target().vector_bytes;
-  codegen::EmittedSource emitted = codegen::emit_cpu(lowered, options);
+  const codegen::EmittedSource emitted = codegen::emit_cpu(plan_for_cpu(lowered), options);
   dump_text(emitted, lowered.name, "cpp");
   keep(emitted, variant);
   variant.times.emit = milliseconds_since(start);
@@ -193,16 +195,12 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
-  const ir::Kernel planned =
-      plan_block(lowered, passes::gpu_architecture(variant.key.cuda), codegen::shares_memory(options.arrays));
-  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
-  // What the text needs shows when it is written.
-  if (!options.cuda.grid_stride && codegen::wants_grid_stride(emitted)) {
-    options.cuda.grid_stride = true;
-    options.cuda.march = 1;
-    if (emitted.uses_workspace) options.cuda.instances_per_thread = 1;
-    emitted = codegen::emit_cuda(planned, options);
-  }
+  const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda),
+                                          codegen::shares_memory(options.arrays), variant.key.debug);
+  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
+  if (passes::uses_workspace(planned)) options.cuda.instances_per_thread = 1;
+  if (options.cuda.grid_stride) options.cuda.march = 1;
+  const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   dump_text(emitted, lowered.name, "cu");
   variant.form = options.cuda;
   keep(emitted, variant);
@@ -356,8 +354,15 @@ std::optional<RunGathered> to_run(const passes::GatheredAdjoint &gathered, int c
 
 }  // namespace
 
-ir::Kernel plan_block(ir::Kernel kernel, const passes::Architecture &architecture,
-                      const passes::SharesMemory &shares_memory) {
+ir::Kernel plan_for_cpu(ir::Kernel kernel) {
+  return checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered,
+                 "place_arrays");
+}
+
+ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
+                        const passes::SharesMemory &shares_memory, bool debug) {
+  kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
+  if (!debug) kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
   if (!ir::is_tile_kernel(kernel)) return kernel;
   kernel = checked(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
   kernel = checked(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");

@@ -20,9 +20,12 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
-// place → stage → spread → barriers → pipeline → plan memory: of a lowered kernel, for a GPU. One without tiles stays as it is.
-ir::Kernel plan_block(ir::Kernel lowered, const passes::Architecture &architecture,
-                      const passes::SharesMemory &shares_memory);
+// What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack.
+ir::Kernel plan_for_cpu(ir::Kernel lowered);
+// On a GPU: which arrays are on the stack → what is summed over the launch (not in debug mode, where each addition is
+// checked). Of a tile kernel: place → stage → spread → barriers → pipeline → plan memory.
+ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
+                        const passes::SharesMemory &shares_memory, bool debug = false);
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);

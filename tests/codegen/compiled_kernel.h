@@ -7,6 +7,7 @@
 #include "samite/codegen/prelude.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
+#include "samite/jit/pipeline.h"
 #include "samite/jit/workspaces.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
@@ -70,7 +71,7 @@ class CompiledKernel {
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::lowered, "lower_threads");
-    source_ = codegen::emit_cpu(lowered, options);
+    source_ = codegen::emit_cpu(jit::plan_for_cpu(lowered), options);
     HostSource source;
     source.name = "test";
     source.text = source_.text;

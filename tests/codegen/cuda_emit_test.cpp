@@ -5,6 +5,7 @@
 #include "samite/codegen/argument_layout.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/parse.h"
+#include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,9 @@ EmitOptions options(ArrayFacts facts = {.unit_stride = true}) {
 }
 
 EmittedSource emitted(std::string_view text, const EmitOptions &with = options()) {
-  return emit_cuda(passes::lower_threads(ir::parse_kernel(text)), with);
+  return emit_cuda(jit::plan_for_gpu(passes::lower_threads(ir::parse_kernel(text)), passes::gpu_architecture(90),
+                                     shares_memory(with.arrays), with.debug),
+                   with);
 }
 
 constexpr const char *axpy = R"(kernel @"axpy 2"(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {

@@ -7,6 +7,7 @@
 #include "samite/codegen/side_by_side.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/definition.h"
+#include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
 #include "tests/toolchain/cuda_sample.h"
 
@@ -23,11 +24,13 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
   options.cuda.instances_per_thread = codegen::worthwhile_instances_per_thread(lowered);
   if (codegen::reads_neighbours_along_first(lowered)) options.cuda.march = codegen::worthwhile_march;
-  codegen::EmittedSource source = codegen::emit_cuda(lowered, options);
-  if (!codegen::wants_grid_stride(source)) return source;
-  options.cuda.grid_stride = true;
-  options.cuda.march = 1;
-  return codegen::emit_cuda(lowered, options);
+  const ir::Kernel planned =
+      jit::plan_for_gpu(lowered, passes::gpu_architecture(90), codegen::shares_memory(options.arrays));
+  if (codegen::wants_grid_stride(planned)) {
+    options.cuda.grid_stride = true;
+    options.cuda.march = 1;
+  }
+  return codegen::emit_cuda(planned, options);
 }
 
 inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {

@@ -1,5 +1,7 @@
 #include "samite/codegen/cuda_launch_shape.h"
 
+#include "samite/ir/parse.h"
+
 #include "samite/base/error.h"
 
 #include <gtest/gtest.h>
@@ -136,12 +138,12 @@ TEST(CudaLaunchShape, BlocksOfTilesAreLimitedInTheGridStrideForm) {
 }
 
 TEST(CudaLaunchShape, WorkspacesAndSumsWantTheGridStrideForm) {
-  EmittedSource source;
-  EXPECT_FALSE(wants_grid_stride(source));
-  source.uses_workspace = true;
-  EXPECT_TRUE(wants_grid_stride(source));
-  source.uses_workspace = false, source.sums_over_launch = true;
-  EXPECT_TRUE(wants_grid_stride(source));
+  const auto kernel = [](const std::string &body) {
+    return ir::parse_kernel("kernel @k(@x: array<f32, 1>) threads 1 {" + body + "}");
+  };
+  EXPECT_FALSE(wants_grid_stride(kernel("local $0: f32[8] accumulate atomic @x[0] += 1.0")));
+  EXPECT_TRUE(wants_grid_stride(kernel("local workspace $0: f32[8]")));
+  EXPECT_TRUE(wants_grid_stride(kernel("accumulate atomic over_launch @x[0] += 1.0")));
 }
 
 }  // namespace

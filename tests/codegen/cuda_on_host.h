@@ -20,14 +20,18 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
   return options;
 }
 
+// Of a kernel whose tiles are in memory.
+inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &options) {
+  return jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90),
+                           codegen::shares_memory(options.arrays), options.debug);
+}
+
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,
                                             bool in_order = false, ir::Form form = ir::Form::structured) {
   ir::verify(structured, form, "test");
   structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
-  return codegen::emit_cuda(jit::plan_block(passes::lower_threads(std::move(structured)), passes::gpu_architecture(90),
-                                            codegen::shares_memory(options.arrays)),
-                            options);
+  return codegen::emit_cuda(plan_for_cuda(std::move(structured), options), options);
 }
 inline codegen::EmittedSource emit_for_cuda(std::string_view text,
                                             const codegen::EmitOptions &options = cuda_options()) {

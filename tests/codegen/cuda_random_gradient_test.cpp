@@ -49,9 +49,9 @@ void expect_as_on_the_cpu(const ir::Kernel &kernel, unsigned seed) {
   codegen::EmitOptions options = cuda_options(seed % 3 != 0, seed % 5 == 0);
   options.cuda.threads_per_block = 4;
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
-  const codegen::EmittedSource first = emit_for_cuda(kernel, options);
-  options.cuda.grid_stride = codegen::wants_grid_stride(first) || seed % 4 == 0;
-  if (!first.uses_workspace) options.cuda.instances_per_thread = 1 << seed % 3;
+  const ir::Kernel planned = plan_for_cuda(kernel, options);
+  options.cuda.grid_stride = codegen::wants_grid_stride(planned) || seed % 4 == 0;
+  if (!passes::uses_workspace(planned)) options.cuda.instances_per_thread = 1 << seed % 3;
   CudaOnHost cuda(kernel, options);
   cuda.workspace_per_thread = 1 << 16;
   EXPECT_EQ(cuda.run(extents, got.arguments).failure.state, 0u);

@@ -4,6 +4,7 @@
 #include "samite/base/error.h"
 #include "samite/codegen/cpu_target.h"
 #include "samite/ir/parse.h"
+#include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 EmittedSource emitted(std::string_view text, EmitOptions options = {.arrays = {{true}, {true}, {true}}}) {
-  return emit_cpu(passes::lower_threads(ir::parse_kernel(text)), options);
+  return emit_cpu(jit::plan_for_cpu(passes::lower_threads(ir::parse_kernel(text))), options);
 }
 
 EmitOptions without_comments() {

@@ -53,10 +53,11 @@ inline void emit(const ir::Kernel &structured) {
     options.cuda.tile_threads = lowered.block_threads;
     options.cuda.grid_stride = true;
     if (cuda)
-      codegen::emit_cuda(jit::plan_block(lowered, passes::gpu_architecture(90), codegen::shares_memory(options.arrays)),
+      codegen::emit_cuda(jit::plan_for_gpu(lowered, passes::gpu_architecture(90),
+                                           codegen::shares_memory(options.arrays), options.debug),
                          options);
     else
-      codegen::emit_cpu(lowered, options);
+      codegen::emit_cpu(jit::plan_for_cpu(lowered), options);
   }
 }
 

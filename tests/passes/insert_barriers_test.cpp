@@ -30,8 +30,8 @@ Kernel planned(const std::string &body, const SharesMemory &shares = shares_noth
       "%0: i32 = thread_index 0 " +
       body + " }");
   verify(kernel, Form::structured, "the test");
-  Kernel plan = jit::plan_block(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares);
-  verify(plan, Form::lowered, "plan_block");
+  Kernel plan = jit::plan_for_gpu(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares);
+  verify(plan, Form::lowered, "plan_for_gpu");
   EXPECT_THAT(unsynchronised(plan, shares).missing, IsEmpty()) << to_string(plan);
   return plan;
 }

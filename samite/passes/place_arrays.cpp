@@ -1,0 +1,73 @@
+#include "samite/passes/place_arrays.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/rewrite.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// In bytes, of one array and of all of a kernel.
+struct StackShare {
+  std::int64_t array, kernel;
+};
+// A thread of CUDA has its stack in device memory, which the driver takes for every thread that the device can hold.
+constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10, 4 << 10};
+// Of the tiles of a block, which a thread of the CPU has alone.
+constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
+constexpr std::int64_t most_lanes = 16;
+
+class Stack {
+ public:
+  explicit Stack(StackShare share) : share_(share) {}
+
+  // Takes memory for so many elements, where there is room for them.
+  bool take(const Value &count, std::int64_t bytes_of_one) {
+    if (!count.is_constant() || count.as_int() > share_.array / bytes_of_one) return false;
+    const std::int64_t bytes = std::max<std::int64_t>(count.as_int(), 0) * bytes_of_one;
+    if (taken_ + bytes > share_.kernel) return false;
+    taken_ += bytes;
+    return true;
+  }
+
+ private:
+  StackShare share_;
+  std::int64_t taken_ = 0;
+};
+
+}  // namespace
+
+Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
+  const bool threads = architecture.blocks_have_threads();
+  Stack instances(threads ? share_of_thread : share_of_lanes), tiles(share_of_tiles);
+  const std::int64_t lanes = threads ? 1 : most_lanes;
+  const auto place = [&](const Allocate &own) {
+    const auto bytes = static_cast<std::int64_t>(size_of(own.type));
+    if (own.of_block() && threads) return own.space;
+    if (own.of_block()) return tiles.take(own.size, bytes) ? MemorySpace::shared : MemorySpace::device;
+    const std::int64_t element = lanes * (is_small_float(own.type) ? 4 : bytes);
+    return instances.take(own.size, element) ? MemorySpace::instance : MemorySpace::workspace;
+  };
+  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
+    auto *allocate = stmt.as<Allocate>();
+    if (!allocate) return stmt;
+    Allocate placed = *allocate;
+    placed.space = place(*allocate);
+    return {placed, stmt.where()};
+  });
+  return lowered;
+}
+
+bool uses_workspace(const Kernel &placed) {
+  bool found = false;
+  for_each_statement(placed.body, [&](const Stmt &stmt) {
+    auto *allocate = stmt.as<Allocate>();
+    found = found || (allocate && allocate->in_workspace());
+  });
+  return found;
+}
+
+}  // namespace samite::passes
