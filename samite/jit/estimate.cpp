@@ -2,6 +2,7 @@
 
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/sum_over_launch.h"
 
 #include <cmath>
 
@@ -50,18 +51,14 @@ double block_cost(const ir::Block &block) {
 double cost_of(const ir::Kernel &kernel) { return block_cost(kernel.body) + 1; }
 
 std::vector<std::uint32_t> arrays_only_added_to(const ir::Kernel &kernel) {
-  std::vector<bool> added(kernel.parameters.size()), touched(kernel.parameters.size());
+  std::vector<bool> added(kernel.parameters.size());
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
-    if (auto *accumulate = stmt.as<ir::Accumulate>())
-      (accumulate->atomic ? added : touched)[accumulate->array] = true;
-    else if (auto array = ir::array_written(stmt))
-      touched[*array] = true;
-    else if (auto array = ir::array_read(stmt))
-      touched[*array] = true;
+    if (auto *accumulate = stmt.as<ir::Accumulate>()) added[accumulate->array] = true;
   });
+  const std::vector<bool> in_no_other_way = passes::arrays_only_added_to(kernel);
   std::vector<std::uint32_t> arrays;
   for (std::uint32_t i = 0; i < added.size(); ++i)
-    if (added[i] && !touched[i]) arrays.push_back(i);
+    if (added[i] && in_no_other_way[i]) arrays.push_back(i);
   return arrays;
 }
 
