@@ -3,8 +3,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include <algorithm>
-#include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -16,9 +15,6 @@ namespace samite::test {
 namespace {
 
 constexpr std::size_t stack_bytes = 512 << 10;  // of a thread; pages that it does not touch take no memory
-constexpr int warp = 32;
-
-enum class Waiting : std::uint8_t { Nothing, Warp, Block, Ended };
 
 class Stack {
  public:
@@ -55,7 +51,6 @@ void arrived([[maybe_unused]] void *own, [[maybe_unused]] const void **stack, [[
 struct BlockOfFibers::State {
   struct Fiber {
     ucontext_t context;
-    Waiting waiting;
     void *sanitizer;
   };
   std::vector<Stack> stacks;
@@ -64,15 +59,15 @@ struct BlockOfFibers::State {
   void *scheduler_sanitizer = nullptr;
   const void *scheduler_stack = nullptr;
   std::size_t scheduler_bytes = 0;
-  int running = 0, rounds = 0;
+  int running = 0;
+  BlockSchedule *schedule = nullptr;
   const std::function<void(int)> *thread = nullptr;
 
   static void begin(unsigned low, unsigned high) {
     auto *state = reinterpret_cast<State *>(std::uintptr_t{high} << 32 | low);
     arrived(nullptr, &state->scheduler_stack, &state->scheduler_bytes);
     (*state->thread)(state->running);
-    Fiber &own = state->fibers[static_cast<std::size_t>(state->running)];
-    own.waiting = Waiting::Ended;
+    state->schedule->waiting[static_cast<std::size_t>(state->running)] = Waiting::Ended;
     leave_for(nullptr, state->scheduler_stack, state->scheduler_bytes);
     setcontext(&state->scheduler);
   }
@@ -102,39 +97,10 @@ struct BlockOfFibers::State {
 
   void wait(Waiting waiting) {
     Fiber &own = fibers[static_cast<std::size_t>(running)];
-    own.waiting = waiting;
+    schedule->waiting[static_cast<std::size_t>(running)] = waiting;
     leave_for(&own.sanitizer, scheduler_stack, scheduler_bytes);
     swapcontext(&own.context, &scheduler);
     arrived(own.sanitizer, &scheduler_stack, &scheduler_bytes);
-  }
-
-  // Lets go on those whose barrier has been reached by all that have not ended. False: there are none.
-  bool release() {
-    const auto count = static_cast<int>(fibers.size());
-    const auto all_wait = [&](int first, int last, Waiting for_what) {
-      bool any = false;
-      for (int n = first; n < last; ++n) {
-        const Waiting own = fibers[static_cast<std::size_t>(n)].waiting;
-        if (own != for_what && own != Waiting::Ended) return false;
-        any = any || own == for_what;
-      }
-      return any;
-    };
-    const auto let_go = [&](int first, int last) {
-      for (int n = first; n < last; ++n)
-        if (Waiting &own = fibers[static_cast<std::size_t>(n)].waiting; own != Waiting::Ended) own = Waiting::Nothing;
-    };
-    bool released = false;
-    for (int first = 0; first < count; first += warp)
-      if (const int last = std::min(first + warp, count); all_wait(first, last, Waiting::Warp)) {
-        let_go(first, last);
-        released = true;
-      }
-    if (!released && all_wait(0, count, Waiting::Block)) {
-      let_go(0, count);
-      released = true;
-    }
-    return released;
   }
 };
 
@@ -144,28 +110,16 @@ BlockOfFibers::~BlockOfFibers() = default;
 void BlockOfFibers::run(int threads, ThreadOrder order, const std::function<void(int)> &thread,
                         const std::function<void(int)> &resume) {
   State &state = *state_;
+  BlockSchedule schedule(threads, order);
   state.thread = &thread;
-  state.rounds = 0;
+  state.schedule = &schedule;
   state.start(threads);
-  std::mt19937 random(order.seed);
-  std::vector<int> ready;
-  for (;; ++state.rounds) {
-    ready.clear();
-    for (int n = 0; n < threads; ++n)
-      if (state.fibers[static_cast<std::size_t>(n)].waiting == Waiting::Nothing) ready.push_back(n);
-    if (ready.empty()) {
-      if (std::ranges::all_of(state.fibers, [](const auto &fiber) { return fiber.waiting == Waiting::Ended; })) return;
-      if (!state.release()) throw std::runtime_error("threads of a block wait for others, which wait elsewhere");
-      continue;
-    }
-    using enum ThreadOrder::Kind;
-    if (order.kind == LastToFirst || (order.kind == Alternating && state.rounds % 4 >= 2)) std::ranges::reverse(ready);
-    if (order.kind == Random) std::ranges::shuffle(ready, random);
-    for (const int n : ready) {
-      resume(n);
-      state.go_on(n);
-    }
-  }
+  schedule.run(
+      [&](int n) {
+        resume(n);
+        state.go_on(n);
+      },
+      [](int, int) {});
 }
 
 void BlockOfFibers::wait_for_block() { state_->wait(Waiting::Block); }

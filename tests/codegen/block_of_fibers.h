@@ -1,20 +1,13 @@
-// The threads of a CUDA block on one thread of the host, one at a time, in an order that shows missing barriers: each
-// runs as far as it can before another one does. A barrier of the block holds all of its threads, one of a warp its 32.
+// The threads of a CUDA block on one thread of the host, one at a time (tests/codegen/block_schedule.h). A barrier of
+// the block holds all of its threads, one of a warp its 32.
 #pragma once
 
-#include <cstdint>
+#include "tests/codegen/block_schedule.h"
+
 #include <functional>
 #include <memory>
-#include <stdexcept>
 
 namespace samite::test {
-
-// Which of the threads that can go on does: the first, the last, or one or the other from barrier to barrier, and any
-// at random for other seeds.
-struct ThreadOrder {
-  enum class Kind : std::uint8_t { FirstToLast, LastToFirst, Alternating, Random } kind = Kind::Alternating;
-  unsigned seed = 0;  // of Random
-};
 
 class BlockOfFibers {
  public:

@@ -344,10 +344,11 @@ void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<
 }  // namespace
 
 CudaOnHost::CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options, bool in_order, int optimization,
-                       ir::Form form)
+                       ir::Form form, const std::function<std::string(std::string)> &edit)
     : form_(options.cuda), rank_(kernel.launch_rank) {
   form_.tile_threads = kernel.block_threads;
   source_ = emit_for_cuda(std::move(kernel), options, in_order, form);
+  if (edit) source_.text = edit(source_.text);
   static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";

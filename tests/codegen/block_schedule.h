@@ -1,0 +1,100 @@
+// In which order the threads of a block run, one at a time, so that missing barriers show: each as far as it can before
+// another one does. A barrier of a warp holds its 32 threads, and no other warp comes on meanwhile: a warp goes on to
+// the next barrier of the block first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+namespace samite::test {
+
+// Which of the warps that can go on does, and which of its threads: the first, the last, or one or the other from
+// barrier to barrier of the block, and any at random for other seeds.
+struct ThreadOrder {
+  enum class Kind : std::uint8_t { FirstToLast, LastToFirst, Alternating, Random } kind = Kind::Alternating;
+  unsigned seed = 0;  // of Random
+};
+
+// What holds a thread. One that has ended holds no others.
+enum class Waiting : std::uint8_t { Nothing, Warp, Block, Ended };
+
+class BlockSchedule {
+ public:
+  BlockSchedule(int threads, ThreadOrder order) : order_(order), random_(order.seed) {
+    waiting.assign(static_cast<std::size_t>(threads), Waiting::Nothing);
+  }
+
+  std::vector<Waiting> waiting;  // of each thread
+
+  // `go_on(n)` runs a thread as far as it can, and notes for what it waits. `meet(first, last)` is called before the
+  // threads from `first` on, below `last`, go on from where they wait. Throws std::runtime_error where threads wait for
+  // each other in vain.
+  void run(const std::function<void(int)> &go_on, const std::function<void(int, int)> &meet) {
+    const int threads = static_cast<int>(waiting.size());
+    for (int round = 0;; ++round) {
+      backwards_ =
+          order_.kind == ThreadOrder::Kind::LastToFirst || (order_.kind == ThreadOrder::Kind::Alternating && round % 2);
+      for (std::vector<int> warps = warps_that_can_go_on(); !warps.empty(); warps = warps_that_can_go_on()) {
+        sort(warps);
+        const int first = warps[0], last = end_of_warp(first);
+        if (all_wait(first, last, Waiting::Warp)) release(first, last, meet);
+        std::vector<int> ready;
+        for (int n = first; n < last; ++n)
+          if (of(n) == Waiting::Nothing) ready.push_back(n);
+        sort(ready);
+        for (const int n : ready) go_on(n);
+      }
+      if (std::ranges::all_of(waiting, [](Waiting own) { return own == Waiting::Ended; })) return;
+      if (!all_wait(0, threads, Waiting::Block))
+        throw std::runtime_error("threads of a block wait for others, which wait elsewhere");
+      release(0, threads, meet);
+    }
+  }
+
+ private:
+  static constexpr int warp = 32;
+
+  Waiting &of(int thread) { return waiting[static_cast<std::size_t>(thread)]; }
+  int end_of_warp(int first) const { return std::min(first + warp, static_cast<int>(waiting.size())); }
+
+  // By their first threads.
+  std::vector<int> warps_that_can_go_on() {
+    std::vector<int> warps;
+    for (int first = 0; first < static_cast<int>(waiting.size()); first += warp) {
+      const auto begin = waiting.begin() + first, end = waiting.begin() + end_of_warp(first);
+      if (std::find(begin, end, Waiting::Nothing) != end || all_wait(first, end_of_warp(first), Waiting::Warp))
+        warps.push_back(first);
+    }
+    return warps;
+  }
+
+  bool all_wait(int first, int last, Waiting for_what) {
+    bool any = false;
+    for (int n = first; n < last; ++n) {
+      if (of(n) != for_what && of(n) != Waiting::Ended) return false;
+      any = any || of(n) == for_what;
+    }
+    return any;
+  }
+
+  void release(int first, int last, const std::function<void(int, int)> &meet) {
+    meet(first, last);
+    for (int n = first; n < last; ++n)
+      if (of(n) != Waiting::Ended) of(n) = Waiting::Nothing;
+  }
+
+  void sort(std::vector<int> &some) {
+    if (backwards_) std::ranges::reverse(some);
+    if (order_.kind == ThreadOrder::Kind::Random) std::ranges::shuffle(some, random_);
+  }
+
+  ThreadOrder order_;
+  std::mt19937 random_;
+  bool backwards_ = false;
+};
+
+}  // namespace samite::test
