@@ -93,9 +93,8 @@ class Checker {
       visit(
           stmt, [&](const Let &let) { of_every_thread(let); }, [&](const TileCall &call) { called(call); },
           [&](const Barrier &) { barrier(); }, [&](const CommitCopies &) { commit(); },
-          [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); },
-          [&](const If &branch) { either(branch); }, [&](const For &loop) { loops(loop); },
-          [&](const While &loop) { loops(loop); },
+          [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); }, [&](const If &branch) { either(branch); },
+          [&](const For &loop) { loops(loop); }, [&](const While &loop) { loops(loop); },
           [&](const Store &store) { touch(of_array(store.array, true)); },
           [&](const Accumulate &add) { touch(of_array(add.array, true)); }, [](const auto &) {});
     }
@@ -134,9 +133,8 @@ class Checker {
   }
 
   void barrier() {
-    std::erase_if(open_, [](const Access &access) {
-      return !access.copy || access.copy->state == Copy::State::arrived;
-    });
+    std::erase_if(open_,
+                  [](const Access &access) { return !access.copy || access.copy->state == Copy::State::arrived; });
   }
   void commit() {
     for (Access &access : open_)
@@ -213,20 +211,30 @@ class Checker {
     if (loop.kind == LoopKind::Thread) return elements(loop);
     // What another block does is in no order anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body);
-    const bool constant = known_(loop.begin).is_constant() && loop.step.is_constant();
+    const Value first = known_(loop.begin), end = known_(loop.end);
+    const bool constant = first.is_constant() && loop.step.is_constant(), ends = constant && end.is_constant();
+    std::vector<Access> left = open_;  // where the loop ends, after any of its turns or none
     begin(loop.carried, constant);
     for (int turn = 0; turn < turns_; ++turn) {
       known_.forget(loop.index);
-      if (constant)
-        known_.set(loop.index, Value::constant(loop.type, known_(loop.begin).as_int() + turn * loop.step.as_int()));
+      if (constant) {
+        const std::int64_t index = first.as_int() + turn * loop.step.as_int();
+        if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) return;
+        known_.set(loop.index, Value::constant(loop.type, index));
+      }
       walk(loop.body);
       advance(loop.carried, constant);
+      left.insert(left.end(), open_.begin(), open_.end());
     }
+    if (ends) return;
+    for (const Access &access : left) remember(access);
   }
   void loops(const While &loop) {
     begin(loop.carried, false);
-    for (int turn = 0; turn < 2; ++turn) walk(loop.condition_block), walk(loop.body);
     walk(loop.condition_block);
+    const std::vector<Access> without_turns = open_;
+    for (int turn = 0; turn < 2; ++turn) walk(loop.body), walk(loop.condition_block);
+    for (const Access &access : without_turns) remember(access);
   }
 
   void elements(const For &loop) {
@@ -313,10 +321,9 @@ class Checker {
     const auto name = [&](const Access &access) {
       return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
     };
-    const std::string text = fmt::format("{} is {}, and {} is {} with no barrier between them ({}, {})", name(first),
-                                         first.writes ? "written" : "read", name(then),
-                                         then.writes ? "written" : "read", first.where.to_string(),
-                                         then.where.to_string());
+    const std::string text = fmt::format(
+        "{} is {}, and {} is {} with no barrier between them ({}, {})", name(first), first.writes ? "written" : "read",
+        name(then), then.writes ? "written" : "read", first.where.to_string(), then.where.to_string());
     if (std::ranges::find(found.missing, text) == found.missing.end()) found.missing.push_back(text);
   }
 

@@ -1,0 +1,81 @@
+// What `unsynchronised` has to know of loops: their barriers order nothing where they have no turns, and the first
+// copies of one that loads ahead begin before it waits for anything.
+#include "samite/passes/unsynchronised.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+#include "samite/jit/pipeline.h"
+#include "samite/passes/lower_threads.h"
+#include "samite/passes/lower_tiles.h"
+#include "tests/passes/without_wait.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { return a == b; };
+
+// Of a planned kernel that lacks the `number`th place where its threads wait.
+std::vector<std::string> missing(const std::string &body, std::size_t number) {
+  ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 { "
+      "%0: i32 = thread_index 0 " +
+      body + " }");
+  ir::verify(kernel, ir::Form::structured, "the test");
+  kernel = jit::plan_block(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares_nothing);
+  EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
+  return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
+}
+
+// The third place is after the loop over elements that transposes a tile: a wait and a barrier for the copies of that
+// come before.
+const std::string transposed = "%8: tile<f32, 8, 8> = load @x[0, 0] %9: tile<f32, 8, 8> = transpose(1, 0) %8 ";
+constexpr std::size_t after_transpose = 2;
+
+TEST(Unsynchronised, LoopsMayHaveNoTurns) {
+  const auto found = [](const std::string &end) {
+    return missing(transposed + "for %1: i32 in 0 .. " + end + " step 1 { store @y[0, 0] = 1.0 } " +
+                       "%10: tile<f32, 8, 8> = transpose(1, 0) %9 store @x[0, 0] = %10",
+                   after_transpose);
+  };
+  EXPECT_THAT(found("@n"), Contains(HasSubstr("is written, and $")));
+  EXPECT_THAT(found("0"), Contains(HasSubstr("is written, and $")));
+  EXPECT_THAT(found("2"), IsEmpty());
+}
+
+// The first turn of a loop that loads ahead waits for nothing, and there may be no other.
+TEST(Unsynchronised, LoopsMayEndAfterTheFirstTurn) {
+  EXPECT_THAT(missing(transposed + "for %1: i32 in 0 .. @n step 1 { %2: bool = ge %1, 1 " +
+                          "if %2 { store @y[0, 0] = 1.0 } else {} } " +
+                          "%10: tile<f32, 8, 8> = transpose(1, 0) %9 store @x[0, 0] = %10",
+                      after_transpose),
+              Contains(HasSubstr("is written, and $")));
+}
+
+TEST(Unsynchronised, ConditionsOfLoopsMayHoldNever) {
+  EXPECT_THAT(missing(transposed + "while carry (%1 -> %2: i32 = 0 then %3) { %4: bool = lt %1, @n } test %4 { " +
+                          "store @y[0, 0] = 1.0 %3: i32 = add %1, 1 } " +
+                          "%10: tile<f32, 8, 8> = transpose(1, 0) %9 store @x[0, 0] = %10",
+                      after_transpose),
+              Contains(HasSubstr("is written, and $")));
+}
+
+TEST(Unsynchronised, CopiesAheadOfALoopAreSeen) {
+  EXPECT_THAT(
+      missing("%8: tile<f32, 16, 64> = load @x[0, 0] %9: tile<f32, 64, 16> = transpose(1, 0) %8 store @y[0, 0] = %9 "
+              "for %1: i32 in 0 .. @n step 1 stages 2 "
+              "carry (%2 -> %6: tile<f32, 64, 64> = 0.0:tile<f32, 64, 64> then %5) { %7: i32 = mul %1, 16 "
+              "%3: tile<f16, 64, 16> = load @h[0, %7] %4: tile<f16, 16, 64> = load @h[%7, 0] "
+              "%5: tile<f32, 64, 64> = matmul %3, %4, %2 } store @x[0, 0] = %6",
+              after_transpose),
+      Contains(HasSubstr("is read, and $")));
+}
+
+}  // namespace
+}  // namespace samite::passes
