@@ -90,7 +90,9 @@ inline std::optional<std::int64_t> memory_limit(const Recipe &recipe) {
 
 class RandomTileCheck {
  public:
-  RandomTileCheck(Recipe recipe, const Executor &execute) : recipe_(std::move(recipe)), execute_(execute) {}
+  // `derivatives`: also that the adjoint is one, and the tangent, and the adjoint without atomics.
+  RandomTileCheck(Recipe recipe, const Executor &execute, bool derivatives = true)
+      : recipe_(std::move(recipe)), execute_(execute), derivatives_(derivatives) {}
 
   Verdict run() {
     try {
@@ -149,9 +151,11 @@ class RandomTileCheck {
       const bool written = kernel.definition()->written() >> parameter & 1;
       for (Element &element : weights.back().elements) element = {written ? element.value : 0, 0, 0};
     }
-    if (!tangent_agrees(kernel, forward, before, after)) return;
-    if (!derivative_agrees(forward, *adjoint, before, after, weights)) return;
-    if (!gather_agrees(kernel, read, weights)) return;
+    if (derivatives_) {
+      if (!tangent_agrees(kernel, forward, before, after)) return;
+      if (!derivative_agrees(forward, *adjoint, before, after, weights)) return;
+      if (!gather_agrees(kernel, read, weights)) return;
+    }
     read.insert(read.end(), weights.begin(), weights.end());
     agrees({kernel, recipe_, adjoint->kernel, before, true}, read, interpreted(adjoint->kernel, read));
   }
@@ -323,15 +327,17 @@ class RandomTileCheck {
 
   Recipe recipe_;
   const Executor &execute_;
+  bool derivatives_;
   Verdict verdict_;
   std::string ir_;
 };
 
 // Leaves out steps, threads, blocks and elements as long as what is left fails in the same way.
-inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execute, int most_runs = 120) {
+inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execute, bool derivatives,
+                        int most_runs = 120) {
   int runs = 0;
   const auto fails = [&](const Recipe &candidate) {
-    return runs++ < most_runs && RandomTileCheck(candidate, execute).run().kind == kind;
+    return runs++ < most_runs && RandomTileCheck(candidate, execute, derivatives).run().kind == kind;
   };
   bool smaller = true;
   const auto try_this = [&](const Recipe &candidate) {
@@ -372,7 +378,8 @@ inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execu
 // Checks kernels of the seeds from SAMITE_TEST_RANDOM_SEED on, as many as SAMITE_TEST_RANDOM_TILES says, or `usual`:
 // those whose seed leaves `part` when it is divided by `parts`. After SAMITE_TEST_RANDOM_FAILURES of them it stops; one
 // is cut down by so many runs as SAMITE_TEST_RANDOM_RUNS says.
-inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigned part = 0, unsigned parts = 1) {
+inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigned part = 0, unsigned parts = 1,
+                                bool derivatives = true) {
   const auto number = [](const char *name, unsigned otherwise) {
     const char *text = std::getenv(name);
     return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
@@ -384,7 +391,7 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
   for (unsigned seed = first; seed < first + count; ++seed) {
     if (seed % parts != part) continue;
     const Recipe recipe = random_recipe(seed);
-    RandomTileCheck check(recipe, execute);
+    RandomTileCheck check(recipe, execute, derivatives);
     const Verdict verdict = check.run();
     ++checked;
     gathered += verdict.gathered;
@@ -400,8 +407,8 @@ inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigne
       break;
     }
     const Recipe least =
-        minimised(recipe, verdict.kind, execute, static_cast<int>(number("SAMITE_TEST_RANDOM_RUNS", 120)));
-    RandomTileCheck again(least, execute);
+        minimised(recipe, verdict.kind, execute, derivatives, static_cast<int>(number("SAMITE_TEST_RANDOM_RUNS", 120)));
+    RandomTileCheck again(least, execute, derivatives);
     const Verdict what = again.run();
     ADD_FAILURE() << "kind " << static_cast<int>(verdict.kind) << ": " << what.message << '\n'
                   << least.to_string() << '\n'

@@ -1,0 +1,102 @@
+// Where the tiles of a planned kernel lie, and which of their elements the threads of its block have: all that an
+// interpreter of the lowered form takes from the plan.
+//
+// Elements lie row by row. Where the plan swizzles a tile's rows, that changes places within a row of units alone, and
+// is not followed. Which thread has which registers is written down apart from samite/ir/layout.cpp.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/ir/visit.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::test {
+
+struct TilePlace {
+  ir::MemorySpace space = ir::MemorySpace::instance;
+  ScalarType type = ScalarType::Bool;
+  std::int64_t offset = 0;                       // of a tile in shared memory
+  std::int64_t bytes_of_buffer = 0;              // likewise
+  std::int64_t columns = 0, bytes_of_row = 0;    // 0: one element after another
+  std::optional<ir::FragmentLayout> layout{};    // of a tile in registers
+  std::optional<ir::Allocate::Buffer> buffer{};  // of other memory, that the tile is
+
+  // Where an element begins, from where the tile does.
+  std::int64_t place(std::int64_t element) const {
+    const auto bytes = static_cast<std::int64_t>(size_of(type));
+    return columns == 0 ? element * bytes : element / columns * bytes_of_row + element % columns * bytes;
+  }
+};
+
+struct BlockPlaces {
+  std::vector<TilePlace> tiles;  // by number of the local array
+  std::int64_t shared_bytes = 0;
+};
+
+inline BlockPlaces block_places(const ir::Kernel &planned) {
+  BlockPlaces places{std::vector<TilePlace>(planned.local_array_count)};
+  ir::for_each_statement(planned.body, [&](const ir::Stmt &stmt) {
+    const auto *allocate = stmt.as<ir::Allocate>();
+    if (!allocate) return;
+    TilePlace &own = places.tiles[allocate->array];
+    own.space = allocate->space;
+    own.type = allocate->type.element();
+    own.buffer = allocate->buffer;
+    if (const auto *rows = std::get_if<ir::RowLayout>(&allocate->layout))
+      own.columns = rows->columns, own.bytes_of_row = rows->units * 16;
+    if (const auto *fragments = std::get_if<ir::FragmentLayout>(&allocate->layout)) own.layout = *fragments;
+    if (own.space != ir::MemorySpace::shared || own.buffer) return;
+    own.offset = allocate->offset.value();
+    own.bytes_of_buffer = ir::buffer_bytes(allocate->layout, own.type, allocate->size.as_int(), allocate->stages);
+    places.shared_bytes = std::max(places.shared_bytes, own.offset + own.bytes_of_buffer * allocate->stages);
+  });
+  return places;
+}
+
+// The elements, row by row, that each thread has in its registers.
+inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::FragmentLayout &layout, int threads) {
+  struct Piece {
+    std::int64_t rows, columns, registers;
+  };
+  using enum ir::FragmentLayout::Unit;
+  const Piece piece = layout.unit == fours      ? Piece{16, 32, 16}
+                      : layout.unit == singles  ? Piece{4, 8, 1}
+                      : layout.unit == matrices ? Piece{16, 8, 4}
+                      : layout.unit == rows     ? Piece{1, 128, 4}
+                                                : Piece{8, 16, 4};
+  const auto row = [&](std::int64_t lane, std::int64_t r) -> std::int64_t {
+    switch (layout.unit) {
+      case fours: return lane / 8 * 4 + r / 4;
+      case singles: return lane / 8;
+      case matrices: return lane / 4 + r / 2 * 8;
+      case transposed_matrices: return lane % 4 * 2 + r / 2;
+      default: return 0;
+    }
+  };
+  const auto column = [&](std::int64_t lane, std::int64_t r) -> std::int64_t {
+    switch (layout.unit) {
+      case fours: return lane % 8 * 4 + r % 4;
+      case singles: return lane % 8;
+      case matrices: return lane % 4 * 2 + r % 2;
+      case transposed_matrices: return lane / 4 * 2 + r % 2;
+      default: return lane * 4 + r;
+    }
+  };
+  const auto pieces = [](std::int64_t extent, std::int64_t of_warps) { return (extent + of_warps - 1) / of_warps; };
+  const std::int64_t down = pieces(layout.rows, piece.rows * layout.down),
+                     across = pieces(layout.columns, piece.columns * layout.across);
+  std::vector<std::vector<std::int64_t>> elements(static_cast<std::size_t>(threads));
+  for (std::int64_t thread = 0; thread < threads; ++thread)
+    for (std::int64_t p = 0; p < down * across; ++p)
+      for (std::int64_t r = 0; r < piece.registers; ++r) {
+        const std::int64_t warp = thread / 32;
+        const std::int64_t i = (warp / layout.across * down + p / across) * piece.rows + row(thread % 32, r);
+        const std::int64_t j = (warp % layout.across * across + p % across) * piece.columns + column(thread % 32, r);
+        if (i < layout.rows && j < layout.columns)
+          elements[static_cast<std::size_t>(thread)].push_back(i * layout.columns + j);
+      }
+  return elements;
+}
+
+}  // namespace samite::test

@@ -1,0 +1,264 @@
+// What the threads of a block do at a call on tiles: part of the interpreter of the lowered form.
+//
+// Each thread does its share of the result when it comes to the call, from the operands as they are then. It has other
+// elements there than in loops over elements, so that nothing that it needs is by chance its own. Calls whose
+// device functions have barriers inside meet there: operands must not change from when a thread comes to the call until
+// all of them have gone on, and the result comes after it. Nothing is waited for at the end.
+//
+// Copies arrive when their thread waits for them, and no earlier. From when they are begun nothing is in their place.
+#pragma once
+
+#include "samite/passes/spread_tiles.h"
+#include "tests/passes/block_threads.h"
+#include "tests/passes/block_tiles.h"
+
+#include <map>
+
+namespace samite::test {
+
+// One thread of a block, as far as it has come.
+struct BlockThread {
+  int number = 0;
+  const ir::Stmt *at = nullptr;
+  std::vector<tiles::Element> locals;
+  std::vector<TileView> tiles;                                         // by local array
+  std::vector<std::vector<std::optional<tiles::Element>>> own_arrays;  // likewise
+  std::uint32_t allocations = 0;                                       // of memory of the block
+  bool in_elements = false;                                            // of tiles
+
+  struct Copy {
+    ir::LocalArrayId array;
+    TileView to;
+    std::int64_t element;
+    std::uint32_t from;                // parameter
+    std::optional<std::size_t> place;  // in it; none outside of it
+    tiles::Element begun;              // what was there when the copy was begun
+    int group;
+  };
+  std::vector<Copy> copies;
+  int groups = 0;  // that are complete
+
+  struct Stream {
+    std::vector<std::int64_t> next;      // where the next window begins
+    std::int64_t rows = 0, columns = 0;  // from it to the one after it
+  };
+  std::vector<Stream> streams;  // by local array
+};
+
+// Where threads meet inside of a call's device function, see samite/device/tile/; nothing where they do not.
+inline std::optional<Meeting::Of> meets_inside(const ir::TileCall &call, const BlockTiles &tiles, int threads) {
+  const std::optional<Meeting::Of> block = Meeting::Of::Block, nowhere;
+  const ir::TileShape to = call.result.type.shape();
+  const std::int64_t warps = threads / 32, count = call.result.type.count();
+  switch (ir::info(call.op).typing) {
+    case ir::Typing::Reduce: {
+      const ir::LocalArrayId from = call.operands[0].array;
+      if (const auto &layout = tiles.place(from).layout) {
+        const std::int64_t parts = passes::reduces_all(call) ? layout->down * layout->across : layout->across;
+        return parts > 1 ? Meeting::Of::Block : Meeting::Of::Warp;
+      }
+      return call.operands.size() == 2 && warps / count > 1 ? block : nowhere;
+    }
+    case ir::Typing::Scan: {
+      const auto [outer, extent, inner] = ir::scan_extents(call.result.type, call.attribute & ir::scan_dimension);
+      const std::int64_t lines = outer * inner, wanted = lines < warps ? warps / lines : 1;
+      const std::int64_t chunks = (extent + 31) / 32, length = (chunks + wanted - 1) / wanted * 32;
+      return (inner > 1 && 4 * lines >= threads) || length >= extent ? nowhere : block;
+    }
+    case ir::Typing::Solve: return count / to[to.rank() - 2] < threads ? block : nowhere;
+    case ir::Typing::Put: return call.attribute & ir::put_in_order ? nowhere : block;
+    case ir::Typing::Fourier: {
+      const std::int64_t n = to[to.rank() - 2];
+      for (std::int64_t factor = 2; factor < n; ++factor)
+        if (n % factor == 0 && n != 4) return block;
+      return nowhere;
+    }
+    case ir::Typing::Cholesky:
+    case ir::Typing::Order: return block;
+    default: return nowhere;
+  }
+}
+
+class LoweredCalls : protected tiles::TileOperations {
+ protected:
+  using Element = tiles::Element;
+  using TileArray = tiles::TileArray;
+  using TileValue = tiles::TileValue;
+  using Thread = BlockThread;
+
+  LoweredCalls(const ir::Kernel &planned, std::vector<TileArray> arguments)
+      : tiles_(planned), arguments_(std::move(arguments)), threads_(planned.block_threads) {}
+
+  void begin_block() {
+    tiles_.begin_block();
+    calls_.clear();
+  }
+
+  Steps call(Thread &thread, const ir::Stmt &at, const ir::TileCall &call) {
+    Call &state = calls_[&call];
+    check_apart(thread, call);
+    const std::optional<Meeting::Of> inside = meets_inside(call, tiles_, threads_);
+    // What a warp reduces by itself its first thread has.
+    const std::vector<std::int64_t> share =
+        inside == Meeting::Of::Warp ? rows_of_warp(thread, call) : share_of(thread, call.result);
+    if (inside) {
+      arrive(thread, call, state, share);
+      co_await Meeting{*inside, &at};
+    }
+    if (share.empty()) co_return;
+    if (inside == Meeting::Of::Warp) state.made.reset();  // another warp may have come here since
+    const TileValue &result = computed(thread, call, state, inside.has_value());
+    const TileView &view = thread.tiles[call.result.array];
+    for (const std::int64_t e : share) {
+      Element element = result.elements[static_cast<std::size_t>(e)];
+      // What a product is added to is the thread's own.
+      if (call.op == Op::MatMul)
+        element = combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e), element);
+      tiles_.write(call.result.array, view, e, element);
+    }
+  }
+
+  // Begins to copy, or, where the tile is in registers, loads.
+  void load(Thread &thread, const ir::TileCall &call, const std::vector<std::int64_t> &origin) {
+    const TileArray &array = arguments_.at(call.array);
+    const Shape extents = shape_of(call.result.type);
+    const TileView &view = thread.tiles[call.result.array];
+    const std::size_t before = origin.size() - extents.size();
+    for (const std::int64_t e : share_of(thread, call.result)) {
+      Shape index = origin;
+      std::int64_t rest = e;
+      for (std::size_t d = extents.size(); d-- > 0; rest /= extents[d]) index[before + d] += rest % extents[d];
+      const std::optional<std::size_t> from = place(array.extents, index);
+      const Element element = from ? array.elements[*from] : Element{};
+      if (tiles_.in_registers(call.result.array)) {
+        tiles_.write(call.result.array, view, e, element);
+        continue;
+      }
+      tiles_.poison(call.result.array, view, e);
+      thread.copies.push_back({call.result.array, view, e, call.array, from, element, thread.groups});
+    }
+  }
+  static void end_group(Thread &thread) { ++thread.groups; }
+  // All but the last so many groups arrive. What was changed on the way does not.
+  void wait_for_copies(Thread &thread, int groups) {
+    std::vector<Thread::Copy> left;
+    for (const Thread::Copy &copy : thread.copies) {
+      if (copy.group >= thread.groups - groups) {
+        left.push_back(copy);
+        continue;
+      }
+      const Element element = copy.place ? arguments_.at(copy.from).elements[*copy.place] : Element{};
+      if (same(element, copy.begun)) tiles_.write(copy.array, copy.to, copy.element, element);
+    }
+    thread.copies = std::move(left);
+  }
+
+  BlockTiles tiles_;
+  std::vector<TileArray> arguments_;
+  int threads_;
+
+ private:
+  struct Call {
+    std::vector<std::vector<Element>> arrived;  // of each operand, what its threads found there
+    // The result, as long as nobody has written to what it was made of since there were so many writes.
+    std::optional<std::uint64_t> made;
+    std::vector<TileView> views;
+    TileValue result;
+  };
+
+  static bool same(const Element &a, const Element &b) {
+    return a.integer == b.integer && (a.value == b.value || (std::isnan(a.value) && std::isnan(b.value)));
+  }
+  // The others are for the device function to write to.
+  static std::size_t operands_read(const ir::TileCall &call) {
+    return std::min(call.operands.size(), static_cast<std::size_t>(ir::info(call.op).arity));
+  }
+
+  std::vector<std::int64_t> share_of(const Thread &thread, const ir::TileMemory &tile) const {
+    if (tiles_.in_registers(tile.array))
+      return tiles_.elements_of_threads_of(tile.array)[static_cast<std::size_t>(thread.number)];
+    return every_from(threads_ - 1 - thread.number, tile);
+  }
+  // What it looks at before the threads meet, which is nothing that it has written, here or at another call.
+  std::vector<std::int64_t> share_read(const Thread &thread, const ir::TileMemory &tile) const {
+    return tiles_.in_registers(tile.array) ? share_of(thread, tile)
+                                           : every_from((thread.number + threads_ / 2) % threads_, tile);
+  }
+  std::vector<std::int64_t> every_from(std::int64_t first, const ir::TileMemory &tile) const {
+    std::vector<std::int64_t> share;
+    for (std::int64_t e = first; e < tile.type.count(); e += threads_) share.push_back(e);
+    return share;
+  }
+  std::vector<std::int64_t> rows_of_warp(const Thread &thread, const ir::TileCall &call) const {
+    std::vector<std::int64_t> rows;
+    const ir::FragmentLayout &layout = *tiles_.place(call.operands[0].array).layout;
+    if (thread.number % 32 != 0) return rows;
+    for (const std::int64_t e : share_of(thread, call.operands[0])) {
+      const std::int64_t row = passes::reduces_all(call) ? 0 : e / layout.columns;
+      if (rows.empty() || rows.back() != row) rows.push_back(row);
+    }
+    return rows;
+  }
+
+  void check_apart(const Thread &thread, const ir::TileCall &call) const {
+    for (const ir::TileMemory &operand : call.operands)
+      if (tiles_.overlap(operand.array, thread.tiles[operand.array], call.result.array,
+                         thread.tiles[call.result.array]))
+        throw std::runtime_error("a call writes to the memory of what it reads");
+  }
+
+  void arrive(Thread &thread, const ir::TileCall &call, Call &state, const std::vector<std::int64_t> &share) {
+    state.arrived.resize(call.operands.size());
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const ir::TileMemory &operand = call.operands[i];
+      const TileView &view = thread.tiles[operand.array];
+      state.arrived[i].resize(size_of_type(operand.type));
+      if (i < operands_read(call))
+        for (const std::int64_t e : share_read(thread, operand))
+          state.arrived[i][static_cast<std::size_t>(e)] = tiles_.read(operand.array, view, e);
+      else
+        for (const std::int64_t e : share_of(thread, operand)) tiles_.poison(operand.array, view, e);
+    }
+    for (const std::int64_t e : share) tiles_.poison(call.result.array, thread.tiles[call.result.array], e);
+  }
+
+  const TileValue &computed(Thread &thread, const ir::TileCall &call, Call &state, bool has_met) {
+    std::vector<TileView> views;
+    std::uint64_t last_write = 0;
+    for (std::size_t i = 0; i < operands_read(call); ++i) {
+      const ir::LocalArrayId array = call.operands[i].array;
+      views.push_back(thread.tiles[array]);
+      last_write = std::max(last_write, tiles_.last_write(array, thread.tiles[array]));
+    }
+    if (state.made >= last_write && state.views == views) return state.result;
+    std::vector<TileValue> operands;
+    for (std::size_t i = 0; i < operands_read(call); ++i) {
+      const ir::TileMemory &operand = call.operands[i];
+      operands.push_back(zero(operand.type));
+      if (has_met) operands.back().elements = state.arrived[i];
+      if (tiles_.in_registers(operand.array)) continue;
+      for (std::size_t e = 0; e < operands.back().elements.size(); ++e) {
+        Element &element = operands.back().elements[e];
+        const Element &now = tiles_.read(operand.array, thread.tiles[operand.array], static_cast<std::int64_t>(e));
+        if (has_met && !same(element, now)) throw std::runtime_error("an operand changes while a call reads it");
+        element = now;
+      }
+    }
+    const ir::Type type = call.result.type;
+    if (call.op == Op::MatMul) operands.push_back(zero(type));
+    if (call.op == Op::Cast) {
+      state.result = zero(type);
+      for (std::size_t e = 0; e < state.result.elements.size(); ++e)
+        state.result.elements[e] = cast(type, operands[0].type, operands[0].elements[e]);
+    } else {
+      state.result = of_tiles({call.op, type, {}, 0, call.attribute}, operands).value();
+    }
+    state.views = views;
+    state.made = tiles_.writes();
+    return state.result;
+  }
+
+  std::map<const ir::TileCall *, Call> calls_;
+};
+
+}  // namespace samite::test
