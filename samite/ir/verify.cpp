@@ -515,8 +515,10 @@ class Verifier {
   void check_sums(const TileCall &call) const {
     check_fragments(*call.sums);
     if (call.op != Op::MatMul) fail("sums of an operation that is no product");
+    // One product may be a batch of one.
     const TileShape shape = call.result.type.shape();
-    if (shape.rank() != 2 || call.sums->rows != shape[0] || call.sums->columns != shape[1])
+    const bool one_product = shape.count() == call.sums->rows * call.sums->columns;
+    if (!one_product || call.sums->columns != shape[shape.rank() - 1])
       fail("sums of {} by {} elements, and the product is of type {}", call.sums->rows, call.sums->columns,
            name(call.result.type));
   }

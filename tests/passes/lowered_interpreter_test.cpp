@@ -154,6 +154,10 @@ const Case cases[] = {
      "%3: tile<f64, 3, 8, 4> = transpose(0, 2, 1) %2 "
      "%4: tile<f64, 3, 4, 4> = matmul %2, %3, 0.0:tile<f64, 3, 4, 4> "
      "%5: tile<f64, 12, 4> = reshape %4 store @z[%0, 20, 3] = %5"},
+    {"a batch of one product",
+     "%1: tile<f64, 8, 16> = load @z[%0, 0, 0] %2: tile<f64, 1, 8, 16> = reshape %1 "
+     "%3: tile<f64, 1, 8, 8> = matmul %2, transposed %2, 0.0:tile<f64, 1, 8, 8> "
+     "%4: tile<f64, 8, 8> = reshape %3 store @z[%0, 20, 3] = %4"},
     {"cholesky", square + "store @z[%0, 3, 7] = %8"},
     {"solve", square + "%9: tile<f64, 12, 5> = load @z[%0, 3, 20] "
                        "%10: tile<f64, 12, 5> = triangular_solve %8, %9 store @z[%0, 3, 7] = %10"},
