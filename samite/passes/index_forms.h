@@ -1,0 +1,91 @@
+// What the integers of a kernel are, as forms of its symbols: the one analysis of indices.
+//
+// Integers of the IR wrap around. Each answer says what it holds for:
+//
+//   always               whatever wraps around on the way
+//   if nothing wraps     where no operation on the way gives what its type cannot hold. An index that has wrapped is
+//                        outside of its array but for the largest ones, so that this will do to choose a faster way
+//   if no signed wraps   where no signed integer of 32 bits or more does: others wrap on the way to right indices, as
+//                        u32 does in i + (n - 1) for n = 0
+//
+// One walk over a kernel in structured or lowered form; takes time linear in its statements. Immutable afterwards. The
+// kernel need not live on.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/interval.h"
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace samite::passes {
+
+struct IndexForm {
+  static constexpr int all_bits = 128;
+
+  Affine form;                      // the integer, if nothing wraps; unknown of what is no integer, or beyond 2^61
+  std::optional<Affine> low{};      // what the integer is modulo 2^bits, always, where that is not the form
+  int bits = all_bits;              // all of them: it is that number
+  bool narrow_or_unsigned = false;  // it may differ from the form though no signed wraps
+  int narrowest = all_bits;         // bits of the narrowest type in which something on the way may wrap
+  Range range{};                    // it lies in here, always
+  std::int64_t divisor = 1;         // a power of two that it is a multiple of, always
+  std::uint64_t depends_on = 0;     // a set of indices that it may differ with; empty: it is the same for all
+
+  const Affine &low_form() const { return low ? *low : form; }
+  bool exact() const { return bits == all_bits && !low; }
+};
+
+// An integer that is scale * index + rest, as far as its low bits go.
+struct Along {
+  std::optional<Symbol> index{};  // a thread index, or a loop's; nothing where the integer is the same for all
+  std::int64_t scale = 0;
+  Affine rest{};
+  bool one_to_one = false;  // different indices give different integers: always, but that tiles begin without wrapping
+};
+
+class IndexForms {
+ public:
+  explicit IndexForms(const ir::Kernel &kernel);
+
+  // Of an integer, not a tile of them; of any other value, `depends_on` alone.
+  IndexForm operator()(const ir::Value &value) const;
+
+  // The terms of an integer that differ between the loop's iterations: if no signed wraps. Unknown where others wrap.
+  Affine moving(const ir::Value &value, const ir::For &loop) const;
+  // By how much it grows where the loop's index grows by 1, if that is the same everywhere: if no signed wraps.
+  std::optional<std::int64_t> slope(const ir::Value &value, const ir::For &loop) const;
+  // Whether any value is the same in all instances of the launch, or in all iterations of the loop: always.
+  bool same_in_launch(const ir::Value &value) const { return (*this)(value).depends_on == 0; }
+  bool same_in(const ir::Value &value, const ir::For &loop) const;
+  // How it differs between instances of the launch, and of the loop's iterations, if any, where that is by one index
+  // alone: always.
+  std::optional<Along> along(const ir::Value &value, const ir::For *loop = nullptr) const;
+  // Whether two integers of one instance are the same: always.
+  bool same(const ir::Value &a, const ir::Value &b) const;
+  // A power of two that it is a multiple of: always.
+  std::int64_t divisor(const ir::Value &value) const { return (*this)(value).divisor; }
+
+  // Whether an integer of so many bits is another one for each that the symbol may be.
+  bool tells_apart(const Symbol &symbol, int bits) const;
+  // Where a symbol lies: always. What a local that is no integer lies in is everything.
+  Range range_of(const Symbol &symbol) const;
+  Range range_of(const Affine &form) const;
+
+ private:
+  class Reader;
+
+  bool differs_in(const Affine &form, std::uint64_t indices) const;
+
+  struct Local {
+    IndexForm form;
+    std::uint64_t loop = 0;  // of a loop's index: that loop's, in `depends_on`
+  };
+  std::vector<Local> locals_;
+  std::vector<Range> parameters_;
+  std::vector<Range> thread_indices_;
+  bool tiles_;
+};
+
+}  // namespace samite::passes
