@@ -2,8 +2,8 @@
 
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/accesses.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/index_forms.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/simplify.h"
 
@@ -33,7 +33,7 @@ struct WindowSite {
 
 class WindowSites {
  public:
-  explicit WindowSites(const Kernel &adjoint) : adjoint_(adjoint) {
+  explicit WindowSites(const Kernel &adjoint) : adjoint_(adjoint), forms_(adjoint) {
     for_each_statement(adjoint.body, [&](const Stmt &stmt) {
       if (auto *let = stmt.as<Let>()) definitions_.emplace(let->local, stmt);
       if (auto array = array_read(stmt); array && stmt.as<Let>()) ++reads_[*array];
@@ -75,19 +75,18 @@ class WindowSites {
     const bool gradient = adjoint_.parameters[accumulate->array].role == Role::Gradient;
     if (!gradient || reads_.contains(accumulate->array) || !accumulate->value.type().is_tile()) return;
     WindowSite site{&stmt, &loop, {}, true, {}};
-    const ShiftAnalysis shift(adjoint_, &loop);
-    using Kind = Shift::Kind;
-    if (shift(loop.begin).kind != Kind::Invariant || shift(loop.end).kind != Kind::Invariant) return;
+    if (!forms_.same_in_launch(loop.begin) || !forms_.same_in_launch(loop.end)) return;
     std::set<int> selected;
     const TileShape shape = accumulate->value.type().shape();
     const int rank = static_cast<int>(accumulate->indices.size());
     for (int d = 0; d < rank; ++d) {
-      const Shift own = shift(accumulate->indices[static_cast<std::size_t>(d)]);
-      if (own.kind == Kind::Unknown) return;
-      if (own.kind == Kind::Invariant) continue;
+      const auto own = forms_.along(accumulate->indices[static_cast<std::size_t>(d)], &loop);
+      if (!own) return;
+      if (!own->index) continue;
+      if (!own->one_to_one) return;
       const std::int64_t extent = rank - d <= shape.rank() ? shape[shape.rank() - (rank - d)] : 1;
-      site.disjoint = site.disjoint && std::abs(own.scale) >= extent;
-      selected.insert(own.dimension);
+      site.disjoint = site.disjoint && std::abs(own->scale) >= extent;
+      selected.insert(own->index->kind == Symbol::Kind::ThreadIndex ? own->index->dimension : adjoint_.launch_rank);
     }
     for (int d = 0; d < adjoint_.launch_rank; ++d)
       if (!selected.contains(d)) site.freed.push_back(d);
@@ -122,6 +121,7 @@ class WindowSites {
   }
 
   const Kernel &adjoint_;
+  IndexForms forms_;
   std::map<LocalId, Stmt> definitions_;
   std::map<std::uint32_t, int> reads_, writes_;
 };

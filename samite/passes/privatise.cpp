@@ -69,7 +69,7 @@ class Privatiser {
  public:
   Privatiser(const Kernel &kernel, const std::vector<bool> &wanted)
       : kernel_(kernel),
-        shift_(kernel),
+        forms_(kernel),
         accesses_(kernel.parameters.size()),
         definition_(kernel.local_count),
         defined_at_(kernel.local_count),
@@ -143,7 +143,7 @@ class Privatiser {
     const Type type = accesses[0].type;
     for (const Access &access : accesses) {
       if (access.type != type) return;
-      met.add(access.indices, type, shift_);
+      met.add(access.indices, type, forms_);
     }
     if (!met.one_to_one(kernel_.launch_rank)) return;
 
@@ -402,7 +402,7 @@ class Privatiser {
   }
 
   const Kernel &kernel_;
-  ShiftAnalysis shift_;
+  IndexForms forms_;
   std::vector<std::vector<Access>> accesses_;  // by parameter
   std::vector<std::uint32_t> shared_;          // arrays that atomic operations touch
   std::vector<const Let *> definition_;        // by local

@@ -58,13 +58,13 @@ Block relax(const Block &block, const std::vector<bool> &plain) {
 }  // namespace
 
 Kernel relax_atomics(const Kernel &adjoint) {
-  ShiftAnalysis shift(adjoint);
+  const IndexForms forms(adjoint);
   std::vector<Accesses> accesses(adjoint.parameters.size());
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
     std::uint32_t array = 0;
     Type element = ScalarType::Float32;
     if (const std::vector<Value> *indices = gradient_access(adjoint, stmt, array, element))
-      accesses[array].add(*indices, element, shift);
+      accesses[array].add(*indices, element, forms);
   });
   std::vector<bool> plain(adjoint.parameters.size());
   for (std::size_t i = 0; i < plain.size(); ++i)

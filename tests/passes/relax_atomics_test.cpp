@@ -59,6 +59,17 @@ TEST(RelaxAtomics, AShiftThatIsTheSameForAllKeepsInstancesApart) {
             0);
 }
 
+// Whatever wraps around on the way to it: it is the same for all.
+TEST(RelaxAtomics, AShiftMayBeAQuotient) {
+  EXPECT_EQ(atomics_after(R"(
+      %2: i32 = add @n, 3
+      %3: i32 = div %2, 4
+      %4: i32 = max %3, 0
+      %5: i32 = sub %4, %0
+      accumulate atomic @g[%5, %1] += @f)"),
+            0);
+}
+
 TEST(RelaxAtomics, WideningAnIndexKeepsInstancesApart) {
   EXPECT_EQ(atomics_after(R"(
       %2: i64 = cast %0
@@ -111,11 +122,29 @@ TEST(RelaxAtomics, TheUsersOwnAtomicsStay) { EXPECT_EQ(atomics_after("accumulate
 
 TEST(RelaxAtomics, AnIndexThatIsNotOneToOneStaysAtomic) {
   for (const char *index :
-       {"%2: i32 = mul %0, 2", "%2: i32 = div %0, 2", "%2: i32 = rem %0, @n", "%2: i32 = add %0, %1",
-        "%2: i32 = add %0, %0", "%2: i32 = select true, %0, 0", "%2: i32 = min %0, 4",
+       {"%2: i32 = mul %0, @n", "%2: i32 = div %0, 2", "%2: i32 = rem %0, @n", "%2: i32 = add %0, %1",
+        "%2: i32 = sub %0, %0", "%2: i32 = select true, %0, 0", "%2: i32 = min %0, 4",
         "%3: i16 = cast %0 %2: i32 = cast %3", "%3: bool = cast %0 %2: i32 = cast %3",
         "%3: f32 = load @a[%0, %1] %2: i32 = cast %3", "if true -> (%2: i32 = %0 | 0) {}"})
     EXPECT_EQ(atomics_after(std::string(index) + " accumulate atomic @g[%2, %1] += @f"), 1) << index;
+}
+
+// Instances have numbers below 2^31. Twice a number is another one for each of them, modulo 2^32, but not four times.
+TEST(RelaxAtomics, AMultipleIsOneToOneWhereNoTwoWrapAroundToOne) {
+  for (const char *index : {"%2: i32 = mul %0, 2", "%2: i32 = add %0, %0", "%2: i32 = mul 3, %0",
+                            "%3: i32 = mul %0, -6 %2: i32 = add %3, @n", "%3: i64 = cast %0 %2: i64 = mul %3, 4:i64"})
+    EXPECT_EQ(atomics_after(std::string(index) + " accumulate atomic @g[%2, %1] += @f"), 0) << index;
+  for (const char *index : {"%2: i32 = mul %0, 4", "%2: i32 = mul 12, %0", "%3: i32 = mul %0, 2 %2: i32 = add %3, %3",
+                            "%3: i32 = mul %0, 4 %2: i64 = cast %3"})
+    EXPECT_EQ(atomics_after(std::string(index) + " accumulate atomic @g[%2, %1] += @f"), 1) << index;
+}
+
+TEST(RelaxAtomics, IndicesOfOneFormAreOneIndex) {
+  EXPECT_EQ(atomics_after(R"(
+      %2: i32 = add %0, @n  %3: i32 = add @n, %0
+      accumulate atomic @g[%2, %1] += @f
+      accumulate atomic @g[%3, %1] += @f)"),
+            0);
 }
 
 TEST(RelaxAtomics, AnIndexThatCountsDownIsOneToOne) {
