@@ -251,6 +251,14 @@ TEST(Gather, IsNotDone) {
         std::string("%2: i32 = min %0, %1 accumulate atomic @g[%2] += 1.0:f64"),
         std::string("accumulate atomic @g[0] += 1.0:f64")})
     EXPECT_FALSE(gathers(line(body))) << body;
+  // What is below the first element wraps around, and becomes the last one.
+  EXPECT_FALSE(gathers(
+      line("%2: u32 = cast %0 %3: u32 = sub %2, 1:u32 %4: u32 = max %3, 0:u32 %5: u32 = cast %1 "
+           "%6: u32 = sub %5, 1:u32 %7: u32 = min %4, %6 %8: i32 = cast %7 accumulate atomic @g[%8] += 1.0:f64")));
+  // Instances 2^32 apart are one.
+  Kernel wide = line("%2: i64 = thread_index 0 %3: i32 = cast %2 accumulate atomic @g[%3] += 1.0:f64");
+  wide.body.erase(wide.body.begin());
+  EXPECT_FALSE(gathers(wide));
   // An element would belong to two instances.
   EXPECT_FALSE(gathers(plane("accumulate atomic @g[%0, %1] += 1.0:f64 accumulate atomic @g[%1, %0] += 1.0:f64")));
   EXPECT_FALSE(gathers(plane("accumulate atomic @g[%0, %0] += 1.0:f64")));
