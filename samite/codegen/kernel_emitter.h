@@ -10,6 +10,7 @@
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/target.h"
 #include "samite/codegen/tiles.h"
+#include "samite/passes/index_forms.h"
 #include "samite/passes/uniformity.h"
 
 #include <map>
@@ -274,6 +275,7 @@ class KernelEmitter {
   std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++fresh_); }
 
   const ir::Kernel &kernel_;
+  const passes::IndexForms index_forms_;
   passes::Uniformity uniformity_;
   const Target &target_;
   const EmitOptions &options_;
@@ -300,9 +302,9 @@ class KernelEmitter {
   bool side_by_side_ = false;   // where the emitter stands, instances of one thread run side by side
   int copies_ = 1, copy_ = -1;  // how many, and which one is written; -1: none of them, or all
   std::vector<bool> copied_;    // by LocalId: whether each of them has its own
-  ir::LocalId first_index_ = 0;
-  std::map<std::string, std::string> packs_;  // by key: what has been loaded of constant arrays
-  std::set<std::string> coming_packs_;        // and what will be, in the block that is open
+  ir::Value first_index_ = ir::Value::zero(ScalarType::Int64);  // of the innermost loop over the launch
+  std::map<std::string, std::string> packs_;                    // by key: what has been loaded of constant arrays
+  std::set<std::string> coming_packs_;                          // and what will be, in the block that is open
   int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
   std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
   std::vector<TileLoadSite> tile_loads_;
@@ -314,8 +316,8 @@ class KernelEmitter {
     std::int64_t columns;
   };
   std::optional<FragmentLoop> fragment_loop_;
-  Together together_;            // of the loop that is open
-  bool in_thread_loop_ = false;  // of a tile kernel without explicit lanes
+  Together together_;                      // of the loop that is open
+  bool in_thread_loop_ = false;            // of a tile kernel without explicit lanes
   std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 
   bool in_lanes() const { return !mask_.empty(); }

@@ -33,7 +33,7 @@ void KernelEmitter::launch_loop(const For &loop) {
     copies_ = options_.cuda.instances_per_thread;
     text.instances = copies_;
     text.several = [&] {
-      first_index_ = loop.index;
+      first_index_ = Value::local(loop.type, loop.index);
       copied_.assign(kernel_.local_count, false);
       copied_[loop.index] = true;
       for (int copy = 0; copy < copies_; ++copy)

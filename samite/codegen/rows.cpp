@@ -3,46 +3,12 @@
 // sums over the lanes are put off and done for many iterations at once (device/cpu/lanes/sum_rows.h).
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
 
 #include <optional>
-#include <unordered_map>
 
 namespace samite::codegen {
 
 using namespace ir;
-
-namespace {
-
-// How far values move when the loop's index grows by one. Known where they are the index plus or minus what the loop
-// does not change.
-class Slopes {
- public:
-  explicit Slopes(const For &loop) : index_(loop.index) {
-    for_each_statement(loop.body, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { inside_[local] = nullptr; });
-      if (const Let *let = stmt.as<Let>()) inside_[let->local] = &let->value;
-    });
-  }
-
-  std::optional<std::int64_t> operator()(const Value &value) const {
-    if (!value.is_local()) return 0;
-    if (value.id() == index_) return 1;
-    auto found = inside_.find(value.id());
-    if (found == inside_.end()) return 0;
-    const Operation *operation = found->second;
-    if (!operation || (operation->op != Op::Add && operation->op != Op::Sub)) return std::nullopt;
-    auto a = (*this)(operation->operands[0]), b = (*this)(operation->operands[1]);
-    if (!a || !b) return std::nullopt;
-    return operation->op == Op::Add ? *a + *b : *a - *b;
-  }
-
- private:
-  LocalId index_;
-  std::unordered_map<LocalId, const Operation *> inside_;
-};
-
-}  // namespace
 
 std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   std::vector<Rows> rows;
@@ -50,14 +16,13 @@ std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   const bool in_step = in_lanes() || (warps_may_work_together() && !lanes.divergent(loop));
   // Checks of indices belong to each access, not to a piece.
   if (!in_step || options_.debug || !loop.step.is_constant()) return rows;
-  const Slopes slope(loop);
   for (const Stmt &stmt : loop.body) {
     const Accumulate *candidate = stmt.as<Accumulate>();
     if (!candidate || !only_added_to_[candidate->array] || sum_for(*candidate)) continue;
     if (lanes.of(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
     std::string step;
     for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
-      auto moves = slope(candidate->indices[d]);
+      auto moves = index_forms_.slope(candidate->indices[d], loop);
       if (lanes.of(candidate->indices[d]) != Shape::Uniform || !moves) {
         step.clear();
         break;

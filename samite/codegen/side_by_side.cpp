@@ -165,19 +165,15 @@ std::optional<KernelEmitter::Row> KernelEmitter::row(std::uint32_t array, std::s
   for (const Value &index : indices.first(indices.size() - 1))
     if (index.is_local() && copied_[index.id()]) return std::nullopt;
   // The instance's index and a constant.
-  std::int64_t from_it = 0;
-  Value at = indices.back();
-  while (at.is_local() && at.id() != first_index_) {
-    const Operation *sum = sum_of_[at.id()];
-    if (!sum || !sum->operands[1].is_constant()) return std::nullopt;
-    const std::int64_t constant = sum->operands[1].as_int();
-    if (constant < -(1 << 16) || constant > 1 << 16) return std::nullopt;
-    from_it += sum->op == Op::Add ? constant : -constant;
-    at = sum->operands[0];
-  }
-  if (!at.is_local()) return std::nullopt;
+  constexpr std::int64_t farthest = 1 << 16;
+  if (!first_index_.is_local()) return std::nullopt;
+  const passes::IndexForm at = index_forms_(indices.back());
+  const passes::Symbol own = passes::Symbol::local(first_index_.id());
+  const std::int64_t from_it = at.form.constant();
+  if (!at.form.is_symbol_and_constant(own) || from_it < -farthest || from_it > farthest) return std::nullopt;
+  if (at.narrow_or_unsigned || !index_forms_.tells_apart(own, at.narrowest)) return std::nullopt;
   std::vector<Value> first(indices.begin(), indices.end());
-  first.back() = at;
+  first.back() = first_index_;
   return Row{thread_offset(array, first), from_it};
 }
 

@@ -18,6 +18,7 @@ using namespace ir;
 KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
                              const EmitOptions &options)
     : kernel_(kernel),
+      index_forms_(kernel),
       uniformity_(std::move(uniformity)),
       target_(target),
       options_(options),
