@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/index_forms.h"
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
@@ -19,47 +20,12 @@ using namespace ir;
 
 Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
 
-// By how much `value` grows where the loop's index grows by 1, if that is the same everywhere. Sums and products that
-// wrap around count as those that don't: an array's elements lie below.
-std::optional<std::int64_t> growth(const Value &value, const For &loop) {
-  if (!value.is_local()) return 0;
-  if (value.id() == loop.index) return 1;
-  const auto defines = [&](const Stmt &stmt) {
-    auto *let = stmt.as<Let>();
-    return let && let->local == value.id();
-  };
-  const std::span<const Stmt> ahead = std::span(loop.body).first(loop.ahead);
-  const auto found = std::ranges::find_if(ahead, defines);
-  if (found == ahead.end()) return 0;
-  const Operation &made = found->as<Let>()->value;
-  std::vector<std::int64_t> of_operands;
-  for (const Value &operand : made.operands) {
-    const auto own = growth(operand, loop);
-    if (!own) return std::nullopt;
-    of_operands.push_back(*own);
-  }
-  if (std::ranges::all_of(of_operands, [](std::int64_t own) { return own == 0; })) return 0;
-  if (class_of(made.type.element()) != ScalarClass::Signed) return std::nullopt;
-  switch (made.op) {
-    case Op::Copy:
-    case Op::Cast: return of_operands[0];
-    case Op::Neg: return -of_operands[0];
-    case Op::Add: return of_operands[0] + of_operands[1];
-    case Op::Sub: return of_operands[0] - of_operands[1];
-    case Op::Mul:
-      if (made.operands[0].is_constant()) return made.operands[0].as_int() * of_operands[1];
-      if (made.operands[1].is_constant()) return made.operands[1].as_int() * of_operands[0];
-      return std::nullopt;
-    default: return std::nullopt;
-  }
-}
-
 // The rows and columns from each window of a load to the next one, where that is the same everywhere.
-std::optional<std::array<std::int64_t, 2>> step_of(const TileCall &load, const For &loop) {
+std::optional<std::array<std::int64_t, 2>> step_of(const TileCall &load, const For &loop, const IndexForms &forms) {
   const std::size_t rank = load.indices.size(), of_window = load.result.type.shape().rank() == 2 ? 2 : 1;
   std::array<std::int64_t, 2> step{};
   for (std::size_t d = 0; d < rank; ++d) {
-    const auto own = growth(load.indices[d], loop);
+    const auto own = forms.slope(load.indices[d], loop);
     if (!own || (*own != 0 && d < rank - of_window)) return std::nullopt;
     if (d >= rank - of_window) step[d + 2 - rank] = *own * loop.step.as_int();
   }
@@ -69,8 +35,12 @@ std::optional<std::array<std::int64_t, 2>> step_of(const TileCall &load, const F
 // One loop, on its way to being written out.
 class Pipelined {
  public:
-  Pipelined(const For &loop, Builder &build)
-      : loop_(loop), build_(build), lead_(loop.stages - 1), ahead_(std::span(loop.body).first(loop.ahead)) {}
+  Pipelined(const For &loop, const IndexForms &forms, Builder &build)
+      : loop_(loop),
+        forms_(forms),
+        build_(build),
+        lead_(loop.stages - 1),
+        ahead_(std::span(loop.body).first(loop.ahead)) {}
 
   void write(SourceLocation where) {
     build_.at(where);
@@ -89,15 +59,14 @@ class Pipelined {
     start_copies(turn, buffer, iterations, inside);
     build_.append({CommitCopies{}, where});
     const Value following = build_(Op::Add, {buffer, number(1)});
-    const Value next =
-        build_.select(build_(Op::Equal, {following, number(loop_.stages)}), number(0), following);
+    const Value next = build_.select(build_(Op::Equal, {following, number(loop_.stages)}), number(0), following);
     std::vector<Carried> carried = compute(past, turn, next);
     carried.push_back({buffer.id(), build_.new_local(), ScalarType::Int32, number(0), next});
     Block body = build_.close(std::move(outer));
 
     const Value turns = build_(Op::Add, {iterations, number(lead_)});
-    build_.append({For{turn.id(), ScalarType::Int32, number(0), turns, number(1), std::move(body), std::move(carried)},
-                   where});
+    build_.append(
+        {For{turn.id(), ScalarType::Int32, number(0), turns, number(1), std::move(body), std::move(carried)}, where});
     build_.append({WaitForCopies{0}, where});
     build_.append({Barrier{}, where});
   }
@@ -176,16 +145,21 @@ class Pipelined {
   // How many of the first iterations load what is inside of all arrays; 0 where the loads are no streams.
   Value open_streams(const Value &iterations) {
     for (const Stmt &stmt : ahead_)
-      if (auto *load = stmt.as<TileCall>(); load && !step_of(*load, loop_)) return number(0);
+      if (auto *load = stmt.as<TileCall>(); load && !step_of(*load, loop_, forms_)) return number(0);
     Value inside = iterations;
     Copies first(build_, loop_, loop_.begin);
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) first.copy(*let);
       auto *load = stmt.as<TileCall>();
       if (!load) continue;
-      const auto step = *step_of(*load, loop_);
-      LoadStream stream{build_.new_local_array(), build_.new_local(), load->result, load->array, first(load->indices),
-                        step[0],                  step[1]};
+      const auto step = *step_of(*load, loop_, forms_);
+      LoadStream stream{build_.new_local_array(),
+                        build_.new_local(),
+                        load->result,
+                        load->array,
+                        first(load->indices),
+                        step[0],
+                        step[1]};
       stream.to.array = buffers_.at(load->result.array).array;
       streams_.push_back(stream.stream);
       const Value own = Value::local(ScalarType::Int32, stream.inside);
@@ -288,6 +262,7 @@ class Pipelined {
   }
 
   const For &loop_;
+  const IndexForms &forms_;
   Builder &build_;
   int lead_;
   std::span<const Stmt> ahead_;
@@ -298,13 +273,14 @@ class Pipelined {
 }  // namespace
 
 Kernel pipeline_loops(Kernel lowered) {
+  const IndexForms forms(lowered);
   Builder build(lowered.local_count);
   for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
     auto *loop = stmt.as<For>();
     if (!loop || loop->ahead == 0) return made.push_back(stmt);
     Block outer = build.open();
-    Pipelined(*loop, build).write(stmt.where());
+    Pipelined(*loop, forms, build).write(stmt.where());
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();
