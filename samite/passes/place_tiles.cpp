@@ -1,6 +1,7 @@
 #include "samite/passes/place_tiles.h"
 
 #include "samite/ir/tile_rules.h"
+#include "samite/passes/index_forms.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/tile_uses.h"
 
@@ -52,7 +53,7 @@ struct Demands {
 class Placer {
  public:
   Placer(const Kernel &kernel, const Architecture &architecture)
-      : uses_(kernel), threads_(kernel.block_threads), architecture_(architecture) {
+      : uses_(kernel), forms_(kernel), threads_(kernel.block_threads), architecture_(architecture) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
   }
 
@@ -72,31 +73,13 @@ class Placer {
     return own;
   }
 
+  // From the first element of a loop to the next one, where the loop alone tells which these are.
   void note_step(const TileTouch &touch, Demands &own) const {
-    const auto first = index_at(touch.index, *touch.threads, 0), second = index_at(touch.index, *touch.threads, 1);
-    if (!first || !second || *second - *first <= 1) return;
-    own.step = std::max(own.step.value_or(0), *second - *first);
-  }
-
-  // An index that is made of the loop's and of constants, where that has this value.
-  std::optional<std::int64_t> index_at(const Value &index, const For &loop, std::int64_t at) const {
-    if (index.is_constant()) return index.as_int();
-    if (index.id() == loop.index) return at;
-    const auto made = uses_.of_elements.find(index.id());
-    if (made == uses_.of_elements.end() || made->second->operands.empty()) return std::nullopt;
-    std::vector<std::int64_t> operands;
-    for (const Value &operand : made->second->operands) {
-      const auto value = index_at(operand, loop, at);
-      if (!value) return std::nullopt;
-      operands.push_back(*value);
-    }
-    switch (made->second->op) {
-      case Op::Add: return operands[0] + operands[1];
-      case Op::Mul: return operands[0] * operands[1];
-      case Op::Div: return operands[1] == 0 ? std::nullopt : std::optional(operands[0] / operands[1]);
-      case Op::Rem: return operands[1] == 0 ? std::nullopt : std::optional(operands[0] % operands[1]);
-      default: return std::nullopt;
-    }
+    const Symbol element = Symbol::local(touch.threads->index);
+    const Affine place = forms_(touch.index).form;
+    const Affine step = place.substitute(element, 1) - place.substitute(element, 0);
+    if (!place.substitute(element, 0).is_constant() || !step.is_constant() || step.constant() <= 1) return;
+    own.step = std::max(own.step.value_or(0), step.constant());
   }
 
   void demand(const TileOperand &operand, Demands &own) const {
@@ -179,6 +162,7 @@ class Placer {
   }
 
   TileUses uses_;
+  const IndexForms forms_;
   int threads_;
   const Architecture &architecture_;
   std::map<LocalArrayId, Demands> demands_;

@@ -61,8 +61,6 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
       touch(store->array, store->index, threads, false);
     } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
       touch(let->value.array, let->value.operands[0], threads, true);
-    } else if (let && threads) {
-      of_elements[let->local] = &let->value;
     } else if (auto *branch = stmt.as<If>()) {
       walk(branch->then_block, threads, scopes.inside(scope));
       walk(branch->else_block, threads, scopes.inside(scope));

@@ -79,8 +79,6 @@ class TileUses {
   // Memory of a block, but that in device memory.
   std::map<ir::LocalArrayId, TileUse> arrays;
   std::vector<LoopSpan> loops;  // inner before outer
-  // What the loops over elements define.
-  std::map<ir::LocalId, const ir::Operation *> of_elements;
   Scopes scopes;
   int end = 0;
 
