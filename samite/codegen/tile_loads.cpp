@@ -10,32 +10,6 @@ namespace samite::codegen {
 
 using namespace ir;
 
-namespace {
-
-// A power of two, at most 16, that an integer is always a multiple of, also where it has wrapped around: as far as the
-// last few operations that make it tell.
-std::int64_t divisor(const Value &value, const Kernel &kernel, int operations = 6) {
-  constexpr std::int64_t most = 16;
-  if (value.is_constant()) return std::gcd(value.as_int(), most);
-  const Operation *made = nullptr;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (auto *let = stmt.as<Let>(); let && let->local == value.id()) made = &let->value;
-  });
-  if (!made || operations == 0) return 1;
-  const auto of = [&](std::size_t i) { return divisor(made->operands[i], kernel, operations - 1); };
-  switch (made->op) {
-    case Op::Copy:
-    case Op::Neg: return of(0);
-    case Op::Cast: return class_of(made->operands[0].type().element()) == ScalarClass::Signed ? of(0) : 1;
-    case Op::Add:
-    case Op::Sub: return std::gcd(of(0), of(1));
-    case Op::Mul: return std::min(of(0) * of(1), most);
-    default: return 1;
-  }
-}
-
-}  // namespace
-
 // The last two dimensions of the array are the window's, or the last one; of the others it has one element.
 std::string KernelEmitter::tile_window(const Type &type, std::uint32_t from, const std::vector<Value> &indices) {
   const TileShape shape = type.shape();
@@ -50,17 +24,17 @@ std::string KernelEmitter::tile_window(const Type &type, std::uint32_t from, con
         fmt::format("{0}i64({1}) >= 0 && i64({1}) < {2}.extent[{3}]", inside.empty() ? "" : " && ", index, array, d);
   }
   const std::string extent = rows ? fmt::format("{}.extent[{}]", array, last - 1) : "1";
-  return fmt::format("tile_window({}, {}, {}, {}, {}.extent[{}], {}, {})", data,
-                     rows ? scalar(indices[last - 1]) : "0", scalar(indices[last]),
-                     inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array, last,
-                     rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
+  return fmt::format("tile_window({}, {}, {}, {}, {}.extent[{}], {}, {})", data, rows ? scalar(indices[last - 1]) : "0",
+                     scalar(indices[last]), inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array,
+                     last, rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
                      facts(from).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
 }
 
 // Whether every window that a launch may have here, and each of its rows, begins at a multiple of 16 bytes.
 bool KernelEmitter::loads_in_units(const Type &type, std::uint32_t array, const std::vector<Value> &indices) const {
   const auto bytes = static_cast<std::int64_t>(size_of(type));
-  return facts(array).rows_in_units() && divisor(indices.back(), kernel_) * bytes % 16 == 0;
+  const std::int64_t divisor = std::min<std::int64_t>(index_forms_.divisor(indices.back()), 16);
+  return facts(array).rows_in_units() && divisor * bytes % 16 == 0;
 }
 
 // The template arguments of `tile_load` and of `TileLoads`.
@@ -74,10 +48,9 @@ std::string KernelEmitter::load_arguments(const TileMemory &to, std::uint32_t ar
 void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   const std::string to = array_name(call.result.array);
   if (call.stream) return out_.line("{}.next({});", array_name(*call.stream), to);
-  const std::string how =
-      fragments_of(call.result.array)
-          ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
-          : fmt::format("tile_load<{}>", load_arguments(call.result, call.array, call.indices));
+  const std::string how = fragments_of(call.result.array)
+                              ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
+                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.array, call.indices));
   out_.line("{}({}, {});", how, to, tile_window(call.result.type, call.array, call.indices));
   note_load(call.result.type, call.array, where);
 }
