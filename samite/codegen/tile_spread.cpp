@@ -20,40 +20,30 @@ namespace {
 // How what a loop's body computes of its index goes with the index.
 class Courses {
  public:
-  Courses(const For &loop, std::int64_t count, std::int64_t columns) : loop_(loop), count_(count), columns_(columns) {
+  Courses(const passes::IndexForms &forms, const For &loop, std::int64_t count, std::int64_t columns)
+      : forms_(forms), loop_(loop), index_(passes::Symbol::local(loop.index)), count_(count), columns_(columns) {
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, ScalarType) { definitions_[local] = nullptr; });
-      if (auto *let = stmt.as<Let>()) definitions_[let->local] = &let->value;
+      for_each_definition(stmt, [&](LocalId local, Type) { inside_.insert(local); });
     });
-  }
-
-  bool outside(const Value &value) const {
-    return !value.is_local() || (value.id() != loop_.index && !definitions_.contains(value.id()));
+    const auto known = [&](const Value &value) { return is_known(value); };
+    for (const Stmt &stmt : loop.body)
+      if (auto *let = stmt.as<Let>();
+          let && info(let->value.op).pure && std::ranges::all_of(let->value.operands, known))
+        definitions_[let->local] = &let->value;
   }
 
   // A place of a tile's element in an array: least at the tile's first element, greatest at its last.
   bool is_place(const Value &value) const {
-    if (outside(value) || is_index(value)) return true;
-    const Operation *operation = definitions_.at(value.id());
-    if (!operation || operation->operands.empty()) return false;
-    const Value &a = operation->operands[0];
-    switch (operation->op) {
-      case Op::Cast: return whole_number(operation->type) && whole_number(a.type()) && is_place(a);
-      case Op::Add:
-        return (outside(a) && is_place(operation->operands[1])) || (is_place(a) && outside(operation->operands[1]));
-      case Op::Div: return divisor(*operation) != 0 && is_index(a);
-      case Op::Rem: return divisor(*operation) != 0 && count_ % (divisor(*operation) * divided(a)) == 0;
-      default: return false;
-    }
+    return is_integer(value.type()) && is_known(value) && goes_up(forms_.moving(value, loop_));
   }
 
   // Whether such a place, or several of them, are inside of something.
   bool is_bound(const Value &value) const {
     if (outside(value)) return true;
-    const Operation *operation = value.id() == loop_.index ? nullptr : definitions_.at(value.id());
-    if (!operation || operation->operands.size() != 2) return false;
-    const Value &a = operation->operands[0], &b = operation->operands[1];
-    switch (operation->op) {
+    const auto known = definitions_.find(value.id());
+    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
+    const Value &a = known->second->operands[0], &b = known->second->operands[1];
+    switch (known->second->op) {
       case Op::And: return is_bound(a) && is_bound(b);
       case Op::GreaterEqual:
       case Op::Less: return is_place(a) && outside(b);
@@ -65,62 +55,88 @@ class Courses {
   bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
     if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
       return false;
-    return counts_up(indices.back(), count) &&
-           std::none_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return counts_up(v, count); });
+    return growth(indices.back(), count) == 1 &&
+           std::all_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return growth(v, count) == 0; });
+  }
+
+  // The statements that compute places and bounds, in order.
+  std::vector<const Stmt *> places() const {
+    std::set<LocalId> needed;
+    std::vector<const Stmt *> found;
+    for (auto stmt = loop_.body.rbegin(); stmt != loop_.body.rend(); ++stmt) {
+      const Let *let = stmt->as<Let>();
+      if (!let || !definitions_.contains(let->local)) continue;
+      const Value value = Value::local(let->value.type, let->local);
+      if (!is_place(value) && !is_bound(value) && !needed.contains(let->local)) continue;
+      found.insert(found.begin(), &*stmt);
+      for (const Value &operand : let->value.operands)
+        if (operand.is_local()) needed.insert(operand.id());
+    }
+    return found;
   }
 
   // How a place moves from one of a thread's elements to another.
   enum class Course { Stays, WithRow, WithColumn, Otherwise };
   Course course(const Value &value) const {
-    if (outside(value)) return Course::Stays;
-    const std::int64_t rows = count_ / columns_;
-    if (is_index(value)) return rows == 1 ? Course::WithColumn : Course::Otherwise;
-    const Operation *operation = definitions_.at(value.id());
-    if (!operation || operation->operands.empty()) return Course::Otherwise;
-    const Value &a = operation->operands[0];
-    switch (operation->op) {
-      case Op::Cast: return whole_number(operation->type) && whole_number(a.type()) ? course(a) : Course::Otherwise;
-      case Op::Add:
-        return outside(a)                        ? course(operation->operands[1])
-               : outside(operation->operands[1]) ? course(a)
-                                                 : Course::Otherwise;
-      case Op::Div: return is_index(a) && divisor(*operation) == columns_ ? Course::WithRow : Course::Otherwise;
-      case Op::Rem: return is_index(a) && divisor(*operation) == columns_ ? Course::WithColumn : Course::Otherwise;
-      default: return Course::Otherwise;
-    }
+    const Affine moving = forms_.moving(value, loop_), index = index_;
+    if (moving == Affine(0)) return Course::Stays;
+    if (moving == remainder(index, columns_) || (moving == index && columns_ == count_)) return Course::WithColumn;
+    return moving == quotient(index, columns_) ? Course::WithRow : Course::Otherwise;
   }
 
  private:
-  static bool whole_number(const Type &type) {
-    const ScalarClass c = class_of(type.element());
-    return (c == ScalarClass::Signed || c == ScalarClass::Unsigned) && size_of(type.element()) >= 4;
-  }
-  bool is_index(const Value &value) const { return value.is_local() && value.id() == loop_.index; }
+  using Affine = passes::Affine;
+  using Kind = passes::AffineTerm::Kind;
 
-  static std::int64_t divisor(const Operation &operation) {
-    return operation.operands[1].is_constant() ? operation.operands[1].as_int() : 0;
-  }
-  // What the index has been divided by; 0: the value is no such quotient.
-  std::int64_t divided(const Value &value) const {
-    if (is_index(value)) return 1;
-    const auto known = value.is_local() ? definitions_.find(value.id()) : definitions_.end();
-    if (known == definitions_.end() || !known->second || known->second->op != Op::Div) return count_ + 1;
-    return is_index(known->second->operands[0]) ? divisor(*known->second) : count_ + 1;
+  bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
+
+  bool is_known(const Value &value) const {
+    return outside(value) || value.id() == loop_.index || definitions_.contains(value.id());
   }
 
-  // Of a place: whether it is another one for each of so many elements.
-  bool counts_up(const Value &value, std::int64_t count) const {
-    if (is_index(value)) return true;
-    if (outside(value)) return false;
-    const Operation &operation = *definitions_.at(value.id());
-    if (operation.op == Op::Div) return divisor(operation) % count != 0;
-    if (operation.op == Op::Rem) return counts_up(operation.operands[0], count);
-    return std::ranges::any_of(operation.operands, [&](const Value &v) { return counts_up(v, count); });
+  // What the index is divided by, where the form is that quotient; else nothing.
+  std::optional<std::int64_t> divided(const Affine &form) const {
+    if (form == Affine(index_)) return 1;
+    if (form.terms().size() != 1 || form.terms()[0].kind != Kind::Quotient) return std::nullopt;
+    const std::int64_t by = form.terms()[0].by;
+    return form == quotient(index_, by) ? std::optional(by) : std::nullopt;
   }
 
+  bool goes_up(const Affine &form) const {
+    return form.known() && std::ranges::all_of(form.terms(), [&](const passes::AffineTerm &term) {
+             return term.coefficient > 0 && goes_up(term);
+           });
+  }
+  bool goes_up(const passes::AffineTerm &term) const {
+    if (term.kind != Kind::Remainder) return divided(one_of(term)).has_value();
+    const auto by = divided((*term.operands)[0]);
+    return by && count_ % (*by * term.by) == 0;
+  }
+
+  // By how much a place grows from each of so many elements to the next, where these begin at a multiple of that.
+  std::optional<std::int64_t> growth(const Value &value, std::int64_t count) const {
+    std::int64_t sum = 0;
+    const Affine moving = forms_.moving(value, loop_);
+    if (!moving.known()) return std::nullopt;
+    for (const passes::AffineTerm &term : moving.terms()) {
+      const auto by = term.kind == Kind::Remainder ? divided((*term.operands)[0]) : divided(one_of(term));
+      const bool whole = term.kind != Kind::Remainder || term.by % count == 0;
+      if (!by || (*by == 1 ? !whole : *by % count != 0)) return std::nullopt;
+      if (*by == 1) sum += term.coefficient;
+    }
+    return sum;
+  }
+  static Affine one_of(passes::AffineTerm term) {
+    term.coefficient = 1;
+    return term;
+  }
+
+  const passes::IndexForms &forms_;
   const For &loop_;
+  const passes::Symbol index_;
   std::int64_t count_, columns_;
-  std::map<LocalId, const Operation *> definitions_;
+  std::set<LocalId> inside_;
+  std::map<LocalId, const Operation *> definitions_;  // of what is computed of the index, and nothing else inside
 };
 
 }  // namespace
@@ -130,7 +146,7 @@ class Courses {
 // Most are touched along their own rows and columns. Then a thread's elements are as far from its first as the layout
 // says, and so is their place: one address for all, rather than one for each.
 void KernelEmitter::find_together(const For &loop, const FragmentLayout &layout) {
-  const Courses courses(loop, layout.rows * layout.columns, layout.columns);
+  const Courses courses(index_forms_, loop, layout.rows * layout.columns, layout.columns);
   const std::int64_t count = layout.together();
   std::map<std::uint32_t, int> read, written;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -171,11 +187,7 @@ void KernelEmitter::find_together(const For &loop, const FragmentLayout &layout)
     together_.bounds.insert(branch->condition.id());
     accesses(branch->then_block);
   }
-  for (const Stmt &stmt : loop.body)
-    if (auto *let = stmt.as<Let>()) {
-      const Value value = Value::local(let->value.type, let->local);
-      if (courses.is_place(value) || courses.is_bound(value)) together_.places.push_back(&stmt);
-    }
+  together_.places = courses.places();
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
