@@ -30,8 +30,8 @@ struct CudaLaunchShape {
 // Whether the exact form can run this launch, whose extents are positive.
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form);
 
-// Whether a planned kernel should be in the grid-stride form for any launch: where it uses a workspace, or sums over the
-// launch.
+// Whether a planned kernel should be in the grid-stride form for any launch: where it uses a workspace, or sums over
+// the launch.
 bool wants_grid_stride(const ir::Kernel &planned);
 
 // `most_blocks` limits the grid of the grid-stride form, e.g. to what the device can run at a time: several blocks for

@@ -379,11 +379,11 @@ class Parser {
   }
 
   Stmt parse_allocate() {
-    const MemorySpace space = accept("workspace") ? MemorySpace::workspace
+    const MemorySpace space = accept("workspace")   ? MemorySpace::workspace
                               : accept("registers") ? MemorySpace::registers
-                              : accept("shared")  ? MemorySpace::shared
-                              : accept("device")  ? MemorySpace::device
-                                                  : MemorySpace::instance;
+                              : accept("shared")    ? MemorySpace::shared
+                              : accept("device")    ? MemorySpace::device
+                                                    : MemorySpace::instance;
     LocalArrayId array = parse_local_array();
     expect(":");
     Type type = parse_type();

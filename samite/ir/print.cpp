@@ -150,8 +150,8 @@ class Printer {
         },
         [&](const Accumulate &accumulate) {
           write("accumulate {}{}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
-                accumulate.over_launch ? "over_launch " : "", accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
-                value(accumulate.value), where);
+                accumulate.over_launch ? "over_launch " : "", accumulate.of_gradient ? "gradient " : "",
+                element(accumulate.array, accumulate.indices), value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
           std::string memory;

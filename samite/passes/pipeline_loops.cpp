@@ -170,9 +170,7 @@ class Pipelined {
   }
 
   void start_copies(const Value &turn, const Value &buffer, const Value &iterations, const Value &inside) {
-    const auto at_edges = [&] {
-      branch(build_(Op::Less, {turn, iterations}), [&] { load_from(turn, buffer); });
-    };
+    const auto at_edges = [&] { branch(build_(Op::Less, {turn, iterations}), [&] { load_from(turn, buffer); }); };
     if (streams_.empty()) return at_edges();
     const Value whole = build_(Op::Less, {turn, inside});
     Block outer = build_.open();

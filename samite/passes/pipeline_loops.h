@@ -2,7 +2,8 @@
 // i + stages - 1, then computes.
 //
 //   for turn in 0 .. iterations + stages - 1
-//     if turn >= stages - 1: wait_for_copies stages - 2, barrier     behind it no thread reads what the iteration before
+//     if turn >= stages - 1: wait_for_copies stages - 2, barrier     behind it no thread reads what the iteration
+//     before
 //                                                                    this one has read
 //     if turn < iterations: start the copies of iteration `turn`     into the next buffer
 //     commit_copies

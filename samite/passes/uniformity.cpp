@@ -49,10 +49,9 @@ class UniformityAnalysis {
           [](const CapturedOnly auto &) { throw InternalError("uniformity of a kernel that is not structured"); },
           [](const CustomAdjoint &) { throw InternalError("uniformity of a kernel whose adjoints are not inlined"); },
           [](const Store &) {}, [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
-          [&](const LoadStream &stream) { shapes_[stream.inside] = Shape::Uniform; },
-          [](const LoweredOnly auto &) {}, [](const Print &) {}, [](const Check &) {},
-          [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
-          [&](const While &loop) { analyse(loop); });
+          [&](const LoadStream &stream) { shapes_[stream.inside] = Shape::Uniform; }, [](const LoweredOnly auto &) {},
+          [](const Print &) {}, [](const Check &) {}, [&](const If &branch) { analyse(branch); },
+          [&](const For &loop) { analyse(loop); }, [&](const While &loop) { analyse(loop); });
     }
   }
 

@@ -304,10 +304,11 @@ TEST(Parse, DocumentationNamesEveryOperation) {
 TEST(ParseError, NamesLineColumnExpectedAndFound) {
   EXPECT_EQ(error_of_body("  store @a[0 = 1.0"),
             "kernel text:2: column 14: expected ',' or ']' after an index, found '='");
-  EXPECT_EQ(error_of("kernel @k() threads 1 {"),
-            "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-            "local_store, tile_call, load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, "
-            "label, leave, custom or adjoint_of) or '}', found the end of the text");
+  EXPECT_EQ(
+      error_of("kernel @k() threads 1 {"),
+      "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
+      "local_store, tile_call, load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, "
+      "label, leave, custom or adjoint_of) or '}', found the end of the text");
 }
 
 TEST(ParseError, UnknownNames) {

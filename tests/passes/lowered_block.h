@@ -17,9 +17,9 @@ namespace samite::test {
 
 // A structured kernel of 64 threads with arrays x, y (f32) and h (f16) of two dimensions and a number n, lowered.
 inline ir::Kernel lowered_block(const std::string &body, int threads = 64) {
-  ir::Kernel kernel = ir::parse_kernel(
-      "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of " +
-      std::to_string(threads) + " { %0: i32 = thread_index 0 " + body + " }");
+  ir::Kernel kernel =
+      ir::parse_kernel("kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of " +
+                       std::to_string(threads) + " { %0: i32 = thread_index 0 " + body + " }");
   ir::verify(kernel, ir::Form::structured, "the test");
   return passes::lower_threads(passes::lower_tiles(std::move(kernel), true));
 }

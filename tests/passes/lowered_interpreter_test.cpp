@@ -34,9 +34,9 @@ ir::Kernel structured(const std::string &body, int threads = 64) {
   return kernel;
 }
 ir::Kernel planned(const ir::Kernel &kernel) {
-  ir::Kernel plan = jit::plan_block(passes::lower_threads(passes::lower_tiles(kernel, true)),
-                                    passes::gpu_architecture(90), shares_nothing);
-  ir::verify(plan, ir::Form::lowered, "plan_block");
+  ir::Kernel plan = jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, true)),
+                                      passes::gpu_architecture(90), shares_nothing);
+  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
 }
 

@@ -44,7 +44,8 @@ TEST(PipelineLoops, WindowsElsewhereAreFoundOneByOne) {
 TEST(PipelineLoops, BuffersAreOfOneAllocation) {
   const ir::Kernel kernel = pipelined(test::pipelined_product);
   std::size_t memory = 0, buffers = 0;
-  for (const ir::Allocate &own : test::allocations(kernel)) memory += own.stages == 3, buffers += own.buffer.has_value();
+  for (const ir::Allocate &own : test::allocations(kernel))
+    memory += own.stages == 3, buffers += own.buffer.has_value();
   EXPECT_EQ(memory, 2u);
   EXPECT_EQ(buffers, 6u) << "for loads from streams, loads at edges and the product, of two factors";
   const TileMemoryPlan plan = plan_tile_memory(kernel);

@@ -56,9 +56,10 @@ TEST(PlaceArrays, TilesOfAThreadOfTheCpu) {
 }
 
 std::string summed(const std::string &body) {
-  Kernel kernel = parse_kernel("kernel @k(@x: array<f32, 1>, @n: i32) threads 1 {\n%0: i32 = launch_begin 0 "
-                               "%1: i32 = launch_end 0 for.thread %2: i32 in %0 .. %1 step 1 {" +
-                               body + "}\n}");
+  Kernel kernel = parse_kernel(
+      "kernel @k(@x: array<f32, 1>, @n: i32) threads 1 {\n%0: i32 = launch_begin 0 "
+      "%1: i32 = launch_end 0 for.thread %2: i32 in %0 .. %1 step 1 {" +
+      body + "}\n}");
   kernel = sum_over_launch(std::move(kernel));
   verify(kernel, Form::lowered, "sum_over_launch");
   EXPECT_EQ(sums_over_launch(kernel), to_string(kernel).find("over_launch") != std::string::npos);

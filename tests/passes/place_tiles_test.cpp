@@ -25,18 +25,19 @@ const std::string product = "%3: tile<f32, 16, 64> = matmul %1, %2, 0.0:tile<f32
 TEST(PlaceTiles, SumsOfProductsAreInRegisters) {
   const ir::Kernel kernel = placed(factors + product + "store @x[0, 0] = %3");
   EXPECT_THAT(memory(kernel), HasSubstr("registers f32[1024] fragments("));
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) EXPECT_EQ(call.sums.has_value(), call.op == ir::Op::MatMul);
+  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
+    EXPECT_EQ(call.sums.has_value(), call.op == ir::Op::MatMul);
 }
 
 TEST(PlaceTiles, SumsThatAreReadAcrossStayInMemory) {
-  const ir::Kernel kernel = placed(factors + product +
-                                   "%4: tile<f32, 64, 16> = transpose 1, %3 store @x[0, 0] = %3 store @y[0, 0] = %4");
+  const ir::Kernel kernel =
+      placed(factors + product + "%4: tile<f32, 64, 16> = transpose 1, %3 store @x[0, 0] = %3 store @y[0, 0] = %4");
   EXPECT_THAT(memory(kernel), HasSubstr("shared f32[1024]"));
 }
 
 TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
-  const ir::Kernel kernel = placed(factors + product +
-                                   "%4: tile<f32, 16, 64> = mul %3, %3 store @x[0, 0] = %4 store @y[0, 0] = %3");
+  const ir::Kernel kernel =
+      placed(factors + product + "%4: tile<f32, 16, 64> = mul %3, %3 store @x[0, 0] = %4 store @y[0, 0] = %3");
   EXPECT_THAT(memory(kernel), HasSubstr("registers"));
 }
 
@@ -48,8 +49,9 @@ TEST(PlaceTiles, FactorsHaveRowsOfWholeUnits) {
 }
 
 TEST(PlaceTiles, FactorsThatSomethingElseTouchesLieRowByRow) {
-  const std::string text = memory(placed(factors + product + "%4: f32 = reduce_add %1 store @x[0, 0] = %3 "
-                                                             "store @y[0, 0] = %4"));
+  const std::string text = memory(placed(factors + product +
+                                         "%4: f32 = reduce_add %1 store @x[0, 0] = %3 "
+                                         "store @y[0, 0] = %4"));
   EXPECT_THAT(text, HasSubstr("shared f32[512] linear"));
 }
 
@@ -65,7 +67,9 @@ TEST(PlaceTiles, NothingOnACpu) {
 }
 
 TEST(PlaceTiles, ProductsOfTypesThatNoUnitMultipliesAreElementByElement) {
-  EXPECT_FALSE(fragments({ir::Op::MatMul, 0, {0, {ScalarType::Int64, {16, 16}}},
+  EXPECT_FALSE(fragments({ir::Op::MatMul,
+                          0,
+                          {0, {ScalarType::Int64, {16, 16}}},
                           {{1, {ScalarType::Int64, {16, 16}}}, {2, {ScalarType::Int64, {16, 16}}}}},
                          64, gpu_architecture(90)));
 }
@@ -81,9 +85,9 @@ TEST(Fragments, LeaveEachThreadFewSums) {
         std::int64_t fewest = 1 << 30;
         for (int down = 1; down <= threads / 32; ++down)
           if (threads / 32 % down == 0)
-            fewest = std::min(fewest, ir::FragmentLayout{ir::FragmentLayout::Unit::matrices, rows, columns, down,
-                                                         threads / 32 / down}
-                                          .registers());
+            fewest = std::min(
+                fewest, ir::FragmentLayout{ir::FragmentLayout::Unit::matrices, rows, columns, down, threads / 32 / down}
+                            .registers());
         ASSERT_EQ(found.has_value(), fewest <= 128) << rows << ' ' << columns << ' ' << threads;
         if (found) EXPECT_EQ(found->registers(), fewest);
       }

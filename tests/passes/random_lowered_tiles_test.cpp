@@ -18,9 +18,9 @@ passes::SharesMemory shares_memory(const Recipe &recipe) {
 
 ir::Kernel planned(const Run &run) {
   ir::Kernel kernel = passes::lower_tiles(run.structured, /*flat=*/true, /*in_order=*/run.recipe.seed % 6 == 0);
-  ir::Kernel plan = jit::plan_block(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90),
-                                    shares_memory(run.recipe));
-  ir::verify(plan, ir::Form::lowered, "plan_block");
+  ir::Kernel plan = jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90),
+                                      shares_memory(run.recipe));
+  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
 }
 

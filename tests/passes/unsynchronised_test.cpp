@@ -28,7 +28,7 @@ std::vector<std::string> missing(const std::string &body, std::size_t number) {
       "%0: i32 = thread_index 0 " +
       body + " }");
   ir::verify(kernel, ir::Form::structured, "the test");
-  kernel = jit::plan_block(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares_nothing);
+  kernel = jit::plan_for_gpu(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares_nothing);
   EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
   return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
 }
