@@ -48,7 +48,8 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
     const auto bytes = static_cast<std::int64_t>(size_of(own.type));
     if (own.of_block() && threads) return own.space;
     if (own.of_block()) return tiles.take(own.size, bytes) ? MemorySpace::shared : MemorySpace::device;
-    const std::int64_t element = lanes * (is_small_float(own.type) ? 4 : bytes);
+    // Numbers of 16 bits are held in 32.
+    const std::int64_t element = lanes * (is_floating(own.type) && bytes <= 2 ? 4 : bytes);
     return instances.take(own.size, element) ? MemorySpace::instance : MemorySpace::workspace;
   };
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
