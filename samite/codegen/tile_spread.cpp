@@ -59,15 +59,12 @@ class Courses {
            std::all_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return growth(v, count) == 0; });
   }
 
-  // The statements that compute places and bounds, in order.
-  std::vector<const Stmt *> places() const {
-    std::set<LocalId> needed;
+  // The statements that compute these places and bounds, in order.
+  std::vector<const Stmt *> statements(std::set<LocalId> needed) const {
     std::vector<const Stmt *> found;
     for (auto stmt = loop_.body.rbegin(); stmt != loop_.body.rend(); ++stmt) {
       const Let *let = stmt->as<Let>();
-      if (!let || !definitions_.contains(let->local)) continue;
-      const Value value = Value::local(let->value.type, let->local);
-      if (!is_place(value) && !is_bound(value) && !needed.contains(let->local)) continue;
+      if (!let || !needed.contains(let->local)) continue;
       found.insert(found.begin(), &*stmt);
       for (const Value &operand : let->value.operands)
         if (operand.is_local()) needed.insert(operand.id());
@@ -187,7 +184,14 @@ void KernelEmitter::find_together(const For &loop, const FragmentLayout &layout)
     together_.bounds.insert(branch->condition.id());
     accesses(branch->then_block);
   }
-  together_.places = courses.places();
+  std::set<LocalId> needed = together_.bounds;
+  const auto need = [&](const std::vector<Value> &indices) {
+    for (const Value &index : indices)
+      if (index.is_local()) needed.insert(index.id());
+  };
+  for (const auto &[load, own] : together_.loads) need(load->operands);
+  for (const auto &[store, own] : together_.stores) need(store->indices);
+  together_.places = courses.statements(std::move(needed));
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
