@@ -63,6 +63,21 @@ TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
                           HasSubstr("const f32 v3_0 = g1.at[0];")));
 }
 
+// In 64 bits they lie beside each other like in 32. In 16 bits they do not: 32767 has no neighbour.
+TEST(CudaSideBySide, AnIndexMayBeCast) {
+  const auto text = [](const std::string &type) {
+    return emit_for_cuda(
+               "kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>) threads 1 { %0: i32 = thread_index 0 "
+               "%1: " +
+                   type + " = cast %0 %2: " + type + " = add %1, 1:" + type +
+                   " %3: i64 = cast %2 %4: i64 = sub %3, 1:i64 %5: f32 = load @x[%4] store @y[%0] = %5 }",
+               side_by_side(4))
+        .text;
+  };
+  EXPECT_THAT(text("i64"), HasSubstr("load_constant_pack<4>(&p1.data[v"));
+  EXPECT_THAT(text("i16"), AllOf(Not(HasSubstr("load_constant_pack")), HasSubstr("store_pack")));
+}
+
 TEST(CudaSideBySide, NeighboursAreAddedToAtOnce) {
   constexpr const char *text = R"(kernel @k(@y: array<T, 1>, @x: array<const T, 1>) threads 1 {
     %0: i32 = thread_index 0

@@ -115,6 +115,38 @@ TEST(CudaWarpRows, OfTwoDimensionsAskWhetherTheWarpSharesTheElement) {
     }
 }
 
+// On the CPU, too, where lanes take the place of threads.
+TEST(CudaWarpRows, OfElementsThatLieApart) {
+  constexpr const char *text = R"(kernel @k(@g: array<f32, 1>, @x: array<const f32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    %1: f32 = load @x[%0]
+    for %2: i32 in 0..21 step 1 carry (%100 -> %101: f32 = %1 then %3) {
+      %3: f32 = mul %100, 1.0
+      %4: i64 = cast %2
+      %5: i64 = mul %4, 3:i64
+      %6: i64 = sub 64:i64, %5
+      accumulate atomic @g[%6] += %3
+    }
+  })";
+  EXPECT_THAT(emit_for_cuda(text).text, HasSubstr("add_of_warp(warp"));
+  constexpr int instances = 128;
+  std::vector<float> x(instances), expected(65);
+  for (int i = 0; i < instances; ++i) {
+    x[static_cast<std::size_t>(i)] = static_cast<float>(i % 5);
+    for (int j = 0; j < 21; ++j) expected[static_cast<std::size_t>(64 - 3 * j)] += static_cast<float>(i % 5);
+  }
+  for (const bool whole : {false, true}) {
+    CudaOnHost kernel(text);
+    kernel.whole_warps = whole;
+    std::vector<float> g(65);
+    kernel.run({instances}, {array(g), array(x)});
+    EXPECT_EQ(g, expected);
+  }
+  std::vector<float> g(65);
+  CompiledKernel(text).run({instances}, {array(g), array(x)});
+  EXPECT_EQ(g, expected);
+}
+
 TEST(CudaWarpRows, OnlyWhereNothingTellsAndAllGoThroughTheLoopAlike) {
   const auto text_of = [](const std::string &text, bool debug = false) {
     return emit_for_cuda(text, cuda_options(true, false, debug)).text;
