@@ -10,6 +10,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace samite::codegen {
 
@@ -62,10 +63,10 @@ class Courses {
   // The statements that compute these places and bounds, in order.
   std::vector<const Stmt *> statements(std::set<LocalId> needed) const {
     std::vector<const Stmt *> found;
-    for (auto stmt = loop_.body.rbegin(); stmt != loop_.body.rend(); ++stmt) {
-      const Let *let = stmt->as<Let>();
+    for (const Stmt &stmt : std::views::reverse(loop_.body)) {
+      const Let *let = stmt.as<Let>();
       if (!let || !needed.contains(let->local)) continue;
-      found.insert(found.begin(), &*stmt);
+      found.insert(found.begin(), &stmt);
       for (const Value &operand : let->value.operands)
         if (operand.is_local()) needed.insert(operand.id());
     }

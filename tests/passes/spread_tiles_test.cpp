@@ -29,7 +29,7 @@ TEST(SpreadTiles, RowsThatAreReducedAndGoneOverAreInRegisters) {
 
 TEST(SpreadTiles, NotWhatIsReadAcross) {
   EXPECT_THAT(
-      test::memory(spread(load + reduce + use + " %5: tile<f32, 256, 8> = transpose 1, %1 store @x[0, 0] = %5")),
+      test::memory(spread(load + reduce + use + " %5: tile<f32, 256, 8> = transpose(1, 0) %1 store @x[0, 0] = %5")),
       Not(HasSubstr("registers f32[2048]")));
 }
 
