@@ -91,6 +91,7 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
                   out(3, i) = u(i);  // promotes
                   out(4, i) = cast<Traced<T>>(f(i));
                   out(5, i) = cast<Traced<T>>(l(i) > 0);
+                  out(6, i) = cast<Traced<T>>(cast<Float>(d(i) * 0.5));  // twice, as it says
                 }};
   std::mt19937_64 random(3);
   constexpr std::int64_t n = 500;
@@ -110,7 +111,7 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
     u.push_back(static_cast<std::uint8_t>(random()));
     f.push_back(static_cast<float>(d.back()));
   }
-  Buffer<T> out(device, {6, n});
+  Buffer<T> out(device, {7, n});
   kernel.launch({n}, out, Buffer<double>(device, {n}, d), Buffer<std::int64_t>(device, {n}, l),
                 Buffer<std::int32_t>(device, {n}, w), Buffer<std::uint8_t>(device, {n}, u),
                 Buffer<float>(device, {n}, f));
@@ -120,6 +121,9 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
   expect_same(row(2), std::vector<T>(w.begin(), w.end()), "i32");
   expect_same(row(3), std::vector<T>(u.begin(), u.end()), "u8");
   expect_same(row(4), std::vector<T>(f.begin(), f.end()), "f32");
+  std::vector<T> twice;
+  for (const double value : d) twice.emplace_back(static_cast<float>(value * 0.5));
+  expect_same(row(6), twice, "f64 by way of f32");
   for (int i = 0; i < n; ++i) EXPECT_EQ(out.at(5, i), l[static_cast<std::size_t>(i)] > 0 ? 1.f : 0.f);
 }
 
