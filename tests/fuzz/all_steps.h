@@ -8,17 +8,24 @@
 #include "samite/codegen/emit.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
-#include "samite/jit/pipeline.h"
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
+#include "samite/passes/insert_barriers.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
+#include "samite/passes/pipeline_loops.h"
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/spread_tiles.h"
+#include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
+#include "samite/passes/sum_over_launch.h"
 
 #include <vector>
 
@@ -39,6 +46,21 @@ inline ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
   return kernel;
 }
 
+// As the pipeline decides, without what compiles and launches.
+inline ir::Kernel planned_for_gpu(const ir::Kernel &lowered, const codegen::EmitOptions &options) {
+  constexpr ir::Form form = ir::Form::lowered;
+  const passes::Architecture &gpu = passes::gpu_architecture(90);
+  ir::Kernel kernel = checked(passes::place_arrays(lowered, gpu), form, "place_arrays");
+  if (!options.debug) kernel = checked(passes::sum_over_launch(kernel), form, "sum_over_launch");
+  if (!is_tile_kernel(kernel)) return kernel;
+  kernel = checked(passes::place_tiles(kernel, gpu), form, "place_tiles");
+  kernel = checked(passes::stage_loads(kernel), form, "stage_loads");
+  kernel = checked(passes::spread_tiles(kernel, gpu), form, "spread_tiles");
+  kernel = checked(passes::insert_barriers(kernel, codegen::shares_memory(options.arrays)), form, "insert_barriers");
+  kernel = checked(passes::pipeline_loops(kernel), form, "pipeline_loops");
+  return checked(passes::with_offsets(kernel, passes::plan_tile_memory(kernel)), form, "plan_tile_memory");
+}
+
 inline void emit(const ir::Kernel &structured) {
   for (const bool cuda : {false, true}) {
     const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::lowered, "lower_tiles");
@@ -53,11 +75,11 @@ inline void emit(const ir::Kernel &structured) {
     options.cuda.tile_threads = lowered.block_threads;
     options.cuda.grid_stride = true;
     if (cuda)
-      codegen::emit_cuda(jit::plan_for_gpu(lowered, passes::gpu_architecture(90),
-                                           codegen::shares_memory(options.arrays), options.debug),
-                         options);
+      codegen::emit_cuda(planned_for_gpu(lowered, options), options);
     else
-      codegen::emit_cpu(jit::plan_for_cpu(lowered), options);
+      codegen::emit_cpu(
+          checked(passes::place_arrays(lowered, passes::cpu_architecture()), ir::Form::lowered, "place_arrays"),
+          options);
   }
 }
 
