@@ -178,6 +178,12 @@ struct Number {
 
 Wide wide(const Value &value) { return value.type() == ScalarType::UInt64 ? Wide{value.bits()} : Wide{value.as_int()}; }
 
+// What no type here holds where it is even too large for a Wide.
+Wide product(Wide a, Wide b) {
+  Wide result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? Wide{1} << 126 : result;
+}
+
 // The result without wrapping, of operations that may.
 std::optional<Wide> unwrapped(const Operation &operation, const std::vector<Value> &of) {
   switch (operation.op) {
@@ -186,7 +192,7 @@ std::optional<Wide> unwrapped(const Operation &operation, const std::vector<Valu
     case Op::Neg: return -wide(of[0]);
     case Op::Add: return wide(of[0]) + wide(of[1]);
     case Op::Sub: return wide(of[0]) - wide(of[1]);
-    case Op::Mul: return wide(of[0]) * wide(of[1]);
+    case Op::Mul: return product(wide(of[0]), wide(of[1]));
     case Op::ShiftLeft: {
       const int count = static_cast<int>(of[1].bits() & (8 * size_of(operation.type) - 1));
       return wide(of[0]) * (Wide{1} << count);
@@ -290,7 +296,8 @@ class RandomKernel {
   Value number(ScalarType type) {
     const int bits = 8 * static_cast<int>(size_of(type));
     const std::int64_t end = one_of<std::int64_t>({0, 0, std::int64_t(std::uint64_t{1} << (bits - 1)), -1});
-    const Value narrow = Value::constant(ScalarType::Int64, end + below(9) - 4);
+    const std::uint64_t near = static_cast<std::uint64_t>(end) + static_cast<std::uint64_t>(below(9)) - 4;  // may wrap
+    const Value narrow = Value::constant(ScalarType::Int64, static_cast<std::int64_t>(near));
     return test::evaluate(Op::Cast, type, std::array{narrow});
   }
 
