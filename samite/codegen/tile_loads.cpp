@@ -1,10 +1,8 @@
 // Copies of tiles from device memory to a block's shared memory.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace samite::codegen {
 

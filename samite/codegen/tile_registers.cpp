@@ -63,10 +63,7 @@ std::string KernelEmitter::tile_element(LocalArrayId array, const std::string &i
 std::set<LocalArrayId> KernelEmitter::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
-    auto *store = stmt.as<LocalStore>();
-    auto *let = stmt.as<Let>();
-    if (store && fragments_of(store->array)) found.insert(store->array);
-    if (let && let->value.op == Op::LocalLoad && fragments_of(let->value.array)) found.insert(let->value.array);
+    if (const auto array = local_array_touched(stmt); array && fragments_of(*array)) found.insert(*array);
   });
   return found;
 }

@@ -168,19 +168,13 @@ class Planner {
       if (step.opened) read_header(*step.opened, here);
       for_each_statement(step.statements, [&](const Stmt &stmt) {
         for_each_operand(stmt, here);
-        if (auto array = local_array_of(stmt))
+        if (auto array = local_array_touched(stmt))
           keeps_local_arrays_ = keeps_local_arrays_ || run_of_array_[*array] != &step;
       });
       for (const TileAssignment &assignment : step.leaves) here(assignment.value);
       read(step.body);
       read(step.otherwise);
     }
-  }
-
-  static std::optional<LocalArrayId> local_array_of(const Stmt &stmt) {
-    if (const LocalStore *store = stmt.as<LocalStore>()) return store->array;
-    const Let *let = stmt.as<Let>();
-    return let && let->value.op == Op::LocalLoad ? std::optional(let->value.array) : std::nullopt;
   }
 
   // The values that an opened statement itself reads. The runs before and inside assign all others.

@@ -89,6 +89,12 @@ std::optional<std::uint32_t> array_written(const Stmt &stmt) {
   return writes ? std::optional(let->value.array) : std::nullopt;
 }
 
+std::optional<LocalArrayId> local_array_touched(const Stmt &stmt) {
+  if (auto *store = stmt.as<LocalStore>()) return store->array;
+  auto *let = stmt.as<Let>();
+  return let && let->value.op == Op::LocalLoad ? std::optional(let->value.array) : std::nullopt;
+}
+
 bool has_effect(const Stmt &stmt) { return array_written(stmt) || stmt.as<Print>() || stmt.as<Check>(); }
 
 std::span<const Value> element_indices(const Operation &operation) {

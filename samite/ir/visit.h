@@ -36,6 +36,9 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
 std::optional<std::uint32_t> array_read(const Stmt &stmt);
 std::optional<std::uint32_t> array_written(const Stmt &stmt);
 
+// The local array that the statement itself loads an element from, or stores one to, if any.
+std::optional<LocalArrayId> local_array_touched(const Stmt &stmt);
+
 // Whether the statement itself does something that the launch shows: writes to an array parameter, prints or checks.
 bool has_effect(const Stmt &stmt);
 

@@ -198,7 +198,6 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda),
                                           codegen::shares_memory(options.arrays), variant.key.debug);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
-  if (passes::uses_workspace(planned)) options.cuda.instances_per_thread = 1;
   if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   dump_text(emitted, lowered.name, "cu");

@@ -93,24 +93,15 @@ class Hazards {
 
   void elements(const For &loop, Arrays &reading) {
     Arrays read;
-    bool registers = false, seen_by_others = false;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      const Let *let = stmt.as<Let>();
-      const LocalStore *store = stmt.as<LocalStore>();
-      const bool local = store || (let && let->value.op == Op::LocalLoad);
-      if (local && registers_.contains(store ? store->array : let->value.array))
-        registers = true;
-      else if (local)
-        seen_by_others = true;
       if (auto array = array_read(stmt)) read.insert(*array);
       const auto array = array_written(stmt);
       if (!array) return;
-      seen_by_others = true;
       if (std::ranges::any_of(reading, [&](std::uint32_t other) { return shares_memory_(other, *array); }))
         found.insert(loop.index);
     });
     // Without a barrier after it, where it is over registers alone.
-    if (!registers || seen_by_others) return reading.clear();
+    if (others_see(loop, registers_)) return reading.clear();
     reading.insert(read.begin(), read.end());
   }
 
@@ -121,10 +112,23 @@ class Hazards {
 
 }  // namespace
 
+bool touches_no_memory(const Stmt &stmt) {
+  auto *let = stmt.as<Let>();
+  return let ? info(let->value.op).pure : stmt.as<Allocate>() != nullptr;
+}
+
+bool others_see(const For &loop, const std::set<LocalArrayId> &registers) {
+  bool in_registers = false, elsewhere = false;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    if (const auto array = local_array_touched(stmt)) (registers.contains(*array) ? in_registers : elsewhere) = true;
+    elsewhere = elsewhere || array_written(stmt);
+  });
+  return elsewhere || !in_registers;
+}
+
 bool goes_beside_copies(const Stmt &stmt) {
-  if (auto *call = stmt.as<TileCall>()) return call->op == Op::Load;
-  if (auto *let = stmt.as<Let>()) return info(let->value.op).pure && let->value.op != Op::LocalLoad;
-  return stmt.as<Allocate>() != nullptr;
+  auto *call = stmt.as<TileCall>();
+  return call ? call->op == Op::Load : touches_no_memory(stmt);
 }
 
 std::set<LocalId> loops_after_reads(const Kernel &placed, const SharesMemory &shares_memory) {

@@ -19,6 +19,12 @@
 
 namespace samite::passes {
 
+// Whether a statement touches no memory at all, but for making room in it.
+bool touches_no_memory(const ir::Stmt &stmt);
+
+// Whether a loop over elements touches more than tiles in registers, which these are, and arrays that it reads.
+bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers);
+
 // Whether a statement needs nothing of a tile that is on its way to shared memory, and takes no memory from another:
 // all others wait for what is on its way.
 bool goes_beside_copies(const ir::Stmt &stmt);

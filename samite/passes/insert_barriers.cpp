@@ -1,6 +1,5 @@
 #include "samite/passes/insert_barriers.h"
 
-#include "samite/ir/visit.h"
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
@@ -34,10 +33,7 @@ class Inserter {
  private:
   // Not where nothing has touched memory since the last one.
   static void barrier(Block &made, SourceLocation where) {
-    const auto last = std::find_if_not(made.rbegin(), made.rend(), [](const Stmt &stmt) {
-      const Let *let = stmt.as<Let>();
-      return stmt.as<Allocate>() || (let && info(let->value.op).pure && let->value.op != Op::LocalLoad);
-    });
+    const auto last = std::find_if_not(made.rbegin(), made.rend(), touches_no_memory);
     if (last == made.rend() || !last->as<Barrier>()) made.emplace_back(Barrier{}, where);
   }
 
@@ -85,7 +81,7 @@ class Inserter {
     if (loop.kind == LoopKind::Thread) {
       if (after_reads_.contains(loop.index)) barrier(made, where);
       made.push_back(stmt);
-      if (others_see(loop)) barrier(made, where);
+      if (others_see(loop, registers_)) barrier(made, where);
       return;
     }
     For copy = loop;
@@ -93,21 +89,6 @@ class Inserter {
     if (last && last->op == Op::MatMul && registers_.contains(last->result.array)) waited_for_ = last;
     copy.body = with_barriers(loop.body, loop.ahead);
     made.emplace_back(std::move(copy), where);
-  }
-
-  // Whether a loop over elements touches more than tiles in registers and arrays that it reads.
-  bool others_see(const For &loop) const {
-    bool registers = false, shared = false;
-    for_each_statement(loop.body, [&](const Stmt &stmt) {
-      const Let *let = stmt.as<Let>();
-      const LocalStore *store = stmt.as<LocalStore>();
-      if (store || (let && let->value.op == Op::LocalLoad)) {
-        const bool own = registers_.contains(store ? store->array : let->value.array);
-        (own ? registers : shared) = true;
-      }
-      shared = shared || array_written(stmt);
-    });
-    return shared || !registers;
   }
 
   For by_one_thread(const Stmt &stmt) {

@@ -1,6 +1,7 @@
 #include "samite/passes/lower_threads.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/rewrite.h"
 
 #include <array>
 #include <unordered_map>
@@ -19,10 +20,7 @@ const Let *as_thread_index(const Stmt &stmt) {
 // their instance.
 Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices, int launch_rank,
                              std::unordered_map<LocalId, Value> &replacement) {
-  auto inner = [&](const Block &nested) { return without_thread_indices(nested, indices, launch_rank, replacement); };
-  Block rest;
-  rest.reserve(block.size());
-  for (const Stmt &stmt : block) {
+  return rewrite(block, [&](const Stmt &stmt, Block &rest) {
     if (const Let *let = as_thread_index(stmt)) {
       const Value &index = indices[static_cast<std::size_t>(let->value.attribute)];
       if (index.type() == let->value.type)
@@ -33,25 +31,10 @@ Block without_thread_indices(const Block &block, const std::array<Value, maximum
       Check kept = *check;
       kept.instance.assign(indices.begin(), indices.begin() + launch_rank);
       rest.emplace_back(std::move(kept), stmt.where());
-    } else if (const If *branch = stmt.as<If>()) {
-      If kept = *branch;
-      kept.then_block = inner(branch->then_block);
-      kept.else_block = inner(branch->else_block);
-      rest.emplace_back(std::move(kept), stmt.where());
-    } else if (const For *loop = stmt.as<For>()) {
-      For kept = *loop;
-      kept.body = inner(loop->body);
-      rest.emplace_back(std::move(kept), stmt.where());
-    } else if (const While *loop = stmt.as<While>()) {
-      While kept = *loop;
-      kept.condition_block = inner(loop->condition_block);
-      kept.body = inner(loop->body);
-      rest.emplace_back(std::move(kept), stmt.where());
     } else {
       rest.push_back(stmt);
     }
-  }
-  return rest;
+  });
 }
 
 }  // namespace

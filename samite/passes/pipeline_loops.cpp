@@ -144,15 +144,21 @@ class Pipelined {
 
   // How many of the first iterations load what is inside of all arrays; 0 where the loads are no streams.
   Value open_streams(const Value &iterations) {
-    for (const Stmt &stmt : ahead_)
-      if (auto *load = stmt.as<TileCall>(); load && !step_of(*load, loop_, forms_)) return number(0);
+    std::vector<std::array<std::int64_t, 2>> steps;  // in the order of the loads
+    for (const Stmt &stmt : ahead_) {
+      auto *load = stmt.as<TileCall>();
+      if (!load) continue;
+      const auto step = step_of(*load, loop_, forms_);
+      if (!step) return number(0);
+      steps.push_back(*step);
+    }
     Value inside = iterations;
     Copies first(build_, loop_, loop_.begin);
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) first.copy(*let);
       auto *load = stmt.as<TileCall>();
       if (!load) continue;
-      const auto step = *step_of(*load, loop_, forms_);
+      const auto &step = steps[streams_.size()];
       LoadStream stream{build_.new_local_array(),
                         build_.new_local(),
                         load->result,
@@ -271,6 +277,12 @@ class Pipelined {
 }  // namespace
 
 Kernel pipeline_loops(Kernel lowered) {
+  bool any = false;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    auto *loop = stmt.as<For>();
+    any = any || (loop && loop->ahead != 0);
+  });
+  if (!any) return lowered;
   const IndexForms forms(lowered);
   Builder build(lowered.local_count);
   for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();

@@ -76,9 +76,9 @@ class Placer {
   // From the first element of a loop to the next one, where the loop alone tells which these are.
   void note_step(const TileTouch &touch, Demands &own) const {
     const Symbol element = Symbol::local(touch.threads->index);
-    const Affine place = forms_(touch.index).form;
-    const Affine step = place.substitute(element, 1) - place.substitute(element, 0);
-    if (!place.substitute(element, 0).is_constant() || !step.is_constant() || step.constant() <= 1) return;
+    const Affine place = forms_(touch.index).form, first = place.substitute(element, 0);
+    const Affine step = place.substitute(element, 1) - first;
+    if (!first.is_constant() || !step.is_constant() || step.constant() <= 1) return;
     own.step = std::max(own.step.value_or(0), step.constant());
   }
 

@@ -27,7 +27,7 @@ struct Candidate {
 
 class Spreader {
  public:
-  Spreader(const Kernel &kernel) : uses_(kernel), threads_(kernel.block_threads) {
+  explicit Spreader(const Kernel &kernel) : uses_(kernel), threads_(kernel.block_threads) {
     for (const LoopSpan &span : uses_.loops)
       if (span.over_elements) loops_.emplace(span.loop->as<For>()->index, span);
     for (const auto &[array, use] : uses_.arrays) candidates_.emplace(array, candidate(use));

@@ -124,9 +124,8 @@ class Checker {
     const Allocate &all = own.buffer ? memory_.at(own.buffer->of) : own;
     if (!all.offset) return std::nullopt;
     const std::int64_t each = buffer_bytes(all.layout, all.type.element(), all.size.as_int(), all.stages);
-    const Value number = own.buffer ? known_(own.buffer->number) : Value::boolean(false);
-    if (own.buffer && number.is_constant()) {
-      const std::int64_t first = *all.offset + each * number.as_int();
+    if (own.buffer && known_(own.buffer->number).is_constant()) {
+      const std::int64_t first = *all.offset + each * known_(own.buffer->number).as_int();
       return std::pair{first, first + each};
     }
     return std::pair{*all.offset, *all.offset + each * all.stages};
@@ -240,14 +239,14 @@ class Checker {
   void elements(const For &loop) {
     Deal deal;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
-      const auto array = local_array_of(stmt);
+      const auto array = local_array_touched(stmt);
       if (array && in_registers(*array)) deal = std::get<FragmentLayout>(memory_.at(*array).layout);
     });
     const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal;
     std::vector<Access> all;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       where_ = stmt.where();
-      if (const auto array = local_array_of(stmt); array && in_memory(*array)) {
+      if (const auto array = local_array_touched(stmt); array && in_memory(*array)) {
         const LocalStore *store = stmt.as<LocalStore>();
         const Value &index = store ? store->index : stmt.as<Let>()->value.operands[0];
         const bool own = index.is_local() && index.id() == loop.index;
@@ -285,13 +284,6 @@ class Checker {
                                            "@" + kernel_.parameters[let->value.array].name, stmt.where().to_string());
       if (std::ranges::find(found.assumed, text) == found.assumed.end()) found.assumed.push_back(text);
     });
-  }
-
-  static std::optional<LocalArrayId> local_array_of(const Stmt &stmt) {
-    if (const auto *store = stmt.as<LocalStore>()) return store->array;
-    const Let *let = stmt.as<Let>();
-    if (let && let->value.op == Op::LocalLoad) return let->value.array;
-    return std::nullopt;
   }
 
   void touch(const Access &access) {

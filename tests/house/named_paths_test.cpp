@@ -1,11 +1,9 @@
 // That the finder finds a path that is not there, and that no document names one.
 #include "named_paths.h"
+#include "text_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 
 namespace samite::house {
 namespace {
@@ -15,14 +13,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 const fs::path root = SAMITE_SOURCE_DIR;
-
-std::string text_of(const fs::path &path) {
-  std::ifstream stream(path, std::ios::binary);
-  EXPECT_TRUE(stream) << path;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return std::move(text).str();
-}
 
 std::vector<fs::path> documents() {
   std::vector<fs::path> paths{"README.md", "CONTRIBUTING.md", "tests/fuzz/README.md", "bench/README.md"};

@@ -1,3 +1,5 @@
+#include "text_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,15 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = SAMITE_SOURCE_DIR;
+using house::text_of;
 
-std::string text_of(const fs::path &path) {
-  std::ifstream stream(path, std::ios::binary);
-  EXPECT_TRUE(stream) << path;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+const fs::path root = SAMITE_SOURCE_DIR;
 
 // Without their indentation, which a part of a program loses in a document.
 std::vector<std::string> lines_of(const std::string &text) {

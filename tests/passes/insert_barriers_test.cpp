@@ -2,14 +2,10 @@
 // not make up for.
 #include "samite/passes/insert_barriers.h"
 
-#include "samite/ir/parse.h"
-#include "samite/ir/print.h"
-#include "samite/ir/verify.h"
-#include "samite/ir/visit.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
 #include "samite/passes/unsynchronised.h"
+#include "tests/passes/lowered_block.h"
+#include "tests/passes/without_wait.h"
 
 #include <gmock/gmock.h>
 
@@ -25,12 +21,7 @@ const SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { retur
 
 // Of arrays that share no memory.
 Kernel planned(const std::string &body, const SharesMemory &shares = shares_nothing) {
-  Kernel kernel = parse_kernel(
-      "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 { "
-      "%0: i32 = thread_index 0 " +
-      body + " }");
-  verify(kernel, Form::structured, "the test");
-  Kernel plan = jit::plan_for_gpu(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares);
+  Kernel plan = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), shares);
   verify(plan, Form::lowered, "plan_for_gpu");
   EXPECT_THAT(unsynchronised(plan, shares).missing, IsEmpty()) << to_string(plan);
   return plan;
@@ -96,32 +87,6 @@ TEST(InsertBarriers, LoopsThatLoadAheadHaveTheirOwn) {
   EXPECT_THAT(loop, HasSubstr("{{CB}{}{LL}{{LL}{}}{T}{}}CB")) << loop;
 }
 
-// The kernel without barrier number `number`; nothing where it has not so many.
-std::optional<Block> without(const Block &block, std::size_t &number) {
-  Block made;
-  bool gone = false;
-  for (const Stmt &stmt : block) {
-    if (stmt.as<Barrier>() && !gone && number-- == 0) {
-      gone = true;
-      continue;
-    }
-    const For *loop = stmt.as<For>();
-    const If *branch = stmt.as<If>();
-    if (loop && !gone) {
-      For copy = *loop;
-      if (auto inner = without(loop->body, number)) copy.body = *inner, gone = true;
-      made.emplace_back(std::move(copy), stmt.where());
-    } else if (branch && !gone) {
-      If copy = *branch;
-      if (auto inner = without(branch->then_block, number)) copy.then_block = *inner, gone = true;
-      made.emplace_back(std::move(copy), stmt.where());
-    } else {
-      made.push_back(stmt);
-    }
-  }
-  return gone ? std::optional(made) : std::nullopt;
-}
-
 // Of a kernel in which each is needed.
 TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
   for (const std::string &body :
@@ -136,13 +101,9 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
                     "%7: f32 = add %3, %6 store @y[0, 0] = %7")}) {
     const Kernel plan = planned(body);
     std::size_t found = 0, all = 0;
-    for (;; ++all) {
-      std::size_t number_left = all;
-      Kernel broken = plan;
-      const auto block = without(plan.body, number_left);
-      if (!block) break;
-      broken.body = *block;
-      found += !unsynchronised(broken, shares_nothing).missing.empty();
+    while (const auto broken = test::without_wait(plan, all)) {
+      ++all;
+      found += !unsynchronised(*broken, shares_nothing).missing.empty();
     }
     EXPECT_GE(all, 2u);
     // The last one orders what follows the kernel, and is not needed within it.
@@ -152,10 +113,8 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
 }
 
 TEST(Unsynchronised, NamesWhatItFinds) {
-  Kernel plan = planned(number + "store @y[0, 0] = %2");
-  std::size_t first = 0;
-  plan.body = without(plan.body, first).value();
-  EXPECT_THAT(unsynchronised(plan, shares_nothing).missing,
+  const Kernel broken = test::without_wait(planned(number + "store @y[0, 0] = %2"), 0).value();
+  EXPECT_THAT(unsynchronised(broken, shares_nothing).missing,
               testing::ElementsAre(HasSubstr("@y is read, and @y is written with no barrier between them")));
 }
 

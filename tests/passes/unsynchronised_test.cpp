@@ -2,12 +2,8 @@
 // copies of one that loads ahead begin before it waits for anything.
 #include "samite/passes/unsynchronised.h"
 
-#include "samite/ir/parse.h"
-#include "samite/ir/print.h"
-#include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
+#include "tests/passes/lowered_block.h"
 #include "tests/passes/without_wait.h"
 
 #include <gmock/gmock.h>
@@ -23,12 +19,7 @@ const SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { retur
 
 // Of a planned kernel that lacks the `number`th place where its threads wait.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {
-  ir::Kernel kernel = ir::parse_kernel(
-      "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 { "
-      "%0: i32 = thread_index 0 " +
-      body + " }");
-  ir::verify(kernel, ir::Form::structured, "the test");
-  kernel = jit::plan_for_gpu(lower_threads(lower_tiles(std::move(kernel), true)), gpu_architecture(90), shares_nothing);
+  const ir::Kernel kernel = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), shares_nothing);
   EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
   return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
 }
