@@ -39,10 +39,4 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   return KernelEmitter(planned, passes::Uniformity::all_uniform(planned), target, own).emit(entry_name(planned.name));
 }
 
-passes::SharesMemory shares_memory(const std::vector<ArrayFacts> &arrays) {
-  return [&arrays](std::uint32_t read, std::uint32_t written) {
-    return read == written || read >= arrays.size() || !arrays[read].unaliased;
-  };
-}
-
 }  // namespace samite::codegen

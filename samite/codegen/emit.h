@@ -28,7 +28,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/block_hazards.h"
+#include "samite/passes/array_facts.h"
 #include "samite/passes/plan_tile_memory.h"
 
 #include <string>
@@ -36,22 +36,7 @@
 
 namespace samite::codegen {
 
-// What is known of an array argument when its kernel is compiled. True of every launch of the text.
-struct ArrayFacts {
-  bool unit_stride = false;  // neighbours in the last dimension are neighbours in memory: vectors load and store whole
-  bool wide_index = false;   // elements may lie 2^31 or more apart: offsets within it need 64 bits
-  // Each thread that runs boxes has a copy of its own, and the kernel only adds to it: atomic additions may be plain.
-  bool worker_private = false;
-  // CUDA: shares no memory with another array that the kernel writes, so that what it only reads may be cached.
-  bool unaliased = false;
-  // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
-  bool aligned_rows = false;
-
-  // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
-  bool rows_in_units() const { return unit_stride && aligned_rows; }
-
-  friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
-};
+using passes::ArrayFacts;
 
 // How the instances of a launch are spread over CUDA's threads; `codegen/cuda_launch_shape.h` chooses.
 struct CudaForm {
@@ -80,9 +65,9 @@ struct CudaForm {
 struct EmitOptions {
   int vector_bytes = 16;  // of the machine's registers: 16, 32 or 64
   CudaForm cuda = {};
-  bool debug = false;              // check every index, and every integer divisor
-  bool comments = true;            // the user's lines; without them the text does not change when lines move
-  std::vector<ArrayFacts> arrays;  // one for each parameter; missing ones are the defaults
+  bool debug = false;    // check every index, and every integer divisor
+  bool comments = true;  // the user's lines; without them the text does not change when lines move
+  passes::FactsOfArrays arrays;
 };
 
 // A print or check of the kernel.
@@ -158,8 +143,5 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 //
 // Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options);
-
-// What is known of the arrays, for the passes that ask whether two of them share memory.
-passes::SharesMemory shares_memory(const std::vector<ArrayFacts> &arrays);
 
 }  // namespace samite::codegen

@@ -321,9 +321,7 @@ class KernelEmitter {
   std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 
   bool in_lanes() const { return !mask_.empty(); }
-  ArrayFacts facts(std::uint32_t array) const {
-    return array < options_.arrays.size() ? options_.arrays[array] : ArrayFacts{};
-  }
+  ArrayFacts facts(std::uint32_t array) const { return passes::facts_of(options_.arrays, array); }
 };
 
 }  // namespace samite::codegen

@@ -196,7 +196,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda),
-                                          codegen::shares_memory(options.arrays), variant.key.debug);
+                                          passes::shares_memory(options.arrays), variant.key.debug);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);

@@ -56,7 +56,7 @@ inline ir::Kernel planned_for_gpu(const ir::Kernel &lowered, const codegen::Emit
   kernel = checked(passes::place_tiles(kernel, gpu), form, "place_tiles");
   kernel = checked(passes::stage_loads(kernel), form, "stage_loads");
   kernel = checked(passes::spread_tiles(kernel, gpu), form, "spread_tiles");
-  kernel = checked(passes::insert_barriers(kernel, codegen::shares_memory(options.arrays)), form, "insert_barriers");
+  kernel = checked(passes::insert_barriers(kernel, passes::shares_memory(options.arrays)), form, "insert_barriers");
   kernel = checked(passes::pipeline_loops(kernel), form, "pipeline_loops");
   return checked(passes::with_offsets(kernel, passes::plan_tile_memory(kernel)), form, "plan_tile_memory");
 }

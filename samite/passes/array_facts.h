@@ -1,0 +1,34 @@
+// What is known of an array argument when its kernel is compiled. True of every launch of the text.
+#pragma once
+
+#include "samite/passes/block_hazards.h"
+
+#include <vector>
+
+namespace samite::passes {
+
+struct ArrayFacts {
+  bool unit_stride = false;  // neighbours in the last dimension are neighbours in memory: vectors load and store whole
+  bool wide_index = false;   // elements may lie 2^31 or more apart: offsets within it need 64 bits
+  // Each thread that runs boxes has a copy of its own, and the kernel only adds to it: atomic additions may be plain.
+  bool worker_private = false;
+  // CUDA: shares no memory with another array that the kernel writes, so that what it only reads may be cached.
+  bool unaliased = false;
+  // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
+  bool aligned_rows = false;
+
+  // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
+  bool rows_in_units() const { return unit_stride && aligned_rows; }
+
+  friend bool operator==(const ArrayFacts &, const ArrayFacts &) = default;
+};
+
+// One for each parameter; missing ones are the defaults.
+using FactsOfArrays = std::vector<ArrayFacts>;
+
+ArrayFacts facts_of(const FactsOfArrays &arrays, std::uint32_t array);
+
+// For the passes that ask whether two arrays share memory. `arrays` must live on.
+SharesMemory shares_memory(const FactsOfArrays &arrays);
+
+}  // namespace samite::passes
