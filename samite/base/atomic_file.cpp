@@ -52,13 +52,12 @@ class File {
     return status;
   }
 
-  std::string read() {
-    std::string bytes(static_cast<std::size_t>(status().st_size), '\0');
+  // Up to so many bytes, or to the end.
+  std::string read(std::size_t most) {
+    std::string bytes(most, '\0');
     std::size_t have = 0;
-    for (;;) {
-      // One byte more than expected finds the end of the file, and a file that has grown meanwhile.
-      if (have == bytes.size()) bytes.resize(bytes.size() + 1);
-      const ssize_t got = ::read(descriptor_, bytes.data() + have, bytes.size() - have);
+    while (have < most) {
+      const ssize_t got = ::read(descriptor_, bytes.data() + have, most - have);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail("cannot read", path_);
       if (got == 0) break;
@@ -67,6 +66,19 @@ class File {
     bytes.resize(have);
     return bytes;
   }
+
+  // To the end, wherever that is: the file may grow meanwhile, or be none that has a size.
+  std::string read() {
+    std::string bytes;
+    // One byte more than expected finds the end of the file.
+    for (std::size_t most = bytes_of(status()) + 1;; most = bytes.size()) {
+      const std::string more = read(most);
+      bytes += more;
+      if (more.size() < most) return bytes;
+    }
+  }
+
+  static std::size_t bytes_of(const struct stat &status) { return static_cast<std::size_t>(status.st_size); }
 
  private:
   std::filesystem::path path_;
@@ -108,8 +120,12 @@ std::string read_file(const std::filesystem::path &path) { return File(path, O_R
 std::optional<std::string> read_file_if(const std::filesystem::path &path,
                                         const std::function<bool(const struct stat &status)> &wanted) {
   File file(path, O_RDONLY | O_NONBLOCK, "cannot open");
-  if (!wanted(file.status())) return std::nullopt;
-  return file.read();
+  const struct stat status = file.status();
+  if (!wanted(status)) return std::nullopt;
+  // One byte more than that tells whether there is more by now.
+  std::string bytes = file.read(File::bytes_of(status) + 1);
+  if (bytes.size() > File::bytes_of(status)) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace samite

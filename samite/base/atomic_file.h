@@ -24,7 +24,8 @@ void write_file(const std::filesystem::path &path, std::string_view bytes);
 
 std::string read_file(const std::filesystem::path &path);
 
-// The same, where the status of the open file passes `wanted`; else nothing is read. Does not wait for a pipe's writer.
+// The same, where the status of the open file passes `wanted`; else nothing. Nothing, too, of a file that has grown
+// since its status was asked: it takes no more memory than was said. Does not wait for a pipe's writer.
 std::optional<std::string> read_file_if(const std::filesystem::path &path,
                                         const std::function<bool(const struct stat &status)> &wanted);
 

@@ -69,6 +69,31 @@ TEST(AtomicFile, IsReadWhereItsStatusIsWanted) {
   EXPECT_EQ(read_of_size(6), std::nullopt);
 }
 
+// Whoever damages a cache may make a file huge between the question for its size and the reading.
+TEST(AtomicFile, ThatGrowsOnceItsStatusIsKnownIsNotRead) {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "file";
+  const auto read_resized_to = [&](std::uintmax_t bytes) {
+    write_file(path, "bytes");
+    return read_file_if(path, [&](const struct stat &) {
+      fs::resize_file(path, bytes);
+      return true;
+    });
+  };
+  EXPECT_EQ(read_resized_to(std::uintmax_t{1} << 39), std::nullopt);
+  EXPECT_EQ(read_resized_to(6), std::nullopt);
+  EXPECT_EQ(read_resized_to(5), "bytes");
+  EXPECT_EQ(read_resized_to(3), "byt");
+  EXPECT_EQ(read_resized_to(0), "");
+}
+
+TEST(AtomicFile, WithoutASizeIsReadToItsEnd) {
+  const std::string status = read_file("/proc/self/status");
+  EXPECT_TRUE(status.starts_with("Name:")) << status;
+  EXPECT_GT(status.size(), 100u);
+  EXPECT_EQ(status.back(), '\n');
+}
+
 TEST(AtomicFile, AFailedReplacementLeavesNothingBehind) {
   const test::TemporaryFolder folder;
   fs::create_directory(folder.path() / "taken");
