@@ -167,9 +167,7 @@ class KernelEmitter {
   void tile_load(const ir::TileCall &call, SourceLocation where);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
   std::string tile_window(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices);
-  bool loads_in_units(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices) const;
-  std::string load_arguments(const ir::TileMemory &to, std::uint32_t array,
-                             const std::vector<ir::Value> &indices) const;
+  std::string load_arguments(const ir::TileMemory &to, bool in_units) const;
   void note_load(const ir::Type &type, std::uint32_t array, SourceLocation where);
 
   // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.

@@ -28,19 +28,11 @@ std::string KernelEmitter::tile_window(const Type &type, std::uint32_t from, con
                      facts(from).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
 }
 
-// Whether every window that a launch may have here, and each of its rows, begins at a multiple of 16 bytes.
-bool KernelEmitter::loads_in_units(const Type &type, std::uint32_t array, const std::vector<Value> &indices) const {
-  const auto bytes = static_cast<std::int64_t>(size_of(type));
-  const std::int64_t divisor = std::min<std::int64_t>(index_forms_.divisor(indices.back()), 16);
-  return facts(array).rows_in_units() && divisor * bytes % 16 == 0;
-}
-
 // The template arguments of `tile_load` and of `TileLoads`.
-std::string KernelEmitter::load_arguments(const TileMemory &to, std::uint32_t array,
-                                          const std::vector<Value> &indices) const {
+std::string KernelEmitter::load_arguments(const TileMemory &to, bool in_units) const {
   const TileShape shape = to.type.shape();
   return fmt::format("{}, {}, {}, {}, {}", rows_type(to), shape.rank() == 2 ? shape[0] : 1, shape[shape.rank() - 1],
-                     kernel_.block_threads, loads_in_units(to.type, array, indices));
+                     kernel_.block_threads, in_units);
 }
 
 void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
@@ -48,14 +40,14 @@ void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
   if (call.stream) return out_.line("{}.next({});", array_name(*call.stream), to);
   const std::string how = fragments_of(call.result.array)
                               ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
-                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.array, call.indices));
+                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
   out_.line("{}({}, {});", how, to, tile_window(call.result.type, call.array, call.indices));
   note_load(call.result.type, call.array, where);
 }
 
 void KernelEmitter::load_stream(const LoadStream &stream, SourceLocation where) {
   const std::string name = array_name(stream.stream);
-  out_.line("auto {} = tile_loads<{}>({}, {}, {});", name, load_arguments(stream.to, stream.array, stream.indices),
+  out_.line("auto {} = tile_loads<{}>({}, {}, {});", name, load_arguments(stream.to, stream.in_units),
             tile_window(stream.to.type, stream.array, stream.indices), stream.rows, stream.columns);
   out_.line("const i32 {} = {}.inside();", this->name(stream.inside), name);
   note_load(stream.to.type, stream.array, where);

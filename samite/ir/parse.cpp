@@ -456,6 +456,7 @@ class Parser {
     } else if (call.op == Op::Load) {
       call.array = parse_array();
       call.indices = parse_indices();
+      call.in_units = accept("in_units");
     } else {
       do call.operands.push_back(parse_tile_memory());
       while (accept(","));
@@ -486,6 +487,7 @@ class Parser {
     stream.rows = number<std::int64_t>("the rows of a step");
     expect(",");
     stream.columns = number<std::int64_t>("the columns of a step");
+    stream.in_units = accept("in_units");
     SourceLocation where = parse_location();
     return Stmt(std::move(stream), where);
   }

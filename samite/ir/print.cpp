@@ -171,15 +171,16 @@ class Printer {
           for (const TileMemory &operand : call.operands)
             operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
           if (call.op == Op::Load && call.stream) operands = "next " + local_array(*call.stream);
-          if (call.op == Op::Load && !call.stream) operands = element(call.array, call.indices);
+          if (call.op == Op::Load && !call.stream)
+            operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
           if (call.sums) operands += " by " + to_string(*call.sums);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },
         [&](const LoadStream &stream) {
-          write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}", local_array(stream.stream),
+          write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}{}", local_array(stream.stream),
                 local(stream.inside), tile_memory(stream.to), element(stream.array, stream.indices), stream.rows,
-                stream.columns, where);
+                stream.columns, units(stream.in_units), where);
         },
         [&](const Barrier &) { write("barrier{}", where); },
         [&](const CommitCopies &) { write("commit_copies{}", where); },
@@ -335,6 +336,8 @@ class Printer {
     }
     return text.empty() ? std::string(where_empty) : text;
   }
+
+  static std::string_view units(bool in_units) { return in_units ? " in_units" : ""; }
 
   std::string element(std::uint32_t array, std::span<const Value> indices) const {
     return fmt::format("{}[{}]", parameter(array), list(indices));

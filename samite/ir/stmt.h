@@ -133,8 +133,8 @@ struct TileMemory {
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
 // `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives. Into shared
-// memory it is asynchronous: it starts copies, which arrive when a thread waits for them. `= next $7` loads the next
-// window of a stream.
+// memory it is asynchronous: it starts copies, which arrive when a thread waits for them. `in_units`: each row of it
+// begins at a multiple of 16 bytes in the array. `= next $7` loads the next window of a stream.
 // `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` says how the threads multiply.
 struct TileCall {
   Op op;
@@ -144,6 +144,7 @@ struct TileCall {
   std::uint32_t array = 0;
   std::vector<Value> indices = {};
   std::optional<LocalArrayId> stream = {};
+  bool in_units = false;
   // Of a product: the layout in which the threads have its sums while they multiply. Nothing: element by element.
   std::optional<FragmentLayout> sums = {};
 };
@@ -158,6 +159,7 @@ struct LoadStream {
   std::uint32_t array;
   std::vector<Value> indices;
   std::int64_t rows, columns;  // of a step
+  bool in_units = false;       // as of a load
 };
 
 // barrier             no thread of the block goes on before all have come here   (lowered tile kernels only)

@@ -20,6 +20,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
+#include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/number_iterations.h"
@@ -195,8 +196,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
-  const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda),
-                                          passes::shares_memory(options.arrays), variant.key.debug);
+  const ir::Kernel planned =
+      plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, variant.key.debug);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
@@ -359,15 +360,17 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel) {
 }
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
-                        const passes::SharesMemory &shares_memory, bool debug) {
+                        const passes::FactsOfArrays &arrays, bool debug) {
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!debug) kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
   if (!ir::is_tile_kernel(kernel)) return kernel;
   kernel = checked(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
   kernel = checked(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");
   kernel = checked(passes::spread_tiles(std::move(kernel), architecture), ir::Form::lowered, "spread_tiles");
-  kernel = checked(passes::insert_barriers(std::move(kernel), shares_memory), ir::Form::lowered, "insert_barriers");
+  kernel = checked(passes::insert_barriers(std::move(kernel), passes::shares_memory(arrays)), ir::Form::lowered,
+                   "insert_barriers");
   kernel = checked(passes::pipeline_loops(std::move(kernel)), ir::Form::lowered, "pipeline_loops");
+  kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
 }

@@ -3,7 +3,7 @@
 
 #include "samite/jit/definition.h"
 #include "samite/passes/architecture.h"
-#include "samite/passes/block_hazards.h"
+#include "samite/passes/array_facts.h"
 
 namespace samite::jit {
 
@@ -23,9 +23,10 @@ autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector
 // What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack.
 ir::Kernel plan_for_cpu(ir::Kernel lowered);
 // On a GPU: which arrays are on the stack → what is summed over the launch (not in debug mode, where each addition is
-// checked). Of a tile kernel: place → stage → spread → barriers → pipeline → plan memory.
+// checked). Of a tile kernel: place → stage → spread → barriers → pipeline → units →
+// plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
-                        const passes::SharesMemory &shares_memory, bool debug = false);
+                        const passes::FactsOfArrays &arrays, bool debug = false);
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);

@@ -24,8 +24,7 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
   options.cuda.instances_per_thread = codegen::worthwhile_instances_per_thread(lowered);
   if (codegen::reads_neighbours_along_first(lowered)) options.cuda.march = codegen::worthwhile_march;
-  const ir::Kernel planned =
-      jit::plan_for_gpu(lowered, passes::gpu_architecture(90), passes::shares_memory(options.arrays));
+  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays);
   if (codegen::wants_grid_stride(planned)) {
     options.cuda.grid_stride = true;
     options.cuda.march = 1;

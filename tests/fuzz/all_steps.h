@@ -13,6 +13,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
+#include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/pipeline_loops.h"
@@ -58,6 +59,7 @@ inline ir::Kernel planned_for_gpu(const ir::Kernel &lowered, const codegen::Emit
   kernel = checked(passes::spread_tiles(kernel, gpu), form, "spread_tiles");
   kernel = checked(passes::insert_barriers(kernel, passes::shares_memory(options.arrays)), form, "insert_barriers");
   kernel = checked(passes::pipeline_loops(kernel), form, "pipeline_loops");
+  kernel = checked(passes::load_in_units(kernel, options.arrays), form, "load_in_units");
   return checked(passes::with_offsets(kernel, passes::plan_tile_memory(kernel)), form, "plan_tile_memory");
 }
 

@@ -35,7 +35,7 @@ double time_of(Program program, int steps) {
     options.arrays.resize(kernel.parameters.size(), {.unit_stride = true});
     (void)codegen::emit_cpu(jit::plan_for_cpu(lowered), options);
     const passes::Architecture &gpu = passes::gpu_architecture(90);
-    (void)codegen::emit_cuda(jit::plan_for_gpu(lowered, gpu, passes::shares_memory(options.arrays)), options);
+    (void)codegen::emit_cuda(jit::plan_for_gpu(lowered, gpu, options.arrays), options);
   }
   return seconds() - start;
 }

@@ -17,13 +17,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { return a == b; };
+const FactsOfArrays apart(4, {.unaliased = true}), may_overlap(4);
+const SharesMemory shares_nothing = shares_memory(apart);
 
-// Of arrays that share no memory.
-Kernel planned(const std::string &body, const SharesMemory &shares = shares_nothing) {
-  Kernel plan = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), shares);
+// Of arrays that share no memory, unless others are given.
+Kernel planned(const std::string &body, const FactsOfArrays &arrays = apart) {
+  Kernel plan = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), arrays);
   verify(plan, Form::lowered, "plan_for_gpu");
-  EXPECT_THAT(unsynchronised(plan, shares).missing, IsEmpty()) << to_string(plan);
+  EXPECT_THAT(unsynchronised(plan, shares_memory(arrays)).missing, IsEmpty()) << to_string(plan);
   return plan;
 }
 
@@ -47,8 +48,8 @@ std::string outline(const Block &block) {
   }
   return text;
 }
-std::string outline(const std::string &body, const SharesMemory &shares = shares_nothing) {
-  return outline(planned(body, shares).body);
+std::string outline(const std::string &body, const FactsOfArrays &arrays = apart) {
+  return outline(planned(body, arrays).body);
 }
 
 const std::string number = "%1: f32 = load @y[7, 7] %2: tile<f32, 8, 64> = broadcast %1 ";
@@ -58,7 +59,7 @@ const std::string product = "%5: tile<f32, 8, 8> = matmul %3, %4, 0.0:tile<f32, 
 TEST(InsertBarriers, AfterLoopsThatOthersSee) {
   EXPECT_EQ(outline(number + "store @x[0, 0] = %2"), "EB");
   EXPECT_EQ(outline(number + "store @y[0, 0] = %2"), "BEB") << "what every thread has read is overwritten";
-  EXPECT_EQ(outline(number + "store @x[0, 0] = %2", [](std::uint32_t, std::uint32_t) { return true; }), "BEB");
+  EXPECT_EQ(outline(number + "store @x[0, 0] = %2", may_overlap), "BEB");
 }
 
 TEST(InsertBarriers, CopiesAreWaitedForWhereTheyAreNeeded) {

@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Arrays = std::vector<tiles::TileArray>;
 
-const passes::SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { return a == b; };
+const passes::FactsOfArrays apart(6, {.unaliased = true});
+const passes::SharesMemory shares_nothing = passes::shares_memory(apart);
 
 // Each block has a part of the arrays of its own.
 const std::string parameters =
@@ -34,8 +35,8 @@ ir::Kernel structured(const std::string &body, int threads = 64) {
   return kernel;
 }
 ir::Kernel planned(const ir::Kernel &kernel) {
-  ir::Kernel plan = jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, true)),
-                                      passes::gpu_architecture(90), shares_nothing);
+  ir::Kernel plan =
+      jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, true)), passes::gpu_architecture(90), apart);
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
 }

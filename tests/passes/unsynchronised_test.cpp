@@ -15,11 +15,12 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const SharesMemory shares_nothing = [](std::uint32_t a, std::uint32_t b) { return a == b; };
+const FactsOfArrays apart(4, {.unaliased = true});
+const SharesMemory shares_nothing = shares_memory(apart);
 
 // Of a planned kernel that lacks the `number`th place where its threads wait.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {
-  const ir::Kernel kernel = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), shares_nothing);
+  const ir::Kernel kernel = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), apart);
   EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
   return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
 }

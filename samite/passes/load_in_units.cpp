@@ -1,0 +1,40 @@
+#include "samite/passes/load_in_units.h"
+
+#include "samite/passes/index_forms.h"
+#include "samite/passes/rewrite.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr std::int64_t unit_bytes = 16;
+
+}  // namespace
+
+Kernel load_in_units(Kernel planned, const FactsOfArrays &arrays) {
+  const IndexForms forms(planned);
+  const auto in_units = [&](const Type &type, std::uint32_t array, const std::vector<Value> &indices) {
+    const auto bytes = static_cast<std::int64_t>(size_of(type));
+    const std::int64_t divisor = std::min(forms.divisor(indices.back()), unit_bytes);
+    return facts_of(arrays, array).rows_in_units() && divisor * bytes % unit_bytes == 0;
+  };
+  planned.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
+    if (auto *call = stmt.as<TileCall>(); call && call->op == Op::Load && !call->stream) {
+      TileCall load = *call;
+      load.in_units = in_units(load.result.type, load.array, load.indices);
+      return {std::move(load), stmt.where()};
+    }
+    if (auto *known = stmt.as<LoadStream>()) {
+      LoadStream stream = *known;
+      stream.in_units = in_units(stream.to.type, stream.array, stream.indices);
+      return {std::move(stream), stmt.where()};
+    }
+    return stmt;
+  });
+  return planned;
+}
+
+}  // namespace samite::passes
