@@ -66,8 +66,8 @@ void KernelEmitter::branch(const If &branch) {
       if (used(result.local))
         out_.line("{} = {};", name(result.local), as(result.*value, uniformity_.of(result.local)));
   };
-  const bool bound = branch.condition.is_local() && together_.bounds.contains(branch.condition.id());
-  out_.open("if ({}{}) {{", bound ? "everywhere || " : "", scalar(branch.condition));
+  out_.open("if ({}{}) {{", element_loops_.asks_for_bounds(branch.condition) ? "everywhere || " : "",
+            scalar(branch.condition));
   side(branch.then_block, &BranchResult::then_value);
   out_.close();
   bool results = false;
@@ -211,7 +211,9 @@ void KernelEmitter::keep_small(const For &loop) {
 
 void KernelEmitter::loop(const For &loop) {
   if (loop.kind != LoopKind::Serial && !target_.explicit_lanes())
-    return is_tile_kernel(kernel_) ? loop_of_block(loop) : launch_loop(loop);
+    return !is_tile_kernel(kernel_)       ? launch_loop(loop)
+           : loop.kind == LoopKind::Block ? launch_blocks(loop)
+                                          : element_loops_.loop(loop);
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);

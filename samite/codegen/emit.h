@@ -74,9 +74,9 @@ struct EmitOptions {
 struct MessageSite {
   SourceLocation where;
   bool is_check;
-  std::vector<std::string> texts;
-  std::vector<ScalarType> types;  // of the values between them
-  bool is_race = false;           // a check of debug mode's own: ir::Check::race
+  std::vector<std::string> texts = {};
+  std::vector<ScalarType> types = {};  // of the values between them
+  bool is_race = false;                // a check of debug mode's own: ir::Check::race
 };
 
 // A tile that is loaded as a whole, on CUDA. `in_units`: where it lies inside its array it is copied in units of 16

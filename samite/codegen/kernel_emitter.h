@@ -6,9 +6,11 @@
 // flattened (see `control_flow.cpp`).
 #pragma once
 
-#include "samite/codegen/emit.h"
-#include "samite/codegen/source_writer.h"
+#include "samite/codegen/element_loops.h"
+#include "samite/codegen/emission.h"
 #include "samite/codegen/target.h"
+#include "samite/codegen/tile_calls.h"
+#include "samite/codegen/tile_places.h"
 #include "samite/codegen/tiles.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/uniformity.h"
@@ -20,7 +22,7 @@
 
 namespace samite::codegen {
 
-class KernelEmitter {
+class KernelEmitter : private ElementCode {
  public:
   KernelEmitter(const ir::Kernel &kernel, passes::Uniformity uniformity, const Target &target,
                 const EmitOptions &options);
@@ -40,17 +42,17 @@ class KernelEmitter {
   std::string vector(const ir::Value &value) const;
   std::string mixed(const ir::Value &value) const;  // as an operand beside a vector
   std::string as(const ir::Value &value, Shape shape) const;
-  bool used(ir::LocalId local) const { return used_[local]; }
+  bool used(ir::LocalId local) const { return emission_.used(local); }
 
   // operations.cpp
-  void let(const ir::Let &let, SourceLocation where);
+  void let(const ir::Let &let, SourceLocation where) override;
   std::string expression(const ir::Operation &operation, Shape result, SourceLocation where);
   std::string wrapping(const ir::Operation &operation) const;
   std::string cast(const ir::Operation &operation, Shape result) const;
   std::string division(const ir::Operation &operation, Shape result, SourceLocation where);
 
   // statements.cpp
-  void block(const ir::Block &block);
+  void block(const ir::Block &block) override;
   void statement(const ir::Stmt &stmt);
   void store(const ir::Store &store, SourceLocation where);
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
@@ -88,12 +90,12 @@ class KernelEmitter {
   bool take_pack(const ir::Let &let);
   std::string pack(std::uint32_t array, const Row &row, std::int64_t element);
   bool store_pack(const ir::Stmt &stmt);
-  bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
+  bool constant(std::uint32_t array) const { return emission_.constant(array); }
 
   // messages.cpp
   void print(const ir::Print &print, SourceLocation where);
   void check(const ir::Check &check, SourceLocation where);
-  void say(const ir::Message &message, const std::vector<ir::Value> &instance, bool is_check, SourceLocation where);
+  void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);
   std::string of_lane(const ir::Value &value) const;  // of the lane that is called k
 
   // memory_access.cpp
@@ -106,6 +108,9 @@ class KernelEmitter {
     std::string arguments() const;  // mask, pointer and offsets, for the prelude's functions
   };
   Access access(std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
+  std::string element(std::uint32_t array, std::span<const ir::Value> indices) override {
+    return access(array, indices, {}).element;
+  }
   std::string thread_offset(std::uint32_t array, std::span<const ir::Value> indices) const;
   std::string index(const ir::Value &value) const;
   void check_bounds(Access &access, std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
@@ -131,62 +136,8 @@ class KernelEmitter {
   const LocalArray &local_array(ir::LocalArrayId array) const;
   Access shared_access(ir::LocalArrayId array, const ir::Value &index) const;
 
-  // tile_calls.cpp
-  void tile_call(const ir::TileCall &call, SourceLocation where);
-
-  // tile_objects.cpp
-  std::string tile_object(const ir::TileCall &call, std::string_view function);
-  std::string parameters_of_object(const ir::TileCall &call) const;
-  std::string declarations_of_objects() const;
-
   // tile_block.cpp
-  void loop_of_block(const ir::For &loop);
   void launch_blocks(const ir::For &outermost);
-
-  // tile_registers.cpp: tiles in registers and in rows.
-  void allocate_tile(const ir::Allocate &allocate);
-  std::string tile_element(ir::LocalArrayId array, const std::string &index) const;
-  static std::string fragments_type(const ir::FragmentLayout &fragments);
-  // The layout of an array, where it is of that kind; else null.
-  const ir::FragmentLayout *fragments_of(ir::LocalArrayId array) const {
-    return allocations_[array] ? std::get_if<ir::FragmentLayout>(&allocations_[array]->layout) : nullptr;
-  }
-  const ir::RowLayout *row_layout_of(ir::LocalArrayId array) const {
-    return allocations_[array] ? std::get_if<ir::RowLayout>(&allocations_[array]->layout) : nullptr;
-  }
-  std::string rows_type(const ir::TileMemory &memory) const;
-  std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
-  void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
-  void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
-  std::string fragment_coordinate(const ir::Operation &operation) const;  // empty: it is none
-  std::string array_name(ir::LocalArrayId array) const {
-    return copy_ < 0 ? fmt::format("a{}", array) : fmt::format("a{}_{}", array, copy_);
-  }
-
-  // tile_loads.cpp
-  void tile_load(const ir::TileCall &call, SourceLocation where);
-  void load_stream(const ir::LoadStream &stream, SourceLocation where);
-  std::string tile_window(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices);
-  std::string load_arguments(const ir::TileMemory &to, bool in_units) const;
-  void note_load(const ir::Type &type, std::uint32_t array, SourceLocation where);
-
-  // tile_spread.cpp: loops over tiles in registers, where each thread has several elements of a row.
-  void loop_of_pieces(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
-  void find_together(const ir::For &loop, const ir::FragmentLayout &layout);
-  void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
-  struct Accesses {
-    std::string name;                       // C++ name
-    std::optional<std::string> row_stride;  // in elements, where a thread's are at constant distances along rows
-  };
-  std::string place_of(const Accesses &own, const std::string &element) const;
-  void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
-  struct Together {
-    std::vector<std::pair<const ir::Operation *, Accesses>> loads;
-    std::vector<std::pair<const ir::Store *, Accesses>> stores;
-    std::set<ir::LocalId> bounds;          // what the loop's branches ask, where that is about places in arrays
-    std::vector<const ir::Stmt *> places;  // what these, and the indices, are computed by
-    bool rotates = false;                  // where the loop asks for bounds, its element is at the registers' front
-  };
 
   // A sum over a whole thread loop, or over the vectors of a tile, that is added to its element when that is over.
   struct Sum {
@@ -270,25 +221,25 @@ class KernelEmitter {
   void advance_carried(const std::vector<ir::Carried> &carried, bool divergent);
   void name_results(const std::vector<ir::Carried> &carried, bool divergent);
   bool worth_flattening(const ir::Block &block) const;
-  std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++fresh_); }
+  std::string fresh(std::string_view prefix) { return emission_.fresh(prefix); }
 
+  Emission emission_;
   const ir::Kernel &kernel_;
+  const EmitOptions &options_;
+  SourceWriter &out_;
+  const TilePlaces places_;
+  TileCalls tile_calls_;
+  ElementLoops element_loops_;
   const passes::IndexForms index_forms_;
   passes::Uniformity uniformity_;
   const Target &target_;
-  const EmitOptions &options_;
-  SourceWriter out_;
-  std::vector<bool> used_;  // by LocalId: whether anything reads it
   // Where every instance is a thread's own: what a local that is a sum, difference or product is of, by LocalId; and
-  // whether it is only used to index. By parameter: whether the kernel writes to it, and whether it loads from it.
+  // whether it is only used to index.
   std::vector<const ir::Operation *> sum_of_;
-  std::vector<bool> only_index_, written_, read_;
+  std::vector<bool> only_index_;
   passes::Uniformity of_warp_;                           // where a warp lies along the last dimension
   std::vector<std::optional<LocalArray>> local_arrays_;  // by LocalArrayId, once it is allocated
-  std::vector<std::string> files_;
-  std::vector<SourceLocation> sites_;
-  std::vector<MessageSite> messages_;
-  std::vector<bool> only_added_to_;  // by parameter
+  std::vector<bool> only_added_to_;                      // by parameter
   const bool uses_workspace_;
   std::vector<Sum> sums_;
   std::map<Element, std::size_t> sum_of_element_;  // the place in sums_
@@ -303,23 +254,11 @@ class KernelEmitter {
   ir::Value first_index_ = ir::Value::zero(ScalarType::Int64);  // of the innermost loop over the launch
   std::map<std::string, std::string> packs_;                    // by key: what has been loaded of constant arrays
   std::set<std::string> coming_packs_;                          // and what will be, in the block that is open
-  int fresh_ = 0, thread_loops_ = 0, launch_dimension_ = 0;
-  std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
-  std::vector<TileLoadSite> tile_loads_;
-  std::vector<EmittedObject> objects_;
-  std::string object_declarations_;
-  struct FragmentLoop {
-    ir::LocalId index;
-    ir::LocalArrayId sums;
-    std::int64_t columns;
-  };
-  std::optional<FragmentLoop> fragment_loop_;
-  Together together_;                      // of the loop that is open
-  bool in_thread_loop_ = false;            // of a tile kernel without explicit lanes
+  int thread_loops_ = 0, launch_dimension_ = 0;
   std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 
   bool in_lanes() const { return !mask_.empty(); }
-  ArrayFacts facts(std::uint32_t array) const { return passes::facts_of(options_.arrays, array); }
+  ArrayFacts facts(std::uint32_t array) const { return emission_.facts(array); }
 };
 
 }  // namespace samite::codegen

@@ -44,7 +44,7 @@ KernelEmitter::Access KernelEmitter::shared_access(LocalArrayId array, const Val
   result.mask = mask_;
   result.shape = in_lanes() ? shape(index) : Shape::Uniform;
   if (result.shape == Shape::Uniform) {
-    result.element = tile_element(array, scalar(index));
+    result.element = element_loops_.element(array, scalar(index));
   } else if (result.shape == Shape::Linear) {
     result.pointer = fmt::format("{} + {}", array_name(array), scalar(index));
   } else {
@@ -61,11 +61,10 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
                        : in_lanes()        ? vector_in_memory(allocate.type)
                                            : scalar_name(allocate.type);
   if (allocate.of_block() && !target_.explicit_lanes()) {
-    if (allocate.space != MemorySpace::device) return allocate_tile(allocate);
+    if (allocate.space != MemorySpace::device) return places_.declare(allocate, out_);
     out_.line("{0} *const {1} = allocate_in_block<{0}>(workspace, failure, {2}, {3});", element, name,
-              scalar(allocate.size), sites_.size());
+              scalar(allocate.size), emission_.site(where));
     out_.line("if (!{}) return;", name);
-    sites_.push_back(where);
     return;
   }
   if (!allocate.in_workspace()) {
@@ -75,18 +74,16 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
   }
   if (!target_.explicit_lanes()) {
     out_.line("const auto {} = allocate<{}>(workspace, failure, {}, {});", name, element, scalar(allocate.size),
-              sites_.size());
+              emission_.site(where));
     out_.line("if (!{}.first) return;", name);
-    sites_.push_back(where);
     return;
   }
   const std::string count = shape(allocate.size) == Shape::Uniform
                                 ? scalar(allocate.size)
                                 : fmt::format("largest({}, {})", mask_, vector(allocate.size));
   out_.line("{0} *const {1} = allocate<{0}>(workspace, failure, {2}, {3}, {4});", element, name, count,
-            in_lanes() ? "lane_count" : "1", sites_.size());
+            in_lanes() ? "lane_count" : "1", emission_.site(where));
   out_.line("if (!{}) return;", name);
-  sites_.push_back(where);
 }
 
 // In debug mode, of an access in lanes: the lanes whose index is inside. Else all that are active.

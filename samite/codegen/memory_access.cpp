@@ -129,9 +129,7 @@ std::string KernelEmitter::load(const Operation &operation, SourceLocation where
   if (std::string row = from_tile(operation); !row.empty()) return row;
   if (std::string pack = from_pack(operation); !pack.empty()) return pack;
   const Access from = access(operation.array, operation.operands, where);
-  if (auto own = std::ranges::find(together_.loads, &operation, &std::pair<const Operation *, Accesses>::first);
-      own != together_.loads.end())
-    return fmt::format("{}.get(r - first, {})", own->second.name, place_of(own->second, from.element));
+  if (const auto grouped = element_loops_.grouped_load(operation, from.element)) return *grouped;
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
   if (!target_.explicit_lanes() && constant(operation.array))
@@ -171,10 +169,8 @@ std::string KernelEmitter::atomic(const Operation &operation, SourceLocation whe
 }
 
 std::string KernelEmitter::blame(SourceLocation where) {
-  auto found = std::find(files_.begin(), files_.end(), where.file);
-  if (found == files_.end()) found = files_.insert(found, where.file);
   const bool known = options_.debug && launch_indices_.size() == static_cast<std::size_t>(kernel_.launch_rank);
-  return fmt::format("{}, {}{}", found - files_.begin(), where.line, known ? ", self" : "");
+  return fmt::format("{}, {}{}", emission_.file(where), where.line, known ? ", self" : "");
 }
 
 std::string KernelEmitter::blame_all(SourceLocation where) {

@@ -14,28 +14,27 @@ std::string KernelEmitter::of_lane(const Value &value) const {
   return fmt::format("{}({}[k])", type, name(value.id()));
 }
 
-void KernelEmitter::say(const Message &message, const std::vector<Value> &instance, bool is_check,
-                        SourceLocation where) {
-  MessageSite site{where, is_check, message.texts, {}};
+void KernelEmitter::say(const Message &message, const std::vector<Value> &instance, MessageSite site) {
+  const bool is_check = site.is_check;
+  site.texts = message.texts;
   std::string values, indices;
   for (const Value &value : message.values) {
     site.types.push_back(is_small_float(value.type()) ? ScalarType::Float32 : value.type().element());
     values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
   }
   for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));
+  const std::size_t number = emission_.message(std::move(site));
   if (!target_.explicit_lanes()) {
     std::string words;
     for (const Value &index : instance) words += fmt::format("u64(i64({})), ", scalar(index));
     out_.line("const u64 words[] = {{{}0}};", words + (values.empty() ? "" : values + ", "));
-    out_.line("send(channel, {}, {}, {}, words);", messages_.size(), is_check, instance.size() + message.values.size());
-    messages_.push_back(std::move(site));
+    out_.line("send(channel, {}, {}, {}, words);", number, is_check, instance.size() + message.values.size());
     return;
   }
   if (!values.empty()) out_.line("const u64 values[] = {{{}}};", values);
   if (!indices.empty()) out_.line("const i64 instance[] = {{{}}};", indices);
-  out_.line("failure->message(failure, {}, {}, {});", messages_.size(), indices.empty() ? "nullptr" : "instance",
+  out_.line("failure->message(failure, {}, {}, {});", number, indices.empty() ? "nullptr" : "instance",
             values.empty() ? "nullptr" : "values");
-  messages_.push_back(std::move(site));
 }
 
 void KernelEmitter::print(const Print &print, SourceLocation where) {
@@ -46,7 +45,7 @@ void KernelEmitter::print(const Print &print, SourceLocation where) {
   } else {
     out_.open("{{");
   }
-  say(print.message, {}, false, where);
+  say(print.message, {}, {.where = where, .is_check = false});
   out_.close();
 }
 
@@ -60,8 +59,7 @@ void KernelEmitter::check(const Check &check, SourceLocation where) {
   } else {
     out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
   }
-  say(check.message, check.instance, true, where);
-  messages_.back().is_race = check.race;
+  say(check.message, check.instance, {.where = where, .is_check = true, .is_race = check.race});
   out_.close();
 }
 

@@ -42,7 +42,7 @@ void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   if (is_small_float(let.value.type) && rounds(let.value.op))
     text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
   const bool acts = let.value.op == Op::Exchange || ir::info(let.value.op).typing == ir::Typing::Atomic;
-  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !in_thread_loop_;
+  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !element_loops_.is_open();
   if (acts && of_block)
     text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", scalar_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
@@ -54,7 +54,7 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
   auto operand = [&](std::size_t i) { return vectors ? mixed(operands[i]) : scalar(operands[i]); };
   auto whole = [&](std::size_t i) { return as(operands[i], result); };
 
-  if (const std::string coordinate = fragment_coordinate(operation); !coordinate.empty()) return coordinate;
+  if (const auto coordinate = element_loops_.coordinate(operation)) return *coordinate;
   switch (operation.op) {
     case Op::Copy:
     case Op::StopGradient: return whole(0);

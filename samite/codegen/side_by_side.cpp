@@ -254,7 +254,7 @@ bool KernelEmitter::store_pack(const Stmt &stmt) {
   std::string values;
   for_each_copy([&] { values += fmt::format("{}{}({})", values.empty() ? "" : ", ", element, scalar(value)); });
   out_.line("{}(&p{}.data[{} + {}], Pack<{}, {}>{{{{{}}}}});",
-            store         ? options_.cuda.march > 1 && !read_[array] ? "store_pack_streaming" : "store_pack"
+            store         ? options_.cuda.march > 1 && !emission_.reads(array) ? "store_pack_streaming" : "store_pack"
             : add->atomic ? "atomic_add_pack"
                           : "add_pack",
             array, at->offset, at->from_it, element, copies_, values);

@@ -17,34 +17,26 @@ using namespace ir;
 
 KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
                              const EmitOptions &options)
-    : kernel_(kernel),
+    : emission_(kernel, options),
+      kernel_(kernel),
+      options_(options),
+      out_(emission_.out),
+      places_(kernel),
+      tile_calls_(emission_, places_),
+      element_loops_(emission_, places_, *this),
       index_forms_(kernel),
       uniformity_(std::move(uniformity)),
       target_(target),
-      options_(options),
-      out_(options.comments),
-      used_(kernel.local_count, false),
       local_arrays_(kernel.local_array_count),
       only_added_to_(passes::arrays_only_added_to(kernel)),
-      uses_workspace_(passes::uses_workspace(kernel)),
-      allocations_(kernel.local_array_count, nullptr) {
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    for_each_operand(stmt, [&](const Value &value) {
-      if (value.is_local()) used_[value.id()] = true;
-    });
-    if (auto *allocate = stmt.as<Allocate>()) allocations_[allocate->array] = allocate;
-  });
+      uses_workspace_(passes::uses_workspace(kernel)) {
   if (target_.explicit_lanes()) return;
   of_warp_ = passes::uniformity(kernel);
-  written_.assign(kernel.parameters.size(), false);
-  read_.assign(kernel.parameters.size(), false);
   sum_of_.assign(kernel.local_count, nullptr);
   // Checks of indices are of the numbers that the program has.
   only_index_ = options.debug ? std::vector<bool>(kernel.local_count, false) : only_index(kernel);
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (auto array = array_written(stmt)) written_[*array] = true;
     const Let *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Load) read_[let->value.array] = true;
     if (let && (let->value.op == Op::Add || let->value.op == Op::Sub)) sum_of_[let->local] = &let->value;
   });
 }
@@ -55,18 +47,13 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
     out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
   block(kernel_.body);
   target_.close_kernel(out_);
-  EmittedSource source;
-  source.text = declarations_of_objects() + out_.take();
-  source.objects = std::move(objects_);
+  EmittedSource source = std::move(emission_.source);
+  source.text = tile_calls_.declarations() + out_.take();
   source.entry = entry;
-  source.files = std::move(files_);
-  source.sites = std::move(sites_);
-  source.messages = std::move(messages_);
   source.uses_workspace = uses_workspace_;
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = passes::sums_over_launch(kernel_);
   if (is_tile_kernel(kernel_) && !target_.explicit_lanes()) source.tile_memory = passes::plan_tile_memory(kernel_);
-  source.tile_loads = std::move(tile_loads_);
   return source;
 }
 
@@ -85,8 +72,11 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const Accumulate &statement) { accumulate(statement, stmt.where()); },
       [&](const Allocate &statement) { allocate(statement, stmt.where()); },
       [&](const LocalStore &statement) { local_store(statement, stmt.where()); },
-      [&](const TileCall &statement) { tile_call(statement, stmt.where()); },
-      [&](const LoadStream &statement) { load_stream(statement, stmt.where()); },
+      [&](const TileCall &statement) {
+        internal_check(!in_lanes(), "a call on tiles inside of a thread loop");
+        tile_calls_.call(statement, stmt.where());
+      },
+      [&](const LoadStream &statement) { tile_calls_.load_stream(statement, stmt.where()); },
       [&](const Barrier &) { out_.line("__syncthreads();"); },
       [&](const CommitCopies &) { out_.line("end_group_of_copies();"); },
       [&](const WaitForCopies &wait) { out_.line("wait_for_copies<{}>();", wait.groups); },
@@ -101,12 +91,7 @@ void KernelEmitter::store(const Store &store, SourceLocation where) {
     out_.line("{}({}, {});", to.shape == Shape::Linear ? "store" : "scatter", to.arguments(), vector(store.value));
     return;
   }
-  if (auto own = std::ranges::find(together_.stores, &store, &std::pair<const Store *, Accesses>::first);
-      own != together_.stores.end()) {
-    out_.line("{}.put(r - first, {}, {}({}));", own->second.name, place_of(own->second, to.element),
-              memory_name(store.value.type()), scalar(store.value));
-    return;
-  }
+  if (element_loops_.grouped_store(store, to.element)) return;
   const std::string guard = to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds);
   if (shape(store.value) == Shape::Uniform)
     out_.line("{}{} = {};", guard, to.element, scalar(store.value));

@@ -1,9 +1,6 @@
-// Tile kernels where the threads of a block are CUDA's: a block for each instance of the launch, loops over elements
-// that the threads share, and effects that one of them has for all.
-#include "samite/base/error.h"
+// The launch of a tile kernel where the threads of a block are CUDA's.
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
 
 #include <ranges>
 #include <utility>
@@ -11,36 +8,6 @@
 namespace samite::codegen {
 
 using namespace ir;
-
-void KernelEmitter::loop_of_block(const For &loop) {
-  if (loop.kind == LoopKind::Block) return launch_blocks(loop);
-  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_of_pieces(loop, tiles);
-  // The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread
-  // in steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is
-  // read under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
-  const std::string index = name(loop.index), type(scalar_name(loop.type));
-  internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0 && loop.end.is_constant(),
-                 "a loop over a tile's elements has no constant extent");
-  const std::int64_t count = loop.end.as_int(), threads = kernel_.block_threads;
-  const std::string turn = fresh("turn");
-  if (count == 1) {
-    out_.open("if (flat_thread() == 0) {{");
-    if (used(loop.index)) out_.line("const {} {} = 0;", type, index);
-  } else if (count <= threads) {
-    out_.open("{{");
-    out_.line("const {0} {1} = {0}(flat_thread());", type, index);
-  } else {
-    out_.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, (count + threads - 1) / threads);
-    out_.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
-  }
-  const bool rest = count % threads != 0 && count != 1;
-  if (rest) out_.open("if ({} < {}) {{", index, count);
-  in_thread_loop_ = true;
-  block(loop.body);
-  in_thread_loop_ = false;
-  if (rest) out_.close();
-  out_.close();
-}
 
 // A block for each instance; in the grid-stride form it goes on to further ones.
 void KernelEmitter::launch_blocks(const For &outermost) {

@@ -1,7 +1,6 @@
-// Operations on whole tiles, as calls of the functions in samite/device/tile/: of what is much to compile as an object.
+#include "samite/codegen/tile_calls.h"
+
 #include "samite/base/error.h"
-#include "samite/codegen/kernel_emitter.h"
-#include "samite/codegen/spelling.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/passes/spread_tiles.h"
 
@@ -71,21 +70,20 @@ std::string rows(const Type &type) {
 
 }  // namespace
 
-void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
-  internal_check(!in_lanes(), "a call on tiles inside of a thread loop");
-  if (call.op == Op::Load) return tile_load(call, where);
+void TileCalls::call(const TileCall &call, SourceLocation where) {
+  if (call.op == Op::Load) return load(call, where);
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;
-  const auto write = [&](const std::string &function) { out_.line("{}({});", function, arguments); };
-  const auto write_object = [&](const std::string &function) { write(tile_object(call, function)); };
+  const auto write = [&](const std::string &function) { emission_.out.line("{}({});", function, arguments); };
+  const auto write_object = [&](const std::string &function) { write(object(call, function)); };
   switch (info(call.op).typing) {
     case Typing::Cast:
-      write(
-          fmt::format("tile_cast<{}, {}, {}>", rows_type(call.result), rows(call.result.type), kernel_.block_threads));
+      write(fmt::format("tile_cast<{}, {}, {}>", places_.rows_type(call.result), rows(call.result.type),
+                        emission_.kernel.block_threads));
       break;
     case Typing::Reduce:
-      if (fragments_of(call.operands[0].array)) {
+      if (places_.fragments_of(call.operands[0].array)) {
         write(fmt::format("tile_reduce_spread<{}, Sums{}, {}>", step_name(call.op), call.operands[0].array,
                           passes::reduces_all(call)));
         break;
@@ -101,11 +99,11 @@ void KernelEmitter::tile_call(const TileCall &call, SourceLocation where) {
       const bool a_transposed = (call.attribute & transposed_a) != 0,
                  b_transposed = (call.attribute & transposed_b) != 0;
       if (call.sums) {
-        const bool in_registers = fragments_of(call.result.array) != nullptr;
+        const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
         write_object(fmt::format("{}<{}, {}, {}, {}, {}, {}>",
                                  in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
                                  fragments_type(*call.sums), e.inner, a_transposed, b_transposed,
-                                 rows_type(call.operands[0]), rows_type(call.operands[1])));
+                                 places_.rows_type(call.operands[0]), places_.rows_type(call.operands[1])));
         break;
       }
       write_object(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch, a_transposed,

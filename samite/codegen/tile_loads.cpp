@@ -1,6 +1,5 @@
 // Copies of tiles from device memory to a block's shared memory.
-#include "samite/codegen/kernel_emitter.h"
-#include "samite/codegen/spelling.h"
+#include "samite/codegen/tile_calls.h"
 
 #include <algorithm>
 
@@ -9,56 +8,59 @@ namespace samite::codegen {
 using namespace ir;
 
 // The last two dimensions of the array are the window's, or the last one; of the others it has one element.
-std::string KernelEmitter::tile_window(const Type &type, std::uint32_t from, const std::vector<Value> &indices) {
+std::string TileCalls::window(const Type &type, std::uint32_t from, const std::vector<Value> &indices) const {
   const TileShape shape = type.shape();
   const std::size_t rank = indices.size(), last = rank - 1;
   const bool rows = shape.rank() == 2;
   const std::string array = fmt::format("p{}", from);
   std::string data = array + ".data", inside;
   for (std::size_t d = 0; d < rank - static_cast<std::size_t>(shape.rank()); ++d) {
-    const std::string index = scalar(indices[d]);
+    const std::string index = scalar_text(indices[d]);
     data += fmt::format(" + i64({}) * {}.stride[{}]", index, array, d);
     inside +=
         fmt::format("{0}i64({1}) >= 0 && i64({1}) < {2}.extent[{3}]", inside.empty() ? "" : " && ", index, array, d);
   }
   const std::string extent = rows ? fmt::format("{}.extent[{}]", array, last - 1) : "1";
-  return fmt::format("tile_window({}, {}, {}, {}, {}.extent[{}], {}, {})", data, rows ? scalar(indices[last - 1]) : "0",
-                     scalar(indices[last]), inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array,
-                     last, rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
-                     facts(from).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
+  return fmt::format("tile_window({}, {}, {}, {}, {}.extent[{}], {}, {})", data,
+                     rows ? scalar_text(indices[last - 1]) : "0", scalar_text(indices[last]),
+                     inside.empty() ? extent : fmt::format("{} ? {} : 0", inside, extent), array, last,
+                     rows ? fmt::format("{}.stride[{}]", array, last - 1) : "0",
+                     emission_.facts(from).unit_stride ? "1" : fmt::format("{}.stride[{}]", array, last));
 }
 
 // The template arguments of `tile_load` and of `TileLoads`.
-std::string KernelEmitter::load_arguments(const TileMemory &to, bool in_units) const {
+std::string TileCalls::load_arguments(const TileMemory &to, bool in_units) const {
   const TileShape shape = to.type.shape();
-  return fmt::format("{}, {}, {}, {}, {}", rows_type(to), shape.rank() == 2 ? shape[0] : 1, shape[shape.rank() - 1],
-                     kernel_.block_threads, in_units);
+  return fmt::format("{}, {}, {}, {}, {}", places_.rows_type(to), shape.rank() == 2 ? shape[0] : 1,
+                     shape[shape.rank() - 1], emission_.kernel.block_threads, in_units);
 }
 
-void KernelEmitter::tile_load(const TileCall &call, SourceLocation where) {
+void TileCalls::load(const TileCall &call, SourceLocation where) {
   const std::string to = array_name(call.result.array);
-  if (call.stream) return out_.line("{}.next({});", array_name(*call.stream), to);
-  const std::string how = fragments_of(call.result.array)
-                              ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, constant(call.array))
-                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
-  out_.line("{}({}, {});", how, to, tile_window(call.result.type, call.array, call.indices));
+  if (call.stream) return emission_.out.line("{}.next({});", array_name(*call.stream), to);
+  const std::string how =
+      places_.fragments_of(call.result.array)
+          ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, emission_.constant(call.array))
+          : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
+  emission_.out.line("{}({}, {});", how, to, window(call.result.type, call.array, call.indices));
   note_load(call.result.type, call.array, where);
 }
 
-void KernelEmitter::load_stream(const LoadStream &stream, SourceLocation where) {
+void TileCalls::load_stream(const LoadStream &stream, SourceLocation where) {
   const std::string name = array_name(stream.stream);
-  out_.line("auto {} = tile_loads<{}>({}, {}, {});", name, load_arguments(stream.to, stream.in_units),
-            tile_window(stream.to.type, stream.array, stream.indices), stream.rows, stream.columns);
-  out_.line("const i32 {} = {}.inside();", this->name(stream.inside), name);
+  emission_.out.line("auto {} = tile_loads<{}>({}, {}, {});", name, load_arguments(stream.to, stream.in_units),
+                     window(stream.to.type, stream.array, stream.indices), stream.rows, stream.columns);
+  emission_.out.line("const i32 {} = {}.inside();", local_name(stream.inside), name);
   note_load(stream.to.type, stream.array, where);
 }
 
 // A load that is written twice, as a stream's next window and at the array's edges, is one.
-void KernelEmitter::note_load(const Type &type, std::uint32_t array, SourceLocation where) {
+void TileCalls::note_load(const Type &type, std::uint32_t array, SourceLocation where) {
   const TileShape shape = type.shape();
   const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(type));
-  const TileLoadSite site{array, facts(array).rows_in_units() && row_bytes % 16 == 0, where};
-  if (std::ranges::find(tile_loads_, site) == tile_loads_.end()) tile_loads_.push_back(site);
+  const TileLoadSite site{array, emission_.facts(array).rows_in_units() && row_bytes % 16 == 0, where};
+  std::vector<TileLoadSite> &known = emission_.source.tile_loads;
+  if (std::ranges::find(known, site) == known.end()) known.push_back(site);
 }
 
 }  // namespace samite::codegen

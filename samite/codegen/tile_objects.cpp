@@ -1,7 +1,6 @@
 // Operations on whole tiles as functions of their own, which are compiled once for all kernels that call them.
 #include "samite/base/hash.h"
-#include "samite/codegen/kernel_emitter.h"
-#include "samite/codegen/spelling.h"
+#include "samite/codegen/tile_calls.h"
 
 #include <algorithm>
 
@@ -23,14 +22,14 @@ std::string operation_of(const TileCall &call) {
 }  // namespace
 
 // The result, then the operands: pointers to memory, or the elements that a thread has in its registers.
-std::string KernelEmitter::parameters_of_object(const TileCall &call) const {
+std::string TileCalls::parameters_of_object(const TileCall &call) const {
   std::string text;
   int count = 0;
   const auto add = [&](const TileMemory &memory) {
     const std::string name = fmt::format("x{}", count);
     const std::string_view element = memory_name(memory.type);
     if (count++ > 0) text += ", ";
-    if (const FragmentLayout *fragments = fragments_of(memory.array))
+    if (const FragmentLayout *fragments = places_.fragments_of(memory.array))
       text += fmt::format("Register<{}> (&{})[{}]", element, name, fragments->registers());
     else
       text += fmt::format("{} *{}", element, name);
@@ -41,25 +40,25 @@ std::string KernelEmitter::parameters_of_object(const TileCall &call) const {
 }
 
 // What the call is of. `function` is of samite/device/tile/, with its template arguments.
-std::string KernelEmitter::tile_object(const TileCall &call, std::string_view function) {
+std::string TileCalls::object(const TileCall &call, std::string_view function) {
   const std::string parameters = parameters_of_object(call);
   const std::string name = fmt::format("samite_{}_{}", info(call.op).name, hash_of({parameters, function}).hex());
-  const auto known = std::ranges::find(objects_, name, &EmittedObject::name);
-  if (known != objects_.end()) return name;
-  EmittedObject object{.name = name, .operation = operation_of(call), .text = {}};
+  std::vector<EmittedObject> &known = emission_.source.objects;
+  if (std::ranges::find(known, name, &EmittedObject::name) != known.end()) return name;
+  EmittedObject made{.name = name, .operation = operation_of(call), .text = {}};
   std::string arguments = "x0";
   for (std::size_t i = 1; i <= call.operands.size(); ++i) arguments += fmt::format(", x{}", i);
-  object.text =
+  made.text =
       fmt::format("namespace samite {{\n\nSAMITE_OBJECT void {}({}) {{\n  {}({});\n}}\n\n}}  // namespace samite\n",
                   name, parameters, function, arguments);
-  objects_.push_back(std::move(object));
-  object_declarations_ += fmt::format("extern \"C\" void {}({});\n", name, parameters);
+  known.push_back(std::move(made));
+  declarations_ += fmt::format("extern \"C\" void {}({});\n", name, parameters);
   return name;
 }
 
-std::string KernelEmitter::declarations_of_objects() const {
-  if (objects_.empty()) return "";
-  return fmt::format("namespace samite {{\n\n{}\n}}  // namespace samite\n\n", object_declarations_);
+std::string TileCalls::declarations() const {
+  if (declarations_.empty()) return "";
+  return fmt::format("namespace samite {{\n\n{}\n}}  // namespace samite\n\n", declarations_);
 }
 
 }  // namespace samite::codegen

@@ -1,0 +1,217 @@
+#include "samite/codegen/element_loops.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+void ElementLoops::loop(const For &loop) {
+  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_in_registers(loop, tiles);
+  loop_in_memory(loop);
+}
+
+// The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread in
+// steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is read
+// under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
+void ElementLoops::loop_in_memory(const For &loop) {
+  SourceWriter &out = emission_.out;
+  const std::string index = local_name(loop.index), type(scalar_name(loop.type));
+  internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0 && loop.end.is_constant(),
+                 "a loop over a tile's elements has no constant extent");
+  const std::int64_t count = loop.end.as_int(), threads = emission_.kernel.block_threads;
+  const std::string turn = emission_.fresh("turn");
+  if (count == 1) {
+    out.open("if (flat_thread() == 0) {{");
+    if (emission_.used(loop.index)) out.line("const {} {} = 0;", type, index);
+  } else if (count <= threads) {
+    out.open("{{");
+    out.line("const {0} {1} = {0}(flat_thread());", type, index);
+  } else {
+    out.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, (count + threads - 1) / threads);
+    out.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
+  }
+  const bool rest = count % threads != 0 && count != 1;
+  if (rest) out.open("if ({} < {}) {{", index, count);
+  open_ = true;
+  code_.block(loop.body);
+  open_ = false;
+  if (rest) out.close();
+  out.close();
+}
+
+// All of them have one layout.
+std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
+  std::set<LocalArrayId> found;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    if (const auto array = local_array_touched(stmt); array && places_.fragments_of(*array)) found.insert(*array);
+  });
+  return found;
+}
+
+void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
+  SourceWriter &out = emission_.out;
+  const LocalArrayId tile = *tiles.begin();
+  const FragmentLayout &layout = *places_.fragments_of(tile);
+  const std::int64_t count = layout.together();
+  const bool rows = layout.unit == FragmentLayout::Unit::rows;
+  if (!emission_.options.debug && layout.registers() > 2) group(loop, layout);
+  const bool twice = !grouped_.empty();
+  rotates_ = twice && !rows && layout.registers() > count;
+  const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
+  if (twice) {
+    ask_corners(loop, layout, whole);
+    out.open("const auto {} = [&](auto all) {{", run);
+    out.line("constexpr bool everywhere = decltype(all)::value;");
+    find_first_of_thread(loop, tile);
+  }
+  if (rotates_)
+    out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
+  else
+    out.line("#pragma unroll");
+  out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
+  // Else the compiler has the addresses of many elements in registers.
+  if (twice && !rotates_) out.line("if constexpr (!everywhere) sync_warp();");
+  for (const auto &own : loads_)
+    out.line("LoadTogether<{}, {}, {}, everywhere> {};", memory_name(own.grouped.access->type), count,
+             emission_.constant(own.grouped.access->array), own.name);
+  for (const auto &own : stores_)
+    out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
+  out.line("#pragma unroll");
+  out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
+  elements_of_thread(loop, tile);
+  out.close();
+  if (rotates_)
+    for (const LocalArrayId own : tiles) out.line("if constexpr (!everywhere) rotate<{}>({});", count, array_name(own));
+  out.close();
+  if (twice) {
+    out.close("};");
+    out.line("if ({0}) {1}(Whether<true>{{}}); else {1}(Whether<false>{{}});", whole, run);
+  }
+  grouped_ = {};
+  loads_.clear();
+  stores_.clear();
+  rotates_ = false;
+}
+
+void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
+  grouped_ = passes::grouped_elements(forms_, loop, layout, emission_.options.arrays);
+  const auto name = [&](const auto &all, std::string_view prefix, auto &own) {
+    for (const auto &grouped : all) {
+      std::string stride;
+      if (grouped.rows)
+        for (const std::size_t d : *grouped.rows)
+          stride += fmt::format("{}p{}.stride[{}]", stride.empty() ? "" : " + ", grouped.access->array, d);
+      own.push_back({grouped, emission_.fresh(prefix), std::move(stride)});
+    }
+  };
+  name(grouped_.loads, "loaded", loads_);
+  name(grouped_.stores, "stored", stores_);
+}
+
+// Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
+void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, const std::string &whole) {
+  SourceWriter &out = emission_.out;
+  out.line("bool {} = true;", whole);
+  out.line("#pragma unroll");
+  out.open("for (i32 corner = 0; corner < 2; ++corner) {{");
+  out.line("[[maybe_unused]] const {} {} = corner == 0 ? 0 : {};", scalar_name(loop.type), local_name(loop.index),
+           layout.rows * layout.columns - 1);
+  for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
+  for (LocalId bound : grouped_.bounds) out.line("{0} = {0} && {1};", whole, local_name(bound));
+  const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices) {
+    out.line("{0} = {0} && (corner != 0 || whole_units<{2}>(&{1}));", whole, code_.element(array, indices),
+             layout.together());
+    for (std::size_t d = 0; layout.rows > 1 && d + 1 < indices.size(); ++d)
+      out.line("{0} = {0} && p{1}.stride[{2}] % {3} == 0;", whole, array, d, layout.together());
+  };
+  for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands);
+  for (const auto &own : stores_) aligned(own.grouped.access->array, own.grouped.access->indices);
+  out.close();
+}
+
+void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
+  SourceWriter &out = emission_.out;
+  const auto declare = [&](const auto &own, ScalarType type) {
+    if (own.grouped.rows)
+      out.line("[[maybe_unused]] {}{} *{}_at = nullptr;", emission_.writes(own.grouped.access->array) ? "" : "const ",
+               memory_name(type), own.name);
+  };
+  for (const auto &own : loads_) declare(own, own.grouped.access->type.element());
+  for (const auto &own : stores_) declare(own, own.grouped.access->value.type().element());
+  out.open("if constexpr (everywhere) {{");
+  out.line("constexpr i32 r = 0;");
+  index_of_element(loop, tile);
+  in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
+  for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
+  in_registers_.reset();
+  const auto find = [&](const auto &own, const std::vector<Value> &indices) {
+    if (own.grouped.rows) out.line("{}_at = &{};", own.name, code_.element(own.grouped.access->array, indices));
+  };
+  for (const auto &own : loads_) find(own, own.grouped.access->operands);
+  for (const auto &own : stores_) find(own, own.grouped.access->indices);
+  out.close();
+}
+
+void ElementLoops::index_of_element(const For &loop, LocalArrayId tile) {
+  emission_.out.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));",
+                     scalar_name(loop.type), local_name(loop.index), tile, places_.fragments_of(tile)->columns);
+}
+
+// What one thread does with one of its elements.
+void ElementLoops::elements_of_thread(const For &loop, LocalArrayId tile) {
+  emission_.out.line("if (!Sums{}::holds(r)) continue;", tile);
+  index_of_element(loop, tile);
+  open_ = true;
+  in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
+  code_.block(loop.body);
+  in_registers_.reset();
+  open_ = false;
+}
+
+std::optional<std::string> ElementLoops::coordinate(const Operation &operation) const {
+  if (!in_registers_ || (operation.op != Op::Div && operation.op != Op::Rem)) return std::nullopt;
+  const Value &index = operation.operands[0], &columns = operation.operands[1];
+  const bool of_index = index.is_local() && index.id() == in_registers_->index && columns.is_constant() &&
+                        columns.as_int() == in_registers_->columns;
+  if (!of_index) return std::nullopt;
+  return fmt::format("{}(Sums{}::{}(r))", scalar_name(operation.type), in_registers_->tile,
+                     operation.op == Op::Div ? "row" : "column");
+}
+
+bool ElementLoops::asks_for_bounds(const Value &condition) const {
+  return condition.is_local() && grouped_.bounds.contains(condition.id());
+}
+
+std::optional<std::string> ElementLoops::grouped_load(const Operation &load, const std::string &element) const {
+  const auto own = std::ranges::find_if(loads_, [&](const auto &own) { return own.grouped.access == &load; });
+  if (own == loads_.end()) return std::nullopt;
+  return fmt::format("{}.get(r - first, {})", own->name, place(*own, element));
+}
+
+bool ElementLoops::grouped_store(const Store &store, const std::string &element) {
+  const auto own = std::ranges::find_if(stores_, [&](const auto &own) { return own.grouped.access == &store; });
+  if (own == stores_.end()) return false;
+  emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element), memory_name(store.value.type()),
+                     scalar_text(store.value));
+  return true;
+}
+
+std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
+  return places_.element(array, index, rotates_ ? "everywhere ? r : r - first" : "r");
+}
+
+template <class Access>
+std::string ElementLoops::place(const Own<Access> &own, const std::string &element) const {
+  if (!own.grouped.rows) return "&" + element;
+  const std::string sums = fmt::format("Sums{}", in_registers_->tile);
+  const std::string rows =
+      own.row_stride.empty() ? "" : fmt::format("i64({0}::row(r) - {0}::row(0)) * ({1}) + ", sums, own.row_stride);
+  return fmt::format("everywhere ? {0}_at + ({1}{2}::column(r) - {2}::column(0)) : &{3}", own.name, rows, sums,
+                     element);
+}
+
+}  // namespace samite::codegen

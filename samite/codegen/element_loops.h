@@ -1,0 +1,90 @@
+// Loops over the elements of tiles, of a block of CUDA's threads: each thread runs its share of the elements.
+//
+// A loop over tiles in memory gives every thread the elements from its own number on, in steps of the block's threads.
+//
+// A loop over tiles in registers is there twice. Where the first and the last element of the tile are inside of all
+// arrays that the loop touches, every element is: then nothing is asked for each of them, and what lies together in an
+// array too is loaded and stored together (`passes/grouped_elements.h`). Else each is asked for, and as many branches
+// as there are elements take compilers long: such a loop over a product's sums is not written out, and they go around
+// in their registers. Where only rows are loaded, changed and stored, arrays whose rows are not whole units deserve
+// better.
+#pragma once
+
+#include "samite/codegen/emission.h"
+#include "samite/codegen/tile_places.h"
+#include "samite/passes/grouped_elements.h"
+
+#include <optional>
+#include <set>
+#include <span>
+
+namespace samite::codegen {
+
+// What writes the statements of such a loop.
+class ElementCode {
+ public:
+  virtual void block(const ir::Block &block) = 0;
+  virtual void let(const ir::Let &let, SourceLocation where) = 0;
+  // An lvalue: an element of an array parameter.
+  virtual std::string element(std::uint32_t array, std::span<const ir::Value> indices) = 0;
+
+ protected:
+  ~ElementCode() = default;
+};
+
+class ElementLoops {
+ public:
+  ElementLoops(Emission &emission, const TilePlaces &places, ElementCode &code)
+      : emission_(emission), places_(places), code_(code), forms_(emission.kernel) {}
+
+  void loop(const ir::For &loop);
+
+  // While a loop's statements are written: how they differ from those outside.
+  bool is_open() const { return open_; }
+  // A row or a column of the thread's element; nothing where the operation is neither.
+  std::optional<std::string> coordinate(const ir::Operation &operation) const;
+  // Whether a condition is known to hold where the loop runs without asking.
+  bool asks_for_bounds(const ir::Value &condition) const;
+  // Of accesses that are done for several elements at once, else nothing. `element` is the lvalue of one.
+  std::optional<std::string> grouped_load(const ir::Operation &load, const std::string &element) const;
+  bool grouped_store(const ir::Store &store, const std::string &element);
+  // An element of a tile.
+  std::string element(ir::LocalArrayId array, const std::string &index) const;
+
+ private:
+  template <class Access>
+  struct Own {
+    passes::Grouped<Access> grouped;
+    std::string name, row_stride;  // C++ text
+  };
+  struct InRegisters {
+    ir::LocalId index;
+    ir::LocalArrayId tile;
+    std::int64_t columns;
+  };
+
+  void loop_in_memory(const ir::For &loop);
+  void loop_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
+  std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
+  void group(const ir::For &loop, const ir::FragmentLayout &layout);
+  void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
+  void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
+  void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  template <class Access>
+  std::string place(const Own<Access> &own, const std::string &element) const;
+
+  Emission &emission_;
+  const TilePlaces &places_;
+  ElementCode &code_;
+  const passes::IndexForms forms_;
+  bool open_ = false;
+  // Of the loop over registers that is open.
+  std::optional<InRegisters> in_registers_;
+  passes::GroupedElements grouped_;
+  std::vector<Own<ir::Operation>> loads_;
+  std::vector<Own<ir::Store>> stores_;
+  bool rotates_ = false;  // where it asks for bounds, its element is at the registers' front
+};
+
+}  // namespace samite::codegen

@@ -1,0 +1,50 @@
+// What all parts of the emitter share about one kernel: its text so far, the records beside the text, and facts that
+// hold for the whole kernel.
+#pragma once
+
+#include "samite/codegen/emit.h"
+#include "samite/codegen/source_writer.h"
+#include "samite/codegen/spelling.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samite::codegen {
+
+class Emission {
+ public:
+  Emission(const ir::Kernel &kernel, const EmitOptions &options);
+
+  const ir::Kernel &kernel;
+  const EmitOptions &options;
+  SourceWriter out;
+  EmittedSource source;  // all but its text
+
+  // A C++ name that nothing else has.
+  std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++names_); }
+
+  // The numbers by which the text names a file, a line and a message when something fails.
+  std::size_t file(SourceLocation where);
+  std::size_t site(SourceLocation where);
+  std::size_t message(MessageSite site);
+
+  ArrayFacts facts(std::uint32_t array) const { return passes::facts_of(options.arrays, array); }
+  bool used(ir::LocalId local) const { return used_[local]; }
+  bool reads(std::uint32_t array) const { return read_[array]; }
+  bool writes(std::uint32_t array) const { return written_[array]; }
+  // Whether its elements stay what they are while the kernel runs, so that they may be loaded through caches.
+  bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
+
+ private:
+  std::vector<bool> used_;            // by LocalId: whether anything reads it
+  std::vector<bool> written_, read_;  // by parameter
+  int names_ = 0;
+};
+
+// How a local, a local array and a value are named where a thread runs one instance.
+inline std::string local_name(ir::LocalId local) { return fmt::format("v{}", local); }
+inline std::string array_name(ir::LocalArrayId array) { return fmt::format("a{}", array); }
+std::string scalar_text(const ir::Value &value);
+
+}  // namespace samite::codegen

@@ -1,0 +1,65 @@
+#include "samite/codegen/tile_places.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+std::string rows_name(std::string_view element, const RowLayout &rows) {
+  return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.swizzled);
+}
+
+}  // namespace
+
+std::string fragments_type(const FragmentLayout &f) {
+  using enum FragmentLayout::Unit;
+  const std::string pieces = f.unit == matrices              ? "MatrixPieces"
+                             : f.unit == transposed_matrices ? "TransposedMatrixPieces"
+                             : f.unit == rows                ? "SpreadPieces"
+                                                             : fmt::format("ThreadPieces<{}>", f.together());
+  return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
+}
+
+TilePlaces::TilePlaces(const Kernel &kernel) : allocations_(kernel.local_array_count, nullptr) {
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *allocate = stmt.as<Allocate>()) allocations_[allocate->array] = allocate;
+  });
+}
+
+std::string TilePlaces::rows_type(const TileMemory &memory) const {
+  const TileShape shape = memory.type.shape();
+  const RowLayout *known = rows_of(memory.array);
+  return rows_name(memory_name(memory.type), known ? *known : RowLayout{shape[shape.rank() - 1], 0, false});
+}
+
+void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
+  const std::string name = array_name(allocate.array);
+  const std::string_view element = memory_name(allocate.type);
+  if (const FragmentLayout *fragments = fragments_of(allocate.array)) {
+    out.line("using Sums{} = {};", allocate.array, fragments_type(*fragments));
+    out.line("Register<{}> {}[Sums{}::registers] = {{}};", element, name, allocate.array);
+    return;
+  }
+  if (allocate.stages > 1) return;  // its buffers have names of their own
+  if (const RowLayout *rows = rows_of(allocate.array))
+    out.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
+  const Allocate &memory = allocate.buffer ? *allocations_[allocate.buffer->of] : allocate;
+  internal_check(memory.offset.has_value(), "a tile without a place");
+  const std::int64_t bytes = buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
+  const std::string buffer =
+      allocate.buffer ? fmt::format(" + {} * ({})", bytes, scalar_text(allocate.buffer->number)) : "";
+  out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, *memory.offset, buffer);
+}
+
+std::string TilePlaces::element(LocalArrayId array, const std::string &index, const std::string &in_registers) const {
+  const std::string name = array_name(array);
+  if (fragments_of(array)) return fmt::format("{}[{}]", name, in_registers);
+  if (rows_of(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
+  return fmt::format("{}[{}]", name, index);
+}
+
+}  // namespace samite::codegen

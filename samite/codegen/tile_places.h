@@ -1,0 +1,37 @@
+// Where the tiles of a block of CUDA's threads lie, as `passes/place_tiles.h` says: in each thread's registers, in rows
+// of whole units, or element after element; and how C++ names that.
+#pragma once
+
+#include "samite/codegen/emission.h"
+#include "samite/ir/layout.h"
+
+namespace samite::codegen {
+
+// A type of samite/device/tile/: the elements of a tile that each thread has.
+std::string fragments_type(const ir::FragmentLayout &fragments);
+
+class TilePlaces {
+ public:
+  explicit TilePlaces(const ir::Kernel &kernel);
+
+  // The layout of an array, where it is of that kind; else null.
+  const ir::FragmentLayout *fragments_of(ir::LocalArrayId array) const { return layout<ir::FragmentLayout>(array); }
+  const ir::RowLayout *rows_of(ir::LocalArrayId array) const { return layout<ir::RowLayout>(array); }
+
+  // The rows of a tile as a type, also where it lies element after element.
+  std::string rows_type(const ir::TileMemory &memory) const;
+
+  void declare(const ir::Allocate &allocate, SourceWriter &out) const;
+  // An lvalue. `in_registers` is the number of a thread's own element.
+  std::string element(ir::LocalArrayId array, const std::string &index, const std::string &in_registers) const;
+
+ private:
+  template <class Layout>
+  const Layout *layout(ir::LocalArrayId array) const {
+    return allocations_[array] ? std::get_if<Layout>(&allocations_[array]->layout) : nullptr;
+  }
+
+  std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
+};
+
+}  // namespace samite::codegen

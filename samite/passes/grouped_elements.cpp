@@ -1,0 +1,185 @@
+#include "samite/passes/grouped_elements.h"
+
+#include "samite/ir/visit.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// How what a loop's body computes of its index goes with the index.
+class Courses {
+ public:
+  Courses(const IndexForms &forms, const For &loop, std::int64_t count, std::int64_t columns)
+      : forms_(forms), loop_(loop), index_(Symbol::local(loop.index)), count_(count), columns_(columns) {
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, Type) { inside_.insert(local); });
+    });
+    const auto known = [&](const Value &value) { return is_known(value); };
+    for (const Stmt &stmt : loop.body)
+      if (auto *let = stmt.as<Let>();
+          let && info(let->value.op).pure && std::ranges::all_of(let->value.operands, known))
+        definitions_[let->local] = &let->value;
+  }
+
+  // A place of a tile's element in an array: least at the tile's first element, greatest at its last.
+  bool is_place(const Value &value) const {
+    return is_integer(value.type()) && is_known(value) && goes_up(forms_.moving(value, loop_));
+  }
+
+  // Whether such a place, or several of them, are inside of something.
+  bool is_bound(const Value &value) const {
+    if (outside(value)) return true;
+    const auto known = definitions_.find(value.id());
+    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
+    const Value &a = known->second->operands[0], &b = known->second->operands[1];
+    switch (known->second->op) {
+      case Op::And: return is_bound(a) && is_bound(b);
+      case Op::GreaterEqual:
+      case Op::Less: return is_place(a) && outside(b);
+      default: return false;
+    }
+  }
+
+  // So many elements from a multiple of that on lie together in an array.
+  bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
+    if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
+      return false;
+    return growth(indices.back(), count) == 1 &&
+           std::all_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return growth(v, count) == 0; });
+  }
+
+  // The statements that compute these places and bounds, in order.
+  std::vector<const Stmt *> statements(std::set<LocalId> needed) const {
+    std::vector<const Stmt *> found;
+    for (const Stmt &stmt : std::views::reverse(loop_.body)) {
+      const Let *let = stmt.as<Let>();
+      if (!let || !needed.contains(let->local)) continue;
+      found.insert(found.begin(), &stmt);
+      for (const Value &operand : let->value.operands)
+        if (operand.is_local()) needed.insert(operand.id());
+    }
+    return found;
+  }
+
+  // How a place moves from one of a thread's elements to another.
+  enum class Course { Stays, WithRow, WithColumn, Otherwise };
+  Course course(const Value &value) const {
+    const Affine moving = forms_.moving(value, loop_), index = index_;
+    if (moving == Affine(0)) return Course::Stays;
+    if (moving == remainder(index, columns_) || (moving == index && columns_ == count_)) return Course::WithColumn;
+    return moving == quotient(index, columns_) ? Course::WithRow : Course::Otherwise;
+  }
+
+ private:
+  using Kind = AffineTerm::Kind;
+
+  bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
+
+  bool is_known(const Value &value) const {
+    return outside(value) || value.id() == loop_.index || definitions_.contains(value.id());
+  }
+
+  // What the index is divided by, where the form is that quotient; else nothing.
+  std::optional<std::int64_t> divided(const Affine &form) const {
+    if (form == Affine(index_)) return 1;
+    if (form.terms().size() != 1 || form.terms()[0].kind != Kind::Quotient) return std::nullopt;
+    const std::int64_t by = form.terms()[0].by;
+    return form == quotient(index_, by) ? std::optional(by) : std::nullopt;
+  }
+
+  bool goes_up(const Affine &form) const {
+    return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
+             return term.coefficient > 0 && goes_up(term);
+           });
+  }
+  bool goes_up(const AffineTerm &term) const {
+    if (term.kind != Kind::Remainder) return divided(one_of(term)).has_value();
+    const auto by = divided((*term.operands)[0]);
+    return by && count_ % (*by * term.by) == 0;
+  }
+
+  // By how much a place grows from each of so many elements to the next, where these begin at a multiple of that.
+  std::optional<std::int64_t> growth(const Value &value, std::int64_t count) const {
+    std::int64_t sum = 0;
+    const Affine moving = forms_.moving(value, loop_);
+    if (!moving.known()) return std::nullopt;
+    for (const AffineTerm &term : moving.terms()) {
+      const auto by = term.kind == Kind::Remainder ? divided((*term.operands)[0]) : divided(one_of(term));
+      const bool whole = term.kind != Kind::Remainder || term.by % count == 0;
+      if (!by || (*by == 1 ? !whole : *by % count != 0)) return std::nullopt;
+      if (*by == 1) sum += term.coefficient;
+    }
+    return sum;
+  }
+  static Affine one_of(AffineTerm term) {
+    term.coefficient = 1;
+    return term;
+  }
+
+  const IndexForms &forms_;
+  const For &loop_;
+  const Symbol index_;
+  std::int64_t count_, columns_;
+  std::set<LocalId> inside_;
+  std::map<LocalId, const Operation *> definitions_;  // of what is computed of the index, and nothing else inside
+};
+
+}  // namespace
+
+GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
+                                 const FactsOfArrays &arrays) {
+  GroupedElements found;
+  const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
+  const std::int64_t count = layout.together();
+  std::map<std::uint32_t, int> read, written;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    if (auto array = array_read(stmt)) ++read[*array];
+    if (auto array = array_written(stmt)) ++written[*array];
+  });
+  const auto rows = [&](const std::vector<Value> &indices) -> std::optional<std::vector<std::size_t>> {
+    std::vector<std::size_t> dimensions;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Courses::Course course = courses.course(indices[d]);
+      const bool last = d + 1 == indices.size();
+      if (course == Courses::Course::Otherwise || last != (course == Courses::Course::WithColumn)) return std::nullopt;
+      if (course == Courses::Course::WithRow) dimensions.push_back(d);
+    }
+    return dimensions;
+  };
+  const auto accesses = [&](const Block &block) {
+    for (const Stmt &stmt : block) {
+      if (auto *store = stmt.as<Store>()) {
+        const bool alone =
+            !read[store->array] && written[store->array] == 1 && facts_of(arrays, store->array).unit_stride;
+        if (alone && courses.lie_together(store->indices, count)) found.stores.push_back({store, rows(store->indices)});
+      } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
+        const Operation &load = let->value;
+        const bool alone = !written[load.array] && facts_of(arrays, load.array).unit_stride;
+        if (alone && courses.lie_together(load.operands, count)) found.loads.push_back({&load, rows(load.operands)});
+      }
+    }
+  };
+  accesses(loop.body);
+  for (const Stmt &stmt : loop.body) {
+    auto *branch = stmt.as<If>();
+    if (!branch || !branch->condition.is_local() || !courses.is_bound(branch->condition)) continue;
+    found.bounds.insert(branch->condition.id());
+    accesses(branch->then_block);
+  }
+  std::set<LocalId> needed = found.bounds;
+  const auto need = [&](const std::vector<Value> &indices) {
+    for (const Value &index : indices)
+      if (index.is_local()) needed.insert(index.id());
+  };
+  for (const auto &load : found.loads) need(load.access->operands);
+  for (const auto &store : found.stores) need(store.access->indices);
+  found.places = courses.statements(std::move(needed));
+  return found;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,44 @@
+// Which accesses of a loop over a tile in registers a thread can do for several of its elements at once: those that lie
+// next to each other in an array as they do in the tile. Only of arrays that the loop touches in no other way: then
+// nothing tells when it does.
+//
+// Most are touched along the array's own rows and columns. Then a thread's elements are as far from its first as the
+// layout says, and so is their place: one address for all, rather than one for each.
+//
+// A pure function of a loop of a planned tile kernel, for targets whose blocks have threads. What is found is of the
+// loop's own statements, which must live on.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/array_facts.h"
+#include "samite/passes/index_forms.h"
+
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace samite::passes {
+
+template <class Access>
+struct Grouped {
+  const Access *access;
+  // The dimensions along which its place goes with the tile's rows, where it goes with the columns along the last one.
+  // Nothing: it goes another way.
+  std::optional<std::vector<std::size_t>> rows;
+};
+
+struct GroupedElements {
+  std::vector<Grouped<ir::Operation>> loads;
+  std::vector<Grouped<ir::Store>> stores;
+  // The conditions of the loop's branches that ask for bounds of places in arrays: where they hold of the tile's first
+  // and last element, they hold of every one.
+  std::set<ir::LocalId> bounds;
+  std::vector<const ir::Stmt *> places;  // what computes these, and the indices, in order
+
+  bool empty() const { return loads.empty() && stores.empty() && bounds.empty(); }
+};
+
+GroupedElements grouped_elements(const IndexForms &forms, const ir::For &loop, const ir::FragmentLayout &layout,
+                                 const FactsOfArrays &arrays);
+
+}  // namespace samite::passes

@@ -1,0 +1,67 @@
+// Which accesses of a loop over a tile in registers are done for several elements at once.
+#include "samite/passes/grouped_elements.h"
+
+#include "samite/jit/pipeline.h"
+#include "tests/passes/lowered_block.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const FactsOfArrays dense(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
+
+// A product of f16, whose sums are in registers, and what is done with them.
+struct Found {
+  ir::Kernel plan;
+  GroupedElements grouped;
+};
+Found of_product(const std::string &then, const FactsOfArrays &arrays = dense) {
+  Found found{
+      jit::plan_for_gpu(test::lowered_block("%1: tile<f16, 64, 16> = load @h[0, 0] %2: tile<f16, 16, 64> = load "
+                                            "@h[0, 0] %3: tile<f32, 64, 64> = matmul %1, %2, 0.0:tile<f32, 64, 64> " +
+                                            then),
+                        gpu_architecture(90), arrays),
+      {}};
+  const IndexForms forms(found.plan);
+  const auto spaces = test::allocations(found.plan);
+  ir::for_each_statement(found.plan.body, [&](const ir::Stmt &stmt) {
+    const ir::For *loop = stmt.as<ir::For>();
+    if (!loop || loop->kind != ir::LoopKind::Thread) return;
+    ir::for_each_statement(loop->body, [&](const ir::Stmt &inner) {
+      const auto array = ir::local_array_touched(inner);
+      for (const ir::Allocate &own : spaces)
+        if (array == own.array && std::holds_alternative<ir::FragmentLayout>(own.layout))
+          found.grouped = grouped_elements(forms, *loop, std::get<ir::FragmentLayout>(own.layout), arrays);
+    });
+  });
+  return found;
+}
+
+TEST(GroupedElements, AStoreAlongRowsAndColumnsHasOneAddressForAThread) {
+  const Found found = of_product("store @x[@n, 8] = %3");
+  ASSERT_THAT(found.grouped.stores, SizeIs(1));
+  EXPECT_EQ(found.grouped.stores[0].access->array, 0u);
+  EXPECT_THAT(found.grouped.stores[0].rows.value(), ElementsAre(0u));
+  EXPECT_THAT(found.grouped.bounds, SizeIs(1)) << "what is outside of the array is left out";
+  EXPECT_THAT(found.grouped.loads, IsEmpty());
+}
+
+TEST(GroupedElements, LoadsAreOfArraysThatTheLoopDoesNotWrite) {
+  const std::string added = "%4: tile<f32, 64, 64> = load @y[0, 0] %5: tile<f32, 64, 64> = add %3, %4 store ";
+  const Found apart = of_product(added + "@x[0, 0] = %5");
+  EXPECT_THAT(apart.grouped.stores, SizeIs(1));
+  EXPECT_THAT(of_product("store @x[0, 0] = %3", FactsOfArrays(4)).grouped.stores, IsEmpty())
+      << "elements that do not lie one after another";
+}
+
+TEST(GroupedElements, AnotherWayThroughTheArrayIsNone) {
+  EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = transpose(1, 0) %3 store @x[0, 0] = %4").grouped.stores, IsEmpty());
+}
+
+}  // namespace
+}  // namespace samite::passes
