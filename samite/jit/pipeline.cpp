@@ -2,6 +2,7 @@
 
 #include "samite/autodiff/adjoint_call.h"
 #include "samite/base/dump.h"
+#include "samite/base/error.h"
 #include "samite/base/warning.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/cuda_target.h"
@@ -35,6 +36,7 @@
 #include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
 #include "samite/passes/sum_over_launch.h"
+#include "samite/passes/unsynchronised.h"
 #include "samite/passes/widen_tile_origins.h"
 #include "samite/toolchain/host_target.h"
 
@@ -56,6 +58,17 @@ ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
 #endif
   if (dumping()) dump(kernel.name, pass, "ir", ir::to_string(kernel));
   return kernel;
+}
+
+// Where the form of the IR is verified, so is the order of a block's threads.
+void check_synchronised(const ir::Kernel &planned, const passes::FactsOfArrays &arrays) {
+#if SAMITE_VERIFY_IR
+  const std::vector<std::string> missing = passes::unsynchronised(planned, passes::shares_memory(arrays)).missing;
+  if (!missing.empty())
+    throw InternalError("kernel '" + planned.name + "': " + missing[0] + "\n" + ir::to_string(planned));
+#else
+  (void)planned, (void)arrays;
+#endif
 }
 
 void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel, const char *extension) {
@@ -372,7 +385,9 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = checked(passes::pipeline_loops(std::move(kernel)), ir::Form::lowered, "pipeline_loops");
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
-  return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
+  kernel = checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
+  check_synchronised(kernel, arrays);
+  return kernel;
 }
 
 ir::Kernel structure(ir::Kernel captured) {
