@@ -11,11 +11,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string here(int line) { return "atomic_test.cpp:" + std::to_string(line); }
+std::string in_atomic_test(int line) { return "atomic_test.cpp:" + std::to_string(line); }
 
 // Of a kernel (y, a, count, x), where y, x and, if asked, a track gradients.
 template <class F>
-std::string refusal(const F &function, bool a_is_active = true) {
+std::string refusal_of_atomics(const F &function, bool a_is_active = true) {
   return message_of<UserError>([&] {
     adjoint_of<Array<float, 1>, Array<float, 1>, Array<std::int32_t, 1>, Array<const float, 1>>(
         {"y", "a", "count", "x"}, function, {true, a_is_active, false, true});
@@ -66,12 +66,12 @@ TEST(AdjointOfAtomics, TheTangentRunsThemOnce) {
 TEST(AdjointRefuses, TheOldValueOfAnAdditionWhereAGradientPasses) {
   int line = 0;
   std::string message =
-      refusal([&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
+      refusal_of_atomics([&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
         Int i = thread_index();
         line = __LINE__ + 1;
         y(i) = atomic_add(a(0), x(i));
       });
-  EXPECT_THAT(message, HasSubstr(here(line)));
+  EXPECT_THAT(message, HasSubstr(in_atomic_test(line)));
   EXPECT_THAT(message, HasSubstr("the old value of the atomic_add on array 'a' is used, and it depends on the order"));
   EXPECT_THAT(message, HasSubstr("Mend it by leaving unused what atomic_add returns"));
 }
@@ -79,23 +79,24 @@ TEST(AdjointRefuses, TheOldValueOfAnAdditionWhereAGradientPasses) {
 TEST(AdjointRefuses, AGradientThroughAnExchange) {
   int line = 0;
   std::string message =
-      refusal([&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
+      refusal_of_atomics([&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
         Int i = thread_index();
         line = __LINE__ + 1;
         y(i) = atomic_exchange(a(0), x(i));
       });
-  EXPECT_THAT(message, HasSubstr(here(line)));
+  EXPECT_THAT(message, HasSubstr(in_atomic_test(line)));
   EXPECT_THAT(message, HasSubstr("a gradient would pass through the atomic_exchange on array 'a'"));
   EXPECT_THAT(message, HasSubstr("Mend it with atomic_add"));
 }
 
 TEST(AdjointRefuses, AGradientThroughAnyOtherAtomicOperation) {
   auto of = [](auto step) {
-    return refusal([&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
-      Int i = thread_index();
-      step(a(0), Float(x(i)));
-      y(i) = x(i);
-    });
+    return refusal_of_atomics(
+        [&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
+          Int i = thread_index();
+          step(a(0), Float(x(i)));
+          y(i) = x(i);
+        });
   };
   EXPECT_THAT(of([](auto a, Float x) { atomic_max(a, x); }), HasSubstr("through the atomic_max on array 'a'"));
   EXPECT_THAT(of([](auto a, Float x) { atomic_min(a, x); }), HasSubstr("through the atomic_min on array 'a'"));
@@ -104,7 +105,7 @@ TEST(AdjointRefuses, AGradientThroughAnyOtherAtomicOperation) {
 }
 
 TEST(AdjointRefuses, AGradientThroughAnAtomicOperationOnAnArrayThatTracksNone) {
-  std::string message = refusal(
+  std::string message = refusal_of_atomics(
       [&](Array<float, 1> y, Array<float, 1> a, Array<std::int32_t, 1>, Array<const float, 1> x) {
         Int i = thread_index();
         y(i) = atomic_max(a(0), x(i)) * 2;
@@ -117,29 +118,29 @@ TEST(AdjointRefuses, AGradientThroughAnAtomicOperationOnAnArrayThatTracksNone) {
 // The place that an instance got is its own secret: the adjoint cannot ask for it again.
 TEST(AdjointRefuses, AnIndexThatAnAtomicCounterGave) {
   int line = 0;
-  std::string message =
-      refusal([&](Array<float, 1> y, Array<float, 1>, Array<std::int32_t, 1> count, Array<const float, 1> x) {
+  std::string message = refusal_of_atomics(
+      [&](Array<float, 1> y, Array<float, 1>, Array<std::int32_t, 1> count, Array<const float, 1> x) {
         Int i = thread_index();
         line = __LINE__ + 1;
         Int place = atomic_add(count(0), 1);
         y(place) = x(i);
       });
-  EXPECT_THAT(message, HasSubstr(here(line)));
+  EXPECT_THAT(message, HasSubstr(in_atomic_test(line)));
   EXPECT_THAT(message, HasSubstr("needs the value that atomic_add on array 'count' returns here"));
   EXPECT_THAT(message, HasSubstr("storing the value in an array, in a kernel of its own, and reading it back"));
 }
 
 TEST(AdjointRefuses, AnElementThatOtherInstancesChangeByAtomicSteps) {
   int line = 0;
-  std::string message =
-      refusal([&](Array<float, 1> y, Array<float, 1>, Array<std::int32_t, 1> count, Array<const float, 1> x) {
+  std::string message = refusal_of_atomics(
+      [&](Array<float, 1> y, Array<float, 1>, Array<std::int32_t, 1> count, Array<const float, 1> x) {
         Int i = thread_index();
         line = __LINE__ + 1;
         Int sofar = count(0);
         atomic_max(count(0), i);
         y(i) = x(i) * cast<Float>(sofar);
       });
-  EXPECT_THAT(message, HasSubstr(here(line)));
+  EXPECT_THAT(message, HasSubstr(in_atomic_test(line)));
   EXPECT_THAT(message, HasSubstr("element of array 'count' read here, which other instances may have changed"));
 }
 

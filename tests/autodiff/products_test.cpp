@@ -15,7 +15,7 @@ int multiplications_of_adjoint(const F &function) {
 }
 
 template <class F>
-void expect_right_gradient(const F &function) {
+void expect_gradient_of_product(const F &function) {
   Kernel kernel{"product", {"out", "in"}, function};
   EXPECT_LT(gradient_error(kernel, 4, random_values(8, 0.3, 1.7, 21), 4), 1e-8);
 }
@@ -27,7 +27,7 @@ TEST(Products, TheFactorsOfACubeTakeItsGradientAtOnce) {
     out(i) = x * x * x;
   };
   EXPECT_EQ(multiplications_of_adjoint(cube), 3) << "x x, t (x x), and 3 times that";
-  expect_right_gradient(cube);
+  expect_gradient_of_product(cube);
 }
 
 TEST(Products, OtherFactorsShareTheGradientWithTheOneThatRepeats) {
@@ -38,11 +38,11 @@ TEST(Products, OtherFactorsShareTheGradientWithTheOneThatRepeats) {
   };
   // r r, t (r r), 3 m, their product, t (r r) r; r (r r) by the rule of the root, with its product and -1/2.
   EXPECT_EQ(multiplications_of_adjoint(force), 8);
-  expect_right_gradient(force);
+  expect_gradient_of_product(force);
 }
 
 TEST(Products, OfAnyShape) {
-  expect_right_gradient([](Out out, In in) {
+  expect_gradient_of_product([](Out out, In in) {
     Int i = thread_index();
     Double x = in(i), y = in(i + 4), z = sin(x * y);
     Double pairs = (x * y) * (x * y), right = y * (x * (z * (x * x))), both = (x * z) * (y * x) * 2;
@@ -52,7 +52,7 @@ TEST(Products, OfAnyShape) {
 
 // Its gradient is a sum over all its uses, or over the iterations in which it is used.
 TEST(Products, AFactorThatIsUsedElsewhereIsReversedByItself) {
-  expect_right_gradient([](Out out, In in) {
+  expect_gradient_of_product([](Out out, In in) {
     Int i = thread_index();
     Double x = in(i), y = in(i + 4), square = x * y, cube = square * x, once = x * y * 1.5;
     Double sum = square * x + cube * cube * sin(square);

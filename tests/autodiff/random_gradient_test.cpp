@@ -13,9 +13,9 @@ class RandomGradients : public testing::TestWithParam<unsigned> {};
 
 // Sanitizers look at the library, whose code a few programs reach as well as many.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr unsigned programs = 3;
+constexpr unsigned programs_in_part = 3;
 #else
-constexpr unsigned programs = 50;
+constexpr unsigned programs_in_part = 50;
 #endif
 
 TEST_P(RandomGradients, AreRightOrRefused) {
@@ -23,7 +23,7 @@ TEST_P(RandomGradients, AreRightOrRefused) {
   std::optional<EnvironmentVariable> little_effort;
   if (GetParam() >= 1) little_effort.emplace("SAMITE_CPU_OPTIMIZATION", "0");
   int refused = 0;
-  for (unsigned seed = GetParam() * programs; seed < (GetParam() + 1) * programs; ++seed) {
+  for (unsigned seed = GetParam() * programs_in_part; seed < (GetParam() + 1) * programs_in_part; ++seed) {
     GradientOutcome outcome = check_random_gradient(seed);
     EXPECT_TRUE(outcome.right) << outcome.report;
     refused += !outcome.refusal.empty();

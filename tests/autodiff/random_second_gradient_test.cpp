@@ -8,13 +8,14 @@ namespace {
 class RandomSecondGradients : public testing::TestWithParam<unsigned> {};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr unsigned programs = 1;
+constexpr unsigned second_programs_in_part = 1;
 #else
-constexpr unsigned programs = 5;
+constexpr unsigned second_programs_in_part = 5;
 #endif
 
 TEST_P(RandomSecondGradients, AreRightOrRefused) {
-  for (unsigned seed = GetParam() * programs; seed < (GetParam() + 1) * programs; ++seed) {
+  for (unsigned seed = GetParam() * second_programs_in_part; seed < (GetParam() + 1) * second_programs_in_part;
+       ++seed) {
     SecondGradientOutcome outcome = check_random_second_gradient(seed);
     EXPECT_TRUE(outcome.right) << outcome.report;
     EXPECT_EQ(outcome.refusal, "") << "seed " << seed;

@@ -11,7 +11,7 @@ namespace samite {
 namespace {
 
 // Of 16 bits: sign, exponent, fraction.
-double value_of(std::uint16_t bits, int fraction_bits, int bias) {
+double value_of_half(std::uint16_t bits, int fraction_bits, int bias) {
   int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
   double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
                                    : std::ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
@@ -19,7 +19,7 @@ double value_of(std::uint16_t bits, int fraction_bits, int bias) {
 }
 
 template <class T>
-void expect_values(int fraction_bits, int bias) {
+void expect_values_of_half(int fraction_bits, int bias) {
   int special = (2 * bias + 1) << fraction_bits;
   for (int i = 0; i < 1 << 16; ++i) {
     auto bits = static_cast<std::uint16_t>(i);
@@ -29,19 +29,19 @@ void expect_values(int fraction_bits, int bias) {
     } else if ((bits & 0x7fff) == special) {
       EXPECT_EQ(value, bits >> 15 ? -HUGE_VALF : HUGE_VALF);
     } else {
-      ASSERT_EQ(value, value_of(bits, fraction_bits, bias)) << bits;
+      ASSERT_EQ(value, value_of_half(bits, fraction_bits, bias)) << bits;
     }
     if (std::isnan(value)) continue;
     ASSERT_EQ(T(value).bits(), bits) << "what is converted back is the same";
   }
 }
 
-TEST(Half, ValuesAreThoseOfTheFormat) { expect_values<half>(10, 15); }
-TEST(BFloat16, ValuesAreThoseOfTheFormat) { expect_values<bfloat16>(7, 127); }
+TEST(Half, ValuesAreThoseOfTheFormat) { expect_values_of_half<half>(10, 15); }
+TEST(BFloat16, ValuesAreThoseOfTheFormat) { expect_values_of_half<bfloat16>(7, 127); }
 
 // No neighbour is closer, and of two as close the even one is taken.
 template <class T>
-void expect_nearest(double x) {
+void expect_nearest_half(double x) {
   T rounded(x);
   long double value = static_cast<float>(rounded), distance = std::fabs(value - x);  // exact in 64 bits
   if (std::isinf(value)) return;
@@ -62,15 +62,15 @@ void expect_nearest_everywhere(int lowest, int highest) {
   std::uniform_real_distribution<double> fraction(1, 2);
   for (int i = 0; i < 20000; ++i) {
     double x = std::ldexp(fraction(random), lowest + static_cast<int>(random() % (highest - lowest)));
-    expect_nearest<T>(x);
-    expect_nearest<T>(-x);
+    expect_nearest_half<T>(x);
+    expect_nearest_half<T>(-x);
     T a(x);  // ties: halfway to the next
     T next = T::from_bits(static_cast<std::uint16_t>(a.bits() + 1));
     if (!std::isfinite(static_cast<float>(next))) continue;
     double middle = (static_cast<double>(static_cast<float>(a)) + static_cast<float>(next)) / 2;
-    expect_nearest<T>(middle);
-    expect_nearest<T>(std::nextafter(middle, 1e300));  // rounded to float first, these would be ties, too
-    expect_nearest<T>(std::nextafter(middle, 0));
+    expect_nearest_half<T>(middle);
+    expect_nearest_half<T>(std::nextafter(middle, 1e300));  // rounded to float first, these would be ties, too
+    expect_nearest_half<T>(std::nextafter(middle, 0));
   }
 }
 

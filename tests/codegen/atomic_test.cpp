@@ -27,8 +27,8 @@ struct Result {
 };
 
 template <class T>
-Result<T> run(const std::string &type, const std::string &element, const std::string &step, std::vector<T> a,
-              const std::vector<T> &x) {
+Result<T> run_atomics(const std::string &type, const std::string &element, const std::string &step, std::vector<T> a,
+                      const std::vector<T> &x) {
   const CompiledKernel kernel(kernel_text(type, element, step));
   std::vector<T> old(x.size());
   kernel.run({static_cast<long long>(x.size())}, {array(a), array(old), array(x)});
@@ -47,7 +47,7 @@ void expect_as_in_a_loop(const std::string &type, const std::string &step, const
       old.push_back(place);
       place = combine(place, x[i]);
     }
-    const Result<T> result = run(type, element, step, a, x);
+    const Result<T> result = run_atomics(type, element, step, a, x);
     EXPECT_EQ(result.a, expected) << step << " of " << type << " at " << element;
     EXPECT_EQ(result.old, old) << step << " of " << type << " at " << element;
   }
@@ -109,8 +109,8 @@ TEST(Atomic, BitsAndExchangesOfBools) {
 
 TEST(Atomic, MinimumAndMaximumOfANumberAndANaNAreTheNumber) {
   const float nan = __builtin_nanf("");
-  EXPECT_THAT(run<float>("f32", "0", "atomic_max", {nan}, {2, nan, 1}).a, ElementsAre(2));
-  EXPECT_THAT(run<float>("f32", "0", "atomic_min", {3}, {nan, 2, nan}).a, ElementsAre(2));
+  EXPECT_THAT(run_atomics<float>("f32", "0", "atomic_max", {nan}, {2, nan, 1}).a, ElementsAre(2));
+  EXPECT_THAT(run_atomics<float>("f32", "0", "atomic_min", {3}, {nan, 2, nan}).a, ElementsAre(2));
 }
 
 TEST(Atomic, CompareExchangeStoresWhereTheBitsAreEqual) {

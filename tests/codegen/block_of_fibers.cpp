@@ -16,24 +16,6 @@ namespace {
 
 constexpr std::size_t stack_bytes = 512 << 10;  // of a thread; pages that it does not touch take no memory
 
-class Stack {
- public:
-  Stack()
-      : memory_(
-            mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::runtime_error("no memory for the stack of a thread");
-  }
-  Stack(Stack &&other) noexcept : memory_(std::exchange(other.memory_, MAP_FAILED)) {}
-  Stack &operator=(Stack &&) = delete;
-  ~Stack() {
-    if (memory_ != MAP_FAILED) munmap(memory_, stack_bytes);
-  }
-  void *memory() const { return memory_; }
-
- private:
-  void *memory_;
-};
-
 // AddressSanitizer wants to be told which stack the program is on.
 void leave_for([[maybe_unused]] void **own, [[maybe_unused]] const void *stack, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -49,6 +31,24 @@ void arrived([[maybe_unused]] void *own, [[maybe_unused]] const void **stack, [[
 }  // namespace
 
 struct BlockOfFibers::State {
+  class Stack {
+   public:
+    Stack()
+        : memory_(
+              mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+      if (memory_ == MAP_FAILED) throw std::runtime_error("no memory for the stack of a thread");
+    }
+    Stack(Stack &&other) noexcept : memory_(std::exchange(other.memory_, MAP_FAILED)) {}
+    Stack &operator=(Stack &&) = delete;
+    ~Stack() {
+      if (memory_ != MAP_FAILED) munmap(memory_, stack_bytes);
+    }
+    void *memory() const { return memory_; }
+
+   private:
+    void *memory_;
+  };
+
   struct Fiber {
     ucontext_t context;
     void *sanitizer;

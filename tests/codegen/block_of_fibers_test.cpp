@@ -8,29 +8,29 @@
 namespace samite::test {
 namespace {
 
-constexpr int threads = 64;
-constexpr ThreadOrder orders[] = {{ThreadOrder::Kind::FirstToLast},
-                                  {ThreadOrder::Kind::LastToFirst},
-                                  {ThreadOrder::Kind::Alternating},
-                                  {ThreadOrder::Kind::Random, 7}};
+constexpr int fibers = 64;
+constexpr ThreadOrder fiber_orders[] = {{ThreadOrder::Kind::FirstToLast},
+                                        {ThreadOrder::Kind::LastToFirst},
+                                        {ThreadOrder::Kind::Alternating},
+                                        {ThreadOrder::Kind::Random, 7}};
 
 // In how many of the orders each thread sees what thread `other(n)` has written before they wait.
 template <class Wait, class Other>
 int orders_in_which_all_see(Wait wait, Other other) {
   int count = 0;
-  for (const ThreadOrder order : orders) {
+  for (const ThreadOrder order : fiber_orders) {
     BlockOfFibers block;
-    std::vector<int> written(threads, 0);
+    std::vector<int> written(fibers, 0);
     int seen = 0;
     block.run(
-        threads, order,
+        fibers, order,
         [&](int n) {
           written[static_cast<std::size_t>(n)] = 1;
           wait(block);
           seen += written[static_cast<std::size_t>(other(n))];
         },
         [](int) {});
-    count += seen == threads;
+    count += seen == fibers;
   }
   return count;
 }
@@ -39,18 +39,18 @@ const auto wait_for_block = [](BlockOfFibers &block) { block.wait_for_block(); }
 const auto wait_for_warp = [](BlockOfFibers &block) { block.wait_for_warp(); };
 
 TEST(BlockOfFibers, ABarrierOfTheBlockHoldsAllOfItsThreads) {
-  EXPECT_EQ(orders_in_which_all_see(wait_for_block, [](int n) { return threads - 1 - n; }), 4);
+  EXPECT_EQ(orders_in_which_all_see(wait_for_block, [](int n) { return fibers - 1 - n; }), 4);
 }
 
 TEST(BlockOfFibers, ABarrierOfAWarpHoldsThatWarpAlone) {
   EXPECT_EQ(orders_in_which_all_see(wait_for_warp, [](int n) { return n ^ 31; }), 4);
-  EXPECT_LT(orders_in_which_all_see(wait_for_warp, [](int n) { return threads - 1 - n; }), 4);
+  EXPECT_LT(orders_in_which_all_see(wait_for_warp, [](int n) { return fibers - 1 - n; }), 4);
 }
 
 TEST(BlockOfFibers, ThreadsThatWaitForDifferentBarriersWaitInVain) {
   BlockOfFibers block;
   EXPECT_THROW(block.run(
-                   threads, {}, [&](int n) { n % 2 ? block.wait_for_block() : block.wait_for_warp(); }, [](int) {}),
+                   fibers, {}, [&](int n) { n % 2 ? block.wait_for_block() : block.wait_for_warp(); }, [](int) {}),
                std::runtime_error);
 }
 
@@ -62,7 +62,7 @@ int orders_in_which_a_transpose_is_right(const std::function<std::string(std::st
                                    "store @y[%0, 0] = %3 }"),
                   cuda_options(), false, 0, ir::Form::structured, edit);
   int count = 0;
-  for (const ThreadOrder order : orders) {
+  for (const ThreadOrder order : fiber_orders) {
     cuda.order = order;
     std::vector<float> x(8 * 16), y(16 * 8), expected(16 * 8);
     for (std::size_t k = 0; k < x.size(); ++k) {

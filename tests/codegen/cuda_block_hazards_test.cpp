@@ -1,7 +1,6 @@
 // Kernels whose blocks read an array and then store to it, as CUDA runs them: no thread stores before all have read,
 // whatever thread runs first.
-#include "samite/samite.h"
-#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/cuda_tile_kernel.h"
 
 #include <numeric>
 
@@ -9,14 +8,13 @@ namespace samite::test {
 namespace {
 
 using Orders = std::vector<ThreadOrder>;
-const Orders orders{{ThreadOrder::Kind::FirstToLast},
-                    {ThreadOrder::Kind::LastToFirst},
-                    {ThreadOrder::Kind::Alternating},
-                    {ThreadOrder::Kind::Random, 1},
-                    {ThreadOrder::Kind::Random, 2}};
-constexpr TileOptions of_64{.threads = 64};
+const Orders hazard_orders{{ThreadOrder::Kind::FirstToLast},
+                           {ThreadOrder::Kind::LastToFirst},
+                           {ThreadOrder::Kind::Alternating},
+                           {ThreadOrder::Kind::Random, 1},
+                           {ThreadOrder::Kind::Random, 2}};
 
-std::vector<float> counted(std::int64_t count) {
+std::vector<float> first_floats(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::iota(values.begin(), values.end(), 1.0f);
   return values;
@@ -27,7 +25,7 @@ template <class K>
 void expect_arrays(const K &kernel, const std::vector<float> &start, const std::vector<float> &y_expected,
                    const std::vector<float> &out_expected, std::int64_t blocks = 1) {
   CudaOnHost run(kernel.ir());
-  for (const ThreadOrder &order : orders) {
+  for (const ThreadOrder &order : hazard_orders) {
     run.order = order;
     std::vector<float> y = start, out(out_expected.size(), -1.0f);
     run.run({blocks}, {array(y), array(out)});
@@ -46,7 +44,7 @@ TEST(CudaBlockHazards, ANumberThatIsReadBeforeItIsOverwritten) {
                             tile::store(out, {0}, tile::full<float>({256}, s));
                           },
                           of_64};
-  expect_arrays(kernel, counted(1024), std::vector<float>(1024, 7), std::vector<float>(256, 1001));
+  expect_arrays(kernel, first_floats(1024), std::vector<float>(1024, 7), std::vector<float>(256, 1001));
 }
 
 TEST(CudaBlockHazards, AConditionThatIsReadBeforeItIsOverwritten) {
@@ -61,7 +59,7 @@ TEST(CudaBlockHazards, AConditionThatIsReadBeforeItIsOverwritten) {
                                 [&] { tile::store(out, {0}, tile::full<float>({64}, 2.0f)); });
                           },
                           of_64};
-  expect_arrays(kernel, counted(1024), std::vector<float>(1024, 0), std::vector<float>(64, 1));
+  expect_arrays(kernel, first_floats(1024), std::vector<float>(1024, 0), std::vector<float>(64, 1));
 }
 
 TEST(CudaBlockHazards, ALoopThatGoesOnAsLongAsWhatItOverwritesSays) {
@@ -76,9 +74,9 @@ TEST(CudaBlockHazards, ALoopThatGoesOnAsLongAsWhatItOverwritesSays) {
                             tile::store(out, {0}, tile::full<float>({64}, cast<Float>(rounds)));
                           },
                           of_64};
-  auto expected = counted(1024);
+  auto expected = first_floats(1024);
   for (float &value : expected) value += 12;
-  expect_arrays(kernel, counted(1024), expected, std::vector<float>(64, 3));
+  expect_arrays(kernel, first_floats(1024), expected, std::vector<float>(64, 3));
 }
 
 // The number of iterations, and what each reads of what the one before it has stored.
@@ -94,7 +92,8 @@ TEST(CudaBlockHazards, ACountThatIsReadBeforeItIsOverwritten) {
                           },
                           of_64};
   // 4 rounds: what is stored is 1, 5, 25, 125, of which each is read twice.
-  expect_arrays(kernel, counted(512), std::vector<float>(512, 125), std::vector<float>(64, 2 * (1 + 5 + 25 + 125)));
+  expect_arrays(kernel, first_floats(512), std::vector<float>(512, 125),
+                std::vector<float>(64, 2 * (1 + 5 + 25 + 125)));
 }
 
 // A tile that stays in registers between its load and its store, to another place.
@@ -108,7 +107,7 @@ TEST(CudaBlockHazards, ShiftsWithinAnArray) {
                               tile::store(out, {0}, tile::zeros<float>({64}));
                             },
                             of_64};
-    const auto start = counted(1024);
+    const auto start = first_floats(1024);
     auto expected = start;
     for (std::int64_t i = 0; i < count; ++i)
       expected[static_cast<std::size_t>(to + i)] = start[static_cast<std::size_t>(from + i)];
@@ -125,7 +124,7 @@ TEST(CudaBlockHazards, ARowThatIsReducedAndStoredElsewhere) {
                             tile::store(out, {0}, tile::zeros<float>({64}));
                           },
                           of_64};
-  const auto start = counted(1024);
+  const auto start = first_floats(1024);
   auto expected = start;
   for (std::size_t i = 0; i < 1016; ++i) expected[i] = start[i + 8] - 1024;
   expect_arrays(kernel, start, expected, std::vector<float>(64, 0));
@@ -143,7 +142,7 @@ TEST(CudaBlockHazards, AroundALoop) {
                             tile::store(out, {0}, tile::full<float>({64}, last));
                           },
                           of_64};
-  expect_arrays(kernel, counted(256), std::vector<float>(256, 10), std::vector<float>(64, 10));
+  expect_arrays(kernel, first_floats(256), std::vector<float>(256, 10), std::vector<float>(64, 10));
 }
 
 // Two arrays that are one buffer.
@@ -155,9 +154,9 @@ TEST(CudaBlockHazards, ArraysThatShareMemory) {
                           },
                           of_64};
   CudaOnHost run(kernel.ir());
-  for (const ThreadOrder &order : orders) {
+  for (const ThreadOrder &order : hazard_orders) {
     run.order = order;
-    auto both = counted(1024);
+    auto both = first_floats(1024);
     run.run({1}, {array(both), array(both)});
     EXPECT_EQ(both, std::vector<float>(1024, 901));
   }

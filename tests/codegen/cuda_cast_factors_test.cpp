@@ -8,12 +8,12 @@ namespace samite::test {
 namespace {
 
 // Rows of whole units and of others, few and many elements for a thread, windows that end beyond the array.
-struct Shape {
+struct CastShape {
   int rows, inner, columns, threads, stages;
 };
 
 template <class T>
-void expect_products(const Shape &shape) {
+void expect_products_of_casts(const CastShape &shape) {
   SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.inner << " x " << shape.columns << ", "
                                   << shape.threads << " threads, " << shape.stages << " stages");
   const TileKernel kernel{"products",
@@ -50,10 +50,11 @@ void expect_products(const Shape &shape) {
 }
 
 TEST(CudaCastFactors, OfAllShapes) {
-  for (const Shape &shape : {Shape{16, 8, 8, 32, 2}, Shape{32, 16, 8, 64, 3}, Shape{64, 64, 16, 128, 2},
-                             Shape{17, 5, 9, 32, 2}, Shape{33, 24, 7, 96, 2}, Shape{48, 12, 16, 64, 4}}) {
-    expect_products<bfloat16>(shape);
-    expect_products<half>(shape);
+  for (const CastShape &shape :
+       {CastShape{16, 8, 8, 32, 2}, CastShape{32, 16, 8, 64, 3}, CastShape{64, 64, 16, 128, 2},
+        CastShape{17, 5, 9, 32, 2}, CastShape{33, 24, 7, 96, 2}, CastShape{48, 12, 16, 64, 4}}) {
+    expect_products_of_casts<bfloat16>(shape);
+    expect_products_of_casts<half>(shape);
   }
 }
 

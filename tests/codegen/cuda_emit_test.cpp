@@ -25,13 +25,13 @@ EmitOptions options(ArrayFacts facts = {.unit_stride = true}) {
   return options;
 }
 
-EmittedSource emitted(std::string_view text, const EmitOptions &with = options()) {
+EmittedSource emitted_for_cuda(std::string_view text, const EmitOptions &with = options()) {
   return emit_cuda(jit::plan_for_gpu(passes::lower_threads(ir::parse_kernel(text)), passes::gpu_architecture(90),
                                      with.arrays, with.debug),
                    with);
 }
 
-constexpr const char *axpy = R"(kernel @"axpy 2"(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
+constexpr const char *cuda_axpy = R"(kernel @"axpy 2"(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
   %0: i32 = thread_index 0
   %1: f32 = load @x[%0] at "/home/user/axpy.cpp":7
   %2: f32 = mul %1, @a at "/home/user/axpy.cpp":7
@@ -41,7 +41,7 @@ constexpr const char *axpy = R"(kernel @"axpy 2"(@y: array<f32, 1>, @x: array<co
 })";
 
 TEST(EmitCuda, ReadsAsTheKernelDoes) {
-  EXPECT_THAT(emitted(axpy).text, HasSubstr(R"(
+  EXPECT_THAT(emitted_for_cuda(cuda_axpy).text, HasSubstr(R"(
   const u32 at0 = u32(blockIdx.x) * blockDim.x + threadIdx.x;
   if (at0 < u32(v6 - v5)) {
     const i32 v7 = v5 + i32(at0);
@@ -57,7 +57,7 @@ TEST(EmitCuda, ReadsAsTheKernelDoes) {
 }
 
 TEST(EmitCuda, TheEntryIsAKernel) {
-  const EmittedSource source = emitted(axpy);
+  const EmittedSource source = emitted_for_cuda(cuda_axpy);
   EXPECT_EQ(source.entry, "samite_axpy_2");
   EXPECT_THAT(source.text, HasSubstr(R"(
 extern "C" __global__ void __launch_bounds__(256)
@@ -70,26 +70,27 @@ samite_axpy_2(const __grid_constant__ Arguments arguments, const __grid_constant
 TEST(EmitCuda, AKernelThatMayBeginEarlyWaitsFirst) {
   EmitOptions early = options();
   early.cuda.waits_for_earlier_launch = true;
-  EXPECT_THAT(emitted(axpy, early).text, HasSubstr("Workspace memory) {\n  wait_for_earlier_launch();\n"));
-  EXPECT_THAT(emitted(axpy).text, Not(HasSubstr("wait_for")));
+  EXPECT_THAT(emitted_for_cuda(cuda_axpy, early).text,
+              HasSubstr("Workspace memory) {\n  wait_for_earlier_launch();\n"));
+  EXPECT_THAT(emitted_for_cuda(cuda_axpy).text, Not(HasSubstr("wait_for")));
 }
 
 TEST(EmitCuda, TheBlockSizeIsAnOption) {
   EmitOptions small = options();
   small.cuda.threads_per_block = 128;
-  EXPECT_THAT(emitted(axpy, small).text, HasSubstr("__launch_bounds__(128)"));
+  EXPECT_THAT(emitted_for_cuda(cuda_axpy, small).text, HasSubstr("__launch_bounds__(128)"));
 }
 
 TEST(EmitCuda, TheGridStrideFormGoesOnToFurtherInstances) {
   EmitOptions strided = options();
   strided.cuda.grid_stride = true;
-  EXPECT_THAT(emitted(axpy, strided).text,
+  EXPECT_THAT(emitted_for_cuda(cuda_axpy, strided).text,
               HasSubstr("for (i64 at0 = i64(blockIdx.x) * blockDim.x + threadIdx.x; at0 < (i64(v6) - v5); "
                         "at0 += i64(gridDim.x) * blockDim.x) {"));
 }
 
 TEST(EmitCuda, OnlyWhatNothingWritesIsLoadedAsConstant) {
-  const std::string text = emitted(axpy, options({.unit_stride = true, .unaliased = true})).text;
+  const std::string text = emitted_for_cuda(cuda_axpy, options({.unit_stride = true, .unaliased = true})).text;
   EXPECT_THAT(text, AllOf(HasSubstr("v1 = load_constant(&p1.data[v7]);"), HasSubstr("v3 = p0.data[v7];")));
 }
 
@@ -100,15 +101,15 @@ TEST(EmitCuda, OffsetsAreIn32BitsUnlessTheArrayNeeds64) {
     %2: f32 = load @b[%1, %0]
     store @a[%0, %1] = %2
   })";
-  EXPECT_THAT(emitted(transpose).text, HasSubstr("p1.data[v8 * i32(p1.stride[0]) + v5]"));
-  EXPECT_THAT(emitted(transpose, options({.unit_stride = true, .wide_index = true})).text,
+  EXPECT_THAT(emitted_for_cuda(transpose).text, HasSubstr("p1.data[v8 * i32(p1.stride[0]) + v5]"));
+  EXPECT_THAT(emitted_for_cuda(transpose, options({.unit_stride = true, .wide_index = true})).text,
               HasSubstr("p1.data[i64(v8) * p1.stride[0] + i64(v5)]"));
-  EXPECT_THAT(emitted(transpose, options({})).text,
+  EXPECT_THAT(emitted_for_cuda(transpose, options({})).text,
               HasSubstr("p1.data[v8 * i32(p1.stride[0]) + v5 * i32(p1.stride[1])]"));
 }
 
 TEST(EmitCuda, IntegersWrapRoundUnlessTheyOnlyIndex) {
-  const std::string text = emitted(R"(kernel @k(@a: array<i32, 1>, @n: i32) threads 1 {
+  const std::string text = emitted_for_cuda(R"(kernel @k(@a: array<i32, 1>, @n: i32) threads 1 {
     %0: i32 = thread_index 0
     %1: i32 = mul %0, @n
     %2: i32 = load @a[%1]
@@ -131,7 +132,7 @@ TEST(EmitCuda, ASumOverTheLaunchIsAddedByBlocks) {
     %1: f32 = load @x[%0]
     accumulate atomic @total[0] += %1
   })";
-  const EmittedSource source = emitted(sum);
+  const EmittedSource source = emitted_for_cuda(sum);
   EXPECT_TRUE(source.sums_over_launch);
   EXPECT_THAT(source.text, AllOf(HasSubstr("sum0 = sum_of(sum0, v1);"), HasSubstr("if (any_of_block(sum0_used)) {"),
                                  HasSubstr("add_sum_of_block<f32>(&p0.data[0], sum0);")));
@@ -139,9 +140,10 @@ TEST(EmitCuda, ASumOverTheLaunchIsAddedByBlocks) {
 
 TEST(EmitCuda, LargeLocalArraysAreInTheWorkspace) {
   const auto with_array_of = [](const char *size) {
-    return emitted(std::string("kernel @k(@a: array<f32, 1>, @n: i32) threads 1 {\n"
-                               "  %0: i32 = thread_index 0\n  local $0: f32[") +
-                   size + "]\n  local_store $0[%0] = 1.0\n  %1: f32 = local_load $0[%0]\n  store @a[%0] = %1\n}");
+    return emitted_for_cuda(std::string("kernel @k(@a: array<f32, 1>, @n: i32) threads 1 {\n"
+                                        "  %0: i32 = thread_index 0\n  local $0: f32[") +
+                            size +
+                            "]\n  local_store $0[%0] = 1.0\n  %1: f32 = local_load $0[%0]\n  store @a[%0] = %1\n}");
   };
   EXPECT_THAT(with_array_of("256").text, HasSubstr("f32 a0[256];"));
   EXPECT_FALSE(with_array_of("256").uses_workspace);

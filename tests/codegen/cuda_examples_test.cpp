@@ -14,45 +14,44 @@ namespace samite::test {
 namespace {
 
 struct Example {
-  std::string name;
-  std::shared_ptr<jit::KernelDefinition> definition;
+  const char *of, *kernel;
+  std::shared_ptr<jit::KernelDefinition> (*definition)();  // captures it
 };
 
-std::vector<Example> examples() {
-  std::vector<Example> all;
-  auto add = [&](const char *example, const auto &kernel) {
-    all.push_back({fmt::format("{}_{}", example, kernel.name()), kernel.definition()});
-  };
-  add("chains", chains::step<float>({}));
-  add("chains", chains::begin<float>({}));
-  add("chains", chains::miss<float>());
-  add("cloth", cloth::cloth_step<float>());
-  add("cloth", cloth::mismatch<float>());
-  add("fluid", fluid::advect_velocity<float>());
-  add("fluid", fluid::divergence<float>());
-  add("fluid", fluid::relax_pressure<float>());
-  add("fluid", fluid::project<float>());
-  add("fluid", fluid::advect_smoke<float>());
-  add("fluid", fluid::mismatch<float>());
-  add("heat", inverse_heat::diffusion_step<float>());
-  add("heat", inverse_heat::squared_error<float>());
-  add("heat", inverse_heat::descent_step());
-  add("nbody", nbody::gravity_step<float>());
-  add("nbody", nbody::mismatch<float>());
-  add("ray_marcher", ray_marcher::render<float>(3, {}));
-  add("ray_marcher", ray_marcher::mismatch<float>());
-  return all;
-}
+const Example examples[] = {
+    {"chains", "step", [] { return chains::step<float>({}).definition(); }},
+    {"chains", "begin", [] { return chains::begin<float>({}).definition(); }},
+    {"chains", "miss", [] { return chains::miss<float>().definition(); }},
+    {"cloth", "cloth_step", [] { return cloth::cloth_step<float>().definition(); }},
+    {"cloth", "mismatch", [] { return cloth::mismatch<float>().definition(); }},
+    {"fluid", "advect_velocity", [] { return fluid::advect_velocity<float>().definition(); }},
+    {"fluid", "divergence", [] { return fluid::divergence<float>().definition(); }},
+    {"fluid", "relax_pressure", [] { return fluid::relax_pressure<float>().definition(); }},
+    {"fluid", "project", [] { return fluid::project<float>().definition(); }},
+    {"fluid", "advect_smoke", [] { return fluid::advect_smoke<float>().definition(); }},
+    {"fluid", "mismatch", [] { return fluid::mismatch<float>().definition(); }},
+    {"heat", "diffusion_step", [] { return inverse_heat::diffusion_step<float>().definition(); }},
+    {"heat", "squared_error", [] { return inverse_heat::squared_error<float>().definition(); }},
+    {"heat", "descent_step", [] { return inverse_heat::descent_step().definition(); }},
+    {"nbody", "gravity_step", [] { return nbody::gravity_step<float>().definition(); }},
+    {"nbody", "mismatch", [] { return nbody::mismatch<float>().definition(); }},
+    {"ray_marcher", "render", [] { return ray_marcher::render<float>(3, {}).definition(); }},
+    {"ray_marcher", "mismatch", [] { return ray_marcher::mismatch<float>().definition(); }},
+};
 
 class CudaExamples : public CudaCompilerTest, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(CudaExamples, FitIntoRegisters) {
-  const Example example = examples().at(GetParam());
-  expect_fits(example.name, *example.definition);
+  const Example &example = examples[GetParam()];
+  const auto definition = example.definition();
+  EXPECT_EQ(definition->name(), example.kernel);
+  expect_fits(fmt::format("{}_{}", example.of, example.kernel), *definition);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, CudaExamples, testing::Range<std::size_t>(0, examples().size()),
-                         [](const auto &test) { return examples()[test.param].name; });
+INSTANTIATE_TEST_SUITE_P(Kernels, CudaExamples, testing::Range<std::size_t>(0, std::size(examples)),
+                         [](const auto &test) {
+                           return fmt::format("{}_{}", examples[test.param].of, examples[test.param].kernel);
+                         });
 
 }  // namespace
 }  // namespace samite::test

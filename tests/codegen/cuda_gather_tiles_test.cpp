@@ -1,8 +1,7 @@
 // Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/gather_tiles.h"
-#include "samite/samite.h"
-#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>
 
@@ -16,10 +15,9 @@ using ::testing::Not;
 
 // Matrices of 50 x 41 times 41 x 38, in blocks of 16 x 16 and pieces of 8: no extent is a multiple of its tile's.
 constexpr std::int64_t rows = 50, inner = 41, columns = 38;
-constexpr TileOptions of_64{.threads = 64};
 
 template <class T>
-std::vector<T> numbers(std::int64_t count, int seed) {
+std::vector<T> quarters(std::int64_t count, int seed) {
   std::vector<T> values;
   for (std::int64_t i = 0; i < count; ++i)
     values.push_back(T(static_cast<float>((i * i * 7 + i * 3 + std::int64_t{5} * seed) % 11 - 5) / 4));
@@ -43,13 +41,13 @@ auto product(int stages) {
 // All three gradients of a product's adjoint.
 template <class T, class S>
 struct Gradients {
-  std::vector<T> a = numbers<T>(rows * inner, 4), b = numbers<T>(inner * columns, 5);
-  std::vector<S> c = numbers<S>(rows * columns, 6);
+  std::vector<T> a = quarters<T>(rows * inner, 4), b = quarters<T>(inner * columns, 5);
+  std::vector<S> c = quarters<S>(rows * columns, 6);
 
   // `copies` are what the kernel has beside the adjoint's parameters.
   void run(const ir::Kernel &kernel, const std::vector<Argument> &copies = {}) {
-    const auto a_values = numbers<T>(rows * inner, 1), b_values = numbers<T>(inner * columns, 2);
-    const auto c_values = numbers<S>(rows * columns, 3);
+    const auto a_values = quarters<T>(rows * inner, 1), b_values = quarters<T>(inner * columns, 2);
+    const auto c_values = quarters<S>(rows * columns, 3);
     std::vector<Argument> arguments{array(a_values, {rows, inner}),   array(b_values, {inner, columns}),
                                     array(c_values, {rows, columns}), array(a, {rows, inner}),
                                     array(b, {inner, columns}),       array(c, {rows, columns})};
@@ -67,7 +65,7 @@ double difference(const std::vector<T> &a, const std::vector<T> &b) {
 }
 
 template <class T, class S, class K>
-void expect_same(const K &kernel, double tolerance) {
+void expect_gathered_same(const K &kernel, double tolerance) {
   const auto *gathered = kernel.definition()->gathered_adjoint(7, true);
   ASSERT_NE(gathered, nullptr);
   EXPECT_THAT(ir::to_string(gathered->gather), Not(HasSubstr("atomic")));
@@ -95,12 +93,12 @@ void expect_same(const K &kernel, double tolerance) {
 }
 
 TEST(CudaGatherTiles, ProductsOfAllTypes) {
-  expect_same<float, float>(product<float, float>(1), 1e-4);
-  expect_same<double, double>(product<double, double>(2), 1e-12);
+  expect_gathered_same<float, float>(product<float, float>(1), 1e-4);
+  expect_gathered_same<double, double>(product<double, double>(2), 1e-12);
   // Sums of 16-bit gradients are rounded once here, and for each block where they are scattered.
-  expect_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
-  expect_same<half, half>(product<half, half>(2), 0.1);
-  expect_same<half, float>(product<half, float>(1), 0.1);
+  expect_gathered_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
+  expect_gathered_same<half, half>(product<half, half>(2), 0.1);
+  expect_gathered_same<half, float>(product<half, float>(1), 0.1);
 }
 
 // Of a kernel of which not all gradients are gathered.
@@ -122,10 +120,10 @@ TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
   EXPECT_THAT(gathered->dealt[0].launch_dimensions, testing::ElementsAre(1));
   EXPECT_THAT(gathered->dealt[1].launch_dimensions, testing::ElementsAre(0));
   const auto run = [&](const ir::Kernel &first, const ir::Kernel *then) {
-    const auto a = numbers<double>(rows * inner, 1), b = numbers<double>(inner * columns, 2),
-               bias = numbers<double>(columns, 3), c = numbers<double>(rows * columns, 4);
-    std::vector<double> da = numbers<double>(rows * inner, 5), db = numbers<double>(inner * columns, 6),
-                        dbias = numbers<double>(columns, 7), dc = numbers<double>(rows * columns, 8);
+    const auto a = quarters<double>(rows * inner, 1), b = quarters<double>(inner * columns, 2),
+               bias = quarters<double>(columns, 3), c = quarters<double>(rows * columns, 4);
+    std::vector<double> da = quarters<double>(rows * inner, 5), db = quarters<double>(inner * columns, 6),
+                        dbias = quarters<double>(columns, 7), dc = quarters<double>(rows * columns, 8);
     for (const ir::Kernel *kernel : {&first, then})
       if (kernel)
         CudaOnHost(*kernel).run({4, 3},
@@ -170,9 +168,9 @@ TEST(CudaGatherTiles, FewAndManyWindowsForTheBlocksThatMeet) {
       atomic += is_atomic;
       const std::int64_t planes = 3, lines = 2, across = 3;
       const auto run = [&](const ir::Kernel &first, const ir::Kernel *then) {
-        const auto x = numbers<double>(planes * extent, 1), y = numbers<double>(planes * lines * across * 6, 2);
-        std::vector<double> dx = numbers<double>(planes * extent, 3),
-                            dy = numbers<double>(planes * lines * across * 6, 4);
+        const auto x = quarters<double>(planes * extent, 1), y = quarters<double>(planes * lines * across * 6, 2);
+        std::vector<double> dx = quarters<double>(planes * extent, 3),
+                            dy = quarters<double>(planes * lines * across * 6, 4);
         for (const ir::Kernel *each : {&first, then})
           if (each)
             CudaOnHost(*each).run({planes, lines, across},

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t elements = 600, places = 7;
 
 // Numbers whose sum has other digits in another order.
-std::vector<float> numbers() {
+std::vector<float> order_dependent_numbers() {
   std::vector<float> values;
   for (std::int64_t i = 0; i < elements; ++i)
     values.push_back(std::ldexp(static_cast<float>(i * 7919 % 1013) - 500, static_cast<int>(i % 24)));
@@ -27,15 +27,15 @@ std::vector<std::int32_t> targets() {
 // Of targets -1 … 7: the first and the last are none.
 std::vector<float> summed_in_order() {
   std::vector<float> sums(places);
-  const auto values = numbers();
+  const auto values = order_dependent_numbers();
   const auto target = targets();
   for (std::size_t i = 0; i < values.size(); ++i)
     if (target[i] >= 0 && target[i] < places) sums[static_cast<std::size_t>(target[i])] += values[i];
   return sums;
 }
 
-std::vector<float> run(const ir::Kernel &kernel, bool in_order) {
-  std::vector<float> sums(places), values = numbers();
+std::vector<float> sums_in_order(const ir::Kernel &kernel, bool in_order) {
+  std::vector<float> sums(places), values = order_dependent_numbers();
   std::vector<std::int32_t> target = targets();
   CudaOnHost(kernel, cuda_options(), in_order)
       .run({1}, {array(sums, {places}), array(values, {elements}), array(target, {elements})});
@@ -48,8 +48,8 @@ TEST(CudaInOrder, AdditionsToElementsOfAnArray) {
                       tile::scatter_add(sums, tile::load(target, {0}, {elements}), tile::load(values, {0}, {elements}));
                     },
                     {.threads = 64}};
-  EXPECT_EQ(run(kernel.ir(), true), summed_in_order());
-  EXPECT_NE(run(kernel.ir(), false), summed_in_order()) << "the numbers show no order";
+  EXPECT_EQ(sums_in_order(kernel.ir(), true), summed_in_order());
+  EXPECT_NE(sums_in_order(kernel.ir(), false), summed_in_order()) << "the numbers show no order";
 }
 
 // What the gradient of `take` does.
@@ -62,8 +62,8 @@ TEST(CudaInOrder, AdditionsToElementsOfATile) {
       "  store @sums[0] = %2\n"
       "}}\n",
       elements, places));
-  EXPECT_EQ(run(kernel, true), summed_in_order());
-  EXPECT_NE(run(kernel, false), summed_in_order()) << "the numbers show no order";
+  EXPECT_EQ(sums_in_order(kernel, true), summed_in_order());
+  EXPECT_NE(sums_in_order(kernel, false), summed_in_order()) << "the numbers show no order";
 }
 
 }  // namespace

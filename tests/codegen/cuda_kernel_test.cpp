@@ -11,7 +11,7 @@ namespace {
 using codegen::FailureKind;
 using testing::ElementsAre;
 
-codegen::EmitOptions strided(codegen::EmitOptions options = cuda_options()) {
+codegen::EmitOptions with_grid_stride(codegen::EmitOptions options = cuda_options()) {
   options.cuda.grid_stride = true;
   return options;
 }
@@ -35,7 +35,8 @@ constexpr const char *count_4 = R"(kernel @count(@out: array<i32, 4>) threads 4 
 
 // Each instance of the box runs once, and no other.
 TEST(CudaKernel, RunsABoxOfFourDimensions) {
-  for (const codegen::EmitOptions &options : {cuda_options(), strided(), strided(cuda_options(false, true))}) {
+  for (const codegen::EmitOptions &options :
+       {cuda_options(), with_grid_stride(), with_grid_stride(cuda_options(false, true))}) {
     const CudaOnHost kernel(count_4, options);
     std::vector<int> out(7 * 6 * 5 * 9, 0);
     kernel.run_box({1, 2, 0, 3}, {5, 6, 4, 9}, {array(out, {7, 6, 5, 9})});
@@ -51,7 +52,7 @@ TEST(CudaKernel, RunsABoxOfFourDimensions) {
 }
 
 TEST(CudaKernel, RunsABoxOfThreeDimensions) {
-  for (const codegen::EmitOptions &options : {cuda_options(), strided()}) {
+  for (const codegen::EmitOptions &options : {cuda_options(), with_grid_stride()}) {
     const CudaOnHost kernel(R"(kernel @k(@out: array<i32, 3>) threads 3 {
       %0: i32 = thread_index 0
       %1: i32 = thread_index 1
@@ -82,7 +83,7 @@ constexpr const char *sums = R"(kernel @sums(@total: array<f32, 1>, @count: arra
 })";
 
 TEST(CudaKernel, SumsOverTheLaunchAreComplete) {
-  for (const codegen::EmitOptions &options : {cuda_options(), strided()}) {
+  for (const codegen::EmitOptions &options : {cuda_options(), with_grid_stride()}) {
     const CudaOnHost kernel(sums, options);
     ASSERT_TRUE(kernel.source().sums_over_launch);
     for (const int instances : {1, 5, 33, 64, 300}) {
@@ -101,7 +102,7 @@ TEST(CudaKernel, SumsOverTheLaunchAreComplete) {
 
 // An element that nothing is added to is not touched: its index may be outside.
 TEST(CudaKernel, ASumOfNothingTouchesNothing) {
-  const CudaOnHost kernel(sums, strided(cuda_options(true, false, true)));
+  const CudaOnHost kernel(sums, with_grid_stride(cuda_options(true, false, true)));
   std::vector<float> total{10, 20}, x(300);
   std::vector<long long> count(1, 1);
   std::vector<std::uint16_t> small{0};
@@ -111,7 +112,7 @@ TEST(CudaKernel, ASumOfNothingTouchesNothing) {
 }
 
 TEST(CudaKernel, ASumOutsideOfItsArrayIsReported) {
-  const CudaOnHost kernel(sums, strided(cuda_options(true, false, true)));
+  const CudaOnHost kernel(sums, with_grid_stride(cuda_options(true, false, true)));
   std::vector<float> total{10, 20}, x(300);
   std::vector<long long> count(4, 1);
   std::vector<std::uint16_t> small{0};
@@ -144,7 +145,7 @@ constexpr const char *reverse = R"(kernel @reverse(@out: array<f64, 1>, @n: i32)
 })";
 
 TEST(CudaKernel, ThreadsHaveArraysOfTheirOwnInTheWorkspace) {
-  CudaOnHost kernel(reverse, strided());
+  CudaOnHost kernel(reverse, with_grid_stride());
   kernel.workspace_per_thread = 8 * 10 + 16;
   std::vector<double> out(500, 0);
   EXPECT_EQ(kernel.run({500}, {array(out), scalar(10)}).failure.state, 0u);
@@ -152,7 +153,7 @@ TEST(CudaKernel, ThreadsHaveArraysOfTheirOwnInTheWorkspace) {
 }
 
 TEST(CudaKernel, AnInstanceWithoutMemoryEndsAndIsReported) {
-  CudaOnHost kernel(reverse, strided());
+  CudaOnHost kernel(reverse, with_grid_stride());
   kernel.workspace_per_thread = 8 * 10 + 8;
   std::vector<double> out(500, 0);
   const CudaResult result = kernel.run({500}, {array(out), scalar(10)});
@@ -173,7 +174,7 @@ TEST(CudaKernel, SizesThatOverflowAreReported) {
     %1: f64 = local_load $0[0]
     store @out[%0] = %1
   })",
-                    strided());
+                    with_grid_stride());
   std::vector<double> out(3, 0);
   for (const long long size : {(1ll << 61) + 1, ~(1ll << 63), 1ll << 40}) {
     const CudaResult result = kernel.run({3}, {array(out), scalar(size)});

@@ -16,11 +16,11 @@ using Extents = std::vector<std::int64_t>;
 constexpr std::int64_t many = 1 << 20;
 
 CudaLaunchShape exact(const Extents &extents) { return cuda_launch_shape(extents, {}, many); }
-CudaLaunchShape strided(const Extents &extents, std::int64_t most_blocks) {
+CudaLaunchShape grid_strided(const Extents &extents, std::int64_t most_blocks) {
   return cuda_launch_shape(extents, {.grid_stride = true}, most_blocks);
 }
 
-std::int64_t threads(const std::array<unsigned, 3> &block) { return std::int64_t{block[0]} * block[1] * block[2]; }
+std::int64_t threads_of(const std::array<unsigned, 3> &block) { return std::int64_t{block[0]} * block[1] * block[2]; }
 
 TEST(CudaLaunchShape, OneDimensionIsBlocksOf256) {
   EXPECT_EQ(exact({1000}), (CudaLaunchShape{{4, 1, 1}, {256, 1, 1}}));
@@ -53,10 +53,10 @@ TEST(CudaLaunchShape, FourDimensionsShareThreeAxes) {
 }
 
 TEST(CudaLaunchShape, TheGridStrideFormsGridIsLimited) {
-  EXPECT_EQ(strided({1 << 30}, 500).grid, (std::array<unsigned, 3>{500, 1, 1}));
-  EXPECT_EQ(strided({100, 1000}, 100).grid, (std::array<unsigned, 3>{32, 3, 1}));
-  EXPECT_EQ(strided({100, 1000}, 1 << 20).grid, exact({100, 1000}).grid);
-  EXPECT_EQ(strided({std::int64_t{1} << 40}, 7).grid, (std::array<unsigned, 3>{7, 1, 1}));
+  EXPECT_EQ(grid_strided({1 << 30}, 500).grid, (std::array<unsigned, 3>{500, 1, 1}));
+  EXPECT_EQ(grid_strided({100, 1000}, 100).grid, (std::array<unsigned, 3>{32, 3, 1}));
+  EXPECT_EQ(grid_strided({100, 1000}, 1 << 20).grid, exact({100, 1000}).grid);
+  EXPECT_EQ(grid_strided({std::int64_t{1} << 40}, 7).grid, (std::array<unsigned, 3>{7, 1, 1}));
 }
 
 TEST(CudaLaunchShape, AThreadMayTakeSeveralNeighbours) {
@@ -114,7 +114,7 @@ TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
     const CudaForm form{.grid_stride = false, .threads_per_block = 32 << random() % 6};
     const bool fits = fits_exact_launch(extents, form);
     const CudaLaunchShape shape = cuda_launch_shape(extents, {!fits, form.threads_per_block}, 1000);
-    EXPECT_LE(threads(shape.block), form.threads_per_block);
+    EXPECT_LE(threads_of(shape.block), form.threads_per_block);
     EXPECT_LE(shape.block[2], 64u);
     EXPECT_LE(shape.grid[0], 2147483647u);
     EXPECT_LE(shape.grid[1], 65535u);
@@ -122,7 +122,7 @@ TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
     std::int64_t instances = 1;
     for (std::int64_t extent : extents) instances = std::min<std::int64_t>(instances * extent, 1 << 30);
     // No block is smaller than the launch and the limit allow, but for the rounding of each dimension.
-    EXPECT_GE(threads(shape.block), std::min<std::int64_t>(instances, form.threads_per_block) / 16);
+    EXPECT_GE(threads_of(shape.block), std::min<std::int64_t>(instances, form.threads_per_block) / 16);
     if (!fits) continue;
     for (std::size_t d = 0; d < extents.size() && d < 2; ++d)
       EXPECT_GE(std::int64_t{shape.grid[d]} * shape.block[d], extents[extents.size() - 1 - d]);

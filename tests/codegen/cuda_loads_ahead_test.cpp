@@ -17,7 +17,7 @@ struct Loop {
   std::int64_t stride() const { return columns + between; }
 };
 
-std::vector<float> random_values(std::int64_t count) {
+std::vector<float> random_floats(std::int64_t count) {
   std::mt19937 engine(7);
   std::vector<float> values;
   for (std::int64_t i = 0; i < count; ++i) values.push_back(std::uniform_real_distribution<float>(-1, 1)(engine));
@@ -39,7 +39,7 @@ void expect_sum(const Loop &loop, bool in_order, const Place &place, bool known 
                             tile::store(c, {0, 0}, sum);
                           },
                           TileOptions{.threads = loop.threads}};
-  auto a = random_values(loop.before + loop.rows * loop.stride());
+  auto a = random_floats(loop.before + loop.rows * loop.stride());
   for (std::int64_t e = 0; e < std::ssize(a); ++e)
     if (e < loop.before || (e - loop.before) % loop.stride() >= loop.columns)
       a[static_cast<std::size_t>(e)] = std::numeric_limits<float>::quiet_NaN();
@@ -72,7 +72,7 @@ void expect_sum(const Loop &loop, bool in_order, const Place &place, bool known 
 
 // Arrays of whole tiles, of rows in whole units with a rest, and of other rows.
 template <class Place>
-void expect_sums(bool in_order, const Place &place) {
+void expect_sums_of_tiles(bool in_order, const Place &place) {
   for (const Loop &loop :
        {Loop{16, 16, 80, 80}, Loop{16, 16, 75, 68}, Loop{16, 16, 75, 67}, Loop{16, 32, 80, 160, 2}}) {
     SCOPED_TRACE(::testing::Message() << loop.rows << " x " << loop.columns << " from " << loop.begin);
@@ -81,28 +81,28 @@ void expect_sums(bool in_order, const Place &place) {
 }
 
 TEST(CudaLoadsAhead, DownTheColumns) {
-  expect_sums(true, [](auto k) { return std::pair(k, decltype(k)(1)); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(k, decltype(k)(1)); });
 }
 TEST(CudaLoadsAhead, AlongTheRows) {
-  expect_sums(true, [](auto k) { return std::pair(decltype(k)(1), k); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(decltype(k)(1), k); });
 }
 TEST(CudaLoadsAhead, Diagonally) {
-  expect_sums(true, [](auto k) { return std::pair(k, k); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(k, k); });
 }
 TEST(CudaLoadsAhead, Backwards) {
-  expect_sums(true, [](auto k) { return std::pair(4 - k, 2 * (1 - k) + 5); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(4 - k, 2 * (1 - k) + 5); });
 }
 TEST(CudaLoadsAhead, FromOutside) {
-  expect_sums(true, [](auto k) { return std::pair(2 * k - 3, decltype(k)(0)); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(2 * k - 3, decltype(k)(0)); });
 }
 TEST(CudaLoadsAhead, OneWindowAllTheTime) {
-  expect_sums(true, [](auto k) { return std::pair(decltype(k)(2), k - k); });
+  expect_sums_of_tiles(true, [](auto k) { return std::pair(decltype(k)(2), k - k); });
 }
 TEST(CudaLoadsAhead, AtGrowingDistances) {
-  expect_sums(false, [](auto k) { return std::pair(k * k, decltype(k)(0)); });
+  expect_sums_of_tiles(false, [](auto k) { return std::pair(k * k, decltype(k)(0)); });
 }
 TEST(CudaLoadsAhead, ByTurns) {
-  expect_sums(false, [](auto k) { return std::pair(k % 3, k / 2); });
+  expect_sums_of_tiles(false, [](auto k) { return std::pair(k % 3, k / 2); });
 }
 
 // Units that the threads do not share evenly.
@@ -138,7 +138,7 @@ TEST(CudaLoadsAhead, OfABatch) {
                             tile::store(c, {0, 0}, sum);
                           },
                           TileOptions{.threads = 32}};
-  const auto a = random_values(3 * 8 * 8);  // one less than is asked for
+  const auto a = random_floats(3 * 8 * 8);  // one less than is asked for
   std::vector<float> c(64);
   CudaOnHost(kernel.ir()).run({1}, {array(a, {3, 8, 8}), array(c, {8, 8})});
   for (std::size_t i = 0; i < 8; ++i)

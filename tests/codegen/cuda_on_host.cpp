@@ -326,7 +326,7 @@ using RunThread = void(const Machine *machine, const void *arguments, const void
 
 Place here;
 BlockOfFibers block_of_fibers;
-unsigned char slots[1024][64];
+unsigned char thread_slots[1024][64];
 
 void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
   for (unsigned a = 0; a < 3; ++a) here.threads[a] = shape.block[a], here.blocks[a] = shape.grid[a];
@@ -377,7 +377,7 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
       source_.uses_workspace ? static_cast<std::size_t>(shape.threads() * workspace_per_thread / 8) : 0);
   const codegen::CudaWorkspace workspace{reinterpret_cast<std::byte *>(stacks.data()), workspace_per_thread};
   const Machine machine{[]() -> const Place * { return &here; }, [] { block_of_fibers.wait_for_block(); },
-                        [] { block_of_fibers.wait_for_warp(); }, slots, whole_warps};
+                        [] { block_of_fibers.wait_for_warp(); }, thread_slots, whole_warps};
 
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };

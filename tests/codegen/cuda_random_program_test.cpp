@@ -9,12 +9,16 @@
 namespace samite::test {
 namespace {
 
-using namespace random_integers;
+using random_integers::Generator;
+using random_integers::Interpreter;
+using random_integers::shared_size;
+using random_integers::slots;
+using random_integers::table_size;
 
 // In both forms; one and several instances of a thread side by side; with and without blocks that are not full; with
 // and without a workspace's being used.
-void expect_as_interpreted(unsigned seed) {
-  const Kernel kernel = Generator(seed).make();
+void expect_cuda_as_interpreted(unsigned seed) {
+  const ir::Kernel kernel = Generator(seed).make();
   const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 331 : seed % 4 == 3 ? 110 : 64;
   std::vector<int> table(table_size);
   std::mt19937 random(seed + 1);
@@ -40,7 +44,7 @@ TEST(CudaRandomProgram, DoesWhatTheInterpreterDoes) {
   const char *more = std::getenv("SAMITE_TEST_RANDOM_PROGRAMS");  // how many
   const unsigned count = more ? static_cast<unsigned>(std::atoi(more)) : 40;
   for (unsigned seed = 0; seed < count; ++seed) {
-    expect_as_interpreted(seed);
+    expect_cuda_as_interpreted(seed);
     if (HasFatalFailure()) return;
   }
 }

@@ -21,7 +21,7 @@ codegen::EmitOptions side_by_side(int instances, bool aligned = true, bool unali
   return options;
 }
 
-constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
+constexpr const char *plain_axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
   %0: i32 = thread_index 0
   %1: f32 = load @x[%0]
   %2: f32 = mul %1, @a
@@ -31,19 +31,19 @@ constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const 
 })";
 
 TEST(CudaSideBySide, NeighboursAreLoadedAndStoredAtOnce) {
-  const std::string text = emit_for_cuda(axpy, side_by_side(4)).text;
+  const std::string text = emit_for_cuda(plain_axpy, side_by_side(4)).text;
   EXPECT_THAT(text, AllOf(HasSubstr("load_constant_pack<4>(&p1.data[v7 + 0]);"),
                           HasSubstr("load_pack<4>(&p0.data[v7 + 0]);"), HasSubstr("v4_3 = v2_3 + v3_3;"),
                           HasSubstr("store_pack(&p0.data[v7 + 0], Pack<f32, 4>{{f32(v4_0), ")));
-  EXPECT_THAT(emit_for_cuda(axpy, side_by_side(4, false)).text, Not(HasSubstr("pack")));
+  EXPECT_THAT(emit_for_cuda(plain_axpy, side_by_side(4, false)).text, Not(HasSubstr("pack")));
 }
 
 TEST(CudaSideBySide, ThreadsHaveThe128RegistersThatTheyMayNeed) {
   codegen::EmitOptions options = side_by_side(4);
   options.cuda.threads_per_block = 256;
-  EXPECT_THAT(emit_for_cuda(axpy, options).text, HasSubstr("__launch_bounds__(256, 2)"));
+  EXPECT_THAT(emit_for_cuda(plain_axpy, options).text, HasSubstr("__launch_bounds__(256, 2)"));
   options.cuda.threads_per_block = 1024;
-  EXPECT_THAT(emit_for_cuda(axpy, options).text, HasSubstr("__launch_bounds__(1024, 1)"));
+  EXPECT_THAT(emit_for_cuda(plain_axpy, options).text, HasSubstr("__launch_bounds__(1024, 1)"));
 }
 
 // Neighbours of neighbours come out of the row that is loaded anyway.
@@ -95,7 +95,8 @@ TEST(CudaSideBySide, NeighboursAreAddedToAtOnce) {
 
 // A stencil with all that matters: a condition on which neighbours differ, shifted and aligned loads, stores, plain and
 // atomic additions, an exchange, and values that all neighbours share.
-constexpr const char *stencil = R"(kernel @stencil(@y: array<f32, 2>, @x: array<const f32, 2>, @g: array<f32, 2>,
+constexpr const char *stencil_with_sums =
+    R"(kernel @stencil(@y: array<f32, 2>, @x: array<const f32, 2>, @g: array<f32, 2>,
                                                    @sum: array<f32, 1>, @b: f32) threads 2 {
   %0: i32 = thread_index 0
   %1: i32 = thread_index 1
@@ -147,12 +148,12 @@ TEST(CudaSideBySide, AStencilIsWhatItIsOneByOne) {
             x[i] = static_cast<float>(i % 7), g[i] = static_cast<float>(i % 5), y[i] = 100;
           std::vector<float> expected_g = g, expected_y = y, expected_sum = sum;
           auto rows = [&](std::vector<float> &data) { return strided(data.data(), {3, width}, {stride, 1}); };
-          CompiledKernel(stencil).run({3, width},
-                                      {rows(expected_y), rows(x), rows(expected_g), array(expected_sum), scalar(0.5f)});
+          CompiledKernel(stencil_with_sums)
+              .run({3, width}, {rows(expected_y), rows(x), rows(expected_g), array(expected_sum), scalar(0.5f)});
 
           codegen::EmitOptions options = side_by_side(instances, aligned);
           options.cuda.grid_stride = grid_stride;
-          CudaOnHost(stencil, options).run({3, width}, {rows(y), rows(x), rows(g), array(sum), scalar(0.5f)});
+          CudaOnHost(stencil_with_sums, options).run({3, width}, {rows(y), rows(x), rows(g), array(sum), scalar(0.5f)});
           EXPECT_EQ(y, expected_y) << width << ' ' << instances;
           EXPECT_EQ(g, expected_g) << width << ' ' << instances;
           EXPECT_EQ(sum, expected_sum) << width << ' ' << instances;
@@ -191,8 +192,8 @@ TEST(CudaSideBySide, WhichKernelsGain) {
   const auto worth = [](std::string_view text) {
     return codegen::worthwhile_instances_per_thread(passes::lower_threads(ir::parse_kernel(text)));
   };
-  EXPECT_EQ(worth(axpy), 4);
-  EXPECT_EQ(worth(stencil), 4);
+  EXPECT_EQ(worth(plain_axpy), 4);
+  EXPECT_EQ(worth(stencil_with_sums), 4);
   EXPECT_EQ(worth(R"(kernel @k(@y: array<f64, 1>, @x: array<const f32, 1>) threads 1 {
     %0: i32 = thread_index 0
     %1: f32 = load @x[%0]

@@ -9,8 +9,8 @@
 namespace samite::test {
 namespace {
 
-using In = Array<const float, 2>;
-using Out = Array<float, 2>;
+using FloatIn = Array<const float, 2>;
+using FloatOut = Array<float, 2>;
 
 template <class T>
 struct Matrix {
@@ -39,7 +39,7 @@ constexpr long long lengths[] = {512, 500, 511, 600};
 
 TEST(CudaSpread, Softmax) {
   const TileKernel softmax{"softmax",
-                           [](In x, Out y) {
+                           [](FloatIn x, FloatOut y) {
                              Tile<float> row = tile::load(x, {block_index(), 0}, {512});
                              Tile<float> e = exp(row - tile::max(row));
                              tile::store(y, {block_index(), 0}, e / tile::sum(e));
@@ -66,7 +66,7 @@ TEST(CudaSpread, Softmax) {
 TEST(CudaSpread, RowsAndAll) {
   const auto sums = [](auto rows, auto columns) {
     return TileKernel{"sums",
-                      [=](In x, Out of_rows, Out all) {
+                      [=](FloatIn x, FloatOut of_rows, FloatOut all) {
                         Tile<float> t = tile::load(x, {block_index(), 0}, {rows, columns});
                         tile::store(of_rows, {block_index(), 0}, tile::sum(t * 2, {1}));
                         all(0, block_index()) = tile::min(t);
@@ -94,7 +94,7 @@ TEST(CudaSpread, RowsAndAll) {
 // Of arrays that lie so, four elements are loaded and stored at once; others one by one.
 TEST(CudaSpread, ReadsAndWritesInALoop) {
   const TileKernel kernel{"loop",
-                          [](In x, Array<const double, 1> scale, Out y, Array<float, 1> reversed) {
+                          [](FloatIn x, Array<const double, 1> scale, FloatOut y, Array<float, 1> reversed) {
                             Tile<float> t = tile::load(x, {block_index(), 0}, {2, 256});
                             Tile<float> more = t - tile::sum(t);
                             Tile<double> s = tile::load(scale, {0}, {256});
@@ -127,7 +127,7 @@ TEST(CudaSpread, ReadsAndWritesInALoop) {
 // What is written is written where it was read: the same array may be both.
 TEST(CudaSpread, InPlace) {
   const TileKernel kernel{"in_place",
-                          [](In x, Out y) {
+                          [](FloatIn x, FloatOut y) {
                             Tile<float> row = tile::load(x, {block_index(), 0}, {512});
                             tile::store(y, {block_index(), 0}, row / tile::sum(row * row));
                           },
@@ -176,24 +176,28 @@ TEST(CudaSpread, OtherTilesAreShared) {
     const TileKernel kernel{"kernel", function, of_64};
     return emit_for_cuda(kernel.ir(), cuda_options()).tile_memory.in_registers.size();
   };
-  EXPECT_EQ(in_registers([](In x, Out y) { tile::store(y, {0, 0}, tile::transpose(tile::load(x, {0, 0}, {32, 32}))); }),
-            0u);
-  EXPECT_EQ(in_registers([](In x, Out y) { tile::store(y, {0, 0}, tile::sum(tile::load(x, {0, 0}, {32, 32}), {0})); }),
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) {
+              tile::store(y, {0, 0}, tile::transpose(tile::load(x, {0, 0}, {32, 32})));
+            }),
             0u);
   EXPECT_EQ(in_registers(
-                [](In x, Out y) { tile::store(y, {0, 0}, tile::inclusive_scan(tile::load(x, {0, 0}, {2, 512}), 1)); }),
+                [](FloatIn x, FloatOut y) { tile::store(y, {0, 0}, tile::sum(tile::load(x, {0, 0}, {32, 32}), {0})); }),
             0u);
-  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {512})); }), 1u);
-  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {100})); }), 0u)
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) {
+              tile::store(y, {0, 0}, tile::inclusive_scan(tile::load(x, {0, 0}, {2, 512}), 1));
+            }),
+            0u);
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {512})); }), 1u);
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {100})); }), 0u)
       << "less than 4 elements for each thread";
-  EXPECT_EQ(in_registers([](In x, Out y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {64, 256})); }), 0u)
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {64, 256})); }), 0u)
       << "256 registers";
 }
 
 class CudaSpreadCompile : public CudaCompilerTest {};
 
 TEST_F(CudaSpreadCompile, EveryArchitecture) {
-  const TileKernel softmax{"softmax", [](In x, Out y) {
+  const TileKernel softmax{"softmax", [](FloatIn x, FloatOut y) {
                              Tile<float> row = tile::load(x, {block_index(), 0}, {8192});
                              Tile<float> e = exp(row - tile::max(row));
                              tile::store(y, {block_index(), 0}, e / tile::sum(e));

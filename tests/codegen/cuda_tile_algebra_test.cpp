@@ -8,12 +8,6 @@ using In = Array<const double, 2>;
 using Out = Array<double, 2>;
 using tile::Combine;
 
-template <class F>
-auto from_tile(F function) {
-  return TileKernel{"from_tile",
-                    [=](In x, Out y) { tile::store(y, {0, 0}, function(tile::load(x, {0, 0}, {12, 17}))); }, of_64};
-}
-
 TEST(CudaTileScans, AlongEachDimension) {
   for (const Combine combine : {Combine::sum, Combine::product, Combine::min, Combine::max})
     for (const int dimension : {0, 1})

@@ -17,6 +17,16 @@ namespace samite::test {
 
 inline constexpr TileOptions of_64{.threads = 64};
 
+// A kernel that stores what `function` makes of one tile.
+template <class F>
+auto from_tile(F function) {
+  return TileKernel{"from_tile",
+                    [=](Array<const double, 2> x, Array<double, 2> y) {
+                      tile::store(y, {0, 0}, function(tile::load(x, {0, 0}, {12, 17})));
+                    },
+                    of_64};
+}
+
 // Every array is of 12 x 17 elements, or of 17, and its numbers are the parameter's own.
 inline std::vector<double> numbers(const ir::Parameter &parameter, std::size_t seed) {
   std::vector<double> values(parameter.rank == 2 ? 12 * 17 : 17);

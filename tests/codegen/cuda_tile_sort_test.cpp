@@ -7,12 +7,6 @@ namespace {
 using In = Array<const double, 2>;
 using Out = Array<double, 2>;
 
-template <class F>
-auto from_tile(F function) {
-  return TileKernel{"from_tile",
-                    [=](In x, Out y) { tile::store(y, {0, 0}, function(tile::load(x, {0, 0}, {12, 17}))); }, of_64};
-}
-
 TEST(CudaTileSort, RowsOfAllLengths) {
   const auto sorted = [](std::int64_t rows, std::int64_t columns, bool descending) {
     return from_tile([=](Tile<double> x) {

@@ -1,4 +1,5 @@
 // Loops in which all threads of a warp add to one element: summed by the warp.
+#include "tests/codegen/counted.h"
 #include "tests/codegen/cuda_on_host.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // In iteration j, instance i adds (row + 1) * x[i] * j to element j + row of each row's array.
-std::string all_pairs(int rows, const char *type, const char *range) {
+std::string pairs_into_rows(int rows, const char *type, const char *range) {
   std::string parameters, body;
   int next = 6;
   for (int row = 0; row < rows; ++row) {
@@ -31,11 +32,11 @@ std::string all_pairs(int rows, const char *type, const char *range) {
 }
 
 template <class T>
-void expect_sums(int rows, const char *type, const char *range, const std::vector<int> &iterations) {
+void expect_sums_of_rows(int rows, const char *type, const char *range, const std::vector<int> &iterations) {
   for (const auto &[whole, side_by_side] : {std::pair{false, 1}, {true, 1}, {true, 2}}) {
     codegen::EmitOptions options = cuda_options();
     options.cuda.instances_per_thread = side_by_side;
-    CudaOnHost kernel(all_pairs(rows, type, range), options);
+    CudaOnHost kernel(pairs_into_rows(rows, type, range), options);
     kernel.whole_warps = whole;
     constexpr int instances = 128, elements = 64;
     std::vector<std::vector<T>> g(static_cast<std::size_t>(rows), std::vector<T>(elements, T(1)));
@@ -57,27 +58,22 @@ void expect_sums(int rows, const char *type, const char *range, const std::vecto
   }
 }
 
-std::vector<int> counted(int begin, int end, int step) {
-  std::vector<int> numbers;
-  for (int i = begin; step > 0 ? i < end : i > end; i += step) numbers.push_back(i);
-  return numbers;
-}
-
 TEST(CudaWarpRows, AreCompleteForAnyNumberOfRows) {
-  for (const int rows : {1, 2, 3, 4, 7, 16, 20}) expect_sums<float>(rows, "f32", "0..@n step 1", counted(0, 21, 1));
+  for (const int rows : {1, 2, 3, 4, 7, 16, 20})
+    expect_sums_of_rows<float>(rows, "f32", "0..@n step 1", counted(0, 21, 1));
 }
 
 TEST(CudaWarpRows, GoBackwardsAndInSteps) {
-  expect_sums<float>(4, "f32", "20..-1 step -1", counted(20, -1, -1));
-  expect_sums<float>(4, "f32", "@n..0 step -3", counted(21, 0, -3));
-  expect_sums<float>(4, "f32", "2..@n step 2", counted(2, 21, 2));
-  expect_sums<float>(4, "f32", "@n..3 step 1", {});
+  expect_sums_of_rows<float>(4, "f32", "20..-1 step -1", counted(20, -1, -1));
+  expect_sums_of_rows<float>(4, "f32", "@n..0 step -3", counted(21, 0, -3));
+  expect_sums_of_rows<float>(4, "f32", "2..@n step 2", counted(2, 21, 2));
+  expect_sums_of_rows<float>(4, "f32", "@n..3 step 1", {});
 }
 
 TEST(CudaWarpRows, OfOtherTypes) {
-  expect_sums<double>(3, "f64", "0..@n step 1", counted(0, 21, 1));
-  expect_sums<int>(5, "i32", "0..@n step 1", counted(0, 21, 1));
-  expect_sums<std::uint64_t>(2, "u64", "0..@n step 1", counted(0, 21, 1));
+  expect_sums_of_rows<double>(3, "f64", "0..@n step 1", counted(0, 21, 1));
+  expect_sums_of_rows<int>(5, "i32", "0..@n step 1", counted(0, 21, 1));
+  expect_sums_of_rows<std::uint64_t>(2, "u64", "0..@n step 1", counted(0, 21, 1));
 }
 
 // The threads of a warp share an element only where the launch's last dimension is wide.
@@ -151,10 +147,10 @@ TEST(CudaWarpRows, OnlyWhereNothingTellsAndAllGoThroughTheLoopAlike) {
   const auto text_of = [](const std::string &text, bool debug = false) {
     return emit_for_cuda(text, cuda_options(true, false, debug)).text;
   };
-  const std::string plain = all_pairs(4, "f32", "0..@n step 1");
+  const std::string plain = pairs_into_rows(4, "f32", "0..@n step 1");
   EXPECT_THAT(text_of(plain), AllOf(HasSubstr("WarpRows<f32, 4, 8> rows"), HasSubstr("add_of_warp(warp")));
   EXPECT_THAT(text_of(plain, true), Not(HasSubstr("warp")));
-  EXPECT_THAT(text_of(all_pairs(4, "f32", "0..%0 step 1")), Not(HasSubstr("warp")));
+  EXPECT_THAT(text_of(pairs_into_rows(4, "f32", "0..%0 step 1")), Not(HasSubstr("warp")));
   std::string read = plain;
   read.insert(read.find("store @sum"), "%200: f32 = load @g0[0]\naccumulate @sum[%0] += %200\n");
   EXPECT_THAT(text_of(read), HasSubstr("atomic_add<f32>(&p0.data"));

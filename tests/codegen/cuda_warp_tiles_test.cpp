@@ -1,4 +1,5 @@
 // Loops in which all threads of a warp load the same elements: loaded by the warp together.
+#include "tests/codegen/counted.h"
 #include "tests/codegen/cuda_on_host.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // sum[i] = Σ_j x[i] * a[j] + b[j + 1, row] - the loop's last value
-std::string all_pairs(const char *type, const char *range) {
+std::string pairs_with_tiles(const char *type, const char *range) {
   return fmt::format(R"(kernel @pairs(@sum: array<{0}, 1>, @x: array<const {0}, 1>, @a: array<const {0}, 1>,
                                       @b: array<const f64, 2>, @n: i32, @row: i32) threads 1 {{
   %0: i32 = thread_index 0
@@ -39,12 +40,12 @@ codegen::EmitOptions options_for(int side_by_side, bool unit_stride) {
 }
 
 template <class T>
-void expect_sums(const char *type, const char *range, int n, const std::vector<int> &iterations) {
+void expect_sums_of_pairs(const char *type, const char *range, int n, const std::vector<int> &iterations) {
   constexpr int instances = 128, elements = 80, columns = 3, row = 2;
   for (const bool whole : {false, true})
     for (const int side_by_side : {1, 2})
       for (const bool unit_stride : {true, false}) {
-        CudaOnHost kernel(all_pairs(type, range), options_for(side_by_side, unit_stride));
+        CudaOnHost kernel(pairs_with_tiles(type, range), options_for(side_by_side, unit_stride));
         kernel.whole_warps = whole;
         std::vector<T> sum(instances, T(-1)), x(instances), a(elements);
         std::vector<double> b((elements + 1) * columns);
@@ -62,35 +63,31 @@ void expect_sums(const char *type, const char *range, int n, const std::vector<i
       }
 }
 
-std::vector<int> counted(int begin, int end, int step) {
-  std::vector<int> numbers;
-  for (int i = begin; step > 0 ? i < end : i > end; i += step) numbers.push_back(i);
-  return numbers;
-}
-
 TEST(CudaWarpTiles, LoopsOfAnyLength) {
-  for (const int n : {0, 1, 31, 32, 33, 64, 79}) expect_sums<float>("f32", "0..@n step 1", n, counted(0, n, 1));
+  for (const int n : {0, 1, 31, 32, 33, 64, 79})
+    expect_sums_of_pairs<float>("f32", "0..@n step 1", n, counted(0, n, 1));
 }
 
 TEST(CudaWarpTiles, GoBackwardsAndInSteps) {
-  expect_sums<float>("f32", "@n..-1 step -1", 70, counted(70, -1, -1));
-  expect_sums<float>("f32", "3..@n step 2", 76, counted(3, 76, 2));
-  expect_sums<float>("f32", "@n..3 step 1", 70, {});
+  expect_sums_of_pairs<float>("f32", "@n..-1 step -1", 70, counted(70, -1, -1));
+  expect_sums_of_pairs<float>("f32", "3..@n step 2", 76, counted(3, 76, 2));
+  expect_sums_of_pairs<float>("f32", "@n..3 step 1", 70, {});
 }
 
 TEST(CudaWarpTiles, OfOtherTypes) {
-  expect_sums<double>("f64", "0..@n step 1", 45, counted(0, 45, 1));
-  expect_sums<int>("i32", "0..@n step 1", 45, counted(0, 45, 1));
+  expect_sums_of_pairs<double>("f64", "0..@n step 1", 45, counted(0, 45, 1));
+  expect_sums_of_pairs<int>("i32", "0..@n step 1", 45, counted(0, 45, 1));
 }
 
 TEST(CudaWarpTiles, OnlyWhatTheWarpSharesAndNothingWrites) {
   const auto text_of = [](const std::string &text, codegen::EmitOptions options = options_for(1, true)) {
     return emit_for_cuda(text, options).text;
   };
-  const std::string plain = all_pairs("f32", "0..@n step 1");
+  const std::string plain = pairs_with_tiles("f32", "0..@n step 1");
   EXPECT_THAT(text_of(plain), AllOf(HasSubstr("whole_warp()"), HasSubstr("{ f32 at0; }")))
       << "the index j + 1 is a value of the loop's own";
-  EXPECT_THAT(text_of(all_pairs("f32", "0..%0 step 1")), Not(HasSubstr("tile"))) << "threads leave it one by one";
+  EXPECT_THAT(text_of(pairs_with_tiles("f32", "0..%0 step 1")), Not(HasSubstr("tile")))
+      << "threads leave it one by one";
   codegen::EmitOptions aliased = options_for(1, true);
   for (codegen::ArrayFacts &facts : aliased.arrays) facts.unaliased = false;
   EXPECT_THAT(text_of(plain, aliased), Not(HasSubstr("tile")));

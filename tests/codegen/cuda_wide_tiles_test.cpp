@@ -13,7 +13,7 @@ constexpr long long extent = 1LL << 33;
 
 // All elements of `y` and `x` from a multiple of 64 on lie at the same 64 places; `number` is the tile's.
 template <class K>
-std::vector<float> run(const K &kernel, int number) {
+std::vector<float> run_wide(const K &kernel, int number) {
   std::vector<float> x(64), y(64);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
   ir::Kernel wide = passes::widen_tile_origins(kernel.definition()->forward(), {true, true, false});
@@ -30,7 +30,7 @@ TEST(CudaWideTiles, RowsOfMoreThan2To31Elements) {
                           tile::store(y, {number, 0}, tile::load(x, {number, 0}, {1, 64}) * 2.F);
                         },
                         {.threads = 32}};
-  const std::vector<float> got = run(copy, (1 << 27) - 1);
+  const std::vector<float> got = run_wide(copy, (1 << 27) - 1);
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 2.F * static_cast<float>(i + 1));
 }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char *stencil = R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>) threads 3 {
+constexpr const char *marching_stencil = R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>) threads 3 {
   %0: i32 = thread_index 0
   %1: i32 = thread_index 1
   %2: i32 = thread_index 2
@@ -29,9 +29,9 @@ bool gains(std::string text) {
 }
 
 TEST(March, StencilsAlongTheFirstOfThreeDimensionsGain) {
-  EXPECT_TRUE(gains(stencil));
+  EXPECT_TRUE(gains(marching_stencil));
   const auto with = [](const char *what, const char *instead) {
-    std::string text = stencil;
+    std::string text = marching_stencil;
     return text.replace(text.find(what), std::string(what).size(), instead);
   };
   EXPECT_FALSE(gains(with("add %0, 1", "add %1, 1"))) << "no neighbour along the first";
@@ -48,7 +48,7 @@ TEST(March, AllInstancesRunAndNoOthers) {
       options.cuda.march = 5;
       options.cuda.instances_per_thread = side_by_side;
       for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = true;
-      const CudaOnHost kernel(stencil, options);
+      const CudaOnHost kernel(marching_stencil, options);
       const int height = 3, width = 12;
       std::vector<float> x(static_cast<std::size_t>((depth + 1) * height * width)), y(x.size(), -1.0f);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i % 101);
@@ -65,8 +65,8 @@ TEST(March, WhatIsNotReadAgainIsNotKeptInCaches) {
   options.cuda.march = 5;
   options.cuda.instances_per_thread = 4;
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = true;
-  EXPECT_THAT(emit_for_cuda(stencil, options).text, HasSubstr("store_pack_streaming(&p0"));
-  std::string both = stencil;
+  EXPECT_THAT(emit_for_cuda(marching_stencil, options).text, HasSubstr("store_pack_streaming(&p0"));
+  std::string both = marching_stencil;
   both.insert(both.find("store"), "%7: f32 = load @y[%0, %1, %2]\n");
   EXPECT_THAT(emit_for_cuda(both, options).text, Not(HasSubstr("streaming")));
 }

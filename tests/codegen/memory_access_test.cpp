@@ -8,7 +8,7 @@
 namespace samite::test {
 namespace {
 
-constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
+constexpr const char *axpy_in_place = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
   %0: i32 = thread_index 0
   %1: f32 = load @x[%0]
   %2: f32 = load @y[%0]
@@ -18,7 +18,7 @@ constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const 
 })";
 
 TEST(MemoryAccess, EveryLengthFromOneToTwoVectors) {
-  const CompiledKernel kernel(axpy);
+  const CompiledKernel kernel(axpy_in_place);
   for (long long n = 0; n <= 2 * kernel.lanes() + 1; ++n) {
     std::vector<float> x(64), y(64, 1.f);
     std::iota(x.begin(), x.end(), 0.f);
@@ -29,7 +29,7 @@ TEST(MemoryAccess, EveryLengthFromOneToTwoVectors) {
 }
 
 TEST(MemoryAccess, ABoxTouchesNothingOutsideOfIt) {
-  const CompiledKernel kernel(axpy);
+  const CompiledKernel kernel(axpy_in_place);
   std::vector<float> x(100, 1.f), y(100, 0.f);
   kernel.run_box({13}, {57}, {array(y), array(x), scalar(1.f)});
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i >= 13 && i < 57 ? 1 : 0) << i;
@@ -42,7 +42,7 @@ TEST(MemoryAccess, NothingIsReadBeyondTheEnd) {
       static_cast<char *>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
   ASSERT_EQ(mprotect(pages + page, page, PROT_NONE), 0);
-  const CompiledKernel dense(axpy), apart(axpy, options(false));
+  const CompiledKernel dense(axpy_in_place), apart(axpy_in_place, options(false));
   for (int n = 1; n < 40; ++n) {
     const auto *end = reinterpret_cast<float *>(pages + page);
     for (const CompiledKernel *kernel : {&dense, &apart})
@@ -53,12 +53,12 @@ TEST(MemoryAccess, NothingIsReadBeyondTheEnd) {
 
 TEST(MemoryAccess, StridesMayBeAnything) {
   for (bool wide : {false, true}) {
-    const CompiledKernel kernel(axpy, options(false, wide));
+    const CompiledKernel kernel(axpy_in_place, options(false, wide));
     std::vector<float> x(200), y(200, 0.f);
     std::iota(x.begin(), x.end(), 0.f);
     kernel.run({50}, {strided(y.data() + 150, {50}, {-3}), strided(x.data(), {50}, {4}), scalar(1.f)});
     for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(y[150 - 3 * i], x[4 * i]);
-    const CompiledKernel spread(axpy, options(false, wide));
+    const CompiledKernel spread(axpy_in_place, options(false, wide));
     std::vector<float> z(50, 1.f);
     spread.run({50}, {strided(z.data(), {50}, {1}), strided(x.data() + 7, {50}, {0}), scalar(1.f)});
     EXPECT_EQ(z, std::vector<float>(50, 8.f));

@@ -16,6 +16,8 @@
 namespace samite::test::random_integers {
 
 using namespace ir;
+using ir::CustomAdjoint;
+using ir::Kernel;  // where the library's own is declared, too
 
 inline constexpr std::int64_t table_size = 64, slots = 4, shared_size = 16;
 

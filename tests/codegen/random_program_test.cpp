@@ -9,11 +9,15 @@
 namespace samite::test {
 namespace {
 
-using namespace random_integers;
+using random_integers::Generator;
+using random_integers::Interpreter;
+using random_integers::shared_size;
+using random_integers::slots;
+using random_integers::table_size;
 
 // As many instances as fill some vectors, or part of the last one; of more tiles than one.
 void expect_as_interpreted(unsigned seed) {
-  const Kernel kernel = Generator(seed).make();
+  const ir::Kernel kernel = Generator(seed).make();
   const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 331 : seed % 4 == 3 ? 1100 : 64;
   std::vector<int> table(table_size);
   std::mt19937 random(seed + 1);

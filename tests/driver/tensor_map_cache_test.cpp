@@ -14,7 +14,7 @@ namespace {
 
 using fake::FakeDriver;
 
-TiledTensor matrix(std::uint64_t rows) {
+TiledTensor matrix_of_rows(std::uint64_t rows) {
   TiledTensor t;
   t.type = TensorType::bf16;
   t.rank = 2;
@@ -29,7 +29,7 @@ TEST(TensorMapCache, AsksTheDriverOnce) {
   FakeDriver fake;
   TensorMapCache cache(Context::primary(fake.driver(), 0));
 
-  const TensorMapBits first = cache.encode(matrix(8)), second = cache.encode(matrix(8));
+  const TensorMapBits first = cache.encode(matrix_of_rows(8)), second = cache.encode(matrix_of_rows(8));
 
   EXPECT_EQ(first.words[0], 4096u * 8);
   EXPECT_EQ(second.words[0], first.words[0]);
@@ -41,9 +41,10 @@ TEST(TensorMapCache, TellsMapsApartWhateverTheirPlace) {
   TensorMapCache cache(Context::primary(fake.driver(), 0));
 
   for (int round = 0; round < 2; ++round)
-    for (std::uint64_t rows = 1; rows <= 3000; ++rows) EXPECT_EQ(cache.encode(matrix(rows)).words[0], 4096 * rows);
+    for (std::uint64_t rows = 1; rows <= 3000; ++rows)
+      EXPECT_EQ(cache.encode(matrix_of_rows(rows)).words[0], 4096 * rows);
 
-  TiledTensor other = matrix(3000);
+  TiledTensor other = matrix_of_rows(3000);
   other.swizzle = Swizzle::bytes_128;
   fake.forget_calls();
   cache.encode(other);
@@ -55,7 +56,7 @@ TEST(TensorMapCache, RefusesWhatBreaksARuleEachTime) {
   TensorMapCache cache(Context::primary(fake.driver(), 0));
 
   for (int round = 0; round < 2; ++round) {
-    EXPECT_THAT(message_of<UserError>([&] { cache.encode(matrix(0), {"user.cpp", 3}); }),
+    EXPECT_THAT(message_of<UserError>([&] { cache.encode(matrix_of_rows(0), {"user.cpp", 3}); }),
                 testing::StartsWith("user.cpp:3: tensor map: extents[1] is 0"));
     EXPECT_THROW(cache.encode(TiledTensor()), UserError);
   }
@@ -69,7 +70,7 @@ TEST(TensorMapCache, ServesManyThreads) {
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (std::uint64_t rows = 1; rows <= 2000; ++rows)
-        if (cache.encode(matrix(rows % 50 + 1)).words[0] != 4096 * (rows % 50 + 1)) ++wrong;
+        if (cache.encode(matrix_of_rows(rows % 50 + 1)).words[0] != 4096 * (rows % 50 + 1)) ++wrong;
     });
   for (std::thread &thread : threads) thread.join();
 

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // A matrix of 256 rows of 512 values, in boxes of 64 x 64.
-TiledTensor matrix() {
+TiledTensor matrix_of_bf16() {
   TiledTensor t;
   t.type = TensorType::bf16;
   t.rank = 2;
@@ -41,7 +41,7 @@ TiledTensor interleaved() {
 }
 
 TiledTensor packed(TensorType type) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.type = type;
   t.extents = {1024, 256};
   t.box = {128, 64};
@@ -75,7 +75,7 @@ Im2colWideTensor rows() {
 }
 
 TEST(TensorMapRules, HoldForGoodDescriptions) {
-  EXPECT_THAT(broken_rule(matrix()), IsEmpty());
+  EXPECT_THAT(broken_rule(matrix_of_bf16()), IsEmpty());
   EXPECT_THAT(broken_rule(interleaved()), IsEmpty());
   EXPECT_THAT(broken_rule(images()), IsEmpty());
   EXPECT_THAT(broken_rule(rows()), IsEmpty());
@@ -99,7 +99,7 @@ TEST(TensorMapRules, EveryElementTypeHasAGoodDescription) {
 }
 
 TEST(TensorMapRules, Rank) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.rank = 0;
   EXPECT_EQ(broken_rule(t), "rank is 0: it must be 1 to 5");
   t.rank = 6;
@@ -119,7 +119,7 @@ TEST(TensorMapRules, RankOfInterleavedLayouts) {
 }
 
 TEST(TensorMapRules, AddressIsAlignedTo16) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.address += 8;
   EXPECT_EQ(broken_rule(t), "address is 0x7f0000000108: it must be a multiple of 16 bytes");
 }
@@ -142,7 +142,7 @@ TEST(TensorMapRules, AddressIsAlignedTo32WhereTheLayoutNeedsIt) {
 }
 
 TEST(TensorMapRules, ExtentsAreOneTo2To32) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.extents[1] = 0;
   EXPECT_EQ(broken_rule(t), "extents[1] is 0: it must be 1 to 4294967296 (2^32)");
   t.extents[1] = (std::uint64_t{1} << 32) + 1;
@@ -175,7 +175,7 @@ TEST(TensorMapRules, InnerExtentOfPackedTypes) {
 }
 
 TEST(TensorMapRules, StridesAreMultiplesOf16) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.strides[0] = 1000;
   EXPECT_EQ(broken_rule(t), "strides[0] is 1000 bytes: it must be a multiple of 16");
 }
@@ -190,7 +190,7 @@ TEST(TensorMapRules, StridesAreMultiplesOf32WhereTheLayoutNeedsIt) {
 }
 
 TEST(TensorMapRules, StridesAreLessThan2To40) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.strides[0] = std::uint64_t{1} << 40;
   EXPECT_EQ(broken_rule(t), "strides[0] is 1099511627776 bytes: it must be less than 1099511627776 (2^40)");
   t.strides[0] -= 16;
@@ -198,7 +198,7 @@ TEST(TensorMapRules, StridesAreLessThan2To40) {
 }
 
 TEST(TensorMapRules, StrideBeyondTheRankIsNotRead) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.strides[1] = 3;
   t.extents[2] = 0;
   t.box[2] = 9999;
@@ -206,7 +206,7 @@ TEST(TensorMapRules, StrideBeyondTheRankIsNotRead) {
 }
 
 TEST(TensorMapRules, BoxIsOneTo256) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.box[1] = 0;
   EXPECT_EQ(broken_rule(t), "box[1] is 0: it must be 1 to 256");
   t.box[1] = 257;
@@ -216,7 +216,7 @@ TEST(TensorMapRules, BoxIsOneTo256) {
 }
 
 TEST(TensorMapRules, InnerBoxIsWhole16Bytes) {
-  for (TiledTensor t : {matrix(), interleaved()}) {
+  for (TiledTensor t : {matrix_of_bf16(), interleaved()}) {
     t.box[0] = 20;
     t.type = TensorType::bf16;
     EXPECT_EQ(broken_rule(t), "box[0] is 20, 320 bits of bf16: it must be a multiple of 16 bytes");
@@ -233,7 +233,7 @@ TEST(TensorMapRules, InnerBoxOfPackedTypesIs128) {
 }
 
 TEST(TensorMapRules, InnerBoxFitsTheSwizzle) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.box[0] = 128;
   EXPECT_EQ(broken_rule(t), "box[0] is 128, 256 bytes of bf16: with swizzle bytes_128 it must be at most 128 bytes");
   t.swizzle = Swizzle::bytes_64;
@@ -249,7 +249,7 @@ TEST(TensorMapRules, InnerBoxFitsTheSwizzle) {
 }
 
 TEST(TensorMapRules, ElementStridesAreOneToEight) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.element_strides[1] = 0;
   EXPECT_EQ(broken_rule(t), "element_strides[1] is 0: it must be 1 to 8");
   t.element_strides[1] = 9;
@@ -258,7 +258,7 @@ TEST(TensorMapRules, ElementStridesAreOneToEight) {
 
 // The documentation says that it is ignored; the driver refuses it all the same.
 TEST(TensorMapRules, ElementStrideOfTheInnermostIsOneToEightToo) {
-  for (TiledTensor t : {matrix(), interleaved()}) {
+  for (TiledTensor t : {matrix_of_bf16(), interleaved()}) {
     t.element_strides[0] = 8;
     EXPECT_THAT(broken_rule(t), IsEmpty());
     t.element_strides[0] = 9;
@@ -268,7 +268,7 @@ TEST(TensorMapRules, ElementStrideOfTheInnermostIsOneToEightToo) {
 
 // Of three dimensions, and room for a large box.
 TiledTensor volume() {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.swizzle = Swizzle::none;
   t.rank = 3;
   t.extents = {512, 256, 256};
@@ -327,7 +327,7 @@ TEST(TensorMapRules, SwizzlesOfPackedTypes) {
 }
 
 TEST(TensorMapRules, NanIsForFloatingTypes) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.out_of_bounds = OutOfBounds::nan;
   EXPECT_THAT(broken_rule(t), IsEmpty());
   t.type = TensorType::u16;
@@ -438,9 +438,9 @@ TEST(TensorMapRules, PixelsAlongTheWidthOfAFixedModeAreIgnored) {
 }
 
 TEST(TensorMapRules, NewerTypesAndSwizzlesNeedANewerDriver) {
-  EXPECT_FALSE(is_of_blackwell(matrix()));
+  EXPECT_FALSE(is_of_blackwell(matrix_of_bf16()));
   EXPECT_TRUE(is_of_blackwell(packed(TensorType::u4x16_align8)));
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.swizzle = Swizzle::bytes_128_atom_32;
   EXPECT_TRUE(is_of_blackwell(t));
 }
@@ -521,7 +521,7 @@ TEST(TensorMapRules, HoldWhereAQuickLookFindsNothing) {
 }
 
 TEST(TensorMapRules, DecideWhereTheBoxFitsByItsElementStrides) {
-  TiledTensor t = matrix();
+  TiledTensor t = matrix_of_bf16();
   t.rank = 3;
   t.extents[2] = 256;
   t.strides[1] = 1024 * 256;

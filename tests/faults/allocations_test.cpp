@@ -106,13 +106,13 @@ TEST(LaunchesOnTheCpu, AllocateNothing) {
   }
 }
 
-std::vector<Scenario> all_scenarios() {
+std::vector<Scenario> allocating_scenarios() {
   std::vector<Scenario> all = launch_scenarios();
   all.push_back(cpu_scenario());
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, EachAllocation, testing::ValuesIn(all_scenarios()), [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(Of, EachAllocation, testing::ValuesIn(allocating_scenarios()), [](const auto &info) {
   std::string name = info.param.name;
   std::ranges::replace(name, ' ', '_');
   return name;

@@ -12,7 +12,7 @@ using driver::Entry;
 using driver::Result;
 using testing::ElementsAre;
 
-const Device device = Device::cuda(0);
+const Device gpu = Device::cuda(0);
 
 struct WorkThatRuns : testing::Test {
   WorkThatRuns() { start(fake); }
@@ -32,9 +32,9 @@ struct WorkThatRuns : testing::Test {
 };
 
 TEST_F(WorkThatRuns, ACopyOfTheHostsIsWaitedFor) {
-  const Stream other{device};
-  const PinnedArray<float> pinned{device, {2}};
-  Buffer<float> buffer{device, {2}};
+  const Stream other{gpu};
+  const PinnedArray<float> pinned{gpu, {2}};
+  Buffer<float> buffer{gpu, {2}};
   buffer.copy_to(pinned, other);  // the buffer is in order with another stream
   fake.fail(Entry::EventCreate, Result::out_of_memory, 1);
 
@@ -43,7 +43,7 @@ TEST_F(WorkThatRuns, ACopyOfTheHostsIsWaitedFor) {
 }
 
 TEST_F(WorkThatRuns, ABufferThatWasWrittenInPartIsAnother) {
-  Buffer<float> buffer{device, {2}};
+  Buffer<float> buffer{gpu, {2}};
   const std::uint64_t before = buffer.version();
   fake.fail(Entry::StreamSynchronize, Result::unknown);
 
@@ -53,8 +53,8 @@ TEST_F(WorkThatRuns, ABufferThatWasWrittenInPartIsAnother) {
 
 TEST_F(WorkThatRuns, AGraphOnAnotherStreamIsWaitedFor) {
   const auto scale = scale_kernel(fake);
-  const Stream stream{device}, elsewhere{device};
-  Buffer<float> in{device, {2}, {1, 2}}, out{device, {2}};
+  const Stream stream{gpu}, elsewhere{gpu};
+  Buffer<float> in{gpu, {2}, {1, 2}}, out{gpu, {2}};
   Launch launch = scale.record({2}, {.stream = stream}, out, in, 2.0f);
   Graph graph = capture(stream, [&] { launch.launch(); });
   fake.fail(Entry::EventCreate, Result::out_of_memory, 1);
@@ -65,8 +65,8 @@ TEST_F(WorkThatRuns, AGraphOnAnotherStreamIsWaitedFor) {
 
 TEST_F(WorkThatRuns, ACaptureThatFailedRunsNothing) {
   const auto scale = scale_kernel(fake);
-  const Stream stream{device};
-  Buffer<float> in{device, {2}, {1, 2}}, out{device, {2}};
+  const Stream stream{gpu};
+  Buffer<float> in{gpu, {2}, {1, 2}}, out{gpu, {2}};
   Launch launch = scale.record({2}, {.stream = stream}, out, in, 2.0f);
   EXPECT_THROW(capture(stream,
                        [&] {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 using house::text_of;
 
-const fs::path root = SAMITE_SOURCE_DIR;
+const fs::path sources = SAMITE_SOURCE_DIR;
 
 // Without their indentation, which a part of a program loses in a document.
 std::vector<std::string> lines_of(const std::string &text) {
@@ -30,10 +30,10 @@ std::vector<std::string> lines_of(const std::string &text) {
   return lines;
 }
 
-std::vector<fs::path> documents() {
-  std::vector<fs::path> paths{root / "README.md", root / "CONTRIBUTING.md"};
+std::vector<fs::path> documents_with_code() {
+  std::vector<fs::path> paths{sources / "README.md", sources / "CONTRIBUTING.md"};
   for (const char *folder : {"docs", "examples"})
-    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(root / folder))
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(sources / folder))
       if (entry.path().extension() == ".md") paths.push_back(entry.path());
   return paths;
 }
@@ -55,22 +55,22 @@ bool is_part_of(const std::vector<std::string> &part, const std::vector<std::str
 }
 
 TEST(Readme, ShowsItsProgramsAsTheyAreBuiltAndRun) {
-  const std::vector<std::string> blocks = cpp_blocks(text_of(root / "README.md"));
+  const std::vector<std::string> blocks = cpp_blocks(text_of(sources / "README.md"));
 
   std::vector<std::string> programs;
   for (const char *name : {"axpy", "gradient", "fit"})
-    programs.push_back(text_of(root / "examples" / (std::string(name) + ".cpp")));
+    programs.push_back(text_of(sources / "examples" / (std::string(name) + ".cpp")));
 
   EXPECT_EQ(blocks, programs);
 }
 
 TEST(Documents, ShowCodeThatIsPartOfAnExample) {
   std::vector<std::vector<std::string>> examples;
-  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(root / "examples"))
+  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(sources / "examples"))
     if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
       examples.push_back(lines_of(text_of(entry.path())));
 
-  for (const fs::path &document : documents())
+  for (const fs::path &document : documents_with_code())
     for (const std::string &block : cpp_blocks(text_of(document)))
       EXPECT_TRUE(std::any_of(examples.begin(), examples.end(),
                               [&](const auto &example) { return is_part_of(lines_of(block), example); }))
@@ -81,7 +81,7 @@ TEST(Documents, ShowCodeThatIsPartOfAnExample) {
 // One order of passes, wherever it is told.
 TEST(Documents, TellTheSamePath) {
   std::vector<std::string> paths;
-  for (const fs::path &document : {root / "README.md", root / "docs/architecture.md"})
+  for (const fs::path &document : {sources / "README.md", sources / "docs/architecture.md"})
     for (const std::string &line : lines_of(text_of(document)))
       if (line.starts_with("capture → ")) paths.push_back(line);
   ASSERT_EQ(paths.size(), 2u);
@@ -105,9 +105,9 @@ std::string section(const std::string &document, const std::string &heading) {
 // Each pass after which the pipeline checks the IR has a row, and each row is such a pass.
 TEST(Documents, ListTheStepsOfThePipeline) {
   const std::set<std::string> steps =
-      all_matches(text_of(root / "samite/jit/pipeline.cpp"), std::regex(R"re(ir::Form::[a-z]+,\s*"([a-z_]+)"\))re"));
+      all_matches(text_of(sources / "samite/jit/pipeline.cpp"), std::regex(R"re(ir::Form::[a-z]+,\s*"([a-z_]+)"\))re"));
   EXPECT_GT(steps.size(), 10u);
-  EXPECT_EQ(all_matches(section(text_of(root / "docs/architecture.md"), "A kernel's path"),
+  EXPECT_EQ(all_matches(section(text_of(sources / "docs/architecture.md"), "A kernel's path"),
                         std::regex(R"re(\n\| `([a-z_]+)` \|)re")),
             steps);
 }
@@ -115,11 +115,11 @@ TEST(Documents, ListTheStepsOfThePipeline) {
 // The grammar has each word that the parser of the IR looks for.
 TEST(Documents, GrammarHasTheWordsOfTheParser) {
   const std::set<std::string> words =
-      all_matches(text_of(root / "samite/ir/parse.cpp"),
+      all_matches(text_of(sources / "samite/ir/parse.cpp"),
                   std::regex(R"re((?:accept|expect_word|expect|is)\("([a-z][a-z_0-9]*)"\))re"));
   EXPECT_GT(words.size(), 30u);
   const std::set<std::string> of_grammar =
-      all_matches(section(text_of(root / "docs/ir.md"), "Grammar"), std::regex(R"re("([a-z][a-z_0-9]*)")re"));
+      all_matches(section(text_of(sources / "docs/ir.md"), "Grammar"), std::regex(R"re("([a-z][a-z_0-9]*)")re"));
   for (const std::string &word : words) EXPECT_TRUE(of_grammar.contains(word)) << word;
 }
 

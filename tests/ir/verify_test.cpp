@@ -12,7 +12,7 @@
 namespace samite::ir {
 namespace {
 
-std::string error_of(const Kernel &kernel, Form form = Form::structured) {
+std::string verify_error_of(const Kernel &kernel, Form form = Form::structured) {
   try {
     verify(kernel, form, "promote");
   } catch (const InternalError &error) {
@@ -30,12 +30,12 @@ Kernel with_body(const std::string &body) {
 }
 
 void expect_accepted(const std::string &body, Form form = Form::structured) {
-  EXPECT_EQ(error_of(with_body(body), form), "no error") << body;
+  EXPECT_EQ(verify_error_of(with_body(body), form), "no error") << body;
 }
 
 void expect_rejected(const Kernel &kernel, const std::string &fact, Form form = Form::structured) {
-  EXPECT_NE(error_of(kernel, form).find(fact), std::string::npos)
-      << "expected: " << fact << "\nin: " << error_of(kernel, form);
+  EXPECT_NE(verify_error_of(kernel, form).find(fact), std::string::npos)
+      << "expected: " << fact << "\nin: " << verify_error_of(kernel, form);
 }
 void expect_rejected(const std::string &body, const std::string &fact, Form form = Form::structured) {
   SCOPED_TRACE(body);
@@ -55,7 +55,7 @@ TEST(Verify, NamesThePassTheStatementAndTheLine) {
 }
 
 TEST(Verify, ShowsTheHeadOfALoopAlone) {
-  std::string message = error_of(with_body("for %0: i32 in 0 .. 4 step 0 {\n store @out[0, 0] = 1.0\n }"));
+  std::string message = verify_error_of(with_body("for %0: i32 in 0 .. 4 step 0 {\n store @out[0, 0] = 1.0\n }"));
   EXPECT_NE(message.find("  in: for %0: i32 in 0 .. 4 step 0 {\n  at:"), std::string::npos) << message;
 }
 
@@ -153,7 +153,7 @@ TEST(Verify, ConstantsAreValuesOfTheirType) {
   expect_rejected(kernel_with(Value::from_bits(ScalarType::Bool, 2)), "is not a value of type bool");
   expect_rejected(kernel_with(Value::from_bits(ScalarType::Float32, std::bit_cast<std::uint64_t>(0.1))),
                   "is not a value of type f32");
-  EXPECT_EQ(error_of(kernel_with(Value::from_bits(ScalarType::Float64, std::bit_cast<std::uint64_t>(0.1)))),
+  EXPECT_EQ(verify_error_of(kernel_with(Value::from_bits(ScalarType::Float64, std::bit_cast<std::uint64_t>(0.1)))),
             "no error");
 }
 
@@ -387,12 +387,14 @@ TEST(Verify, DerivativesThatAreGiven) {
 }
 
 TEST(Verify, OnlyArraysAreDistinctInMemory) {
-  EXPECT_EQ(error_of(with_parameters("@a: distinct array<f32, 2>")), "no error");
+  EXPECT_EQ(verify_error_of(with_parameters("@a: distinct array<f32, 2>")), "no error");
   expect_rejected(with_parameters("@a: distinct f32"), "@a is a scalar and cannot be distinct in memory");
 }
 
 TEST(Verify, GradientsBelongToAParameter) {
-  auto accepted = [](const std::string &parameters) { return error_of(with_parameters(parameters)) == "no error"; };
+  auto accepted = [](const std::string &parameters) {
+    return verify_error_of(with_parameters(parameters)) == "no error";
+  };
   EXPECT_TRUE(accepted("@a: array<f32, 2>, @g: gradient of @a array<f32, 2>"));
   EXPECT_TRUE(accepted("@a: f32, @g: gradient of @a array<f32, 1>"));
   EXPECT_TRUE(accepted("@a: array<f32, 2>, @g: gradient of @a array<f32, 2>, @gg: gradient of @g array<f32, 2>"));
@@ -411,7 +413,7 @@ TEST(Verify, GradientsBelongToAParameter) {
 }
 
 void expect_only_lowered(const Kernel &kernel, const std::string &what) {
-  EXPECT_EQ(error_of(kernel, Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(kernel, Form::lowered), "no error");
   expect_rejected(kernel, "the structured form has no " + what);
   expect_rejected(kernel, "the captured form has no " + what, Form::captured);
 }
@@ -427,7 +429,7 @@ Kernel tiles_with_body(const std::string &body) {
 }
 
 TEST(Verify, BarriersAreOfBlocks) {
-  EXPECT_EQ(error_of(tiles_with_body("commit_copies wait_for_copies 1 barrier"), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(tiles_with_body("commit_copies wait_for_copies 1 barrier"), Form::lowered), "no error");
   expect_rejected(tiles_with_body("commit_copies"), "the structured form has no group of copies");
   expect_rejected(tiles_with_body("wait_for_copies -1"), "a wait for all copies but -1 groups", Form::lowered);
   expect_rejected(tiles_with_body("barrier"), "the structured form has no barrier");
@@ -441,10 +443,10 @@ TEST(Verify, MemoryOfBlocksLiesWhereItMay) {
   const auto expect = [](const std::string &body, const std::string &message) {
     expect_rejected(tiles_with_body(body), message, Form::lowered);
   };
-  EXPECT_EQ(error_of(tiles_with_body("local shared $0: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024 "
-                                     "local registers $1: f32[4096] fragments(matrices, 64, 64, 1, 2) "
-                                     "local device $2: f32[100] local shared $3: f32[12]"),
-                     Form::lowered),
+  EXPECT_EQ(verify_error_of(tiles_with_body("local shared $0: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024 "
+                                            "local registers $1: f32[4096] fragments(matrices, 64, 64, 1, 2) "
+                                            "local device $2: f32[100] local shared $3: f32[12]"),
+                            Form::lowered),
             "no error");
   expect("local shared $0: f16[4096] rows(64, 7)", "rows of 64 elements of 2 bytes in 7 units of 16 bytes");
   expect("local shared $0: f16[4000] rows(64, 8)", "4000 elements in a layout with 64 columns");
@@ -466,8 +468,8 @@ TEST(Verify, ProductsAreMultipliedInTheirOwnExtents) {
         "tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 16>, $1: tile<f32, 16, 64>" +
         how);
   };
-  EXPECT_EQ(error_of(product(""), Form::lowered), "no error");
-  EXPECT_EQ(error_of(product(" by fragments(fours, 64, 64, 2, 1)"), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(product(""), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(product(" by fragments(fours, 64, 64, 2, 1)"), Form::lowered), "no error");
   expect_rejected(product(" by fragments(fours, 64, 32, 2, 1)"), "sums of 64 by 32 elements", Form::lowered);
 }
 
@@ -476,8 +478,8 @@ TEST(Verify, BuffersAreThoseOfTheirMemory) {
   const auto expect = [&](const std::string &body, const std::string &message) {
     expect_rejected(tiles_with_body(memory + body), message, Form::lowered);
   };
-  EXPECT_EQ(error_of(tiles_with_body(memory + "local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1 of $0"),
-                     Form::lowered),
+  EXPECT_EQ(verify_error_of(tiles_with_body(memory + "local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1 of $0"),
+                            Form::lowered),
             "no error");
   expect("local shared $1: f16[4096] rows(64, 8) buffer 1 of $0", "a buffer that is not as $0 says");
   expect("local shared $1: f16[2048] rows(64, 8, swizzled) buffer 1 of $0", "a buffer that is not as $0 says");
@@ -493,7 +495,7 @@ TEST(Verify, StreamsLoadWhatTheySay) {
   const auto expect = [&](const std::string &body, const std::string &message) {
     expect_rejected(tiles_with_body(stream + body), message, Form::lowered);
   };
-  EXPECT_EQ(error_of(tiles_with_body(stream + "tile_call load 0 $2: tile<f32, 8, 64> = next $1"), Form::lowered),
+  EXPECT_EQ(verify_error_of(tiles_with_body(stream + "tile_call load 0 $2: tile<f32, 8, 64> = next $1"), Form::lowered),
             "no error");
   expect("tile_call load 0 $2: tile<f32, 4, 64> = next $1", "a load of type tile<f32, 4, 64> from a stream of type");
   expect("tile_call load 0 $2: tile<f32, 8, 64> = next $0", "$0 is no stream of loads");
@@ -503,7 +505,7 @@ TEST(Verify, StreamsLoadWhatTheySay) {
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {
   const auto loop = [](const std::string &how) { return tiles_with_body("for %0: i32 in 0 .. 4 step 1 " + how); };
   const std::string body = " { %1: i32 = add %0, 1 }";
-  EXPECT_EQ(error_of(loop("stages 3 ahead 1" + body), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(loop("stages 3 ahead 1" + body), Form::lowered), "no error");
   expect_rejected(loop("stages 3 ahead 1" + body),
                   "the structured form has no loop with statements that are done ahead");
   expect_rejected(loop("stages 3 ahead 2" + body), "of which 2 are done ahead", Form::lowered);
@@ -519,7 +521,7 @@ TEST(Verify, LoweredKernelsHaveNoTiles) {
 
 TEST(Verify, LoweredKernelsHaveAllTheirValuesAtHand) {
   const Kernel kernel = with_body("%0: f32 = unavailable 3");
-  EXPECT_EQ(error_of(kernel), "no error");
+  EXPECT_EQ(verify_error_of(kernel), "no error");
   expect_rejected(kernel, "the lowered form has no value that is not at hand", Form::lowered);
 }
 
@@ -527,7 +529,7 @@ TEST(Verify, LoweredKernelsHaveAllTheirValuesAtHand) {
 TEST(Verify, CallsOnTilesInMemory) {
   const std::string memory = "local shared $0: f32[64]\nlocal shared $1: f32[64]\nlocal shared $2: i32[64]\n";
   const auto accepted = [&](const std::string &call) {
-    EXPECT_EQ(error_of(tiles_with_body(memory + call), Form::lowered), "no error") << call;
+    EXPECT_EQ(verify_error_of(tiles_with_body(memory + call), Form::lowered), "no error") << call;
   };
   const auto rejected = [&](const std::string &call, const std::string &fact) {
     expect_rejected(tiles_with_body(memory + call), fact, Form::lowered);

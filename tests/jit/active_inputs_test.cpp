@@ -1,13 +1,13 @@
 // An adjoint for some of a kernel's inputs has nothing in it for the others.
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 
 #include <gtest/gtest.h>
 
 namespace samite::test {
 namespace {
 
-Device device = test::device();
+using on_device::device;
 
 // Each input passes through one function that no other part of the kernel has: what is there of it shows.
 auto three_inputs() {

@@ -1,8 +1,8 @@
 #include "samite/jit/at_once.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 TEST(AtOnce, RunsEveryTaskOnce) {
   std::array<std::atomic<int>, 100> runs{};

@@ -1,7 +1,7 @@
 // Which line of the user's program an error names: that of the call, beside the kernel's own.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const Device device = test::device();
+using on_device::device;
 
 const Kernel doubled{"doubled", {"y", "x", "factor"}, [](Array<double, 1> y, Array<const double, 1> x, Double factor) {
                        Int i = thread_index();
@@ -38,13 +38,13 @@ void expect_begins(const std::function<void()> &call, unsigned line) {
   EXPECT_THAT(message, Not(HasSubstr("libsamite"))) << "a line of the library's";
 }
 
-Buffer<double> tracked(std::int64_t count) { return Buffer<double>(device, {count}, Gradient::tracked); }
+Buffer<double> tracked_zeros(std::int64_t count) { return Buffer<double>(device, {count}, Gradient::tracked); }
 
 #define EXPECT_LINE(done, call) expect_line([&] { call; }, done, __LINE__)
 #define EXPECT_BEGINS(call) expect_begins([&] { call; }, __LINE__)
 
 TEST(CallSites, OfLaunches) {
-  auto x = tracked(3), y = tracked(3), empty = Buffer<double>();
+  auto x = tracked_zeros(3), y = tracked_zeros(3), empty = Buffer<double>();
   const Extents extents{2, 2};
   EXPECT_LINE("launched", doubled.launch({2, 2}, y, x, 1.0));
   EXPECT_LINE("launched", doubled.launch(extents, y, x, 1.0));
@@ -55,7 +55,7 @@ TEST(CallSites, OfLaunches) {
 }
 
 TEST(CallSites, OfRecordedLaunches) {
-  auto x = tracked(3), y = tracked(3);
+  auto x = tracked_zeros(3), y = tracked_zeros(3);
   Launch launch = doubled.record({3}, y, x, 1.0);
   EXPECT_LINE("set", launch.set("z", x));
   EXPECT_LINE("set", launch.set("factor", x));
@@ -68,12 +68,12 @@ TEST(CallSites, OfRecordedLaunches) {
 }
 
 TEST(CallSites, OfDebugMode) {
-  auto x = tracked(3), y = tracked(2);
+  auto x = tracked_zeros(3), y = tracked_zeros(2);
   EXPECT_LINE("launched", doubled.launch({3}, {.debug = true}, y, x, 1.0); Stream::standard(device).synchronize());
 }
 
 TEST(CallSites, OfTapes) {
-  auto x = tracked(3), y = tracked(3), sum = tracked(1);
+  auto x = tracked_zeros(3), y = tracked_zeros(3), sum = tracked_zeros(1);
   Tape tape;
   const unsigned launched = __LINE__ + 1;
   tape.record([&] { doubled.launch({3}, y, x, 1.0); });
@@ -97,7 +97,7 @@ TEST(CallSites, OfBuffers) {
 }
 
 TEST(CallSites, OfTools) {
-  auto x = tracked(3), y = tracked(3);
+  auto x = tracked_zeros(3), y = tracked_zeros(3);
   Buffer<double> plain(device, {3});
   EXPECT_LINE("checked", gradcheck(doubled, {3}, y, plain, 1.0));
   EXPECT_LINE("launched", gradcheck(doubled, {2, 2}, y, x, 1.0));
@@ -114,7 +114,7 @@ TEST(CallSites, OfDerivatives) {
 }
 
 TEST(CallSites, OfGraphs) {
-  auto x = tracked(3), y = tracked(3);
+  auto x = tracked_zeros(3), y = tracked_zeros(3);
   const Stream stream(device);
   const Launch launch = doubled.record({3}, {.stream = stream}, y, x, 1.0);
   Graph graph = capture(stream, [&] { Launch(launch).launch(); });
@@ -126,7 +126,7 @@ TEST(CallSites, OfGraphs) {
 }
 
 TEST(LaunchRank, IsExplainedByWhatTheKernelAsksFor) {
-  auto x = tracked(3), y = tracked(3);
+  auto x = tracked_zeros(3), y = tracked_zeros(3);
   const unsigned asked = __LINE__ + 1;
   const Kernel one{"one", [](Array<double, 1> y) { y(thread_index()) = 1; }};
   const Kernel none{"none", [](Array<double, 1> y) { y(0) = 1; }};
@@ -143,7 +143,7 @@ TEST(LaunchRank, IsExplainedByWhatTheKernelAsksFor) {
 }
 
 TEST(LaunchInsideOfAKernel, IsRefused) {
-  auto x = tracked(3), y = tracked(3);
+  auto x = tracked_zeros(3), y = tracked_zeros(3);
   Launch recorded = doubled.record({3}, y, x, 1.0);
   const auto refusal = [&](const std::function<void()> &inside) {
     return message_of<UserError>([&] {

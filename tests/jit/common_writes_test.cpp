@@ -1,6 +1,6 @@
 // Samite warns where every instance of a launch writes to one element.
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 #include "tests/toolchain/heard_warnings.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Device device = test::device();
+using on_device::device;
 
 TEST(CommonWrites, AreWarnedOfOnceForEachKernel) {
   HeardWarnings heard;

@@ -1,5 +1,5 @@
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 #include "tests/toolchain/environment.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace samite::test {
 namespace {
 
-Device device = test::device();
+using on_device::device;
 
 // Compiles that really ran while `work` did: the disk cache is off, so that nothing hides one.
 template <class Work>

@@ -3,8 +3,8 @@
 
 #include "samite/lang/algebra.h"
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 Buffer<double> tracked(std::initializer_list<double> values) {
   return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);

@@ -1,7 +1,7 @@
 // Debug mode's errors name the instance, or the block, beside the array and the line.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 TEST(DebugInstance, OfAnIndexOutside) {
   const int line = __LINE__ + 3;

@@ -1,6 +1,6 @@
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 std::string debug_test(int line) { return "debug_test.cpp:" + std::to_string(line) + ": "; }
 

@@ -1,7 +1,7 @@
 // Kernels that are the derivatives of others: launched, differentiated again, and refused where they cannot be.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <random>
 
@@ -11,15 +11,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
-const Kernel cubes{"cubes", {"y", "x", "a"}, [](Array<double, 1> y, Array<const double, 1> x, Double a) {
-                     Int i = thread_index();
-                     y(i) = a * x(i) * x(i) * x(i);
-                   }};
+const Kernel scaled_cubes{"cubes", {"y", "x", "a"}, [](Array<double, 1> y, Array<const double, 1> x, Double a) {
+                            Int i = thread_index();
+                            y(i) = a * x(i) * x(i) * x(i);
+                          }};
 
 TEST(AdjointKernel, TakesGradientsAsArrays) {
-  auto adjoint = cubes.adjoint();
+  auto adjoint = scaled_cubes.adjoint();
   EXPECT_EQ(adjoint.name(), "cubes_adjoint");
   Buffer<double> x(device, {2}, {2, 3}), y(device, {2}), y_bar(device, {2}, {1, 10}), x_bar(device, {2}, {100, 100});
   adjoint.launch({2}, y, x, 0.5, y_bar, x_bar);
@@ -40,7 +40,7 @@ TEST(AdjointKernel, IsWithRespectToWhatIsAskedFor) {
 }
 
 TEST(AdjointKernel, HasATangentOfItsOwn) {
-  auto adjoint = cubes.adjoint();
+  auto adjoint = scaled_cubes.adjoint();
   Buffer<double> x(device, {2}, {2, 3}, Gradient::tracked), y(device, {2}),
       y_bar(device, {2}, {1, 10}, Gradient::tracked), x_bar(device, {2}, Gradient::tracked);
   x.gradient().copy_from({1, 100});
@@ -50,7 +50,7 @@ TEST(AdjointKernel, HasATangentOfItsOwn) {
 }
 
 TEST(AdjointKernel, TangentOfIsAKernelToo) {
-  auto second = cubes.adjoint().tangent<1, 3, 4>();  // of x, y_bar and x_bar
+  auto second = scaled_cubes.adjoint().tangent<1, 3, 4>();  // of x, y_bar and x_bar
   Buffer<double> x(device, {1}, {2}), y(device, {1}), y_bar(device, {1}, {1}), x_bar(device, {1}), dx(device, {1}, {1}),
       dy_bar(device, {1}), dx_bar(device, {1});
   second.launch({1}, y, x, 0.5, y_bar, x_bar, dx, dy_bar, dx_bar);
@@ -59,7 +59,7 @@ TEST(AdjointKernel, TangentOfIsAKernelToo) {
 
 TEST(AdjointKernel, GoesOnATape) {
   Kernel total{"total", [](Array<double, 1> sum, Array<const double, 1> x) { atomic_add(sum(0), x(thread_index())); }};
-  auto tangent = cubes.tangent();
+  auto tangent = scaled_cubes.tangent();
   Buffer<double> x(device, {2}, {2, 3}, Gradient::tracked), y(device, {2}, Gradient::tracked),
       dx(device, {2}, {1, 1}, Gradient::tracked), dy(device, {2}, Gradient::tracked),
       sum(device, {1}, Gradient::tracked);
@@ -175,7 +175,7 @@ TEST(AdjointKernel, HasAnAdjointOfItsOwn) {
 }
 
 TEST(AdjointKernel, ThatTakesAGradientIsDifferentiatedThroughWhatItTook) {
-  auto adjoint = cubes.adjoint();
+  auto adjoint = scaled_cubes.adjoint();
   Buffer<double> x(device, {1}, {2}, Gradient::tracked), y(device, {1}, Gradient::tracked),
       y_bar(device, {1}, {5}, Gradient::tracked), x_bar(device, {1}, Gradient::tracked);
   Tape tape;
@@ -187,7 +187,7 @@ TEST(AdjointKernel, ThatTakesAGradientIsDifferentiatedThroughWhatItTook) {
 }
 
 TEST(TangentKernel, HasAnAdjointOfItsOwn) {
-  auto mixed = cubes.tangent().adjoint<0, 1, 3, 4>();
+  auto mixed = scaled_cubes.tangent().adjoint<0, 1, 3, 4>();
   Buffer<double> x(device, {1}, {2}), y(device, {1}), dy(device, {1}), dx(device, {1}, {1}), y_bar(device, {1}),
       x_bar(device, {1}), dy_bar(device, {1}, {1}), dx_bar(device, {1});
   mixed.launch({1}, y, x, 1.0, dy, dx, y_bar, x_bar, dy_bar, dx_bar);
@@ -196,7 +196,7 @@ TEST(TangentKernel, HasAnAdjointOfItsOwn) {
 }
 
 TEST(AdjointKernelRefuses, GradientsThatShareMemory) {
-  auto adjoint = cubes.adjoint();
+  auto adjoint = scaled_cubes.adjoint();
   Buffer<double> x(device, {2}), y(device, {2}), bar(device, {2});
   EXPECT_THAT(message_of<UserError>([&] { adjoint.launch({2}, y, x, 1.0, bar, bar); }),
               testing::AllOf(HasSubstr("argument 3 ('y_gradient')"), HasSubstr("argument 4 ('x_gradient')"),

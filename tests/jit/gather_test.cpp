@@ -1,7 +1,7 @@
 // Adjoints that are gathered when they are launched, and launches that give the same bits each time.
 
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace samite {
 namespace {
 
-const Device device = test::device();
+using test::on_device::device;
 
 // A stencil whose neighbours are kept within the array, of values that are not linear in it.
 template <class T>

@@ -1,8 +1,8 @@
 #include "samite/jit/gradient_check.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 const Kernel cubes{"cubes", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                      Int i = thread_index();
@@ -25,14 +25,14 @@ const Kernel total{"total", {"sum", "x"}, [](Array<double, 1> sum, Array<const d
                      atomic_add(sum(0), x(thread_index()));
                    }};
 
-Buffer<double> tracked(std::initializer_list<double> values) {
+Buffer<double> tracked_at(std::initializer_list<double> values) {
   return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
 }
 
 // Nothing would be compared, and all of it pass.
 TEST(GradientCheck, RefusesBuffersThatTrackNothing) {
   Buffer<double> plain_x{device, {3}}, plain_y{device, {3}};
-  auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
+  auto x = tracked_at({1, -2, 3}), y = tracked_at({7, 7, 7});
   for (const auto &into : {plain_y, y})
     EXPECT_THAT(message_of<UserError>([&] { gradcheck(cubes, {3}, into, plain_x); }),
                 HasSubstr("none of the arrays that it reads tracks a gradient, so there is nothing to differentiate; "
@@ -45,7 +45,7 @@ TEST(GradientCheck, RefusesBuffersThatTrackNothing) {
 }
 
 TEST(GradientCheck, PassesWhereTheGradientIsRight) {
-  auto x = tracked({1, -2, 3}), y = tracked({7, 7, 7});
+  auto x = tracked_at({1, -2, 3}), y = tracked_at({7, 7, 7});
   GradientReport report = gradcheck([&] { cubes.launch({3}, y, x); }, {x}, {y});
   EXPECT_TRUE(report.passed) << report;
   EXPECT_EQ(report.checked, 3);
@@ -54,7 +54,7 @@ TEST(GradientCheck, PassesWhereTheGradientIsRight) {
 }
 
 TEST(GradientCheck, GoesOverAllLaunchesOfTheWork) {
-  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0}), sum = tracked({0});
+  auto x = tracked_at({1, -2, 3}), y = tracked_at({0, 0, 0}), sum = tracked_at({0});
   auto work = [&] {
     sum.fill(0);
     cubes.launch({3}, y, x);
@@ -69,14 +69,14 @@ TEST(GradientCheck, OfAKernelTakesItsTrackedArguments) {
                     Int i = thread_index();
                     y(i) += factor * x(i) * x(i);
                   }};
-  auto x = tracked({1, -2, 3}), y = tracked({0, 0, 0});
+  auto x = tracked_at({1, -2, 3}), y = tracked_at({0, 0, 0});
   GradientReport report = gradcheck(in_place, {3}, y, x, 0.5);
   EXPECT_TRUE(report.passed) << report;
   EXPECT_EQ(report.checked, 6) << "y is input and output";
 }
 
 TEST(GradientCheck, NamesTheWorstElementOfAWrongGradient) {
-  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0});
+  auto x = tracked_at({1, 2, 3}), y = tracked_at({0, 0, 0});
   x.set_name("heights");
   GradientReport report = gradcheck([&] { steps.launch({3}, y, x); }, {x}, {y});
   EXPECT_FALSE(report.passed);
@@ -89,14 +89,14 @@ TEST(GradientCheck, NamesTheWorstElementOfAWrongGradient) {
 }
 
 TEST(GradientCheck, NamesTheParameterOfAKernel) {
-  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0});
+  auto x = tracked_at({1, 2, 3}), y = tracked_at({0, 0, 0});
   GradientReport report = gradcheck(steps, {3}, y, x);
   EXPECT_FALSE(report.passed);
   EXPECT_EQ(report.name, "x");
 }
 
 TEST(GradientCheck, ChecksAsManyElementsAsAskedFor) {
-  auto x = tracked({1, -2, 3, 4, 5, 6}), y = tracked({0, 0, 0, 0, 0, 0});
+  auto x = tracked_at({1, -2, 3, 4, 5, 6}), y = tracked_at({0, 0, 0, 0, 0, 0});
   GradientReport report = gradcheck(cubes, {6}, {.elements = 2}, y, x);
   EXPECT_TRUE(report.passed) << report;
   EXPECT_EQ(report.checked, 4) << "two of each";
@@ -112,7 +112,7 @@ TEST(GradientReport, TakesANaNForTheWorst) {
 }
 
 TEST(GradientCheckRefuses, ArraysThatTrackNoGradient) {
-  auto y = tracked({0});
+  auto y = tracked_at({0});
   Buffer<double> x(device, {1});
   EXPECT_THAT(message_of<UserError>([&] { gradcheck([] {}, {x}, {y}); }),
               testing::AllOf(HasSubstr("gradcheck: input 0"), HasSubstr("Gradient::tracked")));

@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct AddArguments {
+struct AddIntArguments {
   ArrayArgument<std::int32_t> sum;
   std::int32_t amount;
 };
@@ -36,7 +36,7 @@ class GraphConditions : public CudaKernelTest {
   }
 
   void understand_kernels() {
-    understand<AddArguments>("add", [](const AddArguments &a, const LaunchBox &) { a.sum.data[0] += a.amount; });
+    understand<AddIntArguments>("add", [](const AddIntArguments &a, const LaunchBox &) { a.sum.data[0] += a.amount; });
     understand<BelowArguments>(
         "below", [](const BelowArguments &a, const LaunchBox &) { a.flag.data[0] = a.sum.data[0] < a.limit; });
   }

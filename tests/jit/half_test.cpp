@@ -1,6 +1,6 @@
 // Kernels of the 16-bit floating types: loads, arithmetic, atomics and gradients, against float rounded by the host.
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Device device = test::device();
+using on_device::device;
 
 template <class T>
 std::vector<T> random_values(std::size_t n, unsigned seed) {
@@ -28,7 +28,7 @@ std::vector<T> random_values(std::size_t n, unsigned seed) {
 
 // NaN is one value here.
 template <class T>
-void expect_same(const std::vector<T> &actual, const std::vector<T> &expected, const char *what) {
+void expect_same_bits(const std::vector<T> &actual, const std::vector<T> &expected, const char *what) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
     bool nans = std::isnan(static_cast<float>(actual[i])) && std::isnan(static_cast<float>(expected[i]));
@@ -39,8 +39,8 @@ void expect_same(const std::vector<T> &actual, const std::vector<T> &expected, c
 
 template <class T>
 class SmallFloats : public testing::Test {};
-using Types = testing::Types<half, bfloat16>;
-TYPED_TEST_SUITE(SmallFloats, Types);
+using SmallFloatTypes = testing::Types<half, bfloat16>;
+TYPED_TEST_SUITE(SmallFloats, SmallFloatTypes);
 
 TYPED_TEST(SmallFloats, EachOperationRoundsItsResult) {
   using T = TypeParam;
@@ -76,7 +76,7 @@ TYPED_TEST(SmallFloats, EachOperationRoundsItsResult) {
   for (int row = 0; row < 8; ++row) {
     std::vector<T> actual = Buffer<T>(out.slice(0, row, row + 1)).to_vector();
     if (row == 5) continue;  // min of 0 and -0 is either
-    expect_same(actual, expected[static_cast<std::size_t>(row)], "row");
+    expect_same_bits(actual, expected[static_cast<std::size_t>(row)], "row");
   }
 }
 
@@ -116,14 +116,14 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
                 Buffer<std::int32_t>(device, {n}, w), Buffer<std::uint8_t>(device, {n}, u),
                 Buffer<float>(device, {n}, f));
   auto row = [&](int r) { return Buffer<T>(out.slice(0, r, r + 1)).to_vector(); };
-  expect_same(row(0), std::vector<T>(d.begin(), d.end()), "f64");
-  expect_same(row(1), std::vector<T>(l.begin(), l.end()), "i64");
-  expect_same(row(2), std::vector<T>(w.begin(), w.end()), "i32");
-  expect_same(row(3), std::vector<T>(u.begin(), u.end()), "u8");
-  expect_same(row(4), std::vector<T>(f.begin(), f.end()), "f32");
+  expect_same_bits(row(0), std::vector<T>(d.begin(), d.end()), "f64");
+  expect_same_bits(row(1), std::vector<T>(l.begin(), l.end()), "i64");
+  expect_same_bits(row(2), std::vector<T>(w.begin(), w.end()), "i32");
+  expect_same_bits(row(3), std::vector<T>(u.begin(), u.end()), "u8");
+  expect_same_bits(row(4), std::vector<T>(f.begin(), f.end()), "f32");
   std::vector<T> twice;
   for (const double value : d) twice.emplace_back(static_cast<float>(value * 0.5));
-  expect_same(row(6), twice, "f64 by way of f32");
+  expect_same_bits(row(6), twice, "f64 by way of f32");
   for (int i = 0; i < n; ++i) EXPECT_EQ(out.at(5, i), l[static_cast<std::size_t>(i)] > 0 ? 1.f : 0.f);
 }
 
@@ -143,7 +143,7 @@ TYPED_TEST(SmallFloats, AnyIndexAndAnyStride) {
   Buffer<T> in = twice.slice(0, 0, 74, 2);
   in.copy_from(Buffer<T>(device, {37}, values));
   kernel.launch({37}, out, in, Buffer<std::int32_t>(device, {37}, order));
-  expect_same(out.to_vector(), expected, "element");
+  expect_same_bits(out.to_vector(), expected, "element");
 }
 
 TYPED_TEST(SmallFloats, Atomics) {
@@ -189,8 +189,8 @@ TYPED_TEST(SmallFloats, AtomicSumsLeaveTheirNeighbours) {
         expected[i] = T(static_cast<float>(values[i]) + static_cast<float>(addend));
         if (sums[i] == 0.0f && expected[i] == 0.0f) sums[i] = expected[i];  // -0 + 0 may be either
       }
-      expect_same(sums, expected, "sum");
-      expect_same(before.to_vector(), values, "before");
+      expect_same_bits(sums, expected, "sum");
+      expect_same_bits(before.to_vector(), values, "before");
     }
 }
 

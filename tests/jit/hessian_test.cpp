@@ -1,8 +1,8 @@
 #include "samite/jit/hessian.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 // The energy of a chain of springs, and something with carried values that is not quadratic.
 const Kernel energy{"energy", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {

@@ -1,8 +1,8 @@
 #include "samite/jit/jacobian.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 // y[i] = sum of x[j]^2 over j <= i
 const Kernel partial_sums{"partial_sums", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {

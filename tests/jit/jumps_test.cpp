@@ -2,8 +2,8 @@
 // different ways, and there are more of them than lanes.
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@ namespace {
 
 constexpr int count = 203;
 
-Device device = test::device();
+using on_device::device;
 
 // A fixed sequence of small numbers.
-std::vector<std::int32_t> numbers(int size, std::uint32_t seed = 1) {
+std::vector<std::int32_t> small_numbers(int size, std::uint32_t seed = 1) {
   std::vector<std::int32_t> values;
   for (int i = 0; i < size; ++i) {
     seed = seed * 1664525 + 1013904223;
@@ -29,7 +29,7 @@ std::vector<std::int32_t> numbers(int size, std::uint32_t seed = 1) {
 
 // out(i) of `kernel`, launched over `count` instances with `in`, is reference(i).
 template <class K, class F>
-void expect_same(K &kernel, const std::vector<std::int32_t> &in, F reference) {
+void expect_as_reference(K &kernel, const std::vector<std::int32_t> &in, F reference) {
   Buffer<std::int32_t> out{device, {count}};
   Buffer<std::int32_t> input{device, {static_cast<std::int64_t>(in.size())}, in};
   for (bool debug : {false, true}) {
@@ -41,12 +41,12 @@ void expect_same(K &kernel, const std::vector<std::int32_t> &in, F reference) {
   }
 }
 
-using Out = Array<std::int32_t, 1>;
-using In = Array<const std::int32_t, 1>;
+using IntsOut = Array<std::int32_t, 1>;
+using IntsIn = Array<const std::int32_t, 1>;
 
 TEST(Jumps, SearchUntilFound) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel search{"search", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel search{"search", [](IntsOut out, IntsIn in) {
                   Int i = thread_index(), at = -1;
                   for (Int k : range(in.extent(0)))
                     if_(in(k) == i % 50, [&] {
@@ -55,7 +55,7 @@ TEST(Jumps, SearchUntilFound) {
                     });
                   out(i) = at;
                 }};
-  expect_same(search, in, [&](int i) {
+  expect_as_reference(search, in, [&](int i) {
     for (int k = 0; k < 64; ++k)
       if (in[k] == i % 50) return k;
     return -1;
@@ -63,8 +63,8 @@ TEST(Jumps, SearchUntilFound) {
 }
 
 TEST(Jumps, ABreakThatIsTheSameForAllInstances) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel first{"first_above", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel first{"first_above", [](IntsOut out, IntsIn in) {
                  Int i = thread_index(), sum = i;
                  for (Int k : range(63, -1, -1)) {
                    if_(in(k) == in(0), [] { break_(); });
@@ -72,15 +72,15 @@ TEST(Jumps, ABreakThatIsTheSameForAllInstances) {
                  }
                  out(i) = sum;
                }};
-  expect_same(first, in, [&](int i) {
+  expect_as_reference(first, in, [&](int i) {
     for (int k = 63; k > -1 && in[k] != in[0]; --k) i += in[k];
     return i;
   });
 }
 
 TEST(Jumps, ContinueSkipsTheRestOfAnIteration) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel kernel{"odd_sum", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel kernel{"odd_sum", [](IntsOut out, IntsIn in) {
                   Int i = thread_index(), sum = 0;
                   for (Int k : range(i % 64)) {
                     if_(in(k) % 2 == 0, [] { continue_(); });
@@ -90,7 +90,7 @@ TEST(Jumps, ContinueSkipsTheRestOfAnIteration) {
                   }
                   out(i) = sum;
                 }};
-  expect_same(kernel, in, [&](int i) {
+  expect_as_reference(kernel, in, [&](int i) {
     int sum = 0;
     for (int k = 0; k < i % 64; ++k) {
       if (in[k] % 2 == 0) continue;
@@ -103,8 +103,8 @@ TEST(Jumps, ContinueSkipsTheRestOfAnIteration) {
 }
 
 TEST(Jumps, BreakOfTheInnerLoopAndContinueOfTheOuterOne) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel kernel{"nested", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel kernel{"nested", [](IntsOut out, IntsIn in) {
                   Int i = thread_index(), sum = 0;
                   for (Int j : range(i % 9)) {
                     Bool rare = false;
@@ -122,7 +122,7 @@ TEST(Jumps, BreakOfTheInnerLoopAndContinueOfTheOuterOne) {
                   }
                   out(i) = sum;
                 }};
-  expect_same(kernel, in, [&](int i) {
+  expect_as_reference(kernel, in, [&](int i) {
     int sum = 0;
     for (int j = 0; j < i % 9; ++j) {
       bool rare = false;
@@ -143,8 +143,8 @@ TEST(Jumps, BreakOfTheInnerLoopAndContinueOfTheOuterOne) {
 }
 
 TEST(Jumps, WhileWithBreakAndContinue) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel kernel{"wander", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel kernel{"wander", [](IntsOut out, IntsIn in) {
                   Int i = thread_index(), at = i % 64, steps = 0, sum = 0;
                   while_([&] { return in(at) != 3; },
                          [&] {
@@ -156,7 +156,7 @@ TEST(Jumps, WhileWithBreakAndContinue) {
                          });
                   out(i) = 100 * sum + steps;
                 }};
-  expect_same(kernel, in, [&](int i) {
+  expect_as_reference(kernel, in, [&](int i) {
     int at = i % 64, steps = 0, sum = 0;
     while (in[at] != 3) {
       steps += 1;
@@ -172,7 +172,7 @@ TEST(Jumps, WhileWithBreakAndContinue) {
 // In debug mode a condition that is computed after the break would report an index outside.
 TEST(Jumps, TheConditionOfAWhileIsNotComputedAfterABreak) {
   const std::vector<std::int32_t> in(64, 1);
-  Kernel kernel{"to_the_end", [](Out out, In in) {
+  Kernel kernel{"to_the_end", [](IntsOut out, IntsIn in) {
                   Int i = thread_index(), at = i % 64;
                   while_([&] { return in(at) > 0; },
                          [&] {
@@ -181,12 +181,12 @@ TEST(Jumps, TheConditionOfAWhileIsNotComputedAfterABreak) {
                          });
                   out(i) = at;
                 }};
-  expect_same(kernel, in, [](int) { return 64; });
+  expect_as_reference(kernel, in, [](int) { return 64; });
 }
 
 TEST(Jumps, ReturnEndsTheInstanceFromAnyDepth) {
-  const std::vector<std::int32_t> in = numbers(64);
-  Kernel kernel{"returning", [](Out out, In in) {
+  const std::vector<std::int32_t> in = small_numbers(64);
+  Kernel kernel{"returning", [](IntsOut out, IntsIn in) {
                   Int i = thread_index();
                   if_(i % 5 == 0, [] { return_(); });
                   for (Int j : range(8)) {
@@ -203,7 +203,7 @@ TEST(Jumps, ReturnEndsTheInstanceFromAnyDepth) {
                   }
                   out(i) = -1;
                 }};
-  expect_same(kernel, in, [&](int i) {
+  expect_as_reference(kernel, in, [&](int i) {
     if (i % 5 == 0) return -99;
     for (int j = 0; j < 8; ++j) {
       for (int k = 0; k < 8; ++k)
@@ -228,7 +228,7 @@ Int gcd_or_zero(Int a, Int b) {
 }
 
 TEST(Jumps, AFunctionReturnsFromInsideOfItsLoopAndTheCallerGoesOn) {
-  Kernel kernel{"gcds", [](Out out, In) {
+  Kernel kernel{"gcds", [](IntsOut out, IntsIn) {
                   Int i = thread_index(), sum = 0;
                   for (Int k : range(i % 7, 24)) {
                     Int divisor = gcd_or_zero(i, k);
@@ -238,7 +238,7 @@ TEST(Jumps, AFunctionReturnsFromInsideOfItsLoopAndTheCallerGoesOn) {
                   }
                   out(i) = sum + gcd_or_zero(i, 36);
                 }};
-  expect_same(kernel, {0}, [](int i) {
+  expect_as_reference(kernel, {0}, [](int i) {
     auto gcd_or_zero = [](int a, int b) { return a == 0 || b == 0 ? 0 : std::gcd(a, b); };
     int sum = 0;
     for (int k = i % 7; k < 24; ++k) {
@@ -253,7 +253,7 @@ TEST(Jumps, AFunctionReturnsFromInsideOfItsLoopAndTheCallerGoesOn) {
 
 // As many ways out as a loop that the capture unrolls has iterations.
 TEST(Jumps, FromVeryManyPlaces) {
-  Kernel kernel{"unrolled", [](Out out, In) {
+  Kernel kernel{"unrolled", [](IntsOut out, IntsIn) {
                   Int i = thread_index(), last = 0;
                   for ([[maybe_unused]] Int once : range(1))
                     for (int k = 0; k < 300; ++k) {
@@ -262,7 +262,7 @@ TEST(Jumps, FromVeryManyPlaces) {
                     }
                   out(i) = last;
                 }};
-  expect_same(kernel, {0}, [](int i) { return std::max(0, i - 1); });
+  expect_as_reference(kernel, {0}, [](int i) { return std::max(0, i - 1); });
 }
 
 TEST(Jumps, TheGradientPassesABranchThatContinues) {

@@ -1,7 +1,7 @@
 // Local arrays from the language to the launch.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 // Sorts rows by insertion: dynamic indices, loops whose ends differ from instance to instance, stores in branches.
 TEST(LocalArray, SortsRows) {

@@ -1,8 +1,8 @@
 #include "samite/jit/non_finite.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 namespace samite::test {
 namespace {
@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Device device = test::device();
+using on_device::device;
 
 constexpr int line_of_the_root = __LINE__ + 3;  // below
 const Kernel roots{"roots", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {

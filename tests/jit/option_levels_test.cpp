@@ -109,7 +109,7 @@ TEST_F(OptionLevels, DebugOfTheEnvironmentAndOfALaunch) {
   }
 }
 
-auto roots() {
+auto make_roots() {
   return Kernel{"roots", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                   Int i = thread_index();
                   y(i) = sqrt(x(i));
@@ -127,7 +127,7 @@ TEST_F(OptionLevels, CheckFiniteOfATapeAndOfALaunch) {
     tape.record([&] { kernel.launch({3}, of_the_launch, y, x); });
     return message_of<UserError>([&] { tape.backward({{y, ones}}); });
   };
-  const auto kernel = roots(), recorded = roots(), taped = roots();
+  const auto kernel = make_roots(), recorded = make_roots(), taped = make_roots();
   kernel.launch({3}, y, x);
   y.gradient().fill(1);
   std::string of_the_launch, of_the_recorded, of_the_tape;

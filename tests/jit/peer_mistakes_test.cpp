@@ -16,15 +16,15 @@ using Out = Array<double, 1>;
 using In = Array<const double, 1>;
 using Doubles = std::vector<double>;
 
-Buffer<double> tracked(const Doubles &values) {
+Buffer<double> tracked_doubles(const Doubles &values) {
   return {test::device(), {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked};
 }
 
 // d(sum of y) / dx of a kernel (y, x).
 template <class F>
-Doubles gradient_of(const F &function, const Doubles &x, std::int64_t instances) {
+Doubles gradient_of_sum(const F &function, const Doubles &x, std::int64_t instances) {
   Kernel kernel{"kernel", {"y", "x"}, function};
-  Buffer<double> in = tracked(x), out(test::device(), {instances}, Gradient::tracked);
+  Buffer<double> in = tracked_doubles(x), out(test::device(), {instances}, Gradient::tracked);
   kernel.launch({instances}, out, in);
   out.gradient().fill(1);
   kernel.launch({instances}, {.direction = Direction::adjoint}, out, in);
@@ -36,12 +36,12 @@ GradientReport checked(const F &function, std::int64_t n = 5) {
   Kernel kernel{"kernel", {"y", "x"}, function};
   Doubles values;
   for (std::int64_t i = 0; i < n; ++i) values.push_back(0.3 + 0.17 * static_cast<double>(i));
-  Buffer<double> in = tracked(values), out(test::device(), {n}, Gradient::tracked);
+  Buffer<double> in = tracked_doubles(values), out(test::device(), {n}, Gradient::tracked);
   return gradcheck([&] { kernel.launch({n}, out, in); }, {in}, {out});
 }
 
 TEST(PeerMistakes, AProductCarriedByADynamicLoop) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Double product = 1;
         for (Int k : range(x.extent(0))) product *= x(k);
@@ -52,7 +52,7 @@ TEST(PeerMistakes, AProductCarriedByADynamicLoop) {
 }
 
 TEST(PeerMistakes, OneFactorCarriedThreeTimes) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Int i = thread_index();
         Double product = 1;
@@ -88,7 +88,7 @@ TEST(PeerMistakes, NestedDynamicLoops) {
 }
 
 TEST(PeerMistakes, Continue) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Double product = 1;
         for (Int k : range(x.extent(0))) {
@@ -102,7 +102,7 @@ TEST(PeerMistakes, Continue) {
 }
 
 TEST(PeerMistakes, Break) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Double product = 1;
         for (Int k : range(x.extent(0))) {
@@ -116,7 +116,7 @@ TEST(PeerMistakes, Break) {
 }
 
 TEST(PeerMistakes, AnEarlyReturn) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Int i = thread_index();
         y(i) = x(i) * x(i);
@@ -143,7 +143,7 @@ TEST(PeerMistakes, AnInPlaceProduct) {
                   Int i = thread_index();
                   for (Int k : range(2)) x(i) *= x(i);
                 }};
-  Buffer<double> x = tracked({1, 2, 3});
+  Buffer<double> x = tracked_doubles({1, 2, 3});
   Tape tape;
   tape.record([&] { kernel.launch({3}, x); });
   tape.backward({{x, Buffer<double>(device, {3}, {1, 1, 1})}});
@@ -157,7 +157,7 @@ TEST(PeerMistakes, AnOverwrittenElementReadEarlier) {
                   x(i) = before * before;
                   y(i) = x(i) * before;
                 }};
-  Buffer<double> x = tracked({2, 3}), y = tracked({0, 0});
+  Buffer<double> x = tracked_doubles({2, 3}), y = tracked_doubles({0, 0});
   Tape tape;
   tape.record([&] { kernel.launch({2}, y, x); });
   tape.backward({{y, Buffer<double>(test::device(), {2}, {1, 1})}});
@@ -169,7 +169,7 @@ TEST(PeerMistakes, OneBufferForTwoInputs) {
                   Int i = thread_index();
                   y(i) = a(i) * b(i) * b(i);
                 }};
-  Buffer<double> x = tracked({2, 3}), y = tracked({0, 0});
+  Buffer<double> x = tracked_doubles({2, 3}), y = tracked_doubles({0, 0});
   kernel.launch({2}, y, x, x);
   y.gradient().fill(1);
   kernel.launch({2}, {.direction = Direction::adjoint}, y, x, x);
@@ -181,7 +181,7 @@ TEST(PeerMistakes, OneBufferForAnInputAndTheOutput) {
                   Int i = thread_index();
                   y(i) = x(i) * x(i);
                 }};
-  Buffer<double> x = tracked({2, 3});
+  Buffer<double> x = tracked_doubles({2, 3});
   Tape tape;
   tape.record([&] { kernel.launch({2}, x, x); });
   tape.backward({{x, Buffer<double>(test::device(), {2}, {1, 1})}});
@@ -198,7 +198,7 @@ TEST(PeerMistakes, OneBufferWrittenAndThenReadByAnotherNameIsRefused) {
                   line = __LINE__ + 1;
                   y(i) = b(i) * b(i);
                 }};
-  Buffer<double> x = tracked({2, 3}), y = tracked({0, 0});
+  Buffer<double> x = tracked_doubles({2, 3}), y = tracked_doubles({0, 0});
   Tape tape;
   tape.record([&] { kernel.launch({2}, y, x, x); });
   std::string message =
@@ -215,7 +215,7 @@ TEST(PeerMistakes, ACopyInBetween) {
                   Int i = thread_index();
                   y(i) = x(i) * x(i);
                 }};
-  Buffer<double> x = tracked({2, 3}), between = tracked({0, 0}), y = tracked({0, 0});
+  Buffer<double> x = tracked_doubles({2, 3}), between = tracked_doubles({0, 0}), y = tracked_doubles({0, 0});
   Tape tape;
   tape.record([&] {
     copy.launch({2}, between, x);
@@ -226,7 +226,7 @@ TEST(PeerMistakes, ACopyInBetween) {
 }
 
 TEST(PeerMistakes, AComponentAssignedTwice) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Int i = thread_index();
         Double first = x(i), second = 1;
@@ -241,7 +241,7 @@ TEST(PeerMistakes, AComponentAssignedTwice) {
 }
 
 TEST(PeerMistakes, AnElementOfALocalArrayAssignedTwice) {
-  Doubles gradient = gradient_of(
+  Doubles gradient = gradient_of_sum(
       [](Out y, In x) {
         Int i = thread_index();
         LocalArray<double, 2> a{x(i), 1};

@@ -1,6 +1,6 @@
 // Gradients of powers, at zero and for exponents 0 and 1 too.
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,41 +10,41 @@
 namespace samite {
 namespace {
 
-const Device device = test::device();
+using test::on_device::device;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Case {
   double x, exponent, first, second;
 };
-const std::vector<Case> cases{{0, 0, 0, 0},    {0, 1, 1, 0},          {0, 2, 0, 2},
-                              {0, 3, 0, 0},    {0, -1, -infinity, 0}, {3, 0, 0, 0},
-                              {3, 1, 1, 0},    {3, 2, 6, 2},          {3, -1, -1.0 / 9, 2.0 / 27},
-                              {-2, 0, 0, 0},   {-2, 1, 1, 0},         {-2, 3, 12, -12},
-                              {-0.0, 0, 0, 0}, {-0.0, 1, 1, 0}};
+const std::vector<Case> power_cases{{0, 0, 0, 0},    {0, 1, 1, 0},          {0, 2, 0, 2},
+                                    {0, 3, 0, 0},    {0, -1, -infinity, 0}, {3, 0, 0, 0},
+                                    {3, 1, 1, 0},    {3, 2, 6, 2},          {3, -1, -1.0 / 9, 2.0 / 27},
+                                    {-2, 0, 0, 0},   {-2, 1, 1, 0},         {-2, 3, 12, -12},
+                                    {-0.0, 0, 0, 0}, {-0.0, 1, 1, 0}};
 
 // The derivatives by x of `power(x, n)`, the first and the second one, for all cases.
 template <class K>
 void expect_derivatives(const K &kernel) {
-  const auto count = static_cast<std::int64_t>(cases.size());
-  std::vector<double> points, ones(cases.size(), 1.0);
+  const auto count = static_cast<std::int64_t>(power_cases.size());
+  std::vector<double> points, ones(power_cases.size(), 1.0);
   std::vector<std::int32_t> exponents;
-  for (const Case &each : cases) points.push_back(each.x), exponents.push_back(static_cast<int>(each.exponent));
+  for (const Case &each : power_cases) points.push_back(each.x), exponents.push_back(static_cast<int>(each.exponent));
   Buffer<double> x{device, {count}, points, Gradient::tracked}, y{device, {count}, Gradient::tracked};
   Buffer<std::int32_t> n{device, {count}, exponents};
   y.gradient().copy_from(ones);
   kernel.launch({count}, {.direction = Direction::adjoint}, y, x, n);
   const auto first = x.gradient().to_vector();
-  for (std::size_t i = 0; i < cases.size(); ++i)
-    EXPECT_DOUBLE_EQ(first[i], cases[i].first) << cases[i].x << " ^ " << cases[i].exponent;
+  for (std::size_t i = 0; i < power_cases.size(); ++i)
+    EXPECT_DOUBLE_EQ(first[i], power_cases[i].first) << power_cases[i].x << " ^ " << power_cases[i].exponent;
 
   Buffer<double> y_bar{device, {count}, ones, Gradient::tracked}, x_bar{device, {count}, Gradient::tracked};
   x.gradient().copy_from(ones);
   y.zero_gradient(), y_bar.zero_gradient();
   kernel.adjoint().launch({count}, {.direction = Direction::tangent}, y, x, n, y_bar, x_bar);
   const auto second = x_bar.gradient().to_vector();
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!std::isfinite(cases[i].first)) continue;
-    EXPECT_DOUBLE_EQ(second[i], cases[i].second) << cases[i].x << " ^ " << cases[i].exponent;
+  for (std::size_t i = 0; i < power_cases.size(); ++i) {
+    if (!std::isfinite(power_cases[i].first)) continue;
+    EXPECT_DOUBLE_EQ(second[i], power_cases[i].second) << power_cases[i].x << " ^ " << power_cases[i].exponent;
   }
 }
 

@@ -1,7 +1,7 @@
 // Prints and checks of launches: what is printed, and what a launch throws.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Device device = test::device();
+using on_device::device;
 
 // Collects what is printed while it lives.
 class Printed {

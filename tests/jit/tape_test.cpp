@@ -1,8 +1,8 @@
 #include "samite/jit/tape.h"
 
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 const Kernel scale{"scale", {"y", "x", "a"}, [](Array<float, 1> y, Array<const float, 1> x, Float a) {
                      Int i = thread_index();
@@ -25,21 +25,22 @@ const Kernel square{"square", {"y", "x"}, [](Array<float, 1> y, Array<const floa
                       Int i = thread_index();
                       y(i) = x(i) * x(i);
                     }};
-const Kernel total{
+const Kernel float_total{
     "total", {"sum", "x"}, [](Array<float, 1> sum, Array<const float, 1> x) { atomic_add(sum(0), x(thread_index())); }};
 
-Buffer<float> tracked(std::initializer_list<float> values) {
+Buffer<float> tracked_floats(std::initializer_list<float> values) {
   return Buffer<float>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
 }
 
 TEST(Tape, GoesBackOverOrdinaryAndRecordedLaunches) {
-  auto x = tracked({1, 2, 3}), y = tracked({0, 0, 0}), z = tracked({0, 0, 0}), sum = tracked({0});
+  auto x = tracked_floats({1, 2, 3}), y = tracked_floats({0, 0, 0}), z = tracked_floats({0, 0, 0}),
+       sum = tracked_floats({0});
   Launch recorded = square.record({3}, z, y);
   Tape tape;
   tape.record([&] {
     scale.launch({3}, y, x, 2.0f);
     recorded.launch();
-    total.launch({3}, sum, z);
+    float_total.launch({3}, sum, z);
   });
   EXPECT_EQ(tape.size(), 3u);
   tape.backward(sum);
@@ -48,7 +49,7 @@ TEST(Tape, GoesBackOverOrdinaryAndRecordedLaunches) {
 }
 
 TEST(Tape, MayGoBackMoreThanOnce) {
-  auto x = tracked({3}), y = tracked({0});
+  auto x = tracked_floats({3}), y = tracked_floats({0});
   Tape tape;
   tape.record([&] { square.launch({1}, y, x); });
   tape.backward(y);
@@ -61,7 +62,7 @@ TEST(Tape, MayGoBackMoreThanOnce) {
 }
 
 TEST(Tape, TakesCotangents) {
-  auto x = tracked({1, 2}), y = tracked({0, 0});
+  auto x = tracked_floats({1, 2}), y = tracked_floats({0, 0});
   Tape tape;
   tape.record([&] { square.launch({2}, y, x); });
   tape.backward({{y, Buffer<float>(device, {2}, {10, 100})}});
@@ -69,7 +70,7 @@ TEST(Tape, TakesCotangents) {
 }
 
 TEST(Tape, RemembersTheArgumentsOfEachLaunch) {
-  auto x = tracked({1}), y = tracked({0}), z = tracked({0});
+  auto x = tracked_floats({1}), y = tracked_floats({0}), z = tracked_floats({0});
   Launch launch = scale.record({1}, y, x, 2.0f);
   Tape tape;
   tape.record([&] {
@@ -85,7 +86,7 @@ TEST(Tape, RemembersTheArgumentsOfEachLaunch) {
 
 // A linear chain needs no values, so two buffers in turn will do.
 TEST(Tape, GoesBackThroughBuffersUsedInTurn) {
-  auto a = tracked({1}), b = tracked({0});
+  auto a = tracked_floats({1}), b = tracked_floats({0});
   Tape tape;
   tape.record([&] {
     for (int step = 0; step < 3; ++step) {
@@ -98,7 +99,7 @@ TEST(Tape, GoesBackThroughBuffersUsedInTurn) {
 }
 
 TEST(Tape, KeepsWhatALaterLaunchOverwrites) {
-  auto a = tracked({3}), b = tracked({0});
+  auto a = tracked_floats({3}), b = tracked_floats({0});
   Tape tape;
   tape.record([&] {
     square.launch({1}, b, a);  // 9
@@ -115,7 +116,7 @@ TEST(Tape, KeepsWhatALaunchOverwritesInPlace) {
                     Int i = thread_index();
                     x(i) = x(i) * x(i);
                   }};
-  auto x = tracked({3, 2});
+  auto x = tracked_floats({3, 2});
   Tape tape;
   tape.record([&] {
     in_place.launch({2}, x);
@@ -127,7 +128,7 @@ TEST(Tape, KeepsWhatALaunchOverwritesInPlace) {
 }
 
 TEST(Tape, KeepsWhatALaunchOverwritesThroughAnotherArgument) {
-  auto x = tracked({3});
+  auto x = tracked_floats({3});
   Tape tape;
   tape.record([&] { square.launch({1}, x, x); });
   tape.backward(x);
@@ -135,7 +136,7 @@ TEST(Tape, KeepsWhatALaunchOverwritesThroughAnotherArgument) {
 }
 
 TEST(Tape, SkipsLaunchesThatNoGradientPasses) {
-  auto x = tracked({2}), y = tracked({0});
+  auto x = tracked_floats({2}), y = tracked_floats({0});
   Buffer<float> untracked(device, {1});
   Tape tape;
   tape.record([&] {
@@ -147,7 +148,7 @@ TEST(Tape, SkipsLaunchesThatNoGradientPasses) {
 }
 
 TEST(Tape, IsReadable) {
-  auto x = tracked({2}), y = tracked({0});
+  auto x = tracked_floats({2}), y = tracked_floats({0});
   Tape tape;
   tape.record([&] { square.launch({1}, y, x); });
   EXPECT_EQ(tape.to_string(), "Tape of 1 launches\n  0: square over (1)");
@@ -156,7 +157,7 @@ TEST(Tape, IsReadable) {
 }
 
 TEST(TapeRefuses, ValuesThatWereOverwrittenSince) {
-  auto x = tracked({2}), y = tracked({0});
+  auto x = tracked_floats({2}), y = tracked_floats({0});
   x.set_name("state");
   Tape tape;
   tape.record([&] { square.launch({1}, y, x); });
@@ -168,7 +169,7 @@ TEST(TapeRefuses, ValuesThatWereOverwrittenSince) {
 }
 
 TEST(TapeRefuses, ValuesThatALaterLaunchOverwroteWhereItMayNotKeepThem) {
-  auto a = tracked({2}), b = tracked({0});
+  auto a = tracked_floats({2}), b = tracked_floats({0});
   Tape tape{{.keep_values = false}};
   tape.record([&] {
     square.launch({1}, b, a);
@@ -179,7 +180,7 @@ TEST(TapeRefuses, ValuesThatALaterLaunchOverwroteWhereItMayNotKeepThem) {
 }
 
 TEST(TapeRefuses, AnArrayThatSomethingElseWroteInBetween) {
-  auto x = tracked({2}), y = tracked({0}), z = tracked({0});
+  auto x = tracked_floats({2}), y = tracked_floats({0}), z = tracked_floats({0});
   Tape tape;
   tape.record([&] {
     scale.launch({1}, y, x, 2.0f);
@@ -190,7 +191,7 @@ TEST(TapeRefuses, AnArrayThatSomethingElseWroteInBetween) {
 }
 
 TEST(TapeRefuses, AGradientThatWouldBeLostInBetween) {
-  auto x = tracked({3}), z = tracked({0});
+  auto x = tracked_floats({3}), z = tracked_floats({0});
   Buffer<float> between(device, {1}), further(device, {1});
   further.set_name("further");
   int launched = 0;
@@ -208,13 +209,14 @@ TEST(TapeRefuses, AGradientThatWouldBeLostInBetween) {
 }
 
 TEST(TapeRefuses, AnObjectiveThatIsNotOneTrackedElementOnIt) {
-  auto x = tracked({1, 2}), y = tracked({0, 0});
+  auto x = tracked_floats({1, 2}), y = tracked_floats({0, 0});
   Buffer<float> plain(device, {1});
   Tape tape;
   tape.record([&] { square.launch({2}, y, x); });
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(y); }), HasSubstr("needs one element"));
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(plain); }), HasSubstr("tracks no gradient"));
-  EXPECT_THAT(message_of<UserError>([&] { tape.backward(tracked({1})); }), HasSubstr("no launch on the tape uses"));
+  EXPECT_THAT(message_of<UserError>([&] { tape.backward(tracked_floats({1})); }),
+              HasSubstr("no launch on the tape uses"));
 }
 
 TEST(TapeRefuses, ToRecordInsideOfAnother) {

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-auto product(int rows, float factor = 1) {
+auto scaled_product(int rows, float factor = 1) {
   return TileKernel{"product",
                     [=](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
                       Tile<float> x = tile::load(a, {0, 0}, {rows, 4}), y = tile::load(b, {0, 0}, {4, 8});
@@ -34,7 +34,7 @@ std::shared_ptr<const jit::Variant> variant(const auto &kernel, int cuda, std::u
   return kernel.definition()->variant(key);
 }
 
-std::vector<ObjectReport> objects(const jit::Variant &variant) {
+std::vector<ObjectReport> objects_of_variant(const jit::Variant &variant) {
   return variant.key.cuda != 0 ? variant.cuda_compile.objects : variant.compile.objects;
 }
 
@@ -45,11 +45,11 @@ std::vector<std::string> operations(const jit::Variant &variant) {
 }
 
 int built(const jit::Variant &variant) {
-  const std::vector<ObjectReport> all = objects(variant);
+  const std::vector<ObjectReport> all = objects_of_variant(variant);
   return static_cast<int>(std::ranges::count_if(all, &ObjectReport::built));
 }
 
-int compiles() { return host_compile_count() + cuda_compile_count(); }
+int compiles_anywhere() { return host_compile_count() + cuda_compile_count(); }
 
 class TileObjects : public testing::TestWithParam<int> {
  protected:
@@ -67,34 +67,34 @@ class TileObjects : public testing::TestWithParam<int> {
 };
 
 TEST_P(TileObjects, AForwardKernelHasItsProductAlone) {
-  const int before = compiles();
-  const auto forward = variant(product(9), cuda());
+  const int before = compiles_anywhere();
+  const auto forward = variant(scaled_product(9), cuda());
   EXPECT_THAT(operations(*forward), ElementsAre("matmul f32 9x8 of f32 9x4, f32 4x8"));
   EXPECT_EQ(built(*forward), 2) << "the kernel and the product";
-  EXPECT_EQ(compiles() - before, 2);
+  EXPECT_EQ(compiles_anywhere() - before, 2);
 }
 
 TEST_P(TileObjects, AnAdjointHasWhatItsActiveOperandsNeed) {
-  const auto kernel = product(10);
+  const auto kernel = scaled_product(10);
   EXPECT_THAT(operations(*variant(kernel, cuda(), a | c)), ElementsAre("matmul f32 10x4 of f32 10x8, f32 4x8"));
   EXPECT_THAT(operations(*variant(kernel, cuda(), b | c)), ElementsAre("matmul f32 4x8 of f32 10x4, f32 10x8"));
-  int before = compiles();
+  int before = compiles_anywhere();
   const auto both = variant(kernel, cuda(), a | b | c);
   EXPECT_EQ(both->objects.size(), 2u);
   EXPECT_EQ(built(*both), 1) << "the kernel: both products are there already";
-  EXPECT_EQ(compiles() - before, 1);
+  EXPECT_EQ(compiles_anywhere() - before, 1);
 }
 
 TEST_P(TileObjects, AnAdjointWithoutTrackedFactorsHasNone) {
-  EXPECT_THAT(operations(*variant(product(11), cuda(), c)), IsEmpty());
+  EXPECT_THAT(operations(*variant(scaled_product(11), cuda(), c)), IsEmpty());
 }
 
 TEST_P(TileObjects, AnEditedKernelIsCompiledAlone) {
-  variant(product(12), cuda());
-  const int before = compiles();
-  const auto edited = variant(product(12, 2), cuda());
-  EXPECT_EQ(compiles() - before, 1);
-  const std::vector<ObjectReport> all = objects(*edited);
+  variant(scaled_product(12), cuda());
+  const int before = compiles_anywhere();
+  const auto edited = variant(scaled_product(12, 2), cuda());
+  EXPECT_EQ(compiles_anywhere() - before, 1);
+  const std::vector<ObjectReport> all = objects_of_variant(*edited);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_TRUE(all[0].built());
   EXPECT_EQ(all[1].from, ObjectReport::From::memory);

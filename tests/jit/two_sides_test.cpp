@@ -1,7 +1,7 @@
 // What docs/language.md and docs/gradients.md say of rounding, of zeros, and of gradients through both sides of a
 // choice.
 #include "samite/samite.h"
-#include "tests/runtime/test_device.h"
+#include "tests/jit/on_device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace samite::test {
 namespace {
 
-const Device device = test::device();
+using on_device::device;
 
 template <class K>
 double gradient_at(const K &kernel, double at) {

@@ -1,7 +1,7 @@
 // Kernels on views of buffers, forward and adjoint: strided, reversed, transposed, broadcast, indexed.
 #include "samite/samite.h"
+#include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
-#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Device device = test::device();
+using on_device::device;
 
 auto squares() {
   return Kernel{"squares", {"out", "in"}, [](Array<double, 2> out, Array<const double, 2> in) {

@@ -185,7 +185,7 @@ TEST(Jumps, AConditionMayCallAFunctionThatReturnsEarly) {
 
 // The message where `kernel` is refused.
 template <class F>
-std::string refusal(const F &kernel) {
+std::string refusal_of_jump(const F &kernel) {
   return message_of<UserError>([&] { captured(kernel); });
 }
 std::string at(unsigned line) { return "jumps_test.cpp:" + std::to_string(line) + ": "; }
@@ -193,13 +193,13 @@ std::string at(unsigned line) { return "jumps_test.cpp:" + std::to_string(line) 
 TEST(Jumps, OutsideOfALoopIsAnErrorThatNamesTheLine) {
   const unsigned line = __LINE__ + 1;
   auto in_a_branch = [](Bool p) { if_(p, [] { break_(); }); };
-  EXPECT_THAT(refusal(in_a_branch), HasSubstr(at(line) + "break_() outside of a traced loop"));
+  EXPECT_THAT(refusal_of_jump(in_a_branch), HasSubstr(at(line) + "break_() outside of a traced loop"));
   auto after_the_loop = [](Int n) {
     for (Int i : range(n)) i = 1;
     continue_();
   };
   const unsigned next_line = __LINE__ - 2;
-  EXPECT_THAT(refusal(after_the_loop), HasSubstr(at(next_line) + "continue_() outside of a traced loop"));
+  EXPECT_THAT(refusal_of_jump(after_the_loop), HasSubstr(at(next_line) + "continue_() outside of a traced loop"));
 }
 
 TEST(Jumps, AFunctionDoesNotSeeTheLoopsOfItsCaller) {
@@ -207,14 +207,14 @@ TEST(Jumps, AFunctionDoesNotSeeTheLoopsOfItsCaller) {
   auto kernel = [](Int n) {
     for (Int i : range(n)) returning([&](auto) { if_(i > 3, [] { break_(); }); });
   };
-  std::string message = refusal(kernel);
+  std::string message = refusal_of_jump(kernel);
   EXPECT_THAT(message,
               HasSubstr(at(line) + "break_() in a function of returning(…) that has no traced loop around it"));
 }
 
 TEST(Jumps, OutOfAConditionIsAnErrorThatNamesTheLine) {
   auto refused = [](auto jump) {
-    return refusal([&](Int n) {
+    return refusal_of_jump([&](Int n) {
       for (Int i : range(n)) while_([&] { return jump(), i > 0; }, [] {});
     });
   };
@@ -226,7 +226,7 @@ TEST(Jumps, OutOfAConditionIsAnErrorThatNamesTheLine) {
 
 TEST(Jumps, AfterItsFunctionIsAnErrorThatNamesTheLine) {
   unsigned line = 0;
-  std::string message = refusal([&] {
+  std::string message = refusal_of_jump([&] {
     std::optional<Return<Int>> kept;
     Int one = returning<Int>([&](auto return_) {
       kept = return_;

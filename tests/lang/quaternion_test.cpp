@@ -20,16 +20,16 @@ Numbers unit(Numbers v) {
 Numbers part(const Numbers &in, int begin, int end) { return Numbers(in.begin() + begin, in.begin() + end); }
 
 // The matrix of a rotation by `angle` about a unit axis, by Rodrigues' formula.
-Numbers rotation_of(const Numbers &axis, double angle) {
+Numbers rotation_of_quaternion(const Numbers &axis, double angle) {
   double c = std::cos(angle), s = std::sin(angle), x = axis[0], y = axis[1], z = axis[2];
   return {c + x * x * (1 - c),     x * y * (1 - c) - z * s, x * z * (1 - c) + y * s,
           y * x * (1 - c) + z * s, c + y * y * (1 - c),     y * z * (1 - c) - x * s,
           z * x * (1 - c) - y * s, z * y * (1 - c) + x * s, c + z * z * (1 - c)};
 }
 // The same of a unit quaternion x, y, z, w: axis and angle first.
-Numbers rotation_of(const Numbers &q) {
+Numbers rotation_of_quaternion(const Numbers &q) {
   double sine = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
-  return rotation_of({q[0] / sine, q[1] / sine, q[2] / sine}, 2 * std::atan2(sine, q[3]));
+  return rotation_of_quaternion({q[0] / sine, q[1] / sine, q[2] / sine}, 2 * std::atan2(sine, q[3]));
 }
 Numbers turned_by(const Numbers &m, const Numbers &v) {
   Numbers out;
@@ -84,13 +84,13 @@ TEST(Quaternion, RotatesAsItsAxisAndAngleSay) {
         using Q = std::conditional_t<std::same_as<decltype(angle), double>, Quat, Quatd>;
         return rotate(Q::from_axis_angle(axis, angle), v);
       },
-      [](const Numbers &in) { return turned_by(rotation_of(unit(part(in, 0, 3)), in[3]), part(in, 4, 7)); },
+      [](const Numbers &in) { return turned_by(rotation_of_quaternion(unit(part(in, 0, 3)), in[3]), part(in, 4, 7)); },
       {.low = -3, .high = 3});
 }
 
 TEST(Quaternion, ToMatrix) {
   check_function<Quat>([](auto q) { return to_matrix(normalize(q)); },
-                       [](const Numbers &in) { return rotation_of(unit(in)); });
+                       [](const Numbers &in) { return rotation_of_quaternion(unit(in)); });
 }
 
 // Of 64 random rotations each of the four components is the largest of some.
@@ -178,7 +178,7 @@ TEST(Transform, MovesPointsAndDirections) {
         return transform_point(x, v) - transform_direction(x, v) * 2;
       },
       [](const Numbers &in) {
-        Numbers turned = turned_by(rotation_of(unit(part(in, 3, 7))), part(in, 7, 10));
+        Numbers turned = turned_by(rotation_of_quaternion(unit(part(in, 3, 7))), part(in, 7, 10));
         return Numbers{in[0] - turned[0], in[1] - turned[1], in[2] - turned[2]};
       });
 }
@@ -187,8 +187,9 @@ TEST(Transform, ComposesAndInverts) {
   check_function<Rigid, Rigid, Vec<3>>(
       [](auto a, auto b, auto v) { return transform_point(normalize(a) * normalize(b), v); },
       [](const Numbers &in) {
-        Numbers inner = moved_by(turned_by(rotation_of(unit(part(in, 10, 14))), part(in, 14, 17)), part(in, 7, 10));
-        return moved_by(turned_by(rotation_of(unit(part(in, 3, 7))), inner), part(in, 0, 3));
+        Numbers inner =
+            moved_by(turned_by(rotation_of_quaternion(unit(part(in, 10, 14))), part(in, 14, 17)), part(in, 7, 10));
+        return moved_by(turned_by(rotation_of_quaternion(unit(part(in, 3, 7))), inner), part(in, 0, 3));
       });
   check_function<Rigid, Vec<3>>(
       [](auto a, auto v) {

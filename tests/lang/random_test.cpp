@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-const Device device = test::device();
+const Device where = test::device();
 
 // The answers that were published with the reference implementation (Random123, tests/kat_vectors, philox4x32 10).
 TEST(Philox, GivesTheKnownAnswers) {
@@ -37,7 +37,7 @@ TEST(Random, DrawsInAKernelWhatItDrawsOnTheHost) {
                   for (int k = 0; k < 4; ++k) out(i, k) = words[static_cast<std::size_t>(k)];
                 }};
   EXPECT_LE(test::operations_in(kernel.ir()), 175u);
-  Buffer<std::uint32_t> out{device, {300, 4}};
+  Buffer<std::uint32_t> out{where, {300, 4}};
   for (std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{77}, ~std::uint64_t{0}}) {
     kernel.launch({300}, out, seed, -3);
     std::vector<std::uint32_t> expected;
@@ -72,7 +72,7 @@ TEST(Random, EveryDrawIsTheHosts) {
                   int next = 0;
                   draw_all(random, [&](const auto &x) { out(i, next++) = x; });
                 }};
-  Buffer<double> out{device, {100, 30}};
+  Buffer<double> out{where, {100, 30}};
   kernel.launch({100}, out);
   for (int i = 0; i < 100; ++i) {
     HostRandom random{5, i};
@@ -96,7 +96,7 @@ TEST(Random, CountsThroughControlFlow) {
                   for (Int k : range(i)) if_(k % 2 == 0, [&] { sum += random.uniform(); });
                   out(i) = sum + random.uniform();
                 }};
-  Buffer<float> out{device, {20}};
+  Buffer<float> out{where, {20}};
   kernel.launch({20}, out);
   for (int i = 0; i < 20; ++i) {
     HostRandom random{9, 4 * i};
@@ -116,8 +116,8 @@ TEST(Random, TheAdjointDrawsTheSame) {
                   for ([[maybe_unused]] Int k : range(4)) x = sin(x * random.uniform<double>()) + x;
                   out(i) = x;
                 }};
-  Buffer<double> in{device, {8}, {.1, .2, .3, .4, .5, .6, .7, .8}, Gradient::tracked};
-  Buffer<double> out{device, {8}, Gradient::tracked};
+  Buffer<double> in{where, {8}, {.1, .2, .3, .4, .5, .6, .7, .8}, Gradient::tracked};
+  Buffer<double> out{where, {8}, Gradient::tracked};
   GradientReport report = gradcheck([&] { kernel.launch({8}, out, in); }, {in}, {out});
   EXPECT_TRUE(report.passed) << report;
 }

@@ -7,27 +7,27 @@
 namespace samite::passes {
 namespace {
 
-std::string difference(const char *before, const char *after) {
+std::string difference_without_dead_code(const char *before, const char *after) {
   return test::difference_after(remove_dead_code, before, after);
 }
 
-std::string difference_from_itself(const char *kernel) { return difference(kernel, kernel); }
+std::string dead_code_in(const char *kernel) { return difference_without_dead_code(kernel, kernel); }
 
 TEST(DeadCode, UnneededValuesGoWithAllThatOnlyTheyNeed) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       %0: f32 = load @a[0]
       %1: f32 = load @b[0]
       %2: f32 = add %0, %1
       %3: f32 = mul %2, 2.0
       store @a[1] = %0)",
-                       R"(
+                                         R"(
       %0: f32 = load @a[0]
       store @a[1] = %0)"),
             "");
 }
 
 TEST(DeadCode, EffectsStayThoughNobodyReadsThem) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       %0: i32 = add @i, 1
       store @a[%0] = 0.0
       %1: i32 = add @i, 2
@@ -40,7 +40,7 @@ TEST(DeadCode, EffectsStayThoughNobodyReadsThem) {
 }
 
 TEST(DeadCode, AtomicStepsStayThoughNobodyReadsWhatWasThereBefore) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       %0: i32 = add @i, 1
       %1: f32 = atomic_max @a[%0], @x
       %2: f32 = atomic_exchange @a[%0], 2.0
@@ -49,12 +49,12 @@ TEST(DeadCode, AtomicStepsStayThoughNobodyReadsWhatWasThereBefore) {
 }
 
 TEST(DeadCode, AnAtomicAdditionWhoseOldValueNobodyReadsIsAnAccumulation) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       %0: i32 = add @i, 1
       %1: f32 = atomic_add @a[%0], @x
       %2: f32 = atomic_add @a[@i], @x
       store @a[0] = %2)",
-                       R"(
+                                         R"(
       %0: i32 = add @i, 1
       accumulate atomic @a[%0] += @x
       %1: f32 = atomic_add @a[@i], @x
@@ -63,7 +63,7 @@ TEST(DeadCode, AnAtomicAdditionWhoseOldValueNobodyReadsIsAnAccumulation) {
 }
 
 TEST(DeadCode, PrintsAndChecksStayWithWhatTheySay) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       %0: i32 = add @i, 1
       print "i + 1 is ", %0
       %1: f32 = load @a[@i]
@@ -74,7 +74,7 @@ TEST(DeadCode, PrintsAndChecksStayWithWhatTheySay) {
 }
 
 TEST(DeadCode, AnEffectKeepsTheBranchesAndLoopsAroundIt) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       %0: i32 = mul @n, 2
       for %1: i32 in 0 .. %0 step 1 {
         %2: bool = gt %1, 3
@@ -91,7 +91,7 @@ TEST(DeadCode, AnEffectKeepsTheBranchesAndLoopsAroundIt) {
 }
 
 TEST(DeadCode, BranchesAndLoopsWithoutEffectGo) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       if @p -> (%1: f32 = %0 | @x) {
         %0: f32 = load @a[0]
       }
@@ -100,12 +100,12 @@ TEST(DeadCode, BranchesAndLoopsWithoutEffectGo) {
       }
       while {} test true {}
       store @a[0] = @x)",
-                       "store @a[0] = @x"),
+                                         "store @a[0] = @x"),
             "");
 }
 
 TEST(DeadCode, ResultsOfABranchGoOneByOne) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       if @p -> (%2: f32 = %0 | 1.0, %3: f32 = %1 | 2.0) {
         %0: f32 = load @a[0]
         %1: f32 = load @b[0]
@@ -113,7 +113,7 @@ TEST(DeadCode, ResultsOfABranchGoOneByOne) {
         %4: f32 = load @b[1]
       }
       store @a[1] = %3)",
-                       R"(
+                                         R"(
       if @p -> (%3: f32 = %1 | 2.0) {
         %1: f32 = load @b[0]
       } else {
@@ -123,12 +123,12 @@ TEST(DeadCode, ResultsOfABranchGoOneByOne) {
 }
 
 TEST(DeadCode, ABranchWithAnEffectLosesItsUnneededResults) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       if @p -> (%1: f32 = %0 | 1.0) {
         %0: f32 = load @a[0]
         store @a[1] = 2.0
       })",
-                       R"(
+                                         R"(
       if @p {
         store @a[1] = 2.0
       })"),
@@ -136,7 +136,7 @@ TEST(DeadCode, ABranchWithAnEffectLosesItsUnneededResults) {
 }
 
 TEST(DeadCode, CarriedValuesGoOneByOne) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       for %0: i32 in 0 .. @n step 1 carry (%1 -> %3: f32 = @x then %2, %4 -> %6: f32 = 1.0 then %5) {
         %2: f32 = mul %1, 2.0
         %5: f32 = mul %4, 3.0
@@ -148,7 +148,7 @@ TEST(DeadCode, CarriedValuesGoOneByOne) {
         %11: f32 = add %10, 1.0
       }
       store @a[0] = %12)",
-                       R"(
+                                         R"(
       for %0: i32 in 0 .. @n step 1 carry (%4 -> %6: f32 = 1.0 then %5) {
         %5: f32 = mul %4, 3.0
       }
@@ -162,7 +162,7 @@ TEST(DeadCode, CarriedValuesGoOneByOne) {
 }
 
 TEST(DeadCode, ACarriedValueThatAnotherNeedsStays) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       for %0: i32 in 0 .. @n step 1 carry (%1 -> %3: f32 = 0.0 then %2, %2 -> %4: f32 = @x then %1) {
       }
       store @a[0] = %3)"),
@@ -170,7 +170,7 @@ TEST(DeadCode, ACarriedValueThatAnotherNeedsStays) {
 }
 
 TEST(DeadCode, ACarriedValueThatOnlyTheConditionNeedsStays) {
-  EXPECT_EQ(difference_from_itself(R"(
+  EXPECT_EQ(dead_code_in(R"(
       while carry (%0 -> %3: i32 = @n then %2) {
         %1: bool = gt %0, 0
       } test %1 {
@@ -181,12 +181,12 @@ TEST(DeadCode, ACarriedValueThatOnlyTheConditionNeedsStays) {
 }
 
 TEST(DeadCode, ALoopThatOnlyComputesItsResultStaysForIt) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       for %0: i32 in 0 .. @n step 1 carry (%1 -> %2: i32 = 0 then %0) {
         %3: f32 = load @a[%0]
       }
       store @out[0] = %2)",
-                       R"(
+                                         R"(
       for %0: i32 in 0 .. @n step 1 carry (%1 -> %2: i32 = 0 then %0) {
       }
       store @out[0] = %2)"),
@@ -194,14 +194,14 @@ TEST(DeadCode, ALoopThatOnlyComputesItsResultStaysForIt) {
 }
 
 TEST(DeadCode, AnEffectInAConditionKeepsTheLoop) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       while {
         %0: f32 = exchange @a[0]
         %1: bool = gt %0, 0.0
       } test %1 {
         %2: f32 = load @b[0]
       })",
-                       R"(
+                                         R"(
       while {
         %0: f32 = exchange @a[0]
         %1: bool = gt %0, 0.0
@@ -232,7 +232,7 @@ TEST(DeadCode, WhereEverythingIsNeededThereIsNoOtherBody) {
 }
 
 TEST(DeadCode, ALocalArrayThatNobodyReadsGoesWithItsStores) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_without_dead_code(R"(
       local $0: f32[4]
       local $1: f32[4]
       %0: f32 = load @a[1]
@@ -241,7 +241,7 @@ TEST(DeadCode, ALocalArrayThatNobodyReadsGoesWithItsStores) {
       for %2: i32 in 0 .. @n step 1 { local_store $1[%2] = @x }
       %3: f32 = local_load $1[3]
       store @a[0] = %3)",
-                       R"(
+                                         R"(
       local $0: f32[4]
       for %0: i32 in 0 .. @n step 1 { local_store $0[%0] = @x }
       %1: f32 = local_load $0[3]

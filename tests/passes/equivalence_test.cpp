@@ -119,7 +119,7 @@ Arguments random_arguments(const Kernel &kernel, std::uint32_t seed) {
   return arguments;
 }
 
-Interpretation run(const Kernel &kernel, std::uint32_t seed, bool lowered = false) {
+Interpretation run_once(const Kernel &kernel, std::uint32_t seed, bool lowered = false) {
   std::vector<std::int64_t> launch;
   for (int d = 0; d < kernel.launch_rank; ++d) launch.push_back(1 + (seed / 2 + static_cast<std::uint32_t>(d)) % 2);
   return interpret(kernel, launch, random_arguments(kernel, seed),
@@ -127,7 +127,7 @@ Interpretation run(const Kernel &kernel, std::uint32_t seed, bool lowered = fals
 }
 
 // Names the first array element that differs, or what was printed, or is empty.
-std::string difference(const Interpretation &actual, const Interpretation &expected) {
+std::string difference_of_runs(const Interpretation &actual, const Interpretation &expected) {
   if (actual.said != expected.said) return "something else was printed";
   const auto &a = actual.arguments.arrays(), &b = expected.arguments.arrays();
   for (std::size_t array = 0; array < b.size(); ++array)
@@ -151,7 +151,7 @@ TEST(Equivalence, KernelsWithoutJumpsComputeTheSame) {
                        [&](const Stmt &stmt) { jumps_left = jumps_left || stmt.as<Leave>() || stmt.as<Labelled>(); });
     ASSERT_FALSE(jumps_left) << "seed " << seed;
     jumped += jumps;
-    ASSERT_EQ(difference(run(structured, seed), run(captured, seed)), "") << "seed " << seed;
+    ASSERT_EQ(difference_of_runs(run_once(structured, seed), run_once(captured, seed)), "") << "seed " << seed;
   }
   EXPECT_GT(jumped, static_cast<int>(seeds));
 }
@@ -161,7 +161,7 @@ TEST(Equivalence, PromotedKernelsAreStructuredAndComputeTheSame) {
     Kernel captured = random_captured(seed);
     Kernel promoted = promote(structure_jumps(captured));
     ASSERT_NO_THROW(verify(promoted, Form::structured, "promote")) << "seed " << seed;
-    ASSERT_EQ(difference(run(promoted, seed), run(captured, seed)), "") << "seed " << seed;
+    ASSERT_EQ(difference_of_runs(run_once(promoted, seed), run_once(captured, seed)), "") << "seed " << seed;
   }
 }
 
@@ -178,11 +178,11 @@ TEST(Equivalence, SimplifiedKernelsAreStructuredAndComputeTheSame) {
     Kernel captured = random_captured(seed);
     Kernel simplified = simplify(promote(structure_jumps(captured)));
     ASSERT_NO_THROW(verify(simplified, Form::structured, "simplify")) << "seed " << seed;
-    Interpretation expected = run(captured, seed);
+    Interpretation expected = run_once(captured, seed);
     // The one liberty that folding takes is documented in passes/fold.h: x + 0 is x, also where x is -0.
     if (expected.added_opposite_zeros) continue;
     ++compared;
-    ASSERT_EQ(difference(run(simplified, seed), expected), "") << "seed " << seed;
+    ASSERT_EQ(difference_of_runs(run_once(simplified, seed), expected), "") << "seed " << seed;
   }
   EXPECT_GT(compared, static_cast<int>(seeds) * 9 / 10);
 }
@@ -199,7 +199,7 @@ TEST(Equivalence, WithoutDeadCodeKernelsComputeTheSame) {
     Kernel promoted = promote(without_jumps(seed));
     Kernel kept = remove_dead_code(promoted);
     ASSERT_NO_THROW(verify(kept, Form::structured, "remove_dead_code")) << "seed " << seed;
-    ASSERT_EQ(difference(run(kept, seed), run(promoted, seed)), "") << "seed " << seed;
+    ASSERT_EQ(difference_of_runs(run_once(kept, seed), run_once(promoted, seed)), "") << "seed " << seed;
   }
 }
 
@@ -208,7 +208,7 @@ TEST(Equivalence, LoweredKernelsComputeTheSame) {
     Kernel promoted = promote(without_jumps(seed));
     Kernel lowered = lower_threads(promoted);
     ASSERT_NO_THROW(verify(lowered, Form::lowered, "lower_threads")) << "seed " << seed;
-    ASSERT_EQ(difference(run(lowered, seed, true), run(promoted, seed)), "") << "seed " << seed;
+    ASSERT_EQ(difference_of_runs(run_once(lowered, seed, true), run_once(promoted, seed)), "") << "seed " << seed;
   }
 }
 

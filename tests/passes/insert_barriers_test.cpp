@@ -17,8 +17,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const FactsOfArrays apart(4, {.unaliased = true}), may_overlap(4);
-const SharesMemory shares_nothing = shares_memory(apart);
+using test::apart;
+using test::shares_nothing;
+
+const FactsOfArrays may_overlap(4);
 
 // Of arrays that share no memory, unless others are given.
 Kernel planned(const std::string &body, const FactsOfArrays &arrays = apart) {
@@ -52,19 +54,21 @@ std::string outline(const std::string &body, const FactsOfArrays &arrays = apart
   return outline(planned(body, arrays).body);
 }
 
-const std::string number = "%1: f32 = load @y[7, 7] %2: tile<f32, 8, 64> = broadcast %1 ";
+const std::string number_of_y = "%1: f32 = load @y[7, 7] %2: tile<f32, 8, 64> = broadcast %1 ";
 const std::string factors = "%3: tile<f32, 8, 64> = load @x[0, 0] %4: tile<f32, 64, 8> = load @y[0, 0] ";
-const std::string product = "%5: tile<f32, 8, 8> = matmul %3, %4, 0.0:tile<f32, 8, 8> ";
+const std::string product_of_factors = "%5: tile<f32, 8, 8> = matmul %3, %4, 0.0:tile<f32, 8, 8> ";
 
 TEST(InsertBarriers, AfterLoopsThatOthersSee) {
-  EXPECT_EQ(outline(number + "store @x[0, 0] = %2"), "EB");
-  EXPECT_EQ(outline(number + "store @y[0, 0] = %2"), "BEB") << "what every thread has read is overwritten";
-  EXPECT_EQ(outline(number + "store @x[0, 0] = %2", may_overlap), "BEB");
+  EXPECT_EQ(outline(number_of_y + "store @x[0, 0] = %2"), "EB");
+  EXPECT_EQ(outline(number_of_y + "store @y[0, 0] = %2"), "BEB") << "what every thread has read is overwritten";
+  EXPECT_EQ(outline(number_of_y + "store @x[0, 0] = %2", may_overlap), "BEB");
 }
 
 TEST(InsertBarriers, CopiesAreWaitedForWhereTheyAreNeeded) {
-  EXPECT_EQ(outline(factors + product + "store @x[0, 0] = %5"), "LLCBETBEB") << "two loads, and one wait for both";
-  EXPECT_THAT(outline("if true { " + factors + product + "store @x[0, 0] = %5 } else {}"), HasSubstr("{LLCB"));
+  EXPECT_EQ(outline(factors + product_of_factors + "store @x[0, 0] = %5"), "LLCBETBEB")
+      << "two loads, and one wait for both";
+  EXPECT_THAT(outline("if true { " + factors + product_of_factors + "store @x[0, 0] = %5 } else {}"),
+              HasSubstr("{LLCB"));
 }
 
 TEST(InsertBarriers, OneThreadDoesForAll) {
@@ -91,10 +95,10 @@ TEST(InsertBarriers, LoopsThatLoadAheadHaveTheirOwn) {
 // Of a kernel in which each is needed.
 TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
   for (const std::string &body :
-       {factors + product +
+       {factors + product_of_factors +
             "store @x[0, 0] = %5 %6: tile<f32, 8, 64> = load @x[0, 0] %7: tile<f32, 64, 8> = transpose"
             "(1, 0) %6 store @y[0, 0] = %7",
-        number + "store @y[0, 0] = %2",
+        number_of_y + "store @y[0, 0] = %2",
         std::string("%1: f32 = load @y[7, 7] for %2: i32 in 0 .. @n step 1 { store @y[0, 0] = %1 "
                     "%3: f32 = load @y[0, 0] store @x[%2, 0] = %3 }"),
         std::string("%2: tile<f32, 8, 64> = load @x[0, 0] %3: f32 = reduce_add %2 "
@@ -114,7 +118,7 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
 }
 
 TEST(Unsynchronised, NamesWhatItFinds) {
-  const Kernel broken = test::without_wait(planned(number + "store @y[0, 0] = %2"), 0).value();
+  const Kernel broken = test::without_wait(planned(number_of_y + "store @y[0, 0] = %2"), 0).value();
   EXPECT_THAT(unsynchronised(broken, shares_nothing).missing,
               testing::ElementsAre(HasSubstr("@y is read, and @y is written with no barrier between them")));
 }

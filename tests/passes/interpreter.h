@@ -25,7 +25,6 @@
 namespace samite::test {
 
 using ir::Block;
-using ir::Kernel;
 using ir::LocalId;
 using ir::Stmt;
 
@@ -115,7 +114,7 @@ struct Interpretation {
 
 class Interpreter {
  public:
-  Interpreter(const Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments, InterpretOptions options)
+  Interpreter(const ir::Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments, InterpretOptions options)
       : kernel_(kernel),
         launch_(std::move(launch)),
         options_(options),
@@ -367,7 +366,7 @@ class Interpreter {
     for (const ir::Carried &each : carried) locals_.at(each.result) = locals_.at(each.inner);
   }
 
-  const Kernel &kernel_;
+  const ir::Kernel &kernel_;
   std::vector<std::int64_t> launch_;
   InterpretOptions options_;
   Interpretation state_;
@@ -380,7 +379,7 @@ class Interpreter {
 };
 
 // Throws std::runtime_error where the kernel does what no kernel may: see InterpretOptions.
-inline Interpretation interpret(const Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments,
+inline Interpretation interpret(const ir::Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments,
                                 InterpretOptions options = {}) {
   return Interpreter(kernel, std::move(launch), std::move(arguments), options).run();
 }

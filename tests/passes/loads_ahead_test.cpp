@@ -14,7 +14,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A product over 8 steps whose first factor is made of a load by `makes`, which defines %7 from %5, and `after` it.
-std::string lowered(const std::string &makes, const std::string &after = "", int stages = 2, bool loads_ahead = true) {
+std::string lowered_product(const std::string &makes, const std::string &after = "", int stages = 2,
+                            bool loads_ahead = true) {
   const std::string text = R"(
     kernel @k(@a: array<const f32, 2>, @b: array<const bf16, 2>, @c: array<f32, 2>, @d: array<f32, 2>) blocks 1 of 64 {
       %0: i32 = thread_index 0
@@ -42,7 +43,7 @@ const std::string cast = "%7: tile<bf16, 32, 16> = cast %5";
 
 // Both loads come first, each from what the iteration knows when it begins.
 TEST(LoadsAhead, OfWhatIsCast) {
-  const std::string text = lowered(cast);
+  const std::string text = lowered_product(cast);
   const std::size_t a = text.find(": tile<f32, 32, 16> = @a["), b = text.find(": tile<bf16, 16, 16> = @b["),
                     casts = text.find("tile_call cast 0 ");
   ASSERT_NE(a, text.npos) << text;
@@ -52,38 +53,38 @@ TEST(LoadsAhead, OfWhatIsCast) {
 }
 
 TEST(LoadsAhead, OfWhatIsMoreThanCast) {
-  const std::string text = lowered("%10: tile<f32, 32, 16> = mul %5, %5\n%7: tile<bf16, 32, 16> = cast %10");
+  const std::string text = lowered_product("%10: tile<f32, 32, 16> = mul %5, %5\n%7: tile<bf16, 32, 16> = cast %10");
   EXPECT_THAT(text, HasSubstr(": tile<f32, 32, 16> = @a["));
   EXPECT_THAT(text, Not(HasSubstr("tile_call cast")));
 }
 
 TEST(LoadsAhead, NotWithoutStagesOrRoom) {
-  for (const std::string &text : {lowered(cast, "", 1), lowered(cast, "", 2, false)}) {
+  for (const std::string &text : {lowered_product(cast, "", 1), lowered_product(cast, "", 2, false)}) {
     EXPECT_THAT(text, Not(HasSubstr(": tile<f32, 32, 16> = @a[")));
     EXPECT_THAT(text, HasSubstr("load @a["));
   }
 }
 
 TEST(LoadsAhead, NotWhereTheLoopStores) {
-  EXPECT_THAT(lowered(cast, "store @d[0, %2] = 1.0"), Not(HasSubstr(": tile<f32, 32, 16> = @a[")));
+  EXPECT_THAT(lowered_product(cast, "store @d[0, %2] = 1.0"), Not(HasSubstr(": tile<f32, 32, 16> = @a[")));
 }
 
 // What an iteration makes is not known when the one before it begins.
 TEST(LoadsAhead, NotOfWhatTheLoopCarries) {
-  EXPECT_THAT(lowered("%10: f32 = reduce_add %3 %11: i32 = cast %10 %12: tile<f32, 32, 16> = load @d[%11, 0]\n"
-                      "%7: tile<bf16, 32, 16> = cast %12"),
+  EXPECT_THAT(lowered_product("%10: f32 = reduce_add %3 %11: i32 = cast %10 %12: tile<f32, 32, 16> = load @d[%11, 0]\n"
+                              "%7: tile<bf16, 32, 16> = cast %12"),
               HasSubstr("load @d["));
 }
 
 // Nor is what a branch gives; the verifier sees that nothing comes before it.
 TEST(LoadsAhead, NotOfWhatABranchGives) {
-  EXPECT_THAT(lowered("%10: bool = lt %2, 3 if %10 -> (%11: i32 = 0 | %4) {} else {}\n"
-                      "%12: tile<f32, 32, 16> = load @d[%11, 0] %7: tile<bf16, 32, 16> = cast %12"),
+  EXPECT_THAT(lowered_product("%10: bool = lt %2, 3 if %10 -> (%11: i32 = 0 | %4) {} else {}\n"
+                              "%12: tile<f32, 32, 16> = load @d[%11, 0] %7: tile<bf16, 32, 16> = cast %12"),
               HasSubstr("load @d["));
 }
 
 TEST(LoadsAhead, NotWhereSomethingElseReadsIt) {
-  EXPECT_THAT(lowered(cast + "\n%10: f32 = reduce_add %5"), Not(HasSubstr("tile_call cast")));
+  EXPECT_THAT(lowered_product(cast + "\n%10: f32 = reduce_add %5"), Not(HasSubstr("tile_call cast")));
 }
 
 }  // namespace

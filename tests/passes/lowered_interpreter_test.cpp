@@ -21,9 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Arrays = std::vector<tiles::TileArray>;
 
-const passes::FactsOfArrays apart(6, {.unaliased = true});
-const passes::SharesMemory shares_nothing = passes::shares_memory(apart);
-
 // Each block has a part of the arrays of its own.
 const std::string parameters =
     "(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<const f16, 2>, @i: array<i32, 2>, @z: array<f64, 3>, @n: i32)";
@@ -34,7 +31,7 @@ ir::Kernel structured(const std::string &body, int threads = 64) {
   ir::verify(kernel, ir::Form::structured, "the test");
   return kernel;
 }
-ir::Kernel planned(const ir::Kernel &kernel) {
+ir::Kernel planned_alone(const ir::Kernel &kernel) {
   ir::Kernel plan =
       jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, true)), passes::gpu_architecture(90), apart);
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
@@ -60,7 +57,7 @@ Arrays arguments() {
   return all;
 }
 
-std::string difference(const Arrays &got, const Arrays &expected) {
+std::string difference_of_arrays(const Arrays &got, const Arrays &expected) {
   for (std::size_t a = 0; a < got.size(); ++a)
     for (std::size_t k = 0; k < got[a].elements.size(); ++k) {
       const tiles::Element is = got[a].elements[k], should = expected[a].elements[k];
@@ -83,7 +80,7 @@ const ThreadOrder orders[] = {{ThreadOrder::Kind::FirstToLast},
 std::string wrong(const ir::Kernel &plan, const Arrays &expected) {
   for (const ThreadOrder &order : orders) {
     try {
-      const std::string text = difference(run_lowered(plan, {2}, arguments(), order).arguments, expected);
+      const std::string text = difference_of_arrays(run_lowered(plan, {2}, arguments(), order).arguments, expected);
       if (!text.empty()) return text;
     } catch (const std::runtime_error &error) {
       return error.what();
@@ -218,7 +215,7 @@ class LoweredKernels : public testing::TestWithParam<Case> {};
 
 TEST_P(LoweredKernels, EachOrderAgreesWithTheStructuredForm) {
   const ir::Kernel kernel = structured(GetParam().body, GetParam().threads);
-  const ir::Kernel plan = planned(kernel);
+  const ir::Kernel plan = planned_alone(kernel);
   EXPECT_EQ(wrong(plan, tiles::TileInterpreter(kernel, {2}, arguments()).run()), "") << to_string(plan);
   EXPECT_THAT(passes::unsynchronised(plan, shares_nothing).missing, IsEmpty());
 }
@@ -226,7 +223,7 @@ TEST_P(LoweredKernels, EachOrderAgreesWithTheStructuredForm) {
 // What goes wrong without a barrier, or a wait for copies, and nothing else, is what `unsynchronised` finds.
 TEST_P(LoweredKernels, SomeOrderShowsWhatIsNotWaitedFor) {
   const ir::Kernel kernel = structured(GetParam().body, GetParam().threads);
-  const ir::Kernel plan = planned(kernel);
+  const ir::Kernel plan = planned_alone(kernel);
   const Arrays expected = tiles::TileInterpreter(kernel, {2}, arguments()).run();
   int shown = 0, taken_for_needed = 0;
   for (std::size_t all = 0; const auto broken = without_wait(plan, all); ++all) {
@@ -283,22 +280,22 @@ ir::Kernel with_allocations(ir::Kernel kernel, const std::function<void(ir::Allo
 }
 
 TEST(LoweredInterpreter, ACopyThatNothingWaitsForDoesNotArrive) {
-  const ir::Kernel plan = planned(structured(scan));
+  const ir::Kernel plan = planned_alone(structured(scan));
   EXPECT_EQ(thrown(plan), "");
   EXPECT_THAT(thrown(without_wait(plan, 0).value()), HasSubstr("nothing is at element"));
 }
 
 TEST(LoweredInterpreter, TilesThatShareBytesOverwriteEachOther) {
   ir::Kernel plan =
-      planned(structured("%1: tile<f32, 4, 90> = load @x[0, 0] %2: tile<f32, 4, 90> = scan_add 1, %1 "
-                         "%3: tile<f32, 90, 4> = transpose(1, 0) %1 %4: tile<f32, 90, 4> = transpose(1, 0) %1 "
-                         "store @y[0, 0] = %2 store @x[0, 0] = %3"));
+      planned_alone(structured("%1: tile<f32, 4, 90> = load @x[0, 0] %2: tile<f32, 4, 90> = scan_add 1, %1 "
+                               "%3: tile<f32, 90, 4> = transpose(1, 0) %1 %4: tile<f32, 90, 4> = transpose(1, 0) %1 "
+                               "store @y[0, 0] = %2 store @x[0, 0] = %3"));
   plan = with_allocations(plan, [](ir::Allocate &allocate) { allocate.offset = 0; });
   EXPECT_THAT(thrown(plan), HasSubstr("a call writes to the memory of what it reads"));
 }
 
 TEST(LoweredInterpreter, RegistersAreTheirThreads) {
-  ir::Kernel plan = planned(structured(cases[0].body));
+  ir::Kernel plan = planned_alone(structured(cases[0].body));
   plan = with_allocations(plan, [](ir::Allocate &allocate) {
     if (allocate.array != 0) return;
     allocate.space = ir::MemorySpace::registers;
@@ -326,7 +323,8 @@ TEST(LoweredInterpreter, ThreadsThatWaitElsewhereNeverMeet) {
 }
 
 TEST(LoweredInterpreter, OneThreadSpeaksForAll) {
-  const ir::Kernel plan = planned(structured("print \"block \", %0 %1: bool = lt %0, 1 check %1, \"late: \", %0"));
+  const ir::Kernel plan =
+      planned_alone(structured("print \"block \", %0 %1: bool = lt %0, 1 check %1, \"late: \", %0"));
   EXPECT_THAT(run_lowered(plan, {2}, arguments()).said, testing::ElementsAre("block 0", "block 1", "late: 1"));
 }
 

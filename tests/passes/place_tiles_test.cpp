@@ -13,17 +13,17 @@ using test::memory;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-ir::Kernel placed(const std::string &body, int threads = 64) {
+ir::Kernel placed_tiles(const std::string &body, int threads = 64) {
   ir::Kernel kernel = place_tiles(lowered_block(body, threads), gpu_architecture(90));
   ir::verify(kernel, ir::Form::lowered, "place_tiles");
   return kernel;
 }
 
-const std::string factors = "%1: tile<f32, 16, 32> = load @x[0, 0] %2: tile<f32, 32, 64> = load @y[0, 0] ";
-const std::string product = "%3: tile<f32, 16, 64> = matmul %1, %2, 0.0:tile<f32, 16, 64> ";
+const std::string placed_factors = "%1: tile<f32, 16, 32> = load @x[0, 0] %2: tile<f32, 32, 64> = load @y[0, 0] ";
+const std::string placed_product = "%3: tile<f32, 16, 64> = matmul %1, %2, 0.0:tile<f32, 16, 64> ";
 
 TEST(PlaceTiles, SumsOfProductsAreInRegisters) {
-  const ir::Kernel kernel = placed(factors + product + "store @x[0, 0] = %3");
+  const ir::Kernel kernel = placed_tiles(placed_factors + placed_product + "store @x[0, 0] = %3");
   EXPECT_THAT(memory(kernel), HasSubstr("registers f32[1024] fragments("));
   for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
     EXPECT_EQ(call.sums.has_value(), call.op == ir::Op::MatMul);
@@ -31,38 +31,39 @@ TEST(PlaceTiles, SumsOfProductsAreInRegisters) {
 
 TEST(PlaceTiles, SumsThatAreReadAcrossStayInMemory) {
   const ir::Kernel kernel =
-      placed(factors + product + "%4: tile<f32, 64, 16> = transpose(1, 0) %3 store @x[0, 0] = %3 store @y[0, 0] = %4");
+      placed_tiles(placed_factors + placed_product +
+                   "%4: tile<f32, 64, 16> = transpose(1, 0) %3 store @x[0, 0] = %3 store @y[0, 0] = %4");
   EXPECT_THAT(memory(kernel), HasSubstr("shared f32[1024]"));
 }
 
 TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
-  const ir::Kernel kernel =
-      placed(factors + product + "%4: tile<f32, 16, 64> = mul %3, %3 store @x[0, 0] = %4 store @y[0, 0] = %3");
+  const ir::Kernel kernel = placed_tiles(placed_factors + placed_product +
+                                         "%4: tile<f32, 16, 64> = mul %3, %3 store @x[0, 0] = %4 store @y[0, 0] = %3");
   EXPECT_THAT(memory(kernel), HasSubstr("registers"));
 }
 
 // What is read in one row at a time needs no swizzling; what is read across the terms does.
 TEST(PlaceTiles, FactorsHaveRowsOfWholeUnits) {
-  const std::string text = memory(placed(factors + product + "store @x[0, 0] = %3"));
+  const std::string text = memory(placed_tiles(placed_factors + placed_product + "store @x[0, 0] = %3"));
   EXPECT_THAT(text, HasSubstr("shared f32[512] rows(32, 8"));
   EXPECT_THAT(text, HasSubstr("shared f32[2048] rows(64, 16"));
 }
 
 TEST(PlaceTiles, FactorsThatSomethingElseTouchesLieRowByRow) {
-  const std::string text = memory(placed(factors + product +
-                                         "%4: f32 = reduce_add %1 store @x[0, 0] = %3 "
-                                         "store @y[0, 0] = %4"));
+  const std::string text = memory(placed_tiles(placed_factors + placed_product +
+                                               "%4: f32 = reduce_add %1 store @x[0, 0] = %3 "
+                                               "store @y[0, 0] = %4"));
   EXPECT_THAT(text, HasSubstr("shared f32[512] linear"));
 }
 
 TEST(PlaceTiles, NothingWhereTheProgramSaysShared) {
-  ir::Kernel lowered = lowered_block(factors + product + "store @x[0, 0] = %3");
+  ir::Kernel lowered = lowered_block(placed_factors + placed_product + "store @x[0, 0] = %3");
   lowered.sums_in_shared = true;
   EXPECT_THAT(memory(place_tiles(lowered, gpu_architecture(90))), Not(HasSubstr("registers")));
 }
 
 TEST(PlaceTiles, NothingOnACpu) {
-  const ir::Kernel lowered = lowered_block(factors + product + "store @x[0, 0] = %3");
+  const ir::Kernel lowered = lowered_block(placed_factors + placed_product + "store @x[0, 0] = %3");
   EXPECT_EQ(to_string(place_tiles(lowered, cpu_architecture())), to_string(lowered));
 }
 

@@ -14,19 +14,19 @@ using ir::Form;
 using ir::Kernel;
 using ::testing::HasSubstr;
 
-std::string difference(const char *captured, const char *structured) {
+std::string difference_promoted(const char *captured, const char *structured) {
   return test::difference_after(promote, captured, structured, Form::captured);
 }
 
 TEST(Promote, CopiesAndStraightLineAssignmentsBecomeTheValuesThemselves) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy @i
       %1: i32 = copy %0
       %2: i32 = add %1, 1
       assign %0 = %2
       %3: i32 = mul %0, %1
       store @out[%0] = %3)",
-                       R"(
+                                R"(
       %0: i32 = add @i, 1
       %1: i32 = mul %0, @i
       store @out[%0] = %1)"),
@@ -34,21 +34,21 @@ TEST(Promote, CopiesAndStraightLineAssignmentsBecomeTheValuesThemselves) {
 }
 
 TEST(Promote, ACopyKeepsTheValueThatItsSourceHadThen) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 1
       %1: i32 = copy %0
       assign %0 = 2
       store @out[%1] = %0)",
-                       "store @out[1] = 2"),
+                                "store @out[1] = 2"),
             "");
 }
 
 TEST(Promote, WhatOneSideOfABranchAssignsIsAResult) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: f32 = load @a[0]
       if @p { assign %0 = @x }
       store @a[0] = %0)",
-                       R"(
+                                R"(
       %0: f32 = load @a[0]
       if @p -> (%1: f32 = @x | %0) {}
       store @a[0] = %1)"),
@@ -56,7 +56,7 @@ TEST(Promote, WhatOneSideOfABranchAssignsIsAResult) {
 }
 
 TEST(Promote, WhatBothSidesAssignIsOneResult) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       if @p {
         %1: i32 = add @i, 1
@@ -65,7 +65,7 @@ TEST(Promote, WhatBothSidesAssignIsOneResult) {
         assign %0 = 7
       }
       store @out[0] = %0)",
-                       R"(
+                                R"(
       if @p -> (%1: i32 = %0 | 7) {
         %0: i32 = add @i, 1
       } else {}
@@ -74,27 +74,27 @@ TEST(Promote, WhatBothSidesAssignIsOneResult) {
 }
 
 TEST(Promote, TheSecondSideStartsFromTheValuesBeforeTheBranch) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy @i
       if @p { assign %0 = 1 } else { store @out[0] = %0 })",
-                       R"(
+                                R"(
       if @p -> (%0: i32 = 1 | @i) {} else { store @out[0] = @i })"),
             "");
 }
 
 TEST(Promote, WhereBothSidesLeaveTheSameValueThereIsNoResult) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       if @p { assign %0 = @n } else { assign %0 = @n }
       store @out[0] = %0)",
-                       R"(
+                                R"(
       if @p {} else {}
       store @out[0] = @n)"),
             "");
 }
 
 TEST(Promote, LocalsOfABlockAreNotItsResults) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       if @p {
         %0: i32 = copy 0
         assign %0 = @i
@@ -105,14 +105,14 @@ TEST(Promote, LocalsOfABlockAreNotItsResults) {
         assign %2 = 3
         store @out[1] = %2
       })",
-                       R"(
+                                R"(
       if @p { store @out[0] = @i }
       for %1: i32 in 0 .. @n step 1 { store @out[1] = 3 })"),
             "");
 }
 
 TEST(Promote, WhatALoopAssignsIsCarried) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: f32 = copy 0.0
       for %1: i32 in 0 .. @n step 1 {
         %2: f32 = load @a[%1]
@@ -120,7 +120,7 @@ TEST(Promote, WhatALoopAssignsIsCarried) {
         assign %0 = %3
       }
       store @a[0] = %0)",
-                       R"(
+                                R"(
       for %2: i32 in 0 .. @n step 1 carry (%1 -> %5: f32 = 0.0 then %4) {
         %3: f32 = load @a[%2]
         %4: f32 = add %1, %3
@@ -130,17 +130,17 @@ TEST(Promote, WhatALoopAssignsIsCarried) {
 }
 
 TEST(Promote, WhatALoopOnlyReadsIsNotCarried) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: f32 = load @a[0]
       for %1: i32 in 0 .. @n step 1 { store @b[%1] = %0 })",
-                       R"(
+                                R"(
       %0: f32 = load @a[0]
       for %1: i32 in 0 .. @n step 1 { store @b[%1] = %0 })"),
             "");
 }
 
 TEST(Promote, ValuesThatChangePlacesInALoopDoSoAtOnce) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       %1: i32 = copy 1
       for %2: i32 in 0 .. @n step 1 {
@@ -149,14 +149,14 @@ TEST(Promote, ValuesThatChangePlacesInALoopDoSoAtOnce) {
         assign %1 = %3
       }
       store @out[%0] = %1)",
-                       R"(
+                                R"(
       for %2: i32 in 0 .. @n step 1 carry (%0 -> %3: i32 = 0 then %1, %1 -> %4: i32 = 1 then %0) {}
       store @out[%3] = %4)"),
             "");
 }
 
 TEST(Promote, NestedLoopsCarryOnFromOneAnother) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       for %1: i32 in 0 .. @n step 1 {
         for %2: i32 in 0 .. %1 step 1 {
@@ -165,7 +165,7 @@ TEST(Promote, NestedLoopsCarryOnFromOneAnother) {
         }
       }
       store @out[0] = %0)",
-                       R"(
+                                R"(
       for %1: i32 in 0 .. @n step 1 carry (%0 -> %6: i32 = 0 then %5) {
         for %3: i32 in 0 .. %1 step 1 carry (%2 -> %5: i32 = %0 then %4) {
           %4: i32 = add %2, %3
@@ -176,14 +176,14 @@ TEST(Promote, NestedLoopsCarryOnFromOneAnother) {
 }
 
 TEST(Promote, ABranchInALoopGivesTheNextValue) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       for %1: i32 in 0 .. @n step 1 {
         %2: bool = gt %1, 3
         if %2 { assign %0 = %1 }
       }
       store @out[0] = %0)",
-                       R"(
+                                R"(
       for %1: i32 in 0 .. @n step 1 carry (%0 -> %4: i32 = 0 then %3) {
         %2: bool = gt %1, 3
         if %2 -> (%3: i32 = %1 | %0) {}
@@ -193,7 +193,7 @@ TEST(Promote, ABranchInALoopGivesTheNextValue) {
 }
 
 TEST(Promote, AWhileSeesWhatItCarriesInConditionAndBody) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: f32 = copy @x
       while {
         %1: bool = gt %0, 1.0
@@ -202,7 +202,7 @@ TEST(Promote, AWhileSeesWhatItCarriesInConditionAndBody) {
         assign %0 = %2
       }
       store @a[0] = %0)",
-                       R"(
+                                R"(
       while carry (%0 -> %3: f32 = @x then %2) {
         %1: bool = gt %0, 1.0
       } test %1 {
@@ -213,7 +213,7 @@ TEST(Promote, AWhileSeesWhatItCarriesInConditionAndBody) {
 }
 
 TEST(Promote, WhatAConditionDefinesIsComputedAnewAndNotCarried) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       while {
         %0: i32 = load @out[0]
         %1: bool = gt %0, 0
@@ -222,7 +222,7 @@ TEST(Promote, WhatAConditionDefinesIsComputedAnewAndNotCarried) {
         assign %0 = %2
         store @out[0] = %0
       })",
-                       R"(
+                                R"(
       while {
         %0: i32 = load @out[0]
         %1: bool = gt %0, 0
@@ -234,13 +234,13 @@ TEST(Promote, WhatAConditionDefinesIsComputedAnewAndNotCarried) {
 }
 
 TEST(Promote, AConditionMayAssignItsOwnLocals) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       while {
         %0: i32 = load @out[0]
         if @p { assign %0 = 0 }
         %1: bool = gt %0, 0
       } test %1 {})",
-                       R"(
+                                R"(
       while {
         %0: i32 = load @out[0]
         if @p -> (%1: i32 = 0 | %0) {}
@@ -265,7 +265,7 @@ TEST(Promote, AConditionThatAssignsALocalFromOutsideIsRefused) {
 
 // As in an adjoint, which is written in captured form around structured parts of its kernel.
 TEST(Promote, ResultsAndCarriedValuesThatAreThereAlreadyStayFirst) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       %0: i32 = copy 0
       if @p -> (%2: f32 = %1 | 0.0) {
         %1: f32 = neg @x
@@ -282,7 +282,7 @@ TEST(Promote, ResultsAndCarriedValuesThatAreThereAlreadyStayFirst) {
         assign %0 = 5
       }
       store @a[%0] = %10)",
-                       R"(
+                                R"(
       if @p -> (%1: f32 = %0 | 0.0, %2: i32 = 1 | 0) {
         %0: f32 = neg @x
       }
@@ -314,7 +314,7 @@ TEST(Promote, LocalsAreNumberedDenselyAndStatementsKeepTheirLines) {
 }
 
 TEST(Promote, LocalArraysStayAsTheyAre) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_promoted(R"(
       local $1: f32[4]
       %0: f32 = copy @x
       local_store $1[0] = %0
@@ -322,7 +322,7 @@ TEST(Promote, LocalArraysStayAsTheyAre) {
       %1: f32 = local_load $1[0]
       %2: f32 = add %1, %0
       store @a[0] = %2)",
-                       R"(
+                                R"(
       local $1: f32[4]
       local_store $1[0] = @x
       %0: f32 = local_load $1[0]

@@ -20,7 +20,7 @@ const passes::FactsOfArrays &facts(const Recipe &recipe) {
 
 passes::SharesMemory shares_memory(const Recipe &recipe) { return passes::shares_memory(facts(recipe)); }
 
-ir::Kernel planned(const Run &run) {
+ir::Kernel planned_run(const Run &run) {
   ir::Kernel kernel = passes::lower_tiles(run.structured, /*flat=*/true, /*in_order=*/run.recipe.seed % 6 == 0);
   ir::Kernel plan =
       jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90), facts(run.recipe));
@@ -35,7 +35,7 @@ std::vector<TileArray> left_by(const ir::Kernel &plan, const Run &run, const std
 }
 
 void run_as_planned(const Run &run, std::vector<TileArray> &arrays) {
-  const ir::Kernel plan = planned(run);
+  const ir::Kernel plan = planned_run(run);
   for (const std::string &found : passes::unsynchronised(plan, shares_memory(run.recipe)).missing)
     throw std::runtime_error(found);
   arrays = left_by(plan, run, arrays);
@@ -43,7 +43,7 @@ void run_as_planned(const Run &run, std::vector<TileArray> &arrays) {
 
 // With as few barriers as `unsynchronised` has nothing against.
 void run_with_few_barriers(const Run &run, std::vector<TileArray> &arrays) {
-  ir::Kernel plan = planned(run);
+  ir::Kernel plan = planned_run(run);
   for (std::size_t number = 0; const auto fewer = without_wait(plan, number);)
     if (passes::unsynchronised(*fewer, shares_memory(run.recipe)).missing.empty())
       plan = *fewer;

@@ -15,7 +15,7 @@ namespace {
 using namespace ir;
 
 // An adjoint over a launch of two dimensions.
-Kernel adjoint(const std::string &body) {
+Kernel adjoint_over_launch(const std::string &body) {
   Kernel kernel = parse_kernel(
       "kernel @k(@a: array<const f32, 2>, @n: i32, @f: f32, @other: array<f32, 2>, "
       "@g: gradient of @a array<f32, 2>, @h: gradient of @a array<f32, 2>, @s: gradient of @f array<f32, 1>) "
@@ -27,7 +27,7 @@ Kernel adjoint(const std::string &body) {
 
 // How many accesses of the body are atomic after the pass. What else changed is a failure.
 int atomics_after(const std::string &body) {
-  Kernel kernel = adjoint(body);
+  Kernel kernel = adjoint_over_launch(body);
   Kernel relaxed = relax_atomics(kernel);
   verify(relaxed, Form::structured, "relax_atomics");
   std::string text = to_string(relaxed), before = to_string(kernel);

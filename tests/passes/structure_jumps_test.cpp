@@ -18,7 +18,7 @@ using ir::Kernel;
 using test::kernel_of;
 using ::testing::ElementsAre;
 
-std::string difference(const char *before, const char *after) {
+std::string difference_of_jumps(const char *before, const char *after) {
   Kernel actual = structure_jumps(kernel_of(before, Form::captured));
   ir::verify(actual, Form::captured, "structure_jumps");
   return structural_difference(actual, kernel_of(after, Form::captured));
@@ -26,11 +26,11 @@ std::string difference(const char *before, const char *after) {
 
 TEST(StructureJumps, AKernelWithoutJumpsStaysAsItIs) {
   const char *body = "for %0: i32 in 0 .. @n step 1 { if @p { store @out[%0] = 1 } }";
-  EXPECT_EQ(difference(body, body), "");
+  EXPECT_EQ(difference_of_jumps(body, body), "");
 }
 
 TEST(StructureJumps, TheRestRunsOnTheSideThatStays) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       for %0: i32 in 0 .. @n step 1 {
         label 1 {
           %1: bool = eq %0, @i
@@ -38,7 +38,7 @@ TEST(StructureJumps, TheRestRunsOnTheSideThatStays) {
           store @out[%0] = 2
         }
       })",
-                       R"(
+                                R"(
       for %0: i32 in 0 .. @n step 1 {
         %2: bool = copy false
         %1: bool = eq %0, @i
@@ -48,13 +48,13 @@ TEST(StructureJumps, TheRestRunsOnTheSideThatStays) {
 }
 
 TEST(StructureJumps, TheRestFollowsWhatTheSideThatStaysDoes) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       label 1 {
         if @p { store @out[0] = 1 } else { leave 1 }
         store @out[1] = 2
       }
       store @out[2] = 3)",
-                       R"(
+                                R"(
       %0: bool = copy false
       if @p { store @out[0] = 1 store @out[1] = 2 } else { assign %0 = true }
       store @out[2] = 3)"),
@@ -62,7 +62,7 @@ TEST(StructureJumps, TheRestFollowsWhatTheSideThatStaysDoes) {
 }
 
 TEST(StructureJumps, WhereASideMayStayTheRestAsksWhetherItDid) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       %0: bool = eq @i, 3
       label 1 {
         if @p {
@@ -71,7 +71,7 @@ TEST(StructureJumps, WhereASideMayStayTheRestAsksWhetherItDid) {
         }
         store @out[1] = 2
       })",
-                       R"(
+                                R"(
       %0: bool = eq @i, 3
       %1: bool = copy false
       if @p {
@@ -83,7 +83,7 @@ TEST(StructureJumps, WhereASideMayStayTheRestAsksWhetherItDid) {
 }
 
 TEST(StructureJumps, WhatFollowsAJumpIsDropped) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       label 1 {
         if @p { leave 1 store @out[0] = 1 } else { leave 1 }
         store @out[1] = 2
@@ -93,7 +93,7 @@ TEST(StructureJumps, WhatFollowsAJumpIsDropped) {
         store @out[2] = 2
       }
       store @out[3] = 3)",
-                       R"(
+                                R"(
       %0: bool = copy false
       if @p { assign %0 = true } else { assign %0 = true }
       %1: bool = copy false
@@ -104,7 +104,7 @@ TEST(StructureJumps, WhatFollowsAJumpIsDropped) {
 }
 
 TEST(StructureJumps, AForThatIsLeftBecomesAWhileWithACounter) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       %0: i32 = copy -1
       label 1 {
         for %1: i32 in @i .. @n step 2 {
@@ -114,7 +114,7 @@ TEST(StructureJumps, AForThatIsLeftBecomesAWhileWithACounter) {
         }
       }
       store @out[0] = %0)",
-                       R"(
+                                R"(
       %0: i32 = copy -1
       %4: bool = copy false
       %5: i32 = copy @i
@@ -136,8 +136,8 @@ TEST(StructureJumps, AForThatIsLeftBecomesAWhileWithACounter) {
 }
 
 TEST(StructureJumps, ALoopThatCountsDownGoesOnWhileAbove) {
-  EXPECT_EQ(difference("label 1 { for %0: i32 in @n .. 0 step -1 { if @p { leave 1 } } }",
-                       R"(
+  EXPECT_EQ(difference_of_jumps("label 1 { for %0: i32 in @n .. 0 step -1 { if @p { leave 1 } } }",
+                                R"(
       %1: bool = copy false
       %2: i32 = copy @n
       while {
@@ -155,7 +155,7 @@ TEST(StructureJumps, ALoopThatCountsDownGoesOnWhileAbove) {
 }
 
 TEST(StructureJumps, AWhileAsksWhetherItWasLeft) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       %0: i32 = copy 0
       label 1 {
         while { %1: bool = lt %0, @n } test %1 {
@@ -163,7 +163,7 @@ TEST(StructureJumps, AWhileAsksWhetherItWasLeft) {
           assign %0 = @i
         }
       })",
-                       R"(
+                                R"(
       %0: i32 = copy 0
       %2: bool = copy false
       while {
@@ -188,7 +188,7 @@ TEST(StructureJumps, AConditionThatCouldFailIsNotComputedAfterABreak) {
         }
       }
       store @out[0] = %0)";
-  EXPECT_EQ(difference(captured, R"(
+  EXPECT_EQ(difference_of_jumps(captured, R"(
       %0: i32 = copy 0
       %4: bool = copy false
       %5: bool = copy true
@@ -217,7 +217,7 @@ TEST(StructureJumps, AConditionThatCouldFailIsNotComputedAfterABreak) {
 }
 
 TEST(StructureJumps, AJumpOutOfTwoLoopsEndsBoth) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       label 1 {
         for %0: i32 in 0 .. @n step 1 {
           while {} test @p {
@@ -227,7 +227,7 @@ TEST(StructureJumps, AJumpOutOfTwoLoopsEndsBoth) {
         }
         store @out[0] = 2
       })",
-                       R"(
+                                R"(
       %1: bool = copy false
       %2: i32 = copy 0
       while {
@@ -255,7 +255,7 @@ TEST(StructureJumps, AJumpOutOfTwoLoopsEndsBoth) {
 }
 
 TEST(StructureJumps, ALoopGoesOnUntilAnyOfItsLabelsIsLeft) {
-  EXPECT_EQ(difference(R"(
+  EXPECT_EQ(difference_of_jumps(R"(
       label 1 {
         label 2 {
           while {} test true {
@@ -264,7 +264,7 @@ TEST(StructureJumps, ALoopGoesOnUntilAnyOfItsLabelsIsLeft) {
         }
         store @out[0] = 1
       })",
-                       R"(
+                                R"(
       %0: bool = copy false
       %1: bool = copy false
       while {

@@ -14,9 +14,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const FactsOfArrays apart(4, {.unaliased = true});
-const SharesMemory shares_nothing = shares_memory(apart);
+using test::apart;
+using test::shares_nothing;
 
 // Of a planned kernel that lacks the `number`th place where its threads wait.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {

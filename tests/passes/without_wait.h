@@ -2,10 +2,15 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/array_facts.h"
 
 #include <optional>
 
 namespace samite::test {
+
+// Of as many arrays as any kernel of these tests has.
+inline const passes::FactsOfArrays apart(6, {.unaliased = true});
+inline const passes::SharesMemory shares_nothing = passes::shares_memory(apart);
 
 // Takes away what comes as number `left`, a barrier or a wait for copies; those in the blocks of `while` do not count.
 class WaitRemover {

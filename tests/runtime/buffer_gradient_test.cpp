@@ -1,5 +1,6 @@
 #include "samite/runtime/buffer.h"
 
+#include "tests/runtime/cpu.h"
 #include "tests/runtime/message_of.h"
 
 #include <type_traits>
@@ -11,7 +12,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Device cpu = Device::cpu();
+using test::cpu;
 
 // Integers have no gradient, and a program that asks for one does not compile.
 static_assert(std::is_constructible_v<Buffer<float>, Device, Extents, Gradient>);

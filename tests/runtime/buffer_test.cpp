@@ -1,5 +1,6 @@
 #include "samite/runtime/buffer.h"
 
+#include "tests/runtime/cpu.h"
 #include "tests/runtime/message_of.h"
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Device cpu = Device::cpu();
+using test::cpu;
 
 TEST(Buffer, StartsAsZeros) {
   Buffer<float> a{cpu, {2, 3}};

@@ -1,5 +1,6 @@
 #include "samite/runtime/buffer.h"
 
+#include "tests/runtime/cpu.h"
 #include "tests/runtime/message_of.h"
 
 #include <limits>
@@ -11,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Device cpu = Device::cpu();
+using test::cpu;
 
 // 0, 1, 2, … in row-major order.
 Buffer<int> counting(const Extents &extents) {

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 class Cuda : public test::CudaTest {};
 SAMITE_CUDA_SUITE(Cuda);
 
-std::vector<float> counting(std::size_t count) {
+std::vector<float> counting_floats(std::size_t count) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), 1.0f);
   return values;
@@ -41,7 +41,7 @@ TEST_P(Cuda, BuffersStartAsZeros) {
 }
 
 TEST_P(Cuda, ValuesGoThereAndBack) {
-  const std::vector<float> values = counting(3 * 70000);
+  const std::vector<float> values = counting_floats(3 * 70000);
   Buffer<float> buffer{device(), {3, 70000}, values};
 
   EXPECT_EQ(buffer.to_vector(), values);

@@ -7,35 +7,35 @@ namespace {
 using testing::HasSubstr;
 
 // 2 rows and 3 columns of blocks, of which the last reach beyond the arrays.
-constexpr std::int64_t rows = 7, columns = 19, tile_rows = 4, tile_columns = 8;
+constexpr std::int64_t height = 7, width = 19, tile_height = 4, tile_width = 8;
 const Extents blocks_of_tiles{2, 3};
 
 struct Arrays {
-  Buffer<double> x = buffer<double>({rows, columns}, Matrix(rows, columns, 3).values, Gradient::tracked);
-  Buffer<double> y = poisoned<double>({rows, columns}, Gradient::tracked);
-  Buffer<double> z = poisoned<double>({rows, columns}, Gradient::tracked);
+  Buffer<double> x = buffer<double>({height, width}, Matrix(height, width, 3).values, Gradient::tracked);
+  Buffer<double> y = poisoned<double>({height, width}, Gradient::tracked);
+  Buffer<double> z = poisoned<double>({height, width}, Gradient::tracked);
 };
 
 // What lies beyond the array is lost: z of it would be one, not e.
 const TileKernel stored_and_loaded{
     "stored_and_loaded", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
       auto [i, j] = block_index<2>();
-      tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_rows, tile_columns}) + 1.0);
-      Tile<double> back = tile::load(y, {i, j}, {tile_rows, tile_columns});
+      tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_height, tile_width}) + 1.0);
+      Tile<double> back = tile::load(y, {i, j}, {tile_height, tile_width});
       tile::store(z, {i, j}, exp(back) * tile::sum(back));
     }};
 
 TEST(TileInPlace, ATileThatIsLoadedBackHasItsGradient) {
   Arrays a;
   stored_and_loaded.launch(blocks_of_tiles, a.z, a.y, a.x);
-  const Matrix x(rows, columns, 3);
+  const Matrix x(height, width, 3);
   std::vector<double> y, z;
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c) {
+  for (std::int64_t r = 0; r < height; ++r)
+    for (std::int64_t c = 0; c < width; ++c) {
       double sum = 0;
-      for (std::int64_t i = r / tile_rows * tile_rows; i < std::min(rows, (r / tile_rows + 1) * tile_rows); ++i)
-        for (std::int64_t j = c / tile_columns * tile_columns;
-             j < std::min(columns, (c / tile_columns + 1) * tile_columns); ++j)
+      for (std::int64_t i = r / tile_height * tile_height; i < std::min(height, (r / tile_height + 1) * tile_height);
+           ++i)
+        for (std::int64_t j = c / tile_width * tile_width; j < std::min(width, (c / tile_width + 1) * tile_width); ++j)
           sum += x(i, j) + 1;
       y.push_back(x(r, c) + 1);
       z.push_back(std::exp(y.back()) * sum);
@@ -50,8 +50,8 @@ TEST(TileInPlace, ATileThatIsLoadedBackHasItsGradient) {
 const TileKernel iterated{"iterated", {"y", "x", "times"}, [](Array<double, 2> y, Array<const double, 2> x, Int times) {
                             auto [i, j] = block_index<2>();
                             for ([[maybe_unused]] Int k : range(times)) {
-                              Tile<double> t = tile::load(y, {i, j}, {tile_rows, tile_columns});
-                              Tile<double> next = cos(t) * tile::load(x, {i, j}, {tile_rows, tile_columns});
+                              Tile<double> t = tile::load(y, {i, j}, {tile_height, tile_width});
+                              Tile<double> next = cos(t) * tile::load(x, {i, j}, {tile_height, tile_width});
                               if_(k % 2 == 0, [&] { next += 0.25; });
                               tile::store(y, {i, j}, next);
                             }
@@ -70,10 +70,10 @@ TEST(TileInPlace, InALoop) {
 TEST(TileInPlace, UnderAConditionAndAdded) {
   const TileKernel kernel{"conditions", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
                             auto [i, j] = block_index<2>();
-                            Tile<double> t = tile::load(x, {i, j}, {tile_rows, tile_columns});
+                            Tile<double> t = tile::load(x, {i, j}, {tile_height, tile_width});
                             if_(i == 0, [&] { tile::store(y, {i, j}, t * t); });
-                            tile::atomic_add(y, {i, j}, sin(tile::load(y, {i, j}, {tile_rows, tile_columns})));
-                            Tile<double> last = tile::load(y, {i, j}, {tile_rows, tile_columns});
+                            tile::atomic_add(y, {i, j}, sin(tile::load(y, {i, j}, {tile_height, tile_width})));
+                            Tile<double> last = tile::load(y, {i, j}, {tile_height, tile_width});
                             tile::store(y, {i, j}, last * last + t);
                           }};
   Arrays a;
@@ -85,16 +85,16 @@ TEST(TileInPlace, UnderAConditionAndAdded) {
 TEST(TileInPlace, TilesThatBlocksShareAreRefused) {
   const TileKernel neighbours{"neighbours", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
                                 auto [i, j] = block_index<2>();
-                                tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_rows, tile_columns}));
-                                Tile<double> t = tile::load(y, {i, 0}, {tile_rows, tile_columns});
+                                tile::store(y, {i, j}, tile::load(x, {i, j}, {tile_height, tile_width}));
+                                Tile<double> t = tile::load(y, {i, 0}, {tile_height, tile_width});
                                 tile::store(y, {i, j}, t * t);
                               }};
   Arrays a;
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(neighbours, blocks_of_tiles, a.y, a.x); }),
               HasSubstr("array 'y' is written here and read at another index"));
   const TileKernel everywhere{"everywhere", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
-                                tile::store(y, {0, 0}, tile::load(x, {0, 0}, {tile_rows, tile_columns}));
-                                Tile<double> t = tile::load(y, {0, 0}, {tile_rows, tile_columns});
+                                tile::store(y, {0, 0}, tile::load(x, {0, 0}, {tile_height, tile_width}));
+                                Tile<double> t = tile::load(y, {0, 0}, {tile_height, tile_width});
                                 tile::store(y, {0, 0}, t * t + tile::load(x, {block_index(), 0}, {4, 8}));
                               }};
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(everywhere, {2}, a.y, a.x); }),

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr std::uint64_t roomy = 1 << 30;
+constexpr std::uint64_t no_limit = 1 << 30;
 
 class DamagedEntry : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class DamagedEntry : public testing::Test {
 
   test::TemporaryFolder folder_;
   test::HeardWarnings heard_;
-  ObjectCache cache_{folder_.path(), roomy};
+  ObjectCache cache_{folder_.path(), no_limit};
   Hash128 key_ = hash_of({"key"});
   std::string content_ = std::string(5000, 'x');
   fs::path entry_ = folder_.path() / "objects" / key_.hex();
@@ -77,7 +77,7 @@ TEST(UnusableCache, ThatIsAFileGivesOneWarningThatSaysHowToMendIt) {
   const test::TemporaryFolder folder;
   const test::HeardWarnings heard;
   write_file(folder.path() / "file", "");
-  ObjectCache cache(folder.path() / "file", roomy);
+  ObjectCache cache(folder.path() / "file", no_limit);
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(cache.find(hash_of({"key"})));
     cache.publish(hash_of({"key"}), "content");
@@ -91,7 +91,7 @@ TEST(UnusableCache, ThatIsAFileGivesOneWarningThatSaysHowToMendIt) {
 // Root may write everywhere except where the file system itself refuses, as /proc does.
 TEST(UnusableCache, ThatCannotBeWrittenGivesOneWarningWithTheSystemsReason) {
   const test::HeardWarnings heard;
-  ObjectCache cache("/proc/samite-cache", roomy);
+  ObjectCache cache("/proc/samite-cache", no_limit);
   cache.publish(hash_of({"key"}), "content");
   cache.publish(hash_of({"other"}), "content");
   ASSERT_EQ(heard.texts().size(), 1u);
@@ -107,7 +107,7 @@ void expect_nothing_wrong(ObjectCache &cache) {
 
 TEST(SharedCache, ProcessesThatAreKilledWhileWritingLeaveNothingWrong) {
   const test::TemporaryFolder folder;
-  ObjectCache cache(folder.path(), roomy);
+  ObjectCache cache(folder.path(), no_limit);
   const test::HeardWarnings heard;
   for (int round = 0; round < 8; ++round) {
     test::ChildProcess first("publish_forever", {folder.path()}), second("publish_forever", {folder.path()});

@@ -1,0 +1,10 @@
+// The device of tests that take one for all that they do.
+#pragma once
+
+#include "tests/runtime/test_device.h"
+
+namespace samite::test::on_device {
+
+inline const Device device = test::device();
+
+}  // namespace samite::test::on_device
