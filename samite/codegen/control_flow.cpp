@@ -36,6 +36,7 @@ bool KernelEmitter::worth_flattening(const Block &block) const {
     return false;
   };
   auto harmless = [&](LocalArrayId array, const Value &index) {
+    if (local_array(array).of_strip || !local_array(array).in_lanes) return local_array(array).of_strip;
     if (options_.debug || !index.is_constant()) return !options_.debug && guarded({index});
     const Value &size = local_array(array).size;
     return size.is_constant() && index.as_int() >= 0 && index.as_int() < size.as_int();
@@ -222,6 +223,18 @@ void KernelEmitter::loop(const For &loop) {
   } else if (!is_tile_kernel(kernel_) && loop_of_warp(loop)) {
     return;
   }
+  // A strip's additions to one element are summed over the loops around its thread loops.
+  const bool around_lanes = target_.explicit_lanes() && loop.kind == LoopKind::Serial && !is_tile_kernel(kernel_);
+  if (in_lanes() || !around_lanes) return native_loop(loop);
+  const std::size_t outer_sums = sums_.size();
+  declare_sums(sums_of(loop));
+  ++loops_around_lanes_;
+  native_loop(loop);
+  --loops_around_lanes_;
+  add_sums(outer_sums);
+}
+
+void KernelEmitter::native_loop(const For &loop) {
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   keep_small(loop);

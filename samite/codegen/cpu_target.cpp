@@ -44,27 +44,59 @@ void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const s
 
 void CpuTarget::close_kernel(SourceWriter &out) const { out.close(); }
 
+namespace {
+
+// The lanes of each vector that are inside the loop, as parameters of its body, and where it has them all or some.
+struct Masks {
+  std::string parameters, definitions, all, some;
+
+  Masks(const ThreadLoop &loop, const std::string &end, const std::string &index) {
+    for (int vector = 0; vector < loop.jam; ++vector) {
+      const std::string name = loop.jam == 1 ? loop.mask : fmt::format("{}_{}", loop.mask, vector);
+      const std::string before = vector == 0 ? "" : fmt::format(" - {} * lane_count", vector);
+      parameters += fmt::format(", const Mask {}", name);
+      all += ", all_lanes()";
+      some += fmt::format(", first_lanes({} - {}{})", end, index, before);
+      definitions += fmt::format("{}const Mask {} = first_lanes({} - {}{});", vector == 0 ? "" : " ", name, end,
+                                 loop.index, before);
+    }
+  }
+};
+
+}  // namespace
+
 void CpuTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
+  const Masks masks(loop, end, index);
+  const int instances = loop.jam * lanes_;
   if (loop.statements > largest_copied_body) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.
     out.open("for ({0} {1} = {2}; {1} < {3}; {1} = {3} - {1} > {4} ? {1} + {4} : {3}) {{", loop.type, loop.index,
-             loop.begin, end, lanes_);
-    out.line("const Mask {} = first_lanes({} - {});", loop.mask, end, loop.index);
+             loop.begin, end, instances);
+    out.line("{}", masks.definitions);
     body();
     out.close();
     return;
   }
   const std::string function = fmt::format("body{}", loop.number);
-  out.open("const auto {} = [&](const {} {}, const Mask {}) __attribute__((always_inline)) {{", function, loop.type,
-           loop.index, loop.mask);
+  out.open("const auto {} = [&](const {} {}{}) __attribute__((always_inline)) {{", function, loop.type, loop.index,
+           masks.parameters);
   body();
   out.close("};");
   out.line("const {} {} = {};", loop.type, end, loop.end);
+  if (loop.repeated) {
+    // What the last call is given does not depend on the loop before it, so that it is computed once.
+    const std::string last = fmt::format("last{}", loop.number);
+    out.line("const {0} {1} = {2} + ({3} - {2}) / {4} * {4};", loop.type, last, loop.begin, end, instances);
+    out.line("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {5}({1}{6});", loop.type, index, loop.begin, last, instances,
+             function, masks.all);
+    out.line("if ({0} < {1}) {2}({0}{3});", last, end, function, Masks(loop, end, last).some);
+    return;
+  }
   out.line("{} {} = {};", loop.type, index, loop.begin);
-  out.line("for (; {0} - {1} >= {2}; {1} += {2}) {3}({1}, all_lanes());", end, index, lanes_, function);
-  out.line("if ({0} < {1}) {2}({0}, first_lanes({1} - {0}));", index, end, function);
+  out.line("for (; {0} - {1} >= {2}; {1} += {2}) {3}({1}{4});", end, index, instances, function, masks.all);
+  out.line("if ({0} < {1}) {2}({0}{3});", index, end, function, masks.some);
 }
 
 }  // namespace samite::codegen

@@ -19,7 +19,7 @@
 // counts modulo the width; min and max of a number and a NaN are the number; of several instances of one vector that
 // store to one element the last one wins. An accumulation of more than one lane into one element is summed by lanes
 // first, so its rounding differs from a serial loop's; where all instances add to one element after the other in a
-// loop, many of them go through the loop together (`codegen/tiles.h`).
+// loop, many of them go through the loop together (`passes/interchange.h`).
 //
 // Operations on whole tiles that are much to compile are functions of their own (`EmittedSource::objects`), which the
 // text declares.

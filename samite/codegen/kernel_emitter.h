@@ -11,7 +11,6 @@
 #include "samite/codegen/target.h"
 #include "samite/codegen/tile_calls.h"
 #include "samite/codegen/tile_places.h"
-#include "samite/codegen/tiles.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/uniformity.h"
 
@@ -127,6 +126,7 @@ class KernelEmitter : private ElementCode {
     ir::Value size;
     bool in_lanes;  // its elements are vectors
     bool shared;    // by all threads of a block: its elements are those of an array
+    bool of_strip;  // an element for each instance of a strip: its elements are vectors of neighbours
   };
   void open_workspace_scope(const ir::Block &block);
   void allocate(const ir::Allocate &allocate, SourceLocation where);
@@ -139,7 +139,8 @@ class KernelEmitter : private ElementCode {
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
 
-  // A sum over a whole thread loop, or over the vectors of a tile, that is added to its element when that is over.
+  // A sum over a whole thread loop, or over a serial loop around thread loops, that is added to its element when that
+  // is over.
   struct Sum {
     const ir::Accumulate *first;
     SourceLocation where;
@@ -147,36 +148,15 @@ class KernelEmitter : private ElementCode {
   };
   using Element = std::vector<std::uint64_t>;
   static Element element_of(const ir::Accumulate &accumulate);
-  std::vector<Sum> sums_of(const ir::Block &block, const std::set<ir::LocalId> &inside) const;
+  std::vector<Sum> sums_of(const ir::For &loop) const;
   const Sum *sum_for(const ir::Accumulate &accumulate) const;
   void declare_sums(std::vector<Sum> sums);
   void open_sum(Sum sum);
   void add_sums(std::size_t outer);  // of those that are open, all but the first `outer`, which stay
 
-  // tiled_loop.cpp
-  struct Tile {
-    struct Guard {
-      ir::LocalId condition;
-      bool holds;
-    };
-    const TilePlan *plan;
-    ir::LocalId index;                             // of the thread loop
-    std::string type, first, end, vectors, whole;  // C++ names: of the index, its first value and the loop's end; how
-                                                   // many vectors; whether all their lanes are inside the loop
-    std::vector<Guard> guards;                     // of the divergent branches that are open
-    std::set<ir::LocalId> copied;                  // the locals that each of the vectors side by side has
-    int loops = 0, group = 1, copy = -1;           // loops that are open; most vectors side by side; which of them
-  };
-  void tiled_loop(const ir::For &loop, const TilePlan &plan, const ThreadLoop &text);
-  void tile_steps(const std::vector<TileStep> &steps);
-  void opened_loop(const ir::For &loop, const TileStep &step);
-  void opened_branch(const ir::If &branch, const TileStep &step);
-  void tile_run(const TileStep &step);
-  ir::Block without_shared(const ir::Block &block);
-  std::string tile_mask(const std::string &k) const;
-  bool any_strided(const std::vector<TileStep> &steps, bool in_loop) const;
-  bool harmless_without_lanes(const ir::Block &block) const;
-  int vectors_side_by_side(const ir::Block &block) const;
+  // jammed_loop.cpp: vectors of instances that go through a thread loop side by side.
+  void jammed_body(const ir::For &loop, const ThreadLoop &text);
+  void jammed(const ir::Block &block, const std::vector<std::string> &masks);
 
   // rows.cpp: additions of all lanes to one element, which is the next one in each iteration of a uniform loop.
   struct Rows {
@@ -208,6 +188,7 @@ class KernelEmitter : private ElementCode {
   void branch(const ir::If &branch);
   void divergent_branch(const ir::If &branch);
   void loop(const ir::For &loop);
+  void native_loop(const ir::For &loop);
   void loop(const ir::While &loop);
   void divergent_loop(const ir::For &loop);
   void divergent_loop(const ir::While &loop);
@@ -244,16 +225,17 @@ class KernelEmitter : private ElementCode {
   std::vector<Sum> sums_;
   std::map<Element, std::size_t> sum_of_element_;  // the place in sums_
   std::vector<Rows> rows_;                         // of the loops that are open
-  std::vector<WarpTile> tiles_;                    // whose rows are named where the emitter stands
-  std::size_t tile_bytes_ = 0;                     // of a thread, in all tiles of the kernel
-  std::optional<Tile> tile_;
-  std::string mask_;            // empty outside of lanes
-  bool side_by_side_ = false;   // where the emitter stands, instances of one thread run side by side
-  int copies_ = 1, copy_ = -1;  // how many, and which one is written; -1: none of them, or all
-  std::vector<bool> copied_;    // by LocalId: whether each of them has its own
+  std::size_t statements_in_thread_loops_ = 0;
+  std::vector<WarpTile> tiles_;  // whose rows are named where the emitter stands
+  std::size_t tile_bytes_ = 0;   // of a thread, in all tiles of the kernel
+  std::string mask_;             // empty outside of lanes
+  bool side_by_side_ = false;    // where the emitter stands, instances of one thread run side by side
+  int copies_ = 1, copy_ = -1;   // how many, and which one is written; -1: none of them, or all
+  std::vector<bool> copied_;     // by LocalId: whether each of them has its own
   ir::Value first_index_ = ir::Value::zero(ScalarType::Int64);  // of the innermost loop over the launch
   std::map<std::string, std::string> packs_;                    // by key: what has been loaded of constant arrays
   std::set<std::string> coming_packs_;                          // and what will be, in the block that is open
+  int loops_around_lanes_ = 0;                                  // serial ones that are open
   int thread_loops_ = 0, launch_dimension_ = 0;
   std::vector<ir::Value> launch_indices_;  // of the loops over the launch that are open, outermost first
 

@@ -1,7 +1,8 @@
 // Local arrays: where they lie, and how their elements are reached.
 //
 // In lanes, each lane has an array of its own, and element i of all lanes lies in vector i: an index that all lanes
-// share is one vector, any other a gather or scatter. Outside of lanes an array is one of scalars.
+// share is one vector, any other a gather or scatter. Outside of lanes an array is one of scalars, which instances
+// share, or has an element for each instance of a strip: then neighbours in a vector.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -33,8 +34,7 @@ void KernelEmitter::open_workspace_scope(const Block &block) {
 const KernelEmitter::LocalArray &KernelEmitter::local_array(LocalArrayId array) const {
   const auto &known = local_arrays_[array];
   internal_check(known.has_value(), "a local array is used before it is allocated");
-  internal_check(known->shared || known->in_lanes == in_lanes(),
-                 "a local array is shared by the instances of a thread loop");
+  internal_check(!known->in_lanes || in_lanes(), "a local array of instances outside of their thread loop");
   return *known;
 }
 
@@ -55,7 +55,8 @@ KernelEmitter::Access KernelEmitter::shared_access(LocalArrayId array, const Val
 }
 
 void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
-  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes(), allocate.of_block()};
+  local_arrays_[allocate.array] = {allocate.type, allocate.size, in_lanes(), allocate.of_block(),
+                                   allocate.space == MemorySpace::strip};
   const std::string name = array_name(allocate.array);
   const auto element = allocate.of_block() ? memory_name(allocate.type)
                        : in_lanes()        ? vector_in_memory(allocate.type)
@@ -65,6 +66,10 @@ void KernelEmitter::allocate(const Allocate &allocate, SourceLocation where) {
     out_.line("{0} *const {1} = allocate_in_block<{0}>(workspace, failure, {2}, {3});", element, name,
               scalar(allocate.size), emission_.site(where));
     out_.line("if (!{}) return;", name);
+    return;
+  }
+  if (allocate.space == MemorySpace::strip) {
+    out_.line("{} {}[{} / lane_count];", vector_name(allocate.type), name, allocate.size.as_int());
     return;
   }
   if (!allocate.in_workspace()) {
@@ -105,7 +110,8 @@ std::string KernelEmitter::local_load(const Operation &operation, SourceLocation
       return fmt::format("{}({})", type(operation.type, in_lanes() ? Shape::Varying : Shape::Uniform), from.element);
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
   }
-  if (!in_lanes()) {
+  if (array.of_strip) return fmt::format("load_strip({}, {})", name, scalar(index));
+  if (!array.in_lanes) {
     if (!options_.debug) return fmt::format("{}[{}]", name, scalar(index));
     return fmt::format("in_local_bounds(failure, {1}, {2}, {3}) ? {0}[{1}] : {4}(0)", name, scalar(index),
                        scalar(array.size), blame(where), scalar_name(operation.type));
@@ -129,6 +135,12 @@ void KernelEmitter::local_store(const LocalStore &store, SourceLocation where) {
       out_.line("store_last({}, &{}, {});", mask_, to.element, vector(store.value));
     else
       out_.line("{} = {}({});", to.element, memory_name(array.type), scalar(store.value));
+    return;
+  }
+  if (array.of_strip)
+    return out_.line("store_strip({}, {}, {}, {});", mask_, name, scalar(store.index), vector(store.value));
+  if (!array.in_lanes && in_lanes()) {
+    out_.line("if (any({})) {}[{}] = {};", mask_, name, scalar(store.index), scalar(store.value));
     return;
   }
   if (!in_lanes()) {

@@ -1,6 +1,6 @@
 // Loops in which all lanes add to one element, another one in each iteration: what an all-pairs loop owes to the other
-// body. Where these cannot be tiled (codegen/tiles.h), because a local array lives on or lanes leave an outer loop, the
-// sums over the lanes are put off and done for many iterations at once (device/cpu/lanes/sum_rows.h).
+// body. Where such a loop is not interchanged (passes/interchange.h), because a local array lives on or lanes leave an
+// outer loop, the sums over the lanes are put off and done for many iterations at once (device/cpu/lanes/sum_rows.h).
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 

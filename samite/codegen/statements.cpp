@@ -30,6 +30,10 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       local_arrays_(kernel.local_array_count),
       only_added_to_(passes::arrays_only_added_to(kernel)),
       uses_workspace_(passes::uses_workspace(kernel)) {
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *loop = stmt.as<For>(); loop && loop->kind == LoopKind::Thread && target_.explicit_lanes())
+      for_each_statement(loop->body, [&](const Stmt &) { ++statements_in_thread_loops_; });
+  });
   if (target_.explicit_lanes()) return;
   of_warp_ = passes::uniformity(kernel);
   sum_of_.assign(kernel.local_count, nullptr);
@@ -142,18 +146,23 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
 // A loss, or the gradient of a scalar, is accumulated by every instance into one element. An atomic step for each
 // vector would serialise all threads of the machine on it, so the loop keeps a vector of partial sums and adds them
 // when it is over. Only where the kernel does nothing else with the array, whose order could be told.
-std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const Block &block, const std::set<LocalId> &inside) const {
+std::vector<KernelEmitter::Sum> KernelEmitter::sums_of(const For &loop) const {
   std::vector<Sum> sums;
   // Checks name the instance, which is known at the addition alone.
   if (options_.debug && !is_tile_kernel(kernel_)) return sums;
   std::set<Element> elements;
-  for_each_statement(block, [&](const Stmt &stmt) {
+  std::set<LocalId> inside{loop.index};
+  for (const Carried &carried : loop.carried) inside.insert(carried.inner);
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+  });
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
     const Accumulate *candidate = stmt.as<Accumulate>();
     if (!candidate || !only_added_to_[candidate->array] || sum_for(*candidate)) return;
     for (const Value &index : candidate->indices)
       if (shape(index) != Shape::Uniform || (index.is_local() && inside.contains(index.id()))) return;
     if (elements.insert(element_of(*candidate)).second)
-      sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums.size())});
+      sums.push_back({candidate, stmt.where(), fmt::format("sum{}", sums_.size() + sums.size())});
   });
   return sums;
 }
@@ -207,29 +216,21 @@ void KernelEmitter::thread_loop(const For &loop) {
   internal_check(!in_lanes(), "a thread loop inside a thread loop");
   internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
   const int number = thread_loops_++;
-  ThreadLoop text{
-      name(loop.index), std::string(scalar_name(loop.type)), scalar(loop.begin), scalar(loop.end), "", number, 0};
-  for_each_statement(loop.body, [&](const Stmt &) { ++text.statements; });
+  ThreadLoop text{name(loop.index), std::string(scalar_name(loop.type)), scalar(loop.begin), scalar(loop.end), "",
+                  number,           statements_in_thread_loops_};
   text.mask = fresh("m");
+  text.jam = loop.jam;
+  text.repeated = loops_around_lanes_ > 0;
   out_.open("{{");
-  std::set<LocalId> inside{loop.index};
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+  const std::size_t outer_sums = sums_.size();
+  declare_sums(sums_of(loop));
+  target_.thread_loop(out_, text, [&] {
+    if (loop.jam > 1) return jammed_body(loop, text);
+    mask_ = text.mask;
+    launch_body(loop);
+    mask_.clear();
   });
-  declare_sums(sums_of(loop.body, inside));
-  // Checks of indices belong to each access, in the order in which the instances run.
-  const bool plain = options_.debug || is_tile_kernel(kernel_);
-  const auto plan = plain ? std::nullopt : plan_tiles(kernel_, loop, uniformity_, only_added_to_);
-  if (plan) {
-    tiled_loop(loop, *plan, text);
-  } else {
-    target_.thread_loop(out_, text, [&] {
-      mask_ = text.mask;
-      launch_body(loop);
-      mask_.clear();
-    });
-  }
-  add_sums(0);
+  add_sums(outer_sums);
   out_.close();
 }
 

@@ -21,6 +21,11 @@ struct ThreadLoop {
   std::string mask;            // with explicit lanes: what the body calls the lanes that are inside the loop's bounds
   int number = 0;              // distinguishes the kernel's thread loops
   std::size_t statements = 0;  // in the body
+  // With explicit lanes: so many vectors of instances at a time. The body calls their lanes by the mask's name, with
+  // _0, _1 and so on after it.
+  int jam = 1;
+  bool repeated =
+      false;  // with explicit lanes: the loop is over a strip, and has fewer iterations than its type counts
   int dimension = 0, launch_rank = 1;  // without explicit lanes: which dimension of the launch, of how many
   // Where a thread runs several neighbours at a time: how many, and what writes their body. `index` is then that of the
   // first neighbour.

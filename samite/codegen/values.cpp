@@ -11,7 +11,6 @@ std::string KernelEmitter::type(ScalarType type, Shape shape) {
 }
 
 std::string KernelEmitter::name(ir::LocalId local) const {
-  if (tile_ && tile_->copy >= 0 && tile_->copied.contains(local)) return fmt::format("v{}_{}", local, tile_->copy);
   if (copy_ >= 0 && copied_[local]) return fmt::format("v{}_{}", local, copy_);
   return fmt::format("v{}", local);
 }

@@ -380,6 +380,7 @@ class Parser {
 
   Stmt parse_allocate() {
     const MemorySpace space = accept("workspace")   ? MemorySpace::workspace
+                              : accept("strip")     ? MemorySpace::strip
                               : accept("registers") ? MemorySpace::registers
                               : accept("shared")    ? MemorySpace::shared
                               : accept("device")    ? MemorySpace::device
@@ -569,7 +570,8 @@ class Parser {
     Value step = parse_value();
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
     const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
-    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead};
+    const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
+    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead, jam};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

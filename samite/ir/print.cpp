@@ -84,6 +84,7 @@ std::string_view keyword(MemorySpace space) {
   switch (space) {
     case MemorySpace::instance: return "local";
     case MemorySpace::workspace: return "local workspace";
+    case MemorySpace::strip: return "local strip";
     case MemorySpace::registers: return "local registers";
     case MemorySpace::shared: return "local shared";
     case MemorySpace::device: return "local device";
@@ -95,6 +96,8 @@ std::string stages(const For &loop) {
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   return loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead);
 }
+
+std::string jam(const For &loop) { return loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam); }
 
 class Printer {
  public:
@@ -204,8 +207,9 @@ class Printer {
           write("}}");
         },
         [&](const For &loop) {
-          write("{} {}: {} in {} .. {} step {}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step), stages(loop), carried(loop.carried), where);
+          write("{} {}: {} in {} .. {} step {}{}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+                value(loop.begin), value(loop.end), value(loop.step), stages(loop), jam(loop), carried(loop.carried),
+                where);
           print_nested(loop.body);
           indent();
           write("}}");

@@ -82,6 +82,7 @@ struct Accumulate {
 enum class MemorySpace : std::uint8_t {
   instance,   // one instance's own: `local $array`
   workspace,  // the same, in device memory: of any size
+  strip,      // of a strip of instances, an element for each of them
   registers,  // of a block, each element in the registers of one of its threads
   shared,     // of a block
   device,     // of a block, in device memory: tiles that a loop keeps for its adjoint
@@ -90,6 +91,12 @@ enum class MemorySpace : std::uint8_t {
 // local $array: type[size]
 // Memory for the rest of the block that this is in: `size` elements, an i32 or i64, with no particular values at first;
 // none where the size is negative. Where nothing loads from a local array, its stores are dead code.
+//
+// Outside of the thread loops of a kernel whose instances are threads, `local $array` is memory that all instances
+// share: a thread loop touches an element that is the same one for all of its instances, and they all store the same
+// value there. `local strip $array: f32[512]` has an element for each instance of a strip: a thread loop over it counts
+// from 0, and touches the element at its index, each instance its own. The size is a constant, and no element is
+// touched outside of a thread loop   (lowered form only)
 //
 // local shared $array: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024   (lowered tile kernels only)
 // Memory of a block, which all of its threads see. Passes say in which space it is, in what layout, how many buffers it
@@ -113,7 +120,9 @@ struct Allocate {
   std::optional<std::int64_t> offset = {};
   std::optional<Buffer> buffer = {};
 
-  bool of_block() const { return space != MemorySpace::instance && space != MemorySpace::workspace; }
+  bool of_block() const {
+    return space != MemorySpace::instance && space != MemorySpace::workspace && space != MemorySpace::strip;
+  }
   bool in_workspace() const { return space == MemorySpace::workspace || space == MemorySpace::device; }
 };
 
@@ -223,7 +232,7 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s [stages n [ahead k]]: counts up where step > 0, down where step < 0.
+// for %index in begin .. end step s [stages n [ahead k]] [jam m]: counts up where step > 0, down where step < 0.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -235,6 +244,9 @@ struct For {
   // pass has found what: the first `ahead` statements of the body are what is done ahead.
   int stages = 1;
   std::size_t ahead = 0;
+  // Of a thread loop: so many vectors of instances go through the body side by side, statement by statement (unroll and
+  // jam). The body is straight-line code, and branches without results that may run where no instance takes them.
+  int jam = 1;
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

@@ -36,6 +36,7 @@ class Verifier {
         pass_(pass),
         locals_(kernel.local_count),
         local_arrays_(kernel.local_array_count),
+        shared_by_instances_(kernel.local_array_count),
         sizes_(kernel.local_array_count) {}
 
   void run() {
@@ -292,6 +293,7 @@ class Verifier {
       case Typing::LocalLoad: {
         Type element = check_local_array(operation.array);
         check_index(operation.operands[0], "an index");
+        check_whose_element(operation.array, operation.operands[0]);
         return check_result(operation, operation.type == element, name(element));
       }
       default: return;
@@ -363,6 +365,7 @@ class Verifier {
     check_memory(allocate);
     const LocalArrayId id = allocate.array;
     define_local_array(id, allocate.type);
+    if (!allocate.of_block() && !is_tile_kernel(kernel_) && !in_thread_loop_) shared_by_instances_[id] = allocate.space;
     if (allocate.size.is_constant()) sizes_[id] = allocate.size.as_int();
     if (allocate.stages > 1) buffers_.emplace(id, allocate);
   }
@@ -375,11 +378,44 @@ class Verifier {
     arrays_in_scope_.push_back(id);
   }
 
+  // Whether it is defined outside of the thread loop.
+  bool same_for_instances(const Value &value) const {
+    if (!value.is_local() || !thread_index_) return true;
+    const auto end = in_scope_.begin() + static_cast<std::ptrdiff_t>(first_of_instance_);
+    return std::find(in_scope_.begin(), end, value.id()) != end;
+  }
+
+  // Instances of a thread loop share what is allocated outside of it.
+  void check_whose_element(LocalArrayId array, const Value &index) const {
+    const auto space = shared_by_instances_[array];
+    if (form_ != Form::lowered || !space) return;
+    if (*space == MemorySpace::strip) {
+      if (!thread_index_) fail("${} is of a strip of instances, and is touched by none of them", array);
+      if (!index.is_local() || index.id() != *thread_index_)
+        fail("${} is of a strip of instances, and is touched at {}, which is not the index of the thread loop", array,
+             to_string(index, kernel_.parameters));
+    } else if (!same_for_instances(index)) {
+      fail("${} is shared by the instances of a thread loop, and is touched at {}, which may differ between them",
+           array, to_string(index, kernel_.parameters));
+    }
+  }
+
+  // Vectors side by side go one way.
+  void check_jammed(const Block &block) const {
+    for (const Stmt &stmt : block) {
+      if (const If *branch = stmt.as<If>(); branch && branch->else_block.empty() && branch->results.empty())
+        check_jammed(branch->then_block);
+      else if (!stmt.as<Let>() && !stmt.as<Store>() && !stmt.as<Accumulate>() && !stmt.as<LocalStore>())
+        fail("a jammed loop has a loop, a branch with results, or memory in it");
+    }
+  }
+
   // Where memory of a block lies, and how.
   void check_memory(const Allocate &allocate) {
     if (allocate.of_block()) check_lowered("memory of a block");
     if (allocate.space == MemorySpace::workspace) check_lowered("memory in the workspace");
     const bool shared = allocate.space == MemorySpace::shared;
+    if (allocate.space == MemorySpace::strip) check_strip(allocate);
     if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
       check_fragments(*fragments);
       if (allocate.space != MemorySpace::registers) fail("fragments that are not in registers");
@@ -398,6 +434,13 @@ class Verifier {
     if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+  }
+
+  void check_strip(const Allocate &allocate) const {
+    check_lowered("memory of a strip");
+    if (is_tile_kernel(kernel_)) fail("memory of a strip in a kernel whose instances are blocks");
+    if (in_thread_loop_) fail("memory of a strip inside of a thread loop");
+    if (!allocate.size.is_constant()) fail("memory of a strip whose size is no constant");
   }
 
   // One of several buffers, as large as it, and laid out like it.
@@ -434,6 +477,7 @@ class Verifier {
   void check(const LocalStore &store) {
     Type element = check_local_array(store.array);
     check_index(store.index, "an index");
+    check_whose_element(store.array, store.index);
     check_value(store.value, element, "the stored value");
   }
 
@@ -586,6 +630,12 @@ class Verifier {
     if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
       fail("a loop of {} stages and {} statements, of which {} are done ahead", loop.stages, loop.body.size(),
            loop.ahead);
+    if (loop.jam != 1) {
+      check_lowered("jammed loop");
+      if (loop.kind != LoopKind::Thread || is_tile_kernel(kernel_) || loop.jam < 1)
+        fail("a loop that is jammed {} times, expected a thread loop and 1 or more", loop.jam);
+      check_jammed(loop.body);
+    }
     check_initial_values(loop.carried);
     {
       Scope scope(*this);
@@ -593,8 +643,16 @@ class Verifier {
       define(loop.index, loop.type);
       define_inner_values(loop.carried);
       const bool outer = std::exchange(in_thread_loop_, in_thread_loop_ || loop.kind == LoopKind::Thread);
+      const auto outer_index = thread_index_;
+      const std::size_t outer_first = first_of_instance_;
+      if (loop.kind == LoopKind::Thread && !outer) {
+        thread_index_ = loop.index;
+        first_of_instance_ = in_scope_.size() - 1;
+      }
       check_block(loop.body);
       in_thread_loop_ = outer;
+      thread_index_ = outer_index;
+      first_of_instance_ = outer_first;
       check_next_values(loop.carried);
     }
     define_carried_results(loop.carried);
@@ -734,12 +792,15 @@ class Verifier {
 
   const Kernel &kernel_;
   bool in_thread_loop_ = false;
+  std::optional<LocalId> thread_index_ = {};
+  std::size_t first_of_instance_ = 0;                   // in `in_scope_`: what is before is the same for all instances
   std::unordered_map<LocalArrayId, Allocate> buffers_;  // memory that has several
   std::unordered_map<LocalArrayId, Type> streams_;      // of loads, by what they load
   Form form_;
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;
-  std::vector<std::optional<std::int64_t>> sizes_;  // of local arrays, where they are constants
+  std::vector<std::optional<MemorySpace>> shared_by_instances_;  // of local arrays outside of thread loops
+  std::vector<std::optional<std::int64_t>> sizes_;               // of local arrays, where they are constants
   std::vector<std::uint32_t> in_scope_, arrays_in_scope_;
   std::vector<LabelId> labels_;       // around the statement, outermost first
   std::size_t first_in_reach_ = 0;    // in `labels_`: those before are behind a barrier

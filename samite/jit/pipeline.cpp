@@ -21,6 +21,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
+#include "samite/passes/interchange.h"
 #include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
@@ -167,7 +168,8 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
   options.vector_bytes = host_target().vector_bytes;
-  const codegen::EmittedSource emitted = codegen::emit_cpu(plan_for_cpu(lowered), options);
+  const codegen::EmittedSource emitted =
+      codegen::emit_cpu(plan_for_cpu(lowered, options.arrays, options.debug), options);
   dump_text(emitted, lowered.name, "cpp");
   keep(emitted, variant);
   variant.times.emit = milliseconds_since(start);
@@ -367,9 +369,11 @@ std::optional<RunGathered> to_run(const passes::GatheredAdjoint &gathered, int c
 
 }  // namespace
 
-ir::Kernel plan_for_cpu(ir::Kernel kernel) {
-  return checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered,
-                 "place_arrays");
+ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
+  kernel =
+      checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
+  if (debug) return kernel;
+  return checked(passes::interchange(std::move(kernel), arrays), ir::Form::lowered, "interchange");
 }
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,

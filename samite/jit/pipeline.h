@@ -20,8 +20,9 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
-// What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack.
-ir::Kernel plan_for_cpu(ir::Kernel lowered);
+// What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack → which
+// loops are interchanged (not in debug mode, where each access is checked).
+ir::Kernel plan_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug = false);
 // On a GPU: which arrays are on the stack → what is summed over the launch (not in debug mode, where each addition is
 // checked). Of a tile kernel: place → stage → spread → barriers → pipeline → units →
 // plan memory.

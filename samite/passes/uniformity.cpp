@@ -30,7 +30,10 @@ bool can_start_late(const For &loop, Shape begin, Shape end) {
 class UniformityAnalysis {
  public:
   UniformityAnalysis(const Kernel &kernel, std::vector<Shape> &shapes)
-      : shapes_(shapes), lane_dimension_(kernel.launch_rank - 1), in_lanes_(!is_tile_kernel(kernel)) {
+      : shapes_(shapes),
+        shared_(kernel.local_array_count),
+        lane_dimension_(kernel.launch_rank - 1),
+        in_lanes_(!is_tile_kernel(kernel)) {
     // Before lowering, the whole body is what one lane runs.
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const For *loop = stmt.as<For>();
@@ -48,10 +51,12 @@ class UniformityAnalysis {
           stmt, [&](const Let &let) { shapes_[let.local] = of_operation(let.value); },
           [](const CapturedOnly auto &) { throw InternalError("uniformity of a kernel that is not structured"); },
           [](const CustomAdjoint &) { throw InternalError("uniformity of a kernel whose adjoints are not inlined"); },
-          [](const Store &) {}, [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {},
-          [&](const LoadStream &stream) { shapes_[stream.inside] = Shape::Uniform; }, [](const LoweredOnly auto &) {},
-          [](const Print &) {}, [](const Check &) {}, [&](const If &branch) { analyse(branch); },
-          [&](const For &loop) { analyse(loop); }, [&](const While &loop) { analyse(loop); });
+          [](const Store &) {}, [](const Accumulate &) {},
+          [&](const Allocate &own) { shared_[own.array] = !in_lanes_ && own.space == MemorySpace::instance; },
+          [](const LocalStore &) {}, [&](const LoadStream &stream) { shapes_[stream.inside] = Shape::Uniform; },
+          [](const LoweredOnly auto &) {}, [](const Print &) {}, [](const Check &) {},
+          [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
+          [&](const While &loop) { analyse(loop); });
     }
   }
 
@@ -63,6 +68,8 @@ class UniformityAnalysis {
     switch (operation.op) {
       case Op::ThreadIndex: return operation.attribute == lane_dimension_ ? Shape::Linear : Shape::Uniform;
       case Op::LocalLoad:
+        if (shared_[operation.array] && all_uniform) return Shape::Uniform;
+        return in_lanes_ ? Shape::Varying : Shape::Uniform;
       case Op::Exchange: return in_lanes_ ? Shape::Varying : Shape::Uniform;
       case Op::Copy: return of(operands[0]);
       default: break;
@@ -142,6 +149,7 @@ class UniformityAnalysis {
   }
 
   std::vector<Shape> &shapes_;
+  std::vector<bool> shared_;  // local arrays that all instances of a thread loop share
   int lane_dimension_;
   bool in_lanes_;
 };

@@ -14,8 +14,9 @@
 // The index of a thread loop is Linear. So is `thread_index` of the last dimension, in a kernel that is not lowered
 // yet. What is read with Uniform indices is Uniform, because instances that write what others read have a race anyway.
 // What an atomic step returns is Varying, and so is what is read from a local array, since each lane has an array of
-// its own. Linear is for signed integers and u64: in u32 a lane may wrap round where its neighbour does not. Carried
-// values of loops are the fixed point that is reached from Uniform.
+// its own; one that is allocated outside of the thread loop is shared by all lanes. Linear is for signed integers and
+// u64: in u32 a lane may wrap round where its neighbour does not. Carried values of loops are the fixed point that is
+// reached from Uniform.
 #pragma once
 
 #include "samite/ir/kernel.h"

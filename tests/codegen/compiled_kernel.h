@@ -71,7 +71,7 @@ class CompiledKernel {
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::lowered, "lower_threads");
-    source_ = codegen::emit_cpu(jit::plan_for_cpu(lowered), options);
+    source_ = codegen::emit_cpu(jit::plan_for_cpu(lowered, options.arrays, options.debug), options);
     HostSource source;
     source.name = "test";
     source.text = source_.text;

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 EmittedSource emitted(std::string_view text, EmitOptions options = {.arrays = {{true}, {true}, {true}}}) {
-  return emit_cpu(jit::plan_for_cpu(passes::lower_threads(ir::parse_kernel(text))), options);
+  return emit_cpu(jit::plan_for_cpu(passes::lower_threads(ir::parse_kernel(text)), options.arrays, options.debug),
+                  options);
 }
 
 EmitOptions without_comments() {

@@ -13,6 +13,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
+#include "samite/passes/interchange.h"
 #include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
@@ -63,6 +64,13 @@ inline ir::Kernel planned_for_gpu(const ir::Kernel &lowered, const codegen::Emit
   return checked(passes::with_offsets(kernel, passes::plan_tile_memory(kernel)), form, "plan_tile_memory");
 }
 
+inline ir::Kernel planned_for_cpu(const ir::Kernel &lowered, const codegen::EmitOptions &options) {
+  constexpr ir::Form form = ir::Form::lowered;
+  const ir::Kernel kernel = checked(passes::place_arrays(lowered, passes::cpu_architecture()), form, "place_arrays");
+  if (options.debug) return kernel;
+  return checked(passes::interchange(kernel, options.arrays), form, "interchange");
+}
+
 inline void emit(const ir::Kernel &structured) {
   for (const bool cuda : {false, true}) {
     const ir::Kernel tiles = checked(passes::lower_tiles(structured, cuda), ir::Form::lowered, "lower_tiles");
@@ -79,9 +87,7 @@ inline void emit(const ir::Kernel &structured) {
     if (cuda)
       codegen::emit_cuda(planned_for_gpu(lowered, options), options);
     else
-      codegen::emit_cpu(
-          checked(passes::place_arrays(lowered, passes::cpu_architecture()), ir::Form::lowered, "place_arrays"),
-          options);
+      codegen::emit_cpu(planned_for_cpu(lowered, options), options);
   }
 }
 

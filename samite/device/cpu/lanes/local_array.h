@@ -28,6 +28,18 @@ SAMITE_INLINE void store_local(Mask m, Flags *array, i64 index, Mask value) {
   array[index].bytes = m ? from_mask<U8>(value) : array[index].bytes;
 }
 
+// Arrays of a strip have an element for each instance: those of a vector of instances, which begins at `place`, a
+// multiple of the number of lanes, lie in one vector.
+template <class V>
+SAMITE_INLINE V load_strip(const V *array, i64 place) {
+  return array[u64(place) / lane_count];
+}
+template <class V>
+SAMITE_INLINE void store_strip(Mask m, V *array, i64 place, V value) {
+  V &vector = array[u64(place) / lane_count];
+  vector = m ? value : vector;
+}
+
 // Each lane at its own index. 32 bits are enough: `workspace.h` allocates no larger arrays.
 template <class Index>
 SAMITE_INLINE I32 local_offsets(Index indices) {

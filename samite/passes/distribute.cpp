@@ -1,17 +1,16 @@
-#include "samite/codegen/tiles.h"
+#include "samite/passes/distribute.h"
 
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
-namespace samite::codegen {
+namespace samite::passes {
 namespace {
 
 using namespace ir;
-using passes::Shape;
-using passes::Uniformity;
 
 // Finds the statements to open.
 class Opening {
@@ -46,7 +45,7 @@ class Opening {
   void define_in_innermost(const Stmt &stmt) {
     std::size_t innermost = path_.size();
     while (innermost > 0 && path_[innermost - 1]->as<If>()) --innermost;
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { depth_[local] = innermost; });
+    for_each_definition(stmt, [&](LocalId local, Type) { depth_[local] = innermost; });
   }
 
   bool can_open(const Stmt &stmt) const {
@@ -79,37 +78,41 @@ class Opening {
 class Planner {
  public:
   Planner(const Kernel &kernel, const Uniformity &uniformity, const std::unordered_set<const Stmt *> &opened)
-      : uniformity_(uniformity), opened_(opened), run_of_(kernel.local_count), run_of_array_(kernel.local_array_count) {
+      : uniformity_(uniformity),
+        opened_(opened),
+        run_of_(kernel.local_count),
+        run_of_array_(kernel.local_array_count),
+        let_of_(kernel.local_count) {
     plan_.slot.resize(kernel.local_count);
     plan_.shared.resize(kernel.local_count);
   }
 
-  TilePlan plan(const Block &body) {
+  DistributedLoop plan(const Block &body) {
     plan_.steps = steps(body);
     define(plan_.steps);
     read(plan_.steps);
-    for (LocalId local = 0; local < plan_.slot.size(); ++local) plan_.slots += plan_.slot[local] == local;
     return std::move(plan_);
   }
 
-  // Whether a local array would live across runs.
-  bool keeps_local_arrays() const { return keeps_local_arrays_; }
+  // Whether a local array, or what cannot be computed anew, would live across runs.
+  bool keeps_too_much() const { return keeps_too_much_; }
 
  private:
-  static TileStep &last_run(std::vector<TileStep> &steps) {
+  static DistributedStep &last_run(std::vector<DistributedStep> &steps) {
     if (steps.empty() || steps.back().opened) steps.emplace_back();
     return steps.back();
   }
 
   bool uniform(LocalId local) const { return uniformity_.of(local) == Shape::Uniform; }
 
-  void leave(std::vector<TileStep> &steps, TileAssignment assignment) {
+  void leave(std::vector<DistributedStep> &steps, RunAssignment assignment) {
+    keeps_too_much_ = keeps_too_much_ || uniformity_.of(assignment.target) == Shape::Linear;
     plan_.slot[assignment.target] = assignment.target;
     last_run(steps).leaves.push_back(assignment);
   }
 
-  std::vector<TileStep> steps(const Block &block) {
-    std::vector<TileStep> all;
+  std::vector<DistributedStep> steps(const Block &block) {
+    std::vector<DistributedStep> all;
     for (const Stmt &stmt : block) {
       if (!opened_.contains(&stmt)) {
         last_run(all).statements.push_back(stmt);
@@ -122,32 +125,33 @@ class Planner {
     return all;
   }
 
-  void open(const For &loop, const Stmt &stmt, std::vector<TileStep> &all) {
-    TileStep step{stmt, steps(loop.body), {}, {}, {}};
+  void open(const For &loop, const Stmt &stmt, std::vector<DistributedStep> &all) {
+    DistributedStep step{stmt, steps(loop.body), {}, {}, {}};
     for (const Carried &carried : loop.carried) {
       if (uniform(carried.inner)) continue;
-      leave(all, {carried.inner, carried.initial, false});
-      leave(step.body, {carried.inner, carried.next, false});
+      leave(all, {carried.inner, carried.initial});
+      leave(step.body, {carried.inner, carried.next});
       plan_.slot[carried.result] = carried.inner;
     }
     all.push_back(std::move(step));
   }
 
-  void open(const If &branch, const Stmt &stmt, std::vector<TileStep> &all) {
-    TileStep step{stmt, steps(branch.then_block), steps(branch.else_block), {}, {}};
+  void open(const If &branch, const Stmt &stmt, std::vector<DistributedStep> &all) {
+    DistributedStep step{stmt, steps(branch.then_block), steps(branch.else_block), {}, {}};
     for (const BranchResult &result : branch.results) {
       if (uniform(result.local)) continue;
-      leave(step.body, {result.local, result.then_value, false});
-      leave(step.otherwise, {result.local, result.else_value, uniformity_.divergent(branch)});
+      leave(step.body, {result.local, result.then_value});
+      leave(step.otherwise, {result.local, result.else_value});
     }
     all.push_back(std::move(step));
   }
 
-  void define(const std::vector<TileStep> &steps) {
-    for (const TileStep &step : steps) {
+  void define(const std::vector<DistributedStep> &steps) {
+    for (const DistributedStep &step : steps) {
       if (!step.opened)
         for_each_statement(step.statements, [&](const Stmt &stmt) {
-          for_each_definition(stmt, [&](LocalId local, ScalarType) { run_of_[local] = &step; });
+          for_each_definition(stmt, [&](LocalId local, Type) { run_of_[local] = &step; });
+          if (const Let *let = stmt.as<Let>()) let_of_[let->local] = let;
           if (const Allocate *allocate = stmt.as<Allocate>()) run_of_array_[allocate->array] = &step;
         });
       define(step.body);
@@ -156,30 +160,33 @@ class Planner {
   }
 
   // A value that is read outside of the run that defines it is kept.
-  void read(const std::vector<TileStep> &steps) {
-    for (const TileStep &step : steps) {
-      auto here = [&](const Value &value) {
+  void read(const std::vector<DistributedStep> &steps) {
+    for (const DistributedStep &step : steps) {
+      const std::function<void(const Value &)> here = [&](const Value &value) {
         if (!value.is_local() || !run_of_[value.id()] || run_of_[value.id()] == &step) return;
-        if (uniform(value.id()))
+        if (uniform(value.id())) {
           plan_.shared[value.id()] = true;
-        else
+        } else if (uniformity_.of(value) == Shape::Varying) {
           plan_.slot[value.id()] = value.id();
+        } else if (const Let *let = let_of_[value.id()]; let && info(let->value.op).pure) {
+          std::ranges::for_each(let->value.operands, here);
+        } else {
+          keeps_too_much_ = true;
+        }
       };
       if (step.opened) read_header(*step.opened, here);
       for_each_statement(step.statements, [&](const Stmt &stmt) {
         for_each_operand(stmt, here);
-        if (auto array = local_array_touched(stmt))
-          keeps_local_arrays_ = keeps_local_arrays_ || run_of_array_[*array] != &step;
+        if (auto array = local_array_touched(stmt)) keeps_too_much_ = keeps_too_much_ || run_of_array_[*array] != &step;
       });
-      for (const TileAssignment &assignment : step.leaves) here(assignment.value);
+      for (const RunAssignment &assignment : step.leaves) here(assignment.value);
       read(step.body);
       read(step.otherwise);
     }
   }
 
   // The values that an opened statement itself reads. The runs before and inside assign all others.
-  template <class Read>
-  void read_header(const Stmt &stmt, const Read &read) const {
+  void read_header(const Stmt &stmt, const std::function<void(const Value &)> &read) const {
     if (const For *loop = stmt.as<For>()) {
       for (const Value &bound : {loop->begin, loop->end, loop->step}) read(bound);
       for (const Carried &carried : loop->carried)
@@ -193,22 +200,23 @@ class Planner {
 
   const Uniformity &uniformity_;
   const std::unordered_set<const Stmt *> &opened_;
-  TilePlan plan_;
-  std::vector<const TileStep *> run_of_, run_of_array_;  // by LocalId; by LocalArrayId
-  bool keeps_local_arrays_ = false;
+  DistributedLoop plan_;
+  std::vector<const DistributedStep *> run_of_, run_of_array_;  // by LocalId; by LocalArrayId
+  std::vector<const Let *> let_of_;                             // by LocalId, of those in runs
+  bool keeps_too_much_ = false;
 };
 
 }  // namespace
 
-std::optional<TilePlan> plan_tiles(const Kernel &kernel, const For &thread_loop, const Uniformity &uniformity,
-                                   const std::vector<bool> &only_added_to) {
+std::optional<DistributedLoop> distribute(const Kernel &kernel, const For &thread_loop, const Uniformity &uniformity,
+                                          const std::vector<bool> &only_added_to) {
   Opening opening(uniformity, only_added_to);
   opening.look_into(thread_loop.body);
   if (opening.opened().empty()) return std::nullopt;
   Planner planner(kernel, uniformity, opening.opened());
-  TilePlan plan = planner.plan(thread_loop.body);
-  if (planner.keeps_local_arrays()) return std::nullopt;
+  DistributedLoop plan = planner.plan(thread_loop.body);
+  if (planner.keeps_too_much()) return std::nullopt;
   return plan;
 }
 
-}  // namespace samite::codegen
+}  // namespace samite::passes

@@ -1,4 +1,5 @@
-// Thread loops that run tile by tile: loops in which all instances add to one element, another one in each iteration.
+// Loops in which all instances add to one element, another one in each iteration: a strip of instances goes through
+// them together.
 #include "tests/codegen/compiled_kernel.h"
 
 #include <fmt/format.h>
@@ -6,6 +7,9 @@
 
 namespace samite::test {
 namespace {
+
+// What instances keep while others go on.
+constexpr const char *kept = "load_strip";
 
 using testing::HasSubstr;
 using testing::Not;
@@ -59,13 +63,14 @@ struct Sums {
   }
 };
 
-TEST(Tiles, AreSummedOverTheLanesOnce) {
+TEST(InterchangedLoop, AreSummedOverTheLanesOnce) {
   const std::string text = CompiledKernel(all_pairs).source().text;
-  EXPECT_THAT(text, HasSubstr("atomic_add<f32>(&p0.data[v4], sum_lanes<f32>(all_lanes(), tile_sum"));
+  EXPECT_THAT(text, HasSubstr("atomic_add<f32>(&p0.data[v4], sum_lanes<f32>(all_lanes(), sum0"));
+  EXPECT_THAT(text, HasSubstr(kept));
   EXPECT_THAT(text, Not(HasSubstr("SumRows")));
 }
 
-TEST(Tiles, WhateverIsLeftOver) {
+TEST(InterchangedLoop, WhateverIsLeftOver) {
   for (bool worker_private : {false, true}) {
     codegen::EmitOptions chosen = options();
     chosen.arrays[0].worker_private = worker_private;
@@ -79,7 +84,7 @@ TEST(Tiles, WhateverIsLeftOver) {
   }
 }
 
-TEST(Tiles, OfALaunchThatIsCutAnywhere) {
+TEST(InterchangedLoop, OfALaunchThatIsCutAnywhere) {
   const CompiledKernel kernel(all_pairs);
   Sums given(1000, 1000, 1000);
   for (auto [begin, end] : {std::pair{0, 3}, {3, 130}, {130, 131}, {131, 1000}})
@@ -88,9 +93,9 @@ TEST(Tiles, OfALaunchThatIsCutAnywhere) {
   EXPECT_EQ(given.own, given.expected_own);
 }
 
-TEST(Tiles, WhereAPartOfTheInstancesTakesPart) {
+TEST(InterchangedLoop, WhereAPartOfTheInstancesTakesPart) {
   const CompiledKernel kernel(guarded);
-  EXPECT_THAT(kernel.source().text, HasSubstr("tile_sum"));
+  EXPECT_THAT(kernel.source().text, HasSubstr(kept));
   for (int part : {0, 1, 16, 100, 599, 600}) {
     Sums given(600, 600, part);
     kernel.run({600}, {array(given.sums), array(given.own), array(given.x), scalar(part)});
@@ -99,7 +104,7 @@ TEST(Tiles, WhereAPartOfTheInstancesTakesPart) {
   }
 }
 
-TEST(Tiles, NothingIsTouchedWhereNobodyTakesPart) {
+TEST(InterchangedLoop, NothingIsTouchedWhereNobodyTakesPart) {
   const CompiledKernel kernel(guarded);
   std::vector<float> own(100), x(100);
   const Argument nowhere = strided(nullptr, {1}, {1});
@@ -107,7 +112,7 @@ TEST(Tiles, NothingIsTouchedWhereNobodyTakesPart) {
   EXPECT_EQ(own, std::vector<float>(100, -1));
 }
 
-TEST(Tiles, OfDoublesAndWithGapsBetweenElements) {
+TEST(InterchangedLoop, OfDoublesAndWithGapsBetweenElements) {
   const CompiledKernel kernel(
       R"(kernel @k(@sums: array<f64, 2>, @x: array<const f64, 1>, @n: i64) threads 2 {
     %0: i64 = thread_index 0
@@ -132,7 +137,7 @@ TEST(Tiles, OfDoublesAndWithGapsBetweenElements) {
     }
 }
 
-TEST(Tiles, NotWhereALocalArrayLivesOnAfterTheLoop) {
+TEST(InterchangedLoop, NotWhereALocalArrayLivesOnAfterTheLoop) {
   const auto text = [](const char *last) {
     return CompiledKernel(fmt::format(R"(kernel @k(@sums: array<f32, 1>, @out: array<f32, 1>) threads 1 {{
       %0: i32 = thread_index 0
@@ -151,12 +156,12 @@ TEST(Tiles, NotWhereALocalArrayLivesOnAfterTheLoop) {
         .source()
         .text;
   };
-  EXPECT_THAT(text("store @out[%0] = %3"), HasSubstr("tile_sum"));
-  EXPECT_THAT(text("%5: f32 = local_load $0[2] store @out[%0] = %5"), Not(HasSubstr("tile_sum")));
+  EXPECT_THAT(text("store @out[%0] = %3"), HasSubstr(kept));
+  EXPECT_THAT(text("%5: f32 = local_load $0[2] store @out[%0] = %5"), Not(HasSubstr(kept)));
 }
 
-TEST(Tiles, NotWhereEachAccessIsChecked) {
-  EXPECT_THAT(CompiledKernel(all_pairs, options(true, false, true)).source().text, Not(HasSubstr("tile_sum")));
+TEST(InterchangedLoop, NotWhereEachAccessIsChecked) {
+  EXPECT_THAT(CompiledKernel(all_pairs, options(true, false, true)).source().text, Not(HasSubstr(kept)));
 }
 
 }  // namespace

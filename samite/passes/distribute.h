@@ -1,0 +1,46 @@
+// Loop distribution for the interchange of loops (`passes/interchange.h`): which loops and branches of a thread loop
+// are opened, and what is done between them.
+//
+// The loops and branches around an addition of all instances to one element are opened: they run once for all instances
+// of a strip. So the bounds of an opened loop must be the same for all instances. Where instances differ on an opened
+// branch, each of its sides is for those that take it. Everything else is in runs, each a thread loop of its own: each
+// instance still does everything in its own order. What one run computes and another reads is kept from one to the
+// other (scalar expansion).
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/uniformity.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::passes {
+
+// At the end of a run, the new value of a local that lives across runs. All of them are assigned at once.
+struct RunAssignment {
+  ir::LocalId target;
+  ir::Value value;
+};
+
+struct DistributedStep {
+  std::optional<ir::Stmt> opened;                // a For or an If; without one, the step is a run
+  std::vector<DistributedStep> body, otherwise;  // of `opened`: the loop's body, or the branch's sides
+  ir::Block statements;                          // of a run
+  std::vector<RunAssignment> leaves;             // of a run
+};
+
+struct DistributedLoop {
+  std::vector<DistributedStep> steps;
+  // By LocalId: the slot of a kept local. A value that a loop carries has one slot, inside of the loop and after it.
+  // None: not kept. Linear values are not kept: each run that reads one computes it anew.
+  std::vector<std::optional<ir::LocalId>> slot;
+  std::vector<bool> shared;  // by LocalId: defined in a run, the same for all instances, and read outside of that run
+};
+
+// Nothing where no addition would gain, or where a local array, or a Linear value that is not computed by an operation,
+// would have to be kept from one run to another. `only_added_to` is by parameter: arrays that the kernel adds to and
+// accesses in no other way, so that nothing depends on when it adds.
+std::optional<DistributedLoop> distribute(const ir::Kernel &kernel, const ir::For &thread_loop,
+                                          const Uniformity &uniformity, const std::vector<bool> &only_added_to);
+
+}  // namespace samite::passes
