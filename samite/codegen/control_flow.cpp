@@ -35,19 +35,15 @@ bool KernelEmitter::worth_flattening(const Block &block) const {
       if (shape(index) != Shape::Uniform) return true;
     return false;
   };
-  auto harmless = [&](LocalArrayId array, const Value &index) {
-    if (local_array(array).of_strip || !local_array(array).in_lanes) return local_array(array).of_strip;
-    if (options_.debug || !index.is_constant()) return !options_.debug && guarded({index});
-    const Value &size = local_array(array).size;
-    return size.is_constant() && index.as_int() >= 0 && index.as_int() < size.as_int();
-  };
   for (const Stmt &stmt : block) {
     if (const Let *let = stmt.as<Let>()) {
       if (!cheap(let->value.op)) return false;
       if (let->value.op == Op::Load && (options_.debug || !guarded(let->value.operands))) return false;
-      if (let->value.op == Op::LocalLoad && !harmless(let->value.array, let->value.operands[0])) return false;
+      if (let->value.op == Op::LocalLoad &&
+          !local_arrays_.harmless_without_lanes(let->value.array, let->value.operands[0]))
+        return false;
     } else if (const LocalStore *store = stmt.as<LocalStore>()) {
-      if (!harmless(store->array, store->index)) return false;
+      if (!local_arrays_.harmless_without_lanes(store->array, store->index)) return false;
     } else if (const Store *store = stmt.as<Store>()) {
       if (options_.debug || !guarded(store->indices)) return false;
     } else {
@@ -207,11 +203,11 @@ std::size_t KernelEmitter::instructions(const Block &block) {
 void KernelEmitter::keep_small(const For &loop) {
   bool calls = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
-  if (!target_.explicit_lanes() && (calls || instructions(loop.body) > largest_unrolled)) out_.line("#pragma unroll 1");
+  if (!explicit_lanes() && (calls || instructions(loop.body) > largest_unrolled)) out_.line("#pragma unroll 1");
 }
 
 void KernelEmitter::loop(const For &loop) {
-  if (loop.kind != LoopKind::Serial && !target_.explicit_lanes())
+  if (loop.kind != LoopKind::Serial && !explicit_lanes())
     return !is_tile_kernel(kernel_)       ? launch_loop(loop)
            : loop.kind == LoopKind::Block ? launch_blocks(loop)
                                           : element_loops_.loop(loop);
@@ -224,14 +220,14 @@ void KernelEmitter::loop(const For &loop) {
     return;
   }
   // A strip's additions to one element are summed over the loops around its thread loops.
-  const bool around_lanes = target_.explicit_lanes() && loop.kind == LoopKind::Serial && !is_tile_kernel(kernel_);
+  const bool around_lanes = explicit_lanes() && loop.kind == LoopKind::Serial && !is_tile_kernel(kernel_);
   if (in_lanes() || !around_lanes) return native_loop(loop);
-  const std::size_t outer_sums = sums_.size();
-  declare_sums(sums_of(loop));
+  const std::size_t outer_sums = sums_.open_count();
+  sums_.declare_in_lanes(loop);
   ++loops_around_lanes_;
   native_loop(loop);
   --loops_around_lanes_;
-  add_sums(outer_sums);
+  sums_.add_lanes(outer_sums);
 }
 
 void KernelEmitter::native_loop(const For &loop) {

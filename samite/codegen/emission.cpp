@@ -1,6 +1,7 @@
 #include "samite/codegen/emission.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/sum_over_launch.h"
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ Emission::Emission(const Kernel &kernel, const EmitOptions &options)
       out(options.comments),
       used_(kernel.local_count, false),
       written_(kernel.parameters.size(), false),
-      read_(kernel.parameters.size(), false) {
+      read_(kernel.parameters.size(), false),
+      only_added_to_(passes::arrays_only_added_to(kernel)) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;

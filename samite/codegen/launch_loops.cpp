@@ -18,16 +18,7 @@ void KernelEmitter::launch_loop(const For &loop) {
   text.dimension = launch_dimension_++;
   text.launch_rank = kernel_.launch_rank;
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
-  if (outermost) {
-    for_each_statement(loop.body, [&](const Stmt &stmt) {
-      auto *add = stmt.as<Accumulate>();
-      if (!add || !add->over_launch || sum_for(*add)) return;
-      Sum sum{add, stmt.where(), fmt::format("sum{}", sums_.size())};
-      out_.line("{0} {1} = {0}(0);", scalar_name(add->value.type()), sum.name);
-      out_.line("bool {}_used = false;", sum.name);
-      open_sum(std::move(sum));
-    });
-  }
+  if (outermost) sums_.declare_of_launch(loop);
   if (innermost && options_.cuda.instances_per_thread > 1) {
     internal_check(!uses_workspace_, "a workspace of instances that run side by side");
     copies_ = options_.cuda.instances_per_thread;
@@ -52,42 +43,15 @@ void KernelEmitter::launch_loop(const For &loop) {
     out_.close("};");
     out_.line("instance();");
   });
-  if (outermost) add_sums_of_blocks();
+  if (outermost) sums_.add_of_blocks();
 }
 
 // The body of a loop, which may be one over the launch.
 void KernelEmitter::launch_body(const For &loop) {
-  const auto rank = static_cast<std::size_t>(kernel_.launch_rank);
-  const bool of_launch = loop.kind != LoopKind::Serial && launch_indices_.size() < rank;
-  if (of_launch) {
-    launch_indices_.push_back(Value::local(loop.type, loop.index));
-    if (launch_indices_.size() == rank) name_instance();
-  }
+  const bool of_launch = loop.kind != LoopKind::Serial && !failures_.in_instance();
+  if (of_launch) failures_.enter(Value::local(loop.type, loop.index));
   block(loop.body);
-  if (of_launch) launch_indices_.pop_back();
-}
-
-// The index of the instance, for debug mode's checks.
-void KernelEmitter::name_instance() {
-  if (!options_.debug) return;
-  std::string indices;
-  for (const Value &index : launch_indices_) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", scalar(index));
-  const int along = in_lanes() ? kernel_.launch_rank - 1 : -1;
-  const std::string last = target_.explicit_lanes() ? std::to_string(along) : "0";
-  out_.line("[[maybe_unused]] const Instance self{{{{{}}}, {}, {}}};", indices, kernel_.launch_rank, last);
-}
-
-void KernelEmitter::add_sums_of_blocks() {
-  const std::vector<Sum> sums = std::move(sums_);
-  sums_.clear();
-  sum_of_element_.clear();
-  for (const Sum &sum : sums) {
-    out_.open("if (any_of_block({}_used)) {{", sum.name);
-    const Access to = access(sum.first->array, sum.first->indices, sum.where);
-    out_.line("{}add_sum_of_block<{}>(&{}, {});", to.in_bounds.empty() ? "" : fmt::format("if ({}) ", to.in_bounds),
-              memory_name(sum.first->value.type()), to.element, sum.name);
-    out_.close();
-  }
+  if (of_launch) failures_.leave();
 }
 
 }  // namespace samite::codegen

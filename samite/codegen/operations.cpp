@@ -34,15 +34,23 @@ bool rounds(Op op) {
 
 }  // namespace
 
+std::string KernelEmitter::load(const Operation &operation, SourceLocation where) {
+  if (std::string row = from_tile(operation); !row.empty()) return row;
+  if (std::string pack = from_pack(operation); !pack.empty()) return pack;
+  const Access from = memory_.access(operation.array, operation.operands, where);
+  if (const auto grouped = element_loops_.grouped_load(operation, from.element)) return *grouped;
+  return memory_.load(operation, from);
+}
+
 void KernelEmitter::let(const ir::Let &let, SourceLocation where) {
   const Shape result = uniformity_.of(let.local);
-  const bool wraps = !target_.explicit_lanes() && !only_index_[let.local];
+  const bool wraps = !explicit_lanes() && !memory_.only_indexes(let.local);
   std::string text = wraps ? wrapping(let.value) : "";
   if (text.empty()) text = expression(let.value, result, where);
   if (is_small_float(let.value.type) && rounds(let.value.op))
     text = fmt::format("round_to<{}>({})", memory_name(let.value.type), text);
   const bool acts = let.value.op == Op::Exchange || ir::info(let.value.op).typing == ir::Typing::Atomic;
-  const bool of_block = is_tile_kernel(kernel_) && !target_.explicit_lanes() && !element_loops_.is_open();
+  const bool of_block = is_tile_kernel(kernel_) && !explicit_lanes() && !element_loops_.is_open();
   if (acts && of_block)
     text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", scalar_name(let.value.type), text);
   out_.line("const {} {} = {};", type(let.value.type, result), name(let.local), text);
@@ -73,8 +81,8 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
     case Op::Extent:
       return fmt::format("{}(p{}.extent[{}])", scalar_name(operation.type), operation.array, operation.attribute);
     case Op::Load: return load(operation, where);
-    case Op::Exchange: return exchange(operation, where);
-    case Op::LocalLoad: return local_load(operation, where);
+    case Op::Exchange: return memory_.exchange(operation, where);
+    case Op::LocalLoad: return local_arrays_.load(operation, where);
     case Op::AtomicAdd:
     case Op::AtomicMin:
     case Op::AtomicMax:
@@ -82,7 +90,7 @@ std::string KernelEmitter::expression(const Operation &operation, Shape result, 
     case Op::AtomicOr:
     case Op::AtomicXor:
     case Op::AtomicExchange:
-    case Op::AtomicCompareExchange: return atomic(operation, where);
+    case Op::AtomicCompareExchange: return memory_.atomic(operation, where);
     case Op::ThreadIndex: throw InternalError("the emitter was given a kernel that is not lowered");
     default: break;
   }
@@ -159,9 +167,9 @@ std::string KernelEmitter::division(const Operation &operation, Shape result, So
   const bool zero_possible = !b.is_constant() || b.as_int() == 0;
   if (options_.debug && zero_possible) {
     if (shape(b) == Shape::Uniform)
-      out_.line("check_divisor(failure, {}, {});", scalar(b), blame_all(where));
+      out_.line("check_divisor(failure, {}, {});", scalar(b), failures_.blame_all(where));
     else
-      out_.line("check_divisor(failure, {}, {}, {});", mask_, vector(b), blame(where));
+      out_.line("check_divisor(failure, {}, {}, {});", mask_, vector(b), failures_.blame(where));
   }
   return fmt::format("{}({}, {})", remainder ? "remainder" : "divide", as(a, result), as(b, result));
 }

@@ -12,13 +12,13 @@ using namespace ir;
 
 std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   std::vector<Rows> rows;
-  const passes::Uniformity &lanes = target_.explicit_lanes() ? uniformity_ : of_warp_;
+  const passes::Uniformity &lanes = explicit_lanes() ? uniformity_ : of_warp_;
   const bool in_step = in_lanes() || (warps_may_work_together() && !lanes.divergent(loop));
   // Checks of indices belong to each access, not to a piece.
   if (!in_step || options_.debug || !loop.step.is_constant()) return rows;
   for (const Stmt &stmt : loop.body) {
     const Accumulate *candidate = stmt.as<Accumulate>();
-    if (!candidate || !only_added_to_[candidate->array] || sum_for(*candidate)) continue;
+    if (!candidate || !emission_.only_added_to(candidate->array) || sums_.of(*candidate)) continue;
     if (lanes.of(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
     std::string step;
     for (std::size_t d = 0; d < candidate->indices.size(); ++d) {

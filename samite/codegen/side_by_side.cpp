@@ -63,7 +63,7 @@ void KernelEmitter::several(const Block &block) {
   const auto coming = coming_packs_;
   for (const Stmt &stmt : block) {
     const Let *let = stmt.as<Let>();
-    if (!let || let->value.op != Op::Load || !constant(let->value.array)) continue;
+    if (!let || let->value.op != Op::Load || !emission_.constant(let->value.array)) continue;
     if (auto at = row(let->value.array, let->value.operands); at && aligned(*at))
       coming_packs_.insert(at->key(let->value.array, at->from_it));
   }
@@ -174,7 +174,7 @@ std::optional<KernelEmitter::Row> KernelEmitter::row(std::uint32_t array, std::s
   if (at.narrow_or_unsigned || !index_forms_.tells_apart(own, at.narrowest)) return std::nullopt;
   std::vector<Value> first(indices.begin(), indices.end());
   first.back() = first_index_;
-  return Row{thread_offset(array, first), from_it};
+  return Row{memory_.thread_offset(array, first), from_it};
 }
 
 // What has been loaded of a constant array from `element` on, counted from the first instance's index; loads it now.
@@ -190,7 +190,7 @@ std::string KernelEmitter::pack(std::uint32_t array, const Row &row, std::int64_
 
 // An element of one instance, where a pack that has been loaded holds it; else nothing.
 std::string KernelEmitter::from_pack(const Operation &load) {
-  if (!side_by_side_ || copy_ < 0 || !constant(load.array)) return "";
+  if (!side_by_side_ || copy_ < 0 || !emission_.constant(load.array)) return "";
   const int copy = std::exchange(copy_, -1);  // rows are named from the first instance's index
   const auto at = row(load.array, load.operands);
   copy_ = copy;
@@ -204,7 +204,7 @@ bool KernelEmitter::load_pack(const Let &let) {
   const std::uint32_t array = let.value.array;
   const auto at = row(array, let.value.operands);
   if (!at) return false;
-  if (!constant(array)) {
+  if (!emission_.constant(array)) {
     if (!aligned(*at)) return false;
     const std::string loaded = fresh("g");
     out_.line("const auto {} = load_pack<{}>(&p{}.data[{} + {}]);", loaded, copies_, array, at->offset, at->from_it);
@@ -245,7 +245,7 @@ bool KernelEmitter::store_pack(const Stmt &stmt) {
   const Accumulate *add = stmt.as<Accumulate>();
   if (!store && !add) return false;
   // The machine adds to several f32 at once.
-  if (add && add->atomic && (add->value.type() != ScalarType::Float32 || sum_for(*add))) return false;
+  if (add && add->atomic && (add->value.type() != ScalarType::Float32 || sums_.of(*add))) return false;
   const std::uint32_t array = store ? store->array : add->array;
   const auto at = row(array, store ? store->indices : add->indices);
   if (!at || !aligned(*at)) return false;

@@ -41,10 +41,9 @@ void KernelEmitter::launch_blocks(const For &outermost) {
   }
   // A block that gets no memory ends alone.
   if (uses_workspace_) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
-  for (const For *loop : nest) launch_indices_.push_back(Value::local(loop->type, loop->index));
-  name_instance();
+  for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index));
   block(nest.back()->body);
-  launch_indices_.clear();
+  for (std::size_t i = 0; i < nest.size(); ++i) failures_.leave();
   if (uses_workspace_) {
     out_.close("};");
     out_.line("instance();");

@@ -1,30 +1,26 @@
-// How values are written where they are read.
-#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/values.h"
+
+#include "samite/codegen/emission.h"
 #include "samite/codegen/spelling.h"
 
 namespace samite::codegen {
 
 using ir::Value;
 
-std::string KernelEmitter::type(ScalarType type, Shape shape) {
+std::string Values::type(ScalarType type, Shape shape) {
   return std::string(shape == Shape::Varying ? vector_name(type) : scalar_name(type));
 }
 
-std::string KernelEmitter::name(ir::LocalId local) const {
+std::string Values::name(ir::LocalId local) const {
   if (copy_ >= 0 && copied_[local]) return fmt::format("v{}_{}", local, copy_);
   return fmt::format("v{}", local);
 }
 
-std::string KernelEmitter::scalar(const Value &value) const {
-  switch (value.kind()) {
-    case Value::Kind::Constant: return literal(value);
-    case Value::Kind::Parameter: return fmt::format("p{}", value.parameter_index());
-    case Value::Kind::Local: break;
-  }
-  return name(value.id());
+std::string Values::scalar(const Value &value) const {
+  return value.is_local() ? name(value.id()) : scalar_text(value);
 }
 
-std::string KernelEmitter::vector(const Value &value) const {
+std::string Values::vector(const Value &value) const {
   switch (shape(value)) {
     case Shape::Uniform: return fmt::format("{}({})", vector_name(value.type()), scalar(value));
     case Shape::Linear: return fmt::format("({} + lane_{})", scalar(value), scalar_name(value.type()));
@@ -34,11 +30,11 @@ std::string KernelEmitter::vector(const Value &value) const {
 }
 
 // Where the other operand is a vector, C++ repeats a scalar in all lanes by itself, except for masks.
-std::string KernelEmitter::mixed(const Value &value) const {
+std::string Values::mixed(const Value &value) const {
   return shape(value) == Shape::Uniform && value.type() != ScalarType::Bool ? scalar(value) : vector(value);
 }
 
-std::string KernelEmitter::as(const Value &value, Shape shape) const {
+std::string Values::as(const Value &value, Shape shape) const {
   return shape == Shape::Varying ? vector(value) : scalar(value);
 }
 

@@ -46,7 +46,7 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 
 // False where a thread may end within a loop: the other threads of the warp would wait for it.
 bool KernelEmitter::warps_may_work_together() const {
-  return !target_.explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace_;
+  return !explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace_;
 }
 
 bool KernelEmitter::loop_of_warp(const For &loop) {
@@ -147,7 +147,7 @@ std::string KernelEmitter::goes_together(const For &loop, const std::vector<Rows
 void KernelEmitter::add_row(const Rows &rows, const Accumulate &accumulate, SourceLocation where) {
   // All instances of the thread add to the same element, so any of them gives its address.
   copy_ = side_by_side_ ? 0 : -1;
-  const Access to = access(accumulate.array, accumulate.indices, where);
+  const Access to = memory_.access(accumulate.array, accumulate.indices, where);
   copy_ = -1;
   std::string value;
   for_each_copy([&] {

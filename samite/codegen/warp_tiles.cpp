@@ -45,7 +45,7 @@ KernelEmitter::WarpTile KernelEmitter::warp_tile_of(const For &loop) {
   });
   for (const Stmt &stmt : loop.body) {
     const Let *let = stmt.as<Let>();
-    if (!let || let->value.op != Op::Load || !constant(let->value.array) || !used(let->local)) continue;
+    if (!let || let->value.op != Op::Load || !emission_.constant(let->value.array) || !used(let->local)) continue;
     bool moves = false, same = !side_by_side_ || same_for_copies(let->value.operands);
     for (const Value &index : let->value.operands) {
       if (!index.is_local()) continue;

@@ -11,11 +11,11 @@
 namespace samite::passes {
 namespace {
 
+using test::apart;
+using test::shares_nothing;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using test::apart;
-using test::shares_nothing;
 
 // Of a planned kernel that lacks the `number`th place where its threads wait.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {
