@@ -21,6 +21,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <utility>
 
 namespace samite::test {
 
