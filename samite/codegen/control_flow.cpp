@@ -200,10 +200,15 @@ std::size_t KernelEmitter::instructions(const Block &block) {
   return count;
 }
 
+std::size_t KernelEmitter::instructions_of_one(const For &loop) {
+  return instructions(loop.body) / static_cast<std::size_t>(loop.instances);
+}
+
 void KernelEmitter::keep_small(const For &loop) {
   bool calls = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
-  if (!explicit_lanes() && (calls || instructions(loop.body) > largest_unrolled)) out_.line("#pragma unroll 1");
+  if (!explicit_lanes() && (loop.rolled || calls || instructions_of_one(loop) > largest_unrolled))
+    out_.line("#pragma unroll 1");
 }
 
 void KernelEmitter::loop(const For &loop) {
@@ -234,12 +239,25 @@ void KernelEmitter::native_loop(const For &loop) {
   declare_carried(loop.carried, false);
   const std::string index = name(loop.index);
   keep_small(loop);
-  out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
-            continues(loop, Shape::Uniform), index, scalar(loop.step));
+  if (loop.rolled && loop.step.is_constant(1.0)) {
+    open_counted(loop);
+  } else {
+    out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, scalar(loop.begin),
+              continues(loop, Shape::Uniform), index, scalar(loop.step));
+  }
   launch_body(loop);
   advance_carried(loop.carried, false);
   out_.close();
   name_results(loop.carried, false);
+}
+
+// The iterations are counted without a sign. With one the compiler would know that no address wraps round, and would
+// keep the next address of each array in registers, which is not worth them where a loop rarely runs.
+void KernelEmitter::open_counted(const For &loop) {
+  const std::string type(scalar_name(loop.type)), count = fresh("k"), whole = type == "i64" ? "u64" : "u32";
+  out_.open("for ({0} {1} = 0; {2} + {3}({1}) < {4}; ++{1}) {{", whole, count, scalar(loop.begin), type,
+            scalar(loop.end));
+  out_.line("const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin), count);
 }
 
 void KernelEmitter::loop(const While &loop) {

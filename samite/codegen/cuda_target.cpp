@@ -24,6 +24,10 @@ std::string thread_on_axis(const ThreadLoop &loop, std::string_view type) {
   return fmt::format("{0}(blockIdx.{1}) * blockDim.{1} + threadIdx.{1}", type, axis(loop));
 }
 
+std::string in_steps(const std::string &thread, std::int64_t step) {
+  return step == 1 ? thread : fmt::format("({}) * {}", thread, step);
+}
+
 // Of four dimensions the outer two share an axis: the outermost loop goes over both, and the next one only names its
 // part.
 bool over_two(const ThreadLoop &loop) { return dimensions_within(loop) == 3; }
@@ -104,13 +108,8 @@ void CudaTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const st
 void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number);
   const std::string instances = fmt::format("u32({} - {})", loop.end, loop.begin);
-  if (loop.instances > 1) {
-    out.line("const u32 {} = ({}) * {};", at, thread_on_axis(loop, "u32"), loop.instances);
-    several(out, loop, instances, body);
-    return;
-  }
   if (form_.march > 1 && loop.dimension == 0) return marched_loop(out, loop, body);
-  out.line("const u32 {} = {};", at, thread_on_axis(loop, "u32"));
+  out.line("const u32 {} = {};", at, in_steps(thread_on_axis(loop, "u32"), loop.step));
   if (over_two(loop)) {
     const std::string inner = fmt::format("u32({})", next_extent(loop));
     out.open("if ({} < {} * {}) {{", at, instances, inner);
@@ -140,36 +139,12 @@ void CudaTarget::grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, con
   const std::string inner = over_two(loop) ? next_extent(loop) : "";
   const std::string instances =
       fmt::format("(i64({}) - {}){}", loop.end, loop.begin, inner.empty() ? "" : " * " + inner);
-  const std::string each = loop.instances > 1 ? fmt::format(" * {}", loop.instances) : "";
-  const std::string first = thread_on_axis(loop, "i64");
-  out.open("for (i64 {0} = {1}{2}; {0} < {3}; {0} += i64(gridDim.{4}) * blockDim.{4}{2}) {{", at,
-           each.empty() ? first : "(" + first + ")", each, instances, axis(loop));
-  if (loop.instances > 1) {
-    several(out, loop, instances, body);
-  } else {
-    out.line("const {0} {1} = {2} + {0}({3}{4});", loop.type, loop.index, loop.begin, at,
-             inner.empty() ? "" : " / " + inner);
-    body();
-  }
-  out.close();
-}
-
-// A thread's share of neighbours is complete, or the last of a row, which the thread runs one by one.
-void CudaTarget::several(SourceWriter &out, const ThreadLoop &loop, const std::string &instances,
-                         const std::function<void()> &body) const {
-  const std::string at = fmt::format("at{}", loop.number), part = fmt::format("part{}", loop.number);
-  const std::string index = fmt::format("const {0} {1} = {2} + {0}", loop.type, loop.index, loop.begin);
-  // Not `at + instances <= …`, where the sum may wrap round.
-  out.open("if ({0} < {1} && {1} - {0} >= {2}) {{", at, instances, loop.instances);
-  out.line("{}({});", index, at);
-  loop.several();
-  out.close();
-  out.open("else {{");
-  out.line("#pragma unroll 1");
-  out.open("for (auto {0} = {1}; {0} < {2}; ++{0}) {{", part, at, instances);
-  out.line("{}({});", index, part);
+  const std::string each = loop.step > 1 ? fmt::format(" * {}", loop.step) : "";
+  out.open("for (i64 {0} = {1}; {0} < {2}; {0} += i64(gridDim.{3}) * blockDim.{3}{4}) {{", at,
+           in_steps(thread_on_axis(loop, "i64"), loop.step), instances, axis(loop), each);
+  out.line("const {0} {1} = {2} + {0}({3}{4});", loop.type, loop.index, loop.begin, at,
+           inner.empty() ? "" : " / " + inner);
   body();
-  out.close();
   out.close();
 }
 

@@ -20,8 +20,6 @@ class CudaTarget final : public Target {
   void exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
   void marched_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
   void grid_stride_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const;
-  void several(SourceWriter &out, const ThreadLoop &loop, const std::string &instances,
-               const std::function<void()> &body) const;
 
   CudaForm form_;
   int blocks_at_once_;

@@ -15,14 +15,12 @@ Emission::Emission(const Kernel &kernel, const EmitOptions &options)
       out(options.comments),
       used_(kernel.local_count, false),
       written_(kernel.parameters.size(), false),
-      read_(kernel.parameters.size(), false),
       only_added_to_(passes::arrays_only_added_to(kernel)) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;
     });
     if (auto array = array_written(stmt)) written_[*array] = true;
-    if (const Let *let = stmt.as<Let>(); let && let->value.op == Op::Load) read_[let->value.array] = true;
   });
 }
 

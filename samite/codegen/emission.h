@@ -31,7 +31,6 @@ class Emission {
 
   ArrayFacts facts(std::uint32_t array) const { return passes::facts_of(options.arrays, array); }
   bool used(ir::LocalId local) const { return used_[local]; }
-  bool reads(std::uint32_t array) const { return read_[array]; }
   bool writes(std::uint32_t array) const { return written_[array]; }
   // Whether its elements stay what they are while the kernel runs, so that they may be loaded through caches.
   bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
@@ -39,8 +38,8 @@ class Emission {
   bool only_added_to(std::uint32_t array) const { return only_added_to_[array]; }
 
  private:
-  std::vector<bool> used_;                            // by LocalId: whether anything reads it
-  std::vector<bool> written_, read_, only_added_to_;  // by parameter
+  std::vector<bool> used_;                     // by LocalId: whether anything reads it
+  std::vector<bool> written_, only_added_to_;  // by parameter
   int names_ = 0;
 };
 

@@ -1,8 +1,10 @@
 #include "samite/codegen/emit.h"
 
+#include "samite/base/error.h"
 #include "samite/codegen/cpu_target.h"
 #include "samite/codegen/cuda_target.h"
 #include "samite/codegen/kernel_emitter.h"
+#include "samite/ir/visit.h"
 
 namespace samite::codegen {
 namespace {
@@ -15,6 +17,16 @@ std::string entry_name(std::string_view kernel) {
     entry += plain ? c : '_';
   }
   return entry;
+}
+
+// The step of the loop over the launch's last dimension.
+std::int64_t instances_of_thread(const ir::Kernel &planned) {
+  std::int64_t instances = 1;
+  ir::for_each_statement(planned.body, [&](const ir::Stmt &stmt) {
+    const auto *loop = stmt.as<ir::For>();
+    if (loop && loop->kind == ir::LoopKind::Thread) instances = loop->step.as_int();
+  });
+  return instances;
 }
 
 }  // namespace
@@ -35,6 +47,8 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
     own.cuda.threads_per_block = own.cuda.tile_threads = planned.block_threads;
     own.cuda.instances_per_thread = 1;
   }
+  internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,
+                 "a form for another number of instances than the kernel was planned for");
   const CudaTarget target(own.cuda, planned.resident_blocks);
   return KernelEmitter(planned, passes::Uniformity::all_uniform(planned), target, own).emit(entry_name(planned.name));
 }

@@ -44,12 +44,11 @@ struct CudaForm {
   // runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
   bool grid_stride = false;
   int threads_per_block = 256;  // at most so many are launched
-  // A thread runs so many neighbours in the last dimension at a time, and where an array's rows are aligned and have
-  // unit stride it loads and stores what they need at once. A power of two up to 8; the box then begins at a multiple
-  // of it in the last dimension. Not for kernels that use a workspace. `codegen/side_by_side.h` says how many are best.
+  // A thread runs so many neighbours in the last dimension at a time, as the kernel was planned
+  // (`passes/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last dimension.
   int instances_per_thread = 1;
-  // A thread of the exact form runs so many instances one after another along the first of three dimensions, and what
-  // it stores into arrays that it does not read is not kept in caches. `codegen/march.h` says for which kernels.
+  // A thread of the exact form runs so many instances one after another along the first of three dimensions.
+  // `codegen/march.h` says for which kernels.
   int march = 1;
   // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
   // capability 9.0 on.

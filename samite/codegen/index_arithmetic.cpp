@@ -13,6 +13,22 @@ bool index_operation(const Operation &operation) {
          (operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul);
 }
 
+// Of each thread loop with a step: its neighbours' indices, which are sums of its own index and less than the step.
+std::vector<LocalId> indices_of_neighbours(const Kernel &kernel) {
+  std::vector<LocalId> found;
+  std::vector<std::int64_t> steps(kernel.local_count, 0);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (loop && loop->kind == LoopKind::Thread) steps[loop->index] = loop->step.as_int();
+    const Let *let = stmt.as<Let>();
+    if (!let || let->value.op != Op::Add) return;
+    const Value &index = let->value.operands[0], &by = let->value.operands[1];
+    const bool near = index.is_local() && by.is_constant() && by.as_int() > 0 && by.as_int() < steps[index.id()];
+    if (near) found.push_back(let->local);
+  });
+  return found;
+}
+
 }  // namespace
 
 std::vector<bool> only_index(const Kernel &kernel) {
@@ -44,6 +60,11 @@ std::vector<bool> only_index(const Kernel &kernel) {
       return serves_otherwise(accumulate->value);
     } else if (const LocalStore *store = stmt.as<LocalStore>()) {
       return serves_otherwise(store->value);
+    } else if (stmt.as<LoadPack>()) {
+      return;
+    } else if (const StorePack *store = stmt.as<StorePack>()) {
+      for (const Value &value : store->values) serves_otherwise(value);
+      return;
     }
     for_each_operand(stmt, serves_otherwise);
   });
@@ -53,6 +74,7 @@ std::vector<bool> only_index(const Kernel &kernel) {
     open.pop_back();
     for (const Value &operand : sum.operands) serves_otherwise(operand);
   }
+  for (const LocalId neighbour : indices_of_neighbours(kernel)) only[neighbour] = true;
   return only;
 }
 

@@ -11,7 +11,7 @@
 namespace samite::codegen {
 
 // By LocalId: whether it is a sum, difference or product of signed integers that is used as an index, or in such
-// arithmetic of an index, and for nothing else.
+// arithmetic of an index, and for nothing else; or a neighbour's index, which does not wrap round (ir::For).
 std::vector<bool> only_index(const ir::Kernel &kernel);
 
 }  // namespace samite::codegen

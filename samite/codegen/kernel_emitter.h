@@ -49,33 +49,9 @@ class KernelEmitter : private ElementCode, private Values {
   void launch_loop(const ir::For &loop);
   void launch_body(const ir::For &loop);
 
-  // side_by_side.cpp: several instances of one thread at once, each with a copy of what differs between them.
-  void several(const ir::Block &block);
-  void several(const ir::Stmt &stmt);
-  void several(const ir::If &branch);
-  void several(const ir::For &loop);
-  template <class Write>
-  void for_each_copy(Write write) {
-    if (!side_by_side_) return write();
-    for (copy_ = 0; copy_ < copies_; ++copy_) write();
-    copy_ = -1;
-  }
-  void each_copy(const ir::Stmt &stmt);
-  void copy_definitions(const ir::Stmt &stmt);
-  bool same_for_copies(const std::vector<ir::Value> &values) const;
-  struct Row {
-    std::string offset;    // of the row's element at the first instance's index
-    std::int64_t from_it;  // how far from there the first instance's element is
-    std::string key(std::uint32_t array, std::int64_t element) const;
-  };
-  std::optional<Row> row(std::uint32_t array, std::span<const ir::Value> indices) const;
-  bool aligned(const Row &row) const { return row.from_it % copies_ == 0; }
-  std::string from_pack(const ir::Operation &load);
-  bool load_pack(const ir::Let &let);
-  bool take_pack(const ir::Let &let);
-  std::string pack(std::uint32_t array, const Row &row, std::int64_t element);
-  bool store_pack(const ir::Stmt &stmt);
-  bool constant(std::uint32_t array) const { return emission_.constant(array); }
+  // packs.cpp: accesses to neighbours.
+  void load_pack(const ir::LoadPack &load);
+  void store_pack(const ir::StorePack &store);
 
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
@@ -95,7 +71,7 @@ class KernelEmitter : private ElementCode, private Values {
   void loop_in_pieces(const ir::For &loop, std::vector<Rows> rows);
 
   // warp_rows.cpp: the same where the lanes are the threads of a warp.
-  bool warps_may_work_together() const;
+  bool warps_may_work_together(const ir::For &loop) const;
   bool loop_of_warp(const ir::For &loop);  // false, and nothing written, where a warp gains nothing by it
   void add_row(const Rows &rows, const ir::Accumulate &accumulate, SourceLocation where);
 
@@ -115,6 +91,7 @@ class KernelEmitter : private ElementCode, private Values {
   void divergent_branch(const ir::If &branch);
   void loop(const ir::For &loop);
   void native_loop(const ir::For &loop);
+  void open_counted(const ir::For &loop);
   void loop(const ir::While &loop);
   void divergent_loop(const ir::For &loop);
   void divergent_loop(const ir::While &loop);
@@ -122,6 +99,7 @@ class KernelEmitter : private ElementCode, private Values {
   std::string continues(const ir::For &loop, Shape shape) const;
   // About how many instructions a block becomes. NVIDIA's compiler unrolls loops of any size, which takes its time.
   static std::size_t instructions(const ir::Block &block);
+  static std::size_t instructions_of_one(const ir::For &loop);  // for one of the instances that go through the loop
   static constexpr std::size_t largest_unrolled = 64;
   void keep_small(const ir::For &loop);
   void declare_carried(const std::vector<ir::Carried> &carried, bool divergent);
@@ -158,12 +136,7 @@ class KernelEmitter : private ElementCode, private Values {
   std::size_t statements_in_thread_loops_ = 0;
   std::vector<WarpTile> tiles_;  // whose rows are named where the emitter stands
   std::size_t tile_bytes_ = 0;   // of a thread, in all tiles of the kernel
-  bool side_by_side_ = false;    // where the emitter stands, instances of one thread run side by side
-  int copies_ = 1;               // how many
-  ir::Value first_index_ = ir::Value::zero(ScalarType::Int64);  // of the innermost loop over the launch
-  std::map<std::string, std::string> packs_;                    // by key: what has been loaded of constant arrays
-  std::set<std::string> coming_packs_;                          // and what will be, in the block that is open
-  int loops_around_lanes_ = 0;                                  // serial ones that are open
+  int loops_around_lanes_ = 0;   // serial ones that are open
   int thread_loops_ = 0, launch_dimension_ = 0;
 };
 

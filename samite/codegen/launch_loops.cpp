@@ -1,5 +1,4 @@
 // The loops over a launch where a thread runs each instance, and the sums that all instances add to.
-#include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
@@ -17,23 +16,9 @@ void KernelEmitter::launch_loop(const For &loop) {
   text.number = thread_loops_++;
   text.dimension = launch_dimension_++;
   text.launch_rank = kernel_.launch_rank;
+  text.step = loop.step.as_int();
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
   if (outermost) sums_.declare_of_launch(loop);
-  if (innermost && options_.cuda.instances_per_thread > 1) {
-    internal_check(!uses_workspace_, "a workspace of instances that run side by side");
-    copies_ = options_.cuda.instances_per_thread;
-    text.instances = copies_;
-    text.several = [&] {
-      first_index_ = Value::local(loop.type, loop.index);
-      copied_.assign(kernel_.local_count, false);
-      copied_[loop.index] = true;
-      for (int copy = 0; copy < copies_; ++copy)
-        out_.line("const {0} {1}_{2} = {1} + {2};", text.type, text.index, copy);
-      side_by_side_ = true;
-      several(loop.body);
-      side_by_side_ = false;
-    };
-  }
   target_.thread_loop(out_, text, [&] {
     // An instance that ends early must not end the others that the thread runs.
     const bool may_end = innermost && uses_workspace_;

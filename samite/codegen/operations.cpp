@@ -36,7 +36,6 @@ bool rounds(Op op) {
 
 std::string KernelEmitter::load(const Operation &operation, SourceLocation where) {
   if (std::string row = from_tile(operation); !row.empty()) return row;
-  if (std::string pack = from_pack(operation); !pack.empty()) return pack;
   const Access from = memory_.access(operation.array, operation.operands, where);
   if (const auto grouped = element_loops_.grouped_load(operation, from.element)) return *grouped;
   return memory_.load(operation, from);

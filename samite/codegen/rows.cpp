@@ -13,7 +13,7 @@ using namespace ir;
 std::vector<KernelEmitter::Rows> KernelEmitter::rows_of(const For &loop) {
   std::vector<Rows> rows;
   const passes::Uniformity &lanes = explicit_lanes() ? uniformity_ : of_warp_;
-  const bool in_step = in_lanes() || (warps_may_work_together() && !lanes.divergent(loop));
+  const bool in_step = in_lanes() || (warps_may_work_together(loop) && !lanes.divergent(loop));
   // Checks of indices belong to each access, not to a piece.
   if (!in_step || options_.debug || !loop.step.is_constant()) return rows;
   for (const Stmt &stmt : loop.body) {

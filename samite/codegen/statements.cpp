@@ -71,6 +71,8 @@ void KernelEmitter::statement(const Stmt &stmt) {
         tile_calls_.call(statement, stmt.where());
       },
       [&](const LoadStream &statement) { tile_calls_.load_stream(statement, stmt.where()); },
+      [&](const LoadPack &statement) { load_pack(statement); },
+      [&](const StorePack &statement) { store_pack(statement); },
       [&](const Barrier &) { out_.line("__syncthreads();"); },
       [&](const CommitCopies &) { out_.line("end_group_of_copies();"); },
       [&](const WaitForCopies &wait) { out_.line("wait_for_copies<{}>();", wait.groups); },

@@ -27,10 +27,7 @@ struct ThreadLoop {
   bool repeated =
       false;  // with explicit lanes: the loop is over a strip, and has fewer iterations than its type counts
   int dimension = 0, launch_rank = 1;  // without explicit lanes: which dimension of the launch, of how many
-  // Where a thread runs several neighbours at a time: how many, and what writes their body. `index` is then that of the
-  // first neighbour.
-  int instances = 1;
-  std::function<void()> several = {};
+  std::int64_t step = 1;               // and how many neighbours a thread runs at a time, of which `index` is the first
 };
 
 class Target {

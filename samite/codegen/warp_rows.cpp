@@ -44,9 +44,12 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 
 }  // namespace
 
-// False where a thread may end within a loop: the other threads of the warp would wait for it.
-bool KernelEmitter::warps_may_work_together() const {
-  return !explicit_lanes() && launch_dimension_ > 0 && copy_ < 0 && !uses_workspace_;
+// False where a thread may end within a loop: the other threads of the warp would wait for it. Where threads run
+// several instances at a time, warps are together in the loops that all of them go through, not in those of the last
+// instances.
+bool KernelEmitter::warps_may_work_together(const For &loop) const {
+  const bool whole = loop.instances == options_.cuda.instances_per_thread;
+  return !explicit_lanes() && launch_dimension_ > 0 && whole && !loop.rolled && !uses_workspace_;
 }
 
 bool KernelEmitter::loop_of_warp(const For &loop) {
@@ -56,19 +59,19 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   const ScalarType type = rows.empty() ? ScalarType::Bool : rows[0].statement->value.type().element();
   std::erase_if(rows, [&](const Rows &row) { return row.statement->value.type() != type; });
   if (rows.size() > warp_lanes / 2) rows.resize(warp_lanes / 2);
-  const std::size_t of_one = instructions(loop.body);
+  const std::size_t of_one = instructions_of_one(loop);
   bool nested = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { nested = nested || stmt.as<For>() || stmt.as<While>(); });
   std::size_t iterations =
       rows.empty() ? warp_lanes : std::min(most_iterations, warp_lanes / std::bit_ceil(rows.size()));
-  const std::size_t size = rows.empty() ? of_one * static_cast<std::size_t>(copies_) : of_one;
+  const std::size_t size = rows.empty() ? instructions(loop.body) : of_one;
   while (iterations > 1 && iterations * size > (rows.empty() ? most_of_tile : most_in_pieces)) iterations /= 2;
   const bool small = !rows.empty() || of_one <= largest_unrolled;
   const bool in_pieces = iterations >= least_iterations && small && !nested;
   const bool tiled = in_pieces && !tile.loads.empty();
   if (!in_pieces && rows.empty()) return false;
 
-  for_each_copy([&] { declare_carried(loop.carried, false); });
+  declare_carried(loop.carried, false);
   if (tiled) declare_tile(tile);
   const std::string index = name(loop.index), whole = fresh("warp"), sums = fresh("rows"), row = fresh("row");
   out_.line("const bool {} = {};", whole, goes_together(loop, rows, tile));
@@ -78,12 +81,9 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   auto iterate = [&](const std::string &count) {
     for (Rows &each : rows) each.count = count, each.name = count.empty() ? whole : sums;
     rows_.insert(rows_.end(), rows.begin(), rows.end());
-    if (side_by_side_)
-      several(loop.body);
-    else
-      block(loop.body);
+    block(loop.body);
     rows_.resize(outer);
-    for_each_copy([&] { advance_carried(loop.carried, false); });
+    advance_carried(loop.carried, false);
   };
   if (in_pieces) {
     const std::int64_t step = loop.step.as_int();
@@ -120,7 +120,7 @@ bool KernelEmitter::loop_of_warp(const For &loop) {
   out_.open("for (; {}; {} += {}) {{", continues(loop, Shape::Uniform), index, scalar(loop.step));
   iterate("");
   out_.close();
-  for_each_copy([&] { name_results(loop.carried, false); });
+  name_results(loop.carried, false);
   return true;
 }
 
@@ -137,23 +137,14 @@ std::string KernelEmitter::goes_together(const For &loop, const std::vector<Rows
   for (const Operation *load : tile.loads)
     for (const Value &value : load->operands) add_sources(value, loop.index, inside, shared);
   std::string together = "whole_warp()";
-  copy_ = side_by_side_ ? 0 : -1;
   for (const LocalId local : shared) together += fmt::format(" && same_in_warp({})", name(local));
-  copy_ = -1;
   return together;
 }
 
-// The contribution of a thread: the sum over its instances side by side.
+// The contribution of a thread.
 void KernelEmitter::add_row(const Rows &rows, const Accumulate &accumulate, SourceLocation where) {
-  // All instances of the thread add to the same element, so any of them gives its address.
-  copy_ = side_by_side_ ? 0 : -1;
   const Access to = memory_.access(accumulate.array, accumulate.indices, where);
-  copy_ = -1;
-  std::string value;
-  for_each_copy([&] {
-    const std::string one = scalar(accumulate.value);
-    value = value.empty() ? one : fmt::format("sum_of({}, {})", value, one);
-  });
+  const std::string value = scalar(accumulate.value);
   if (rows.count.empty())
     out_.line("add_of_warp({}, &{}, {});", rows.name, to.element, value);
   else

@@ -31,8 +31,7 @@ std::size_t row_bytes(const std::vector<const Operation *> &loads) {
 
 KernelEmitter::WarpTile KernelEmitter::warp_tile_of(const For &loop) {
   WarpTile tile;
-  const bool alone = copies_ > 1 && !side_by_side_;  // the last instances of a launch
-  if (alone || !warps_may_work_together() || options_.debug || !loop.step.is_constant() || of_warp_.divergent(loop))
+  if (!warps_may_work_together(loop) || options_.debug || !loop.step.is_constant() || of_warp_.divergent(loop))
     return tile;
   bool nested = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -46,7 +45,7 @@ KernelEmitter::WarpTile KernelEmitter::warp_tile_of(const For &loop) {
   for (const Stmt &stmt : loop.body) {
     const Let *let = stmt.as<Let>();
     if (!let || let->value.op != Op::Load || !emission_.constant(let->value.array) || !used(let->local)) continue;
-    bool moves = false, same = !side_by_side_ || same_for_copies(let->value.operands);
+    bool moves = false, same = true;
     for (const Value &index : let->value.operands) {
       if (!index.is_local()) continue;
       moves = moves || index.id() == loop.index;

@@ -214,6 +214,11 @@ class Parser {
     if (accept("local_store")) return parse_local_store();
     if (accept("tile_call")) return parse_tile_call();
     if (accept("load_stream")) return parse_load_stream();
+    if (accept("load_pack")) return parse_load_pack();
+    if (accept("store_pack"))
+      return parse_store_pack(accept("streaming") ? StorePack::How::streaming : StorePack::How::store);
+    if (accept("accumulate_pack"))
+      return parse_store_pack(accept("atomic") ? StorePack::How::atomic_add : StorePack::How::add);
     if (accept("barrier")) return Stmt(Barrier{}, parse_location());
     if (accept("commit_copies")) return Stmt(CommitCopies{}, parse_location());
     if (accept("wait_for_copies")) {
@@ -231,8 +236,9 @@ class Parser {
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
         "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, "
-        "load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, label, leave, custom or "
-        "adjoint_of) or '}'");
+        "load_stream, load_pack, store_pack, accumulate_pack, barrier, commit_copies, wait_for_copies, print, check, "
+        "if, "
+        "for, while, label, leave, custom or adjoint_of) or '}'");
   }
 
   LocalId parse_local() { return local_id(expect(TokenKind::Local, "a local, as in '%0'")); }
@@ -493,6 +499,36 @@ class Parser {
     return Stmt(std::move(stream), where);
   }
 
+  Stmt parse_load_pack() {
+    LoadPack load{{}, ScalarType::Bool, 0, {}};
+    load.how = accept("constant") ? LoadPack::How::constant
+               : accept("take")   ? LoadPack::How::take
+                                  : LoadPack::How::plain;
+    do {
+      load.locals.push_back(parse_local());
+      expect(":");
+      const Token &token = peek();
+      const Type type = parse_type();
+      if (load.locals.size() > 1 && type != load.type)
+        fail_at(token, fmt::format("expected neighbours of one type, found {}", describe(token)));
+      load.type = type;
+    } while (accept(","));
+    expect("=");
+    load.array = parse_array();
+    load.indices = parse_indices();
+    SourceLocation where = parse_location();
+    return Stmt(std::move(load), where);
+  }
+
+  Stmt parse_store_pack(StorePack::How how) {
+    StorePack store{parse_array(), parse_indices(), {}, how};
+    expect(store.adds() ? "+=" : "=");
+    do store.values.push_back(parse_value());
+    while (accept(","));
+    SourceLocation where = parse_location();
+    return Stmt(std::move(store), where);
+  }
+
   Stmt parse_print() {
     Print print;
     do parse_part(print.message);
@@ -568,10 +604,12 @@ class Parser {
     Value end = parse_value();
     expect_word("step");
     Value step = parse_value();
+    const bool rolled = accept("rolled");
+    const int instances = accept("instances") ? number<int>("the number of instances") : 1;
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
     const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
     const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
-    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead, jam};
+    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead, jam, rolled, instances};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

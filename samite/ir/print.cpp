@@ -92,12 +92,33 @@ std::string_view keyword(MemorySpace space) {
   return "local unknown";
 }
 
-std::string stages(const For &loop) {
-  const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
-  return loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead);
+std::string_view keyword(LoadPack::How how) {
+  switch (how) {
+    case LoadPack::How::plain: return "";
+    case LoadPack::How::constant: return "constant ";
+    case LoadPack::How::take: return "take ";
+  }
+  return "unknown ";
 }
 
-std::string jam(const For &loop) { return loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam); }
+std::string_view keyword(StorePack::How how) {
+  switch (how) {
+    case StorePack::How::store: return "store_pack";
+    case StorePack::How::streaming: return "store_pack streaming";
+    case StorePack::How::add: return "accumulate_pack";
+    case StorePack::How::atomic_add: return "accumulate_pack atomic";
+  }
+  return "store_pack unknown";
+}
+
+// What is said of a loop after its step.
+std::string notes(const For &loop) {
+  const std::string rolled = loop.rolled ? " rolled" : "";
+  const std::string instances = loop.instances == 1 ? "" : fmt::format(" instances {}", loop.instances);
+  const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
+  const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
+  return rolled + instances + (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam;
+}
 
 class Printer {
  public:
@@ -185,6 +206,16 @@ class Printer {
                 local(stream.inside), tile_memory(stream.to), element(stream.array, stream.indices), stream.rows,
                 stream.columns, units(stream.in_units), where);
         },
+        [&](const LoadPack &load) {
+          std::string locals;
+          for (const LocalId each : load.locals)
+            locals += fmt::format("{}{}: {}", locals.empty() ? "" : ", ", local(each), name(load.type));
+          write("load_pack {}{} = {}{}", keyword(load.how), locals, element(load.array, load.indices), where);
+        },
+        [&](const StorePack &store) {
+          write("{} {} {} {}{}", keyword(store.how), element(store.array, store.indices), store.adds() ? "+=" : "=",
+                list(store.values), where);
+        },
         [&](const Barrier &) { write("barrier{}", where); },
         [&](const CommitCopies &) { write("commit_copies{}", where); },
         [&](const WaitForCopies &wait) { write("wait_for_copies {}{}", wait.groups, where); },
@@ -207,9 +238,8 @@ class Printer {
           write("}}");
         },
         [&](const For &loop) {
-          write("{} {}: {} in {} .. {} step {}{}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step), stages(loop), jam(loop), carried(loop.carried),
-                where);
+          write("{} {}: {} in {} .. {} step {}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+                value(loop.begin), value(loop.end), value(loop.step), notes(loop), carried(loop.carried), where);
           print_nested(loop.body);
           indent();
           write("}}");

@@ -181,6 +181,35 @@ struct WaitForCopies {
   int groups;
 };
 
+// load_pack %1: f32, %2: f32 = @x[%0]
+// Neighbours in the last dimension of an array, from the element that the indices name on, as one access   (lowered
+// kernels only). All are inside of the array and next to each other in memory, and the first begins at a multiple of
+// what they take, or of 16 bytes. `constant`: nothing writes to the array while the kernel runs. `take`: leaves zeros
+// where it loads, as an exchange of elements that no other instance touches.
+struct LoadPack {
+  enum class How : std::uint8_t { plain, constant, take };
+
+  std::vector<LocalId> locals;  // 2, 4 or 8
+  Type type;                    // of each
+  std::uint32_t array;
+  std::vector<Value> indices;
+  How how = How::plain;
+};
+
+// store_pack @y[%0] = %1, %2
+// accumulate_pack @y[%0] += %1, %2
+// The same for a store, and for additions: plain ones, or one atomic step for each element. `streaming`: nothing will
+// soon read what is stored.
+struct StorePack {
+  enum class How : std::uint8_t { store, streaming, add, atomic_add };
+
+  std::uint32_t array;
+  std::vector<Value> indices, values;
+  How how = How::store;
+
+  bool adds() const { return how == How::add || how == How::atomic_add; }
+};
+
 struct BranchResult {
   LocalId local;
   Type type;
@@ -232,7 +261,10 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s [stages n [ahead k]] [jam m]: counts up where step > 0, down where step < 0.
+// for %index in begin .. end step s [rolled] [instances n] [stages n [ahead k]] [jam m]: counts up where step > 0, down
+// where step < 0. A thread loop of a kernel whose instances are threads may have a step of more than one: its body then
+// runs so many neighbours, or fewer at the end. The index of a neighbour, which is a sum of the loop's index and a
+// constant below the step, is computed only where that is inside of the loop's bounds.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -247,6 +279,8 @@ struct For {
   // Of a thread loop: so many vectors of instances go through the body side by side, statement by statement (unroll and
   // jam). The body is straight-line code, and branches without results that may run where no instance takes them.
   int jam = 1;
+  bool rolled = false;  // its iterations shall not be written out: it rarely runs, or is large
+  int instances = 1;    // of a thread that go through it together: its body has copies for each
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.
@@ -319,13 +353,14 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind =
-    std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, Barrier, CommitCopies,
-                 WaitForCopies, Print, Check, If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, LoadPack,
+                              StorePack, Barrier, CommitCopies, WaitForCopies, Print, Check, If, For, While, Labelled,
+                              Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the lowered form alone.
 template <class Kind>
-concept LoweredOnly = std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, Barrier> ||
+concept LoweredOnly = std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, LoadPack> ||
+                      std::same_as<Kind, StorePack> || std::same_as<Kind, Barrier> ||
                       std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
 
 // The statements of the captured form alone.

@@ -534,6 +534,30 @@ class Verifier {
     define(stream.inside, ScalarType::Int32);
   }
 
+  // Neighbours that one access moves.
+  void check_pack(const Parameter &of, std::span<const Value> indices, std::size_t count) const {
+    check_lowered("access to several elements");
+    if (is_tile_kernel(kernel_)) fail("an access to several elements, and each thread of a tile kernel has its own");
+    check_indices(of, indices);
+    if (count != 2 && count != 4 && count != 8) fail("an access to {} elements, expected 2, 4 or 8", count);
+  }
+
+  void check(const LoadPack &load) {
+    const Parameter &from = load.how == LoadPack::How::take ? writable_array(load.array) : array(load.array);
+    check_pack(from, load.indices, load.locals.size());
+    if (load.type != from.type) fail("elements of type {}, expected {}", name(load.type), name(from.type));
+    for (const LocalId local : load.locals) define(local, load.type);
+  }
+
+  void check(const StorePack &store) const {
+    const Parameter &to = writable_array(store.array);
+    check_pack(to, store.indices, store.values.size());
+    for (const Value &value : store.values) check_value(value, to.type, "the stored value");
+    if (store.adds() && to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
+    if (store.how == StorePack::How::atomic_add && to.type != ScalarType::Float32)
+      fail("atomic additions to several elements of type {}, expected f32", name(to.type));
+  }
+
   void check(const Barrier &) const { check_of_all_threads("barrier"); }
   void check(const CommitCopies &) const { check_of_all_threads("group of copies"); }
   void check(const WaitForCopies &wait) const {
@@ -625,6 +649,7 @@ class Verifier {
     if (loop.step.is_constant() && loop.step.bits() == 0) fail("the loop's step is zero");
     if (loop.kind != LoopKind::Serial) check_lowered("loop without an order");
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
+    check_notes(loop);
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
     if (loop.ahead != 0) check_lowered("loop with statements that are done ahead");
     if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
@@ -656,6 +681,19 @@ class Verifier {
       check_next_values(loop.carried);
     }
     define_carried_results(loop.carried);
+  }
+
+  // What a pass says of a loop over the launch, or of one that several instances of a thread go through together.
+  void check_notes(const For &loop) const {
+    const bool in_order = loop.kind == LoopKind::Serial, of_threads = !is_tile_kernel(kernel_);
+    const bool in_steps = loop.kind == LoopKind::Thread && of_threads;
+    if (!in_order && (!loop.step.is_constant() || loop.step.as_int() < 1 || (loop.step.as_int() != 1 && !in_steps)))
+      fail("the step of a loop without an order is {}, expected {}", to_string(loop.step, kernel_.parameters),
+           in_steps ? "a positive constant" : "1");
+    if (loop.rolled) check_lowered("rolled loop");
+    if (loop.instances != 1) check_lowered("loop of several instances");
+    if (loop.instances < 1 || ((loop.instances != 1 || loop.rolled) && !(in_order && of_threads)))
+      fail("a loop{} of {} instances, expected one of a thread", loop.rolled ? " that is rolled" : "", loop.instances);
   }
 
   void check(const While &loop) {

@@ -53,8 +53,9 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
       [&](const TileCall &call) { all(call.indices); }, [&](const LoadStream &stream) { all(stream.indices); },
-      [](const Barrier &) {}, [](const CommitCopies &) {}, [](const WaitForCopies &) {},
-      [&](const Print &print) { all(print.message.values); },
+      [&](const LoadPack &load) { all(load.indices); },
+      [&](const StorePack &store) { all(store.indices), all(store.values); }, [](const Barrier &) {},
+      [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
       [&](const If &branch) {
         f(branch.condition);
@@ -75,6 +76,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
 
 std::optional<std::uint32_t> array_read(const Stmt &stmt) {
   if (auto *call = stmt.as<TileCall>(); call && call->op == Op::Load) return call->array;
+  if (auto *pack = stmt.as<LoadPack>()) return pack->array;
   auto *let = stmt.as<Let>();
   if (!let) return std::nullopt;
   Typing typing = info(let->value.op).typing;
@@ -84,6 +86,8 @@ std::optional<std::uint32_t> array_read(const Stmt &stmt) {
 std::optional<std::uint32_t> array_written(const Stmt &stmt) {
   if (auto *store = stmt.as<Store>()) return store->array;
   if (auto *accumulate = stmt.as<Accumulate>()) return accumulate->array;
+  if (auto *pack = stmt.as<StorePack>()) return pack->array;
+  if (auto *pack = stmt.as<LoadPack>(); pack && pack->how == LoadPack::How::take) return pack->array;
   auto *let = stmt.as<Let>();
   bool writes = let && (let->value.op == Op::Exchange || info(let->value.op).typing == Typing::Atomic);
   return writes ? std::optional(let->value.array) : std::nullopt;
@@ -113,8 +117,12 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
-      [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); }, [](const Barrier &) {},
-      [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [](const Print &) {}, [](const Check &) {},
+      [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); },
+      [&](const LoadPack &load) {
+        for (const LocalId local : load.locals) f(local, load.type);
+      },
+      [](const StorePack &) {}, [](const Barrier &) {}, [](const CommitCopies &) {}, [](const WaitForCopies &) {},
+      [](const Print &) {}, [](const Check &) {},
       [&](const If &branch) {
         for (const BranchResult &result : branch.results) f(result.local, result.type);
       },
@@ -177,6 +185,15 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         stream.indices = map_all(std::move(stream.indices));
         return Stmt(std::move(stream), stmt.where());
       },
+      [&](LoadPack load) {
+        load.indices = map_all(std::move(load.indices));
+        return Stmt(std::move(load), stmt.where());
+      },
+      [&](StorePack store) {
+        store.indices = map_all(std::move(store.indices));
+        store.values = map_all(std::move(store.values));
+        return Stmt(std::move(store), stmt.where());
+      },
       [&](const Barrier &) { return stmt; }, [&](const CommitCopies &) { return stmt; },
       [&](const WaitForCopies &) { return stmt; },
       [&](Print print) {
@@ -197,9 +214,10 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         return Stmt(std::move(mapped), stmt.where());
       },
       [&](const For &loop) {
-        For mapped{loop.index,   loop.type, f(loop.begin), f(loop.end), f(loop.step), map_operands(loop.body, f),
-                   loop.carried, loop.kind, loop.stages};
-        mapped.carried = map_carried(std::move(mapped.carried));
+        For mapped = loop;
+        mapped.begin = f(loop.begin), mapped.end = f(loop.end), mapped.step = f(loop.step);
+        mapped.body = map_operands(loop.body, f);
+        mapped.carried = map_carried(loop.carried);
         return Stmt(std::move(mapped), stmt.where());
       },
       [&](const While &loop) {

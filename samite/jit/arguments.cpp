@@ -4,9 +4,9 @@
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/march.h"
-#include "samite/codegen/side_by_side.h"
 #include "samite/jit/launch_copies.h"
 #include "samite/passes/gather_tiles.h"
+#include "samite/passes/instances_per_thread.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/shared_elements.h"
 #include "samite/runtime/task_pool.h"
@@ -273,7 +273,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = definition.forward().block_threads});
     key.outgrows_caches = codegen::outgrows_caches(counts);
-    key.neighbours = codegen::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
+    key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].buffer) continue;

@@ -9,7 +9,6 @@
 #include "samite/codegen/emit.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
-#include "samite/codegen/side_by_side.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
@@ -21,6 +20,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
+#include "samite/passes/instances_per_thread.h"
 #include "samite/passes/interchange.h"
 #include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
@@ -32,6 +32,7 @@
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
+#include "samite/passes/side_by_side.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
@@ -207,12 +208,13 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
   if (by_threads)
     options.cuda.instances_per_thread =
-        std::min(variant.key.neighbours, codegen::worthwhile_instances_per_thread(lowered));
+        std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
   if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
       codegen::reads_neighbours_along_first(lowered))
     options.cuda.march = codegen::worthwhile_march;
   const ir::Kernel planned =
-      plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, variant.key.debug);
+      plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
+                   {variant.key.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
@@ -377,9 +379,15 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, 
 }
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
-                        const passes::FactsOfArrays &arrays, bool debug) {
+                        const passes::FactsOfArrays &arrays, const GpuChoices &choices) {
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
-  if (!debug) kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
+  if (!choices.debug)
+    kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
+  if (!choices.debug && choices.instances_per_thread > 1) {
+    const bool streams = choices.streams && !codegen::wants_grid_stride(kernel);
+    kernel = checked(passes::side_by_side(std::move(kernel), {choices.instances_per_thread, arrays, streams}),
+                     ir::Form::lowered, "side_by_side");
+  }
   if (!ir::is_tile_kernel(kernel)) return kernel;
   kernel = checked(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
   kernel = checked(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");

@@ -23,11 +23,18 @@ autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector
 // What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack → which
 // loops are interchanged (not in debug mode, where each access is checked).
 ir::Kernel plan_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug = false);
-// On a GPU: which arrays are on the stack → what is summed over the launch (not in debug mode, where each addition is
-// checked). Of a tile kernel: place → stage → spread → barriers → pipeline → units →
-// plan memory.
+
+// What a launch on a GPU has chosen.
+struct GpuChoices {
+  bool debug = false;
+  int instances_per_thread = 1;  // neighbours side by side
+  bool streams = false;          // what is stored is not kept in caches: passes/side_by_side.h
+};
+// On a GPU: which arrays are on the stack → what is summed over the launch → neighbours side by side; in debug mode,
+// where each access is checked, the first alone. Of a tile kernel: which arrays are on the stack → place → stage →
+// spread → barriers → pipeline → units → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
-                        const passes::FactsOfArrays &arrays, bool debug = false);
+                        const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);

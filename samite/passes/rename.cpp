@@ -50,10 +50,13 @@ Block renamed(const Block &block, const Renaming &to) {
           copy.emplace_back(std::move(renamed_branch), stmt.where());
         },
         [&](const For &loop) {
-          copy.emplace_back(
-              For{to.local(loop.index), loop.type, to.value(loop.begin), to.value(loop.end), to.value(loop.step),
-                  renamed(loop.body, to), renamed(loop.carried, to), loop.kind, loop.stages},
-              stmt.where());
+          For renamed_loop = loop;
+          renamed_loop.index = to.local(loop.index);
+          for (Value For::*bound : {&For::begin, &For::end, &For::step})
+            renamed_loop.*bound = to.value(renamed_loop.*bound);
+          renamed_loop.body = renamed(loop.body, to);
+          renamed_loop.carried = renamed(loop.carried, to);
+          copy.emplace_back(std::move(renamed_loop), stmt.where());
         },
         [&](const While &loop) {
           copy.emplace_back(While{renamed(loop.condition_block, to), to.value(loop.condition), renamed(loop.body, to),

@@ -58,6 +58,7 @@ std::vector<bool> arrays_only_added_to(const Kernel &kernel) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto array = array_read(stmt)) only[*array] = false;
     if (auto *store = stmt.as<Store>()) only[store->array] = false;
+    if (auto *pack = stmt.as<StorePack>(); pack && pack->how != StorePack::How::atomic_add) only[pack->array] = false;
     if (auto *other = stmt.as<Accumulate>(); other && !other->atomic) only[other->array] = false;
   });
   return only;

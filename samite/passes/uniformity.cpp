@@ -54,6 +54,9 @@ class UniformityAnalysis {
           [](const Store &) {}, [](const Accumulate &) {},
           [&](const Allocate &own) { shared_[own.array] = !in_lanes_ && own.space == MemorySpace::instance; },
           [](const LocalStore &) {}, [&](const LoadStream &stream) { shapes_[stream.inside] = Shape::Uniform; },
+          [&](const LoadPack &load) {
+            for (const LocalId local : load.locals) shapes_[local] = Shape::Varying;
+          },
           [](const LoweredOnly auto &) {}, [](const Print &) {}, [](const Check &) {},
           [&](const If &branch) { analyse(branch); }, [&](const For &loop) { analyse(loop); },
           [&](const While &loop) { analyse(loop); });
@@ -129,7 +132,7 @@ class UniformityAnalysis {
     const bool was_in_lanes = in_lanes_, late = can_start_late(loop, of(loop.begin), of(loop.end));
     if (loop.kind == LoopKind::Thread) {
       in_lanes_ = true;
-      shapes_[loop.index] = can_be_linear(loop.type) ? Shape::Linear : Shape::Varying;
+      shapes_[loop.index] = can_be_linear(loop.type) && loop.step.is_constant(1.0) ? Shape::Linear : Shape::Varying;
     } else if (late) {
       shapes_[loop.index] = Shape::Uniform;
     } else {

@@ -11,12 +11,12 @@
 // each lane joins it when the index reaches the lane's begin (`starts_late`). The index is Uniform there, too, so that
 // lanes read a tape backwards together; but what such a loop carries is Varying.
 //
-// The index of a thread loop is Linear. So is `thread_index` of the last dimension, in a kernel that is not lowered
-// yet. What is read with Uniform indices is Uniform, because instances that write what others read have a race anyway.
-// What an atomic step returns is Varying, and so is what is read from a local array, since each lane has an array of
-// its own; one that is allocated outside of the thread loop is shared by all lanes. Linear is for signed integers and
-// u64: in u32 a lane may wrap round where its neighbour does not. Carried values of loops are the fixed point that is
-// reached from Uniform.
+// The index of a thread loop is Linear, but for one in steps of more than one. So is `thread_index` of the last
+// dimension, in a kernel that is not lowered yet. What is read with Uniform indices is Uniform, because instances that
+// write what others read have a race anyway. What an atomic step returns is Varying, and so is what is read from a
+// local array, since each lane has an array of its own; one that is allocated outside of the thread loop is shared by
+// all lanes. Linear is for signed integers and u64: in u32 a lane may wrap round where its neighbour does not. Carried
+// values of loops are the fixed point that is reached from Uniform.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -4,10 +4,10 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
-#include "samite/codegen/side_by_side.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
+#include "samite/passes/instances_per_thread.h"
 #include "samite/passes/lower_threads.h"
 #include "tests/toolchain/cuda_sample.h"
 
@@ -22,9 +22,11 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   const ir::Kernel lowered = passes::lower_threads(kernel);
   codegen::EmitOptions options;
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
-  options.cuda.instances_per_thread = codegen::worthwhile_instances_per_thread(lowered);
+  options.cuda.instances_per_thread = passes::worthwhile_instances_per_thread(lowered);
   if (codegen::reads_neighbours_along_first(lowered)) options.cuda.march = codegen::worthwhile_march;
-  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays);
+  const ir::Kernel planned =
+      jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays,
+                        {.instances_per_thread = options.cuda.instances_per_thread, .streams = options.cuda.march > 1});
   if (codegen::wants_grid_stride(planned)) {
     options.cuda.grid_stride = true;
     options.cuda.march = 1;

@@ -32,7 +32,8 @@ void expect_cuda_as_interpreted(unsigned seed) {
   chosen.arrays[1].unaliased = seed % 2 == 0;
   chosen.cuda.grid_stride = seed % 2 == 0;
   chosen.cuda.threads_per_block = seed % 3 == 0 ? 32 : 64;
-  if (seed % 4 != 3 && !emit_for_cuda(kernel, chosen).uses_workspace) chosen.cuda.instances_per_thread = 1 << seed % 4;
+  if (seed % 4 != 3 && !chosen.debug && !emit_for_cuda(kernel, chosen).uses_workspace)
+    chosen.cuda.instances_per_thread = 1 << seed % 4;
   const CudaOnHost compiled(kernel, chosen);
   const CudaResult result = compiled.run({n}, {array(out, {n, slots}), array(table), scalar(n), array(shared)});
   EXPECT_TRUE(result.failure.state == 0 || result.failure.kind == codegen::FailureKind::integer_division_by_zero);

@@ -23,6 +23,7 @@
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
+#include "samite/passes/side_by_side.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
@@ -48,16 +49,20 @@ inline ir::Kernel checked(ir::Kernel kernel, ir::Form form, const char *pass) {
   return kernel;
 }
 
+inline const passes::Architecture &gpu() { return passes::gpu_architecture(90); }
+
 // As the pipeline decides, without what compiles and launches.
 inline ir::Kernel planned_for_gpu(const ir::Kernel &lowered, const codegen::EmitOptions &options) {
   constexpr ir::Form form = ir::Form::lowered;
-  const passes::Architecture &gpu = passes::gpu_architecture(90);
-  ir::Kernel kernel = checked(passes::place_arrays(lowered, gpu), form, "place_arrays");
+  ir::Kernel kernel = checked(passes::place_arrays(lowered, gpu()), form, "place_arrays");
   if (!options.debug) kernel = checked(passes::sum_over_launch(kernel), form, "sum_over_launch");
+  if (!options.debug && options.cuda.instances_per_thread > 1)
+    kernel = checked(passes::side_by_side(kernel, {options.cuda.instances_per_thread, options.arrays}), form,
+                     "side_by_side");
   if (!is_tile_kernel(kernel)) return kernel;
-  kernel = checked(passes::place_tiles(kernel, gpu), form, "place_tiles");
+  kernel = checked(passes::place_tiles(kernel, gpu()), form, "place_tiles");
   kernel = checked(passes::stage_loads(kernel), form, "stage_loads");
-  kernel = checked(passes::spread_tiles(kernel, gpu), form, "spread_tiles");
+  kernel = checked(passes::spread_tiles(kernel, gpu()), form, "spread_tiles");
   kernel = checked(passes::insert_barriers(kernel, passes::shares_memory(options.arrays)), form, "insert_barriers");
   kernel = checked(passes::pipeline_loops(kernel), form, "pipeline_loops");
   kernel = checked(passes::load_in_units(kernel, options.arrays), form, "load_in_units");
@@ -84,6 +89,11 @@ inline void emit(const ir::Kernel &structured) {
     const ir::Kernel lowered = checked(passes::lower_threads(looking), ir::Form::lowered, "lower_threads");
     options.cuda.tile_threads = lowered.block_threads;
     options.cuda.grid_stride = true;
+    const bool alone = options.debug || passes::uses_workspace(passes::place_arrays(lowered, gpu()));
+    if (cuda && !alone && !is_tile_kernel(lowered)) {
+      options.cuda.instances_per_thread = 1 << structured.local_count % 4;
+      options.arrays.assign(lowered.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
+    }
     if (cuda)
       codegen::emit_cuda(planned_for_gpu(lowered, options), options);
     else

@@ -244,6 +244,27 @@ TEST(Parse, CopiesThatAreOnTheirWay) {
   EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
 }
 
+TEST(Parse, NeighboursOfAThread) {
+  const std::string text = R"(kernel @neighbours(@y: array<f32, 2>, @x: array<const f32, 2>) threads 1 {
+  for.thread %0: i32 in 0 .. 8 step 2 {
+    load_pack %1: f32, %2: f32 = @y[3, %0]
+    load_pack constant %3: f32, %4: f32 = @x[3, %0]
+    load_pack take %5: f32, %6: f32 = @y[3, %0]
+    store_pack @y[3, %0] = %1, 2.0
+    store_pack streaming @y[3, %0] = %3, %4
+    accumulate_pack @y[3, %0] += %5, %6
+    accumulate_pack atomic @y[3, %0] += %5, %6
+    for %7: i32 in %0 .. 8 step 1 rolled {
+      for %8: i32 in 0 .. 8 step 1 instances 2 {
+      }
+    }
+  }
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+  EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
+}
+
 TEST(Parse, OperationsOnWholeTiles) {
   const std::string text = R"(kernel @tiles(@x: array<f64, 2>) blocks 1 of 256 {
   %0: tile<f64, 8, 8> = load @x[0, 0]
@@ -307,8 +328,9 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
   EXPECT_EQ(
       error_of("kernel @k() threads 1 {"),
       "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-      "local_store, tile_call, load_stream, barrier, commit_copies, wait_for_copies, print, check, if, for, while, "
-      "label, leave, custom or adjoint_of) or '}', found the end of the text");
+      "local_store, tile_call, load_stream, load_pack, store_pack, accumulate_pack, barrier, commit_copies, "
+      "wait_for_copies, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found the end of the "
+      "text");
 }
 
 TEST(ParseError, UnknownNames) {

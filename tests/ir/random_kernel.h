@@ -298,7 +298,10 @@ class RandomKernel {
     LoopKind kind = LoopKind::Serial;
     if (form_ == Form::lowered) kind = pick({LoopKind::Serial, LoopKind::Serial, LoopKind::Block, LoopKind::Thread});
     Value begin = value(type), end = value(type), step = value(type);
-    if (step.is_constant() && step.bits() == 0) step = Value::constant(type, std::int64_t{-1});
+    if (kind != LoopKind::Serial)
+      step = Value::constant(type, std::int64_t{kind == LoopKind::Thread ? 1 + below(4) : 1});
+    else if (step.is_constant() && step.bits() == 0)
+      step = Value::constant(type, std::int64_t{-1});
     std::vector<ScalarType> types = kind == LoopKind::Serial ? result_types() : std::vector<ScalarType>{};
     std::vector<Value> initial = values(types);
     Scope outer = scope();

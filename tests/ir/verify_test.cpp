@@ -424,6 +424,44 @@ TEST(Verify, WhatOnlyLoweredKernelsHave) {
   expect_only_lowered(with_body("local shared $0: f32[4]"), "memory of a block");
 }
 
+TEST(Verify, NeighboursOfAThreadAreOfLoweredKernels) {
+  const auto launch = [](const std::string &body) {
+    return parse_kernel(
+        "kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>, @b: array<bool, 1>, @i: array<i32, 1>) "
+        "threads 1 { for.thread %0: i32 in 0 .. 8 step 2 { " +
+        body + " } }");
+  };
+  const auto expect = [&](const std::string &body, const std::string &error) {
+    expect_rejected(launch(body), error, Form::lowered);
+  };
+  EXPECT_EQ(
+      verify_error_of(launch("load_pack constant %1: f32, %2: f32 = @x[%0] store_pack streaming @y[%0] = %1, %2 "
+                             "load_pack take %3: f32, %4: f32 = @y[%0] accumulate_pack atomic @y[%0] += %3, %4 "
+                             "for %5: i32 in 0 .. %0 step 1 rolled { } for %6: i32 in 0 .. 8 step 3 instances 2 { }"),
+                      Form::lowered),
+      "no error");
+  expect_rejected(with_body("load_pack %0: f32, %1: f32 = @in[0]"),
+                  "the structured form has no access to several elements");
+  expect_rejected(with_body("for %0: i32 in 0 .. 4 step 1 rolled { }"), "the structured form has no rolled loop");
+  expect_rejected(with_body("for %0: i32 in 0 .. 4 step 1 instances 2 { }"),
+                  "the structured form has no loop of several instances");
+  expect("load_pack %1: f32, %2: f32, %3: f32 = @x[%0]", "an access to 3 elements, expected 2, 4 or 8");
+  expect("load_pack %1: i32, %2: i32 = @x[%0]", "elements of type i32, expected f32");
+  expect("load_pack take %1: f32, %2: f32 = @x[%0]", "@x is read-only");
+  expect("load_pack %1: f32, %2: f32 = @x[%0, %0]", "@x has rank 1, and 2 indices are given");
+  expect("store_pack @y[%0] = 1.0, 2", "the stored value has type i32, expected f32");
+  expect("accumulate_pack @b[%0] += true, true", "@b has type bool, which does not accumulate");
+  expect("accumulate_pack atomic @i[%0] += 1, 2", "atomic additions to several elements of type i32, expected f32");
+  expect("for %1: i32 in 0 .. 8 step 1 instances 0 { }", "a loop of 0 instances");
+  const auto steps = [](const std::string &loop) {
+    return parse_kernel("kernel @k(@n: i32) threads 1 { " + loop + " { } }");
+  };
+  expect_rejected(steps("for.thread %0: i32 in 0 .. 8 step @n"), "is @n, expected a positive constant", Form::lowered);
+  expect_rejected(steps("for.thread %0: i32 in 0 .. 8 step -2"), "is -2, expected a positive", Form::lowered);
+  expect_rejected(steps("for.block %0: i32 in 0 .. 8 step 2"), "is 2, expected 1", Form::lowered);
+  expect_rejected(steps("for.thread %0: i32 in 0 .. 8 step 1 rolled"), "a loop that is rolled", Form::lowered);
+}
+
 Kernel tiles_with_body(const std::string &body) {
   return parse_kernel("kernel @k(@y: array<f32, 2>, @x: array<const f32, 2>) blocks 1 of 64 {\n" + body + "\n}");
 }

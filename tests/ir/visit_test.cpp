@@ -124,10 +124,36 @@ TEST(Visit, MapOperandsKeepsKindsFlagsAndLocations) {
           accumulate atomic @out[%0] += 1.0 at "a.cpp":2
         }
         accumulate @out[0] += 1.0 at "a.cpp":3
+        load_pack take %1: f32, %2: f32 = @out[0] at "a.cpp":4
+        store_pack streaming @out[0] = %1, %2 at "a.cpp":5
+        for %3: i32 in 0 .. 4 step 1 rolled instances 2 stages 2 ahead 1 {
+          accumulate_pack atomic @out[0] += 1.0, %1
+        }
       })");
   std::string before = to_string(kernel, {.locations = true});
   kernel.body = map_operands(kernel.body, [](const Value &value) { return value; });
   EXPECT_EQ(to_string(kernel, {.locations = true}), before);
+}
+
+TEST(Visit, NeighboursAreReadAndWrittenTogether) {
+  const Kernel kernel = parse_kernel(R"(
+      kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>, @n: i32) threads 1 {
+        load_pack constant %0: f32, %1: f32 = @x[@n]
+        load_pack take %2: f32, %3: f32 = @y[@n]
+        store_pack @y[@n] = %0, %3
+      })");
+  const Stmt &load = kernel.body[0], &take = kernel.body[1], &store = kernel.body[2];
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(operands(kernel, load), Texts{"@n"});
+  EXPECT_EQ(operands(kernel, store), (Texts{"@n", "%0", "%3"}));
+  EXPECT_EQ(definitions(load).size(), 2u);
+  EXPECT_TRUE(definitions(store).empty());
+  EXPECT_EQ(array_read(load), 1u);
+  EXPECT_EQ(array_written(load), std::nullopt);
+  EXPECT_EQ(array_read(take), 0u);
+  EXPECT_EQ(array_written(take), 0u);
+  EXPECT_EQ(array_read(store), std::nullopt);
+  EXPECT_EQ(array_written(store), 0u);
 }
 
 TEST(Visit, OperandsOfLocalArrays) {

@@ -101,6 +101,8 @@ struct InterpretOptions {
   // Where it is set, floating products are rounded to one of the numbers beside the nearest one, or to that, at random:
   // as where a compiler fuses some copies of an expression and not others.
   std::optional<unsigned> unsteady_products = std::nullopt;
+  // Where the launch begins, which is 0 in each dimension where nothing is given. It ends at its extents.
+  std::vector<std::int64_t> begin = {};
   // A kernel that executes more statements than this throws; each iteration counts as one more.
   std::int64_t most_statements = 10'000'000;
 };
@@ -141,11 +143,13 @@ class Interpreter {
 
   void run_dimension(std::size_t dimension) {
     if (dimension == launch_.size()) return run_instance();
-    for (std::int64_t i = 0; i < launch_[dimension]; ++i) {
+    for (std::int64_t i = begin(dimension); i < launch_[dimension]; ++i) {
       thread_index_[dimension] = i;
       run_dimension(dimension + 1);
     }
   }
+
+  std::int64_t begin(std::size_t dimension) const { return options_.begin.empty() ? 0 : options_.begin.at(dimension); }
 
   void run_instance() {
     locals_.assign(kernel_.local_count, std::nullopt);
@@ -215,7 +219,7 @@ class Interpreter {
     auto index = [&](std::int64_t number) { return Value::constant(operation.type, number); };
     switch (operation.op) {
       case Op::ThreadIndex: return index(thread_index_.at(static_cast<std::size_t>(operation.attribute)));
-      case Op::LaunchBegin: return index(0);
+      case Op::LaunchBegin: return index(begin(static_cast<std::size_t>(operation.attribute)));
       case Op::LaunchEnd: return index(launch_.at(static_cast<std::size_t>(operation.attribute)));
       case Op::Extent:
         return index(state_.arguments.array(operation.array).extents.at(static_cast<std::size_t>(operation.attribute)));
@@ -277,6 +281,27 @@ class Interpreter {
     state_.local_elements += std::max<std::int64_t>(size, 0);
     local_arrays_.at(allocate.array)
         .emplace(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), Value::zero(allocate.type));
+  }
+  // The elements, whose first is where a unit of as many begins.
+  std::span<Value> elements(std::uint32_t parameter, std::span<const Value> indices, std::size_t count) {
+    std::vector<Value> &all = state_.arguments.array(parameter).elements;
+    const auto first = static_cast<std::size_t>(&element(parameter, indices) - all.data());
+    if (first % count != 0 || first + count > all.size()) fail("elements that are no unit");
+    return std::span(all).subspan(first, count);
+  }
+  void execute(const ir::LoadPack &load) {
+    const std::span<Value> from = elements(load.array, load.indices, load.locals.size());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      locals_.at(load.locals[i]) = canonical(from[i]);
+      if (load.how == ir::LoadPack::How::take) from[i] = Value::zero(load.type);
+    }
+  }
+  void execute(const ir::StorePack &store) {
+    const std::span<Value> to = elements(store.array, store.indices, store.values.size());
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      std::array<Value, 2> operands{to[i], value(store.values[i])};
+      to[i] = store.adds() ? evaluate(Op::Add, to[i].type(), operands) : operands[1];
+    }
   }
   void execute(const ir::LoweredOnly auto &) { throw std::logic_error("a tile kernel"); }
   void execute(const ir::LocalStore &store) { local_element(store.array, store.index) = value(store.value); }

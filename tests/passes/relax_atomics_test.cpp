@@ -15,8 +15,8 @@ namespace {
 using namespace ir;
 
 // An adjoint over a launch of two dimensions.
-Kernel adjoint_over_launch(const std::string &body) {
-  Kernel kernel = parse_kernel(
+ir::Kernel adjoint_over_launch(const std::string &body) {
+  ir::Kernel kernel = parse_kernel(
       "kernel @k(@a: array<const f32, 2>, @n: i32, @f: f32, @other: array<f32, 2>, "
       "@g: gradient of @a array<f32, 2>, @h: gradient of @a array<f32, 2>, @s: gradient of @f array<f32, 1>) "
       "threads 2 { %0: i32 = thread_index 0 %1: i32 = thread_index 1 " +
@@ -27,8 +27,8 @@ Kernel adjoint_over_launch(const std::string &body) {
 
 // How many accesses of the body are atomic after the pass. What else changed is a failure.
 int atomics_after(const std::string &body) {
-  Kernel kernel = adjoint_over_launch(body);
-  Kernel relaxed = relax_atomics(kernel);
+  ir::Kernel kernel = adjoint_over_launch(body);
+  ir::Kernel relaxed = relax_atomics(kernel);
   verify(relaxed, Form::structured, "relax_atomics");
   std::string text = to_string(relaxed), before = to_string(kernel);
   int atomics = 0;
@@ -188,7 +188,7 @@ TEST(RelaxAtomics, ALoopsIndexStaysAtomic) {
 
 // The last index tells all instances apart in each access; the first may be another one each time.
 TEST(RelaxAtomics, ComponentsOfTheInstancesOwnVectorNeedNone) {
-  Kernel kernel = parse_kernel(R"(
+  ir::Kernel kernel = parse_kernel(R"(
       kernel @k(@a: array<const f32, 2>, @n: i32, @g: gradient of @a array<f32, 2>) threads 1 {
         %0: i32 = thread_index 0
         %1: f32 = exchange atomic @g[0, %0]
@@ -232,7 +232,7 @@ TEST(RelaxAtomics, ShiftsThatAreNotKnownToBeEqualLetInstancesMeet) {
 
 // The first index tells all instances apart; the second may then be anything.
 TEST(RelaxAtomics, OneDimensionOfTheLaunchInAnArrayOfTwo) {
-  Kernel kernel = parse_kernel(R"(
+  ir::Kernel kernel = parse_kernel(R"(
       kernel @k(@a: array<const f32, 2>, @n: i32, @g: gradient of @a array<f32, 2>) threads 1 {
         %0: i32 = thread_index 0
         %1: i32 = rem %0, @n

@@ -1,4 +1,4 @@
-// Which kernels gain where a thread runs several neighbours at a time (CudaForm::instances_per_thread).
+// How many neighbours a thread should run at a time (passes/side_by_side.h), and which kernels gain by it.
 //
 // Straight-line code that streams arrays gains: what the neighbours load and store is one instruction of 16 bytes, and
 // fewer threads keep more memory in flight. So do loops that all instances go through alike and that load the same
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-namespace samite::codegen {
+namespace samite::passes {
 
 // How many: as fill 16 bytes of the widest elements that are loaded or stored next to each other, up to 8, or 4 where
 // there are loops; 1 where it would not help. Of a lowered kernel.
@@ -21,4 +21,4 @@ int worthwhile_instances_per_thread(const ir::Kernel &lowered);
 // The extents are positive.
 int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors);
 
-}  // namespace samite::codegen
+}  // namespace samite::passes

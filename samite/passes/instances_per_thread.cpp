@@ -1,0 +1,78 @@
+#include "samite/passes/instances_per_thread.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/uniformity.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t largest_body = 128, most = 8, most_in_loops = 4;
+
+// With fewer, a multiprocessor has not enough to do while it waits.
+constexpr int threads_for_multiprocessor = 192, warp_size = 32;
+
+// Whether neighbours share what some loop loads or adds, and all go through each loop alike.
+bool shares_in_loops(const Kernel &lowered) {
+  const Uniformity shapes = uniformity(lowered);
+  bool shares = false, alike = true;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (!loop || loop->kind != LoopKind::Serial) return;
+    alike = alike && !shapes.divergent(*loop);
+    for_each_statement(loop->body, [&](const Stmt &inner) {
+      const Let *let = inner.as<Let>();
+      if (!let || let->value.op != Op::Load) return;
+      shares = shares || std::ranges::all_of(let->value.operands,
+                                             [&](const Value &index) { return shapes.of(index) == Shape::Uniform; });
+    });
+  });
+  return shares && alike;
+}
+
+}  // namespace
+
+int worthwhile_instances_per_thread(const Kernel &lowered) {
+  std::size_t statements = 0, widest = 0;
+  bool fits = true, loops = false;
+  LocalId index = 0;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    ++statements;
+    if (const For *loop = stmt.as<For>()) {
+      if (loop->kind == LoopKind::Serial) loops = true;
+      if (loop->kind == LoopKind::Thread) index = loop->index;
+    }
+    fits = fits && !stmt.as<While>() && !stmt.as<Allocate>() && !stmt.as<Print>() && !stmt.as<Check>();
+  });
+  if (!fits || statements > largest_body || (loops && !shares_in_loops(lowered))) return 1;
+  auto streams = [&](std::span<const Value> indices, ScalarType type) {
+    if (indices.back().is_local() && indices.back().id() == index) widest = std::max(widest, size_of(type));
+  };
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>()) {
+      if (let->value.op == Op::Load || let->value.op == Op::Exchange) streams(let->value.operands, let->value.type);
+    } else if (const Store *store = stmt.as<Store>()) {
+      streams(store->indices, store->value.type());
+    } else if (const Accumulate *add = stmt.as<Accumulate>()) {
+      streams(add->indices, add->value.type());
+    }
+  });
+  if (widest == 0) return 1;
+  return static_cast<int>(std::min<std::size_t>(16 / widest, loops ? most_in_loops : most));
+}
+
+int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors) {
+  double threads = 1;
+  for (const std::int64_t extent : extents) threads *= static_cast<double>(extent);
+  int instances = worthwhile;
+  while (instances > 1 && (threads / instances < double{threads_for_multiprocessor} * multiprocessors ||
+                           extents.back() < std::int64_t{instances} * warp_size))
+    instances /= 2;
+  return instances;
+}
+
+}  // namespace samite::passes
