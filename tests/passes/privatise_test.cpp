@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-ir::Kernel kernel_of(const std::string &body) {
+ir::Kernel privatised_kernel(const std::string &body) {
   ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@a: array<f64, 1>, @m: array<f64, 2>, @n: i32) threads 1 { "
       "%0: i32 = thread_index 0 " +
@@ -26,7 +26,7 @@ ir::Kernel kernel_of(const std::string &body) {
 
 // After the pass on `parameter`; fails where the pass leaves it alone, or changes what three instances compute.
 std::string privatised(const std::string &body, std::size_t parameter) {
-  const ir::Kernel before = kernel_of(body);
+  const ir::Kernel before = privatised_kernel(body);
   std::vector<bool> wanted(3);
   wanted[parameter] = true;
   Privatised after = privatise(before, wanted);
@@ -45,7 +45,7 @@ std::string privatised(const std::string &body, std::size_t parameter) {
 bool left_alone(const std::string &body, std::size_t parameter) {
   std::vector<bool> wanted(3);
   wanted[parameter] = true;
-  return !privatise(kernel_of(body), wanted).done[parameter];
+  return !privatise(privatised_kernel(body), wanted).done[parameter];
 }
 
 TEST(Privatise, AnElementIsLoadedOnceAndStoredOnce) {
