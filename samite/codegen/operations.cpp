@@ -35,7 +35,7 @@ bool rounds(Op op) {
 }  // namespace
 
 std::string KernelEmitter::load(const Operation &operation, SourceLocation where) {
-  if (std::string row = from_tile(operation); !row.empty()) return row;
+  if (const auto loaded = warp_loops_.load(operation)) return *loaded;
   const Access from = memory_.access(operation.array, operation.operands, where);
   if (const auto grouped = element_loops_.grouped_load(operation, from.element)) return *grouped;
   return memory_.load(operation, from);

@@ -30,11 +30,11 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       tile_calls_(emission_, places_),
       element_loops_(emission_, places_, *this),
       local_arrays_(emission_, *this, failures_, places_, element_loops_),
-      index_forms_(kernel),
+      loop_text_(emission_, *this),
+      rows_(emission_, sums_),
+      warp_loops_(emission_, *this, memory_, rows_, loop_text_, *this),
       target_(target),
-      uses_workspace_(passes::uses_workspace(kernel)) {
-  if (!explicit_lanes()) of_warp_ = passes::uniformity(kernel);
-}
+      uses_workspace_(passes::uses_workspace(kernel)) {}
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
@@ -107,8 +107,8 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
     out_.line("{}_used = true;", sum->name);
     return;
   }
-  const Rows *rows = rows_for(accumulate);
-  if (rows && !in_lanes()) return add_row(*rows, accumulate, where);
+  const Row *row = rows_.find(accumulate);
+  if (row && !in_lanes()) return warp_loops_.add(*row, accumulate, where);
   const bool shared = !explicit_lanes() || !facts(accumulate.array).worker_private;
   const Access to = memory_.access(accumulate.array, accumulate.indices, where);
   if (to.shape != Shape::Uniform) {
@@ -119,10 +119,10 @@ void KernelEmitter::accumulate(const Accumulate &accumulate, SourceLocation wher
               to.arguments(), vector(value));
     return;
   }
-  if (rows) {
-    out_.line("{}.values[{}] = {} ? {} : {}(0);", rows->name, rows->count, mask_, vector(value),
+  if (row) {
+    out_.line("{}.values[{}] = {} ? {} : {}(0);", row->name, row->count, mask_, vector(value),
               vector_name(value.type()));
-    out_.line("{}_last = &{};", rows->name, to.element);
+    out_.line("{}_last = &{};", row->name, to.element);
     return;
   }
   std::string sum = scalar(value);

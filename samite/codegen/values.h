@@ -21,6 +21,7 @@ class Values {
       : uniformity_(std::move(uniformity)), explicit_lanes_(explicit_lanes) {}
 
   Shape shape(const ir::Value &value) const { return uniformity_.of(value); }
+  Shape shape(ir::LocalId local) const { return uniformity_.of(local); }
   bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
   std::string name(ir::LocalId local) const;
   static std::string type(ScalarType type, Shape shape);

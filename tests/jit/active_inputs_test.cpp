@@ -25,7 +25,7 @@ Buffer<double> inputs(bool tracked) {
   return Buffer<double>(device, {4}, {0.1, 0.2, 0.3, 0.4}, tracked ? Gradient::tracked : Gradient::untracked);
 }
 
-Launch adjoint_of(bool a, bool b, bool c) {
+Launch adjoint_launch(bool a, bool b, bool c) {
   return three_inputs().record({4}, {.direction = Direction::adjoint}, inputs(true), inputs(a), inputs(b), inputs(c));
 }
 
@@ -34,12 +34,12 @@ bool mentions(const Launch &launch, const std::string &text) {
 }
 
 TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
-  Launch of_c = adjoint_of(false, false, true);
+  Launch of_c = adjoint_launch(false, false, true);
   // y is linear in log1p(c²), whose derivative asks for no logarithm; the loop's sum is its factor.
   EXPECT_FALSE(mentions(of_c, "log1p"));
   EXPECT_TRUE(mentions(of_c, "atan"));
   EXPECT_FALSE(mentions(of_c, "exp"));  // the derivative of erf
-  Launch of_a = adjoint_of(true, false, false);
+  Launch of_a = adjoint_launch(true, false, false);
   EXPECT_TRUE(mentions(of_a, "exp"));
   EXPECT_TRUE(mentions(of_a, "log1p"));
   EXPECT_EQ(of_a.variant().gradient_of, (std::vector<std::uint32_t>{0, 1}));
@@ -48,8 +48,8 @@ TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
 TEST(AdjointOfSomeInputs, CompilesToLessCode) {
   SAMITE_ON_THE_CPU();
   const auto bytes = [](const Launch &launch) { return launch.variant().compile.image_bytes; };
-  const Launch all = adjoint_of(true, true, true), two = adjoint_of(true, true, false),
-               one = adjoint_of(false, false, true);
+  const Launch all = adjoint_launch(true, true, true), two = adjoint_launch(true, true, false),
+               one = adjoint_launch(false, false, true);
   EXPECT_LT(bytes(one), bytes(two));
   EXPECT_LT(bytes(two), bytes(all));
 }
