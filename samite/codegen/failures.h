@@ -17,7 +17,8 @@ class Failures {
   // A loop over the launch is open, or no longer. Inside of all of them, `self` is the index of the instance.
   void enter(const ir::Value &index);
   void leave() { indices_.pop_back(); }
-  bool in_instance() const { return indices_.size() == static_cast<std::size_t>(emission_.kernel.launch_rank); }
+  int depth() const { return static_cast<int>(indices_.size()); }  // how many such loops are open
+  bool in_instance() const { return depth() == emission_.kernel.launch_rank; }
 
  private:
   Emission &emission_;

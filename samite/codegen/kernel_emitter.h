@@ -70,7 +70,6 @@ class KernelEmitter : private ElementCode, private Values {
   void divergent_branch(const ir::If &branch);
   void loop(const ir::For &loop);
   void native_loop(const ir::For &loop);
-  void open_counted(const ir::For &loop);
   void loop(const ir::While &loop);
   void divergent_loop(const ir::For &loop);
   void divergent_loop(const ir::While &loop);
@@ -103,9 +102,9 @@ class KernelEmitter : private ElementCode, private Values {
   WarpLoops warp_loops_;
   const Target &target_;
   const bool uses_workspace_;
-  std::size_t statements_in_thread_loops_ = 0;
-  int loops_around_lanes_ = 0;  // serial ones that are open
-  int thread_loops_ = 0, launch_dimension_ = 0;
+  const std::size_t statements_in_thread_loops_;  // of a target with explicit lanes: how much code vectors are
+  int loops_around_lanes_ = 0;                    // serial ones that are open
+  int thread_loops_ = 0;
 };
 
 }  // namespace samite::codegen

@@ -14,7 +14,7 @@ void KernelEmitter::launch_loop(const For &loop) {
   text.begin = scalar(loop.begin);
   text.end = scalar(loop.end);
   text.number = thread_loops_++;
-  text.dimension = launch_dimension_++;
+  text.dimension = failures_.depth();
   text.launch_rank = kernel_.launch_rank;
   text.step = loop.step.as_int();
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;

@@ -15,6 +15,19 @@ namespace samite::codegen {
 
 using namespace ir;
 
+namespace {
+
+std::size_t statements_in_thread_loops(const Kernel &kernel) {
+  std::size_t count = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *loop = stmt.as<For>(); loop && loop->kind == LoopKind::Thread)
+      for_each_statement(loop->body, [&](const Stmt &) { ++count; });
+  });
+  return count;
+}
+
+}  // namespace
+
 KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity, const Target &target,
                              const EmitOptions &options)
     : Values(std::move(uniformity), target.explicit_lanes()),
@@ -34,7 +47,8 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       rows_(emission_, sums_),
       warp_loops_(emission_, *this, memory_, rows_, loop_text_, *this),
       target_(target),
-      uses_workspace_(passes::uses_workspace(kernel)) {}
+      uses_workspace_(passes::uses_workspace(kernel)),
+      statements_in_thread_loops_(statements_in_thread_loops(kernel)) {}
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
