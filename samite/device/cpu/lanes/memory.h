@@ -5,10 +5,42 @@
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
+// A value of which the compiler does not know how it came to be.
+template <class V>
+SAMITE_INLINE V opaque(V value) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 16 || sizeof(V) == 32 || sizeof(V) == 64) {
+    asm("" : "+v"(value));
+    return value;
+  }
+#elif defined(__AVX__)
+  if constexpr (sizeof(V) == 16 || sizeof(V) == 32) {
+    asm("" : "+x"(value));
+    return value;
+  }
+#elif defined(__SSE2__)
+  if constexpr (sizeof(V) == 16) {
+    asm("" : "+x"(value));
+    return value;
+  }
+#elif defined(__aarch64__)
+  if constexpr (sizeof(V) == 16) {
+    asm("" : "+w"(value));
+    return value;
+  }
+#endif
+  asm("" : "+m"(value));  // of a size that no register has
+  return value;
+}
+
 // From p[lane] and to it.
+//
+// Clang 22 makes one load of a masked one and a choice between it and another value by the same mask, and puts that
+// where the choice is: also after a store to the same place. Where no lane is off there is no choice.
 template <class T>
 SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
-  return __builtin_masked_load(m, p, Vector<T>(0));
+  const Vector<T> value = __builtin_masked_load(m, p, Vector<T>(0));
+  return __builtin_constant_p(bits(m)) ? value : opaque(value);
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
