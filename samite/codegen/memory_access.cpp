@@ -144,9 +144,9 @@ void MemoryAccess::check_bounds(Access &access, std::uint32_t array, std::span<c
 std::string MemoryAccess::load(const Operation &operation, const Access &from) const {
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
-  const std::string element = !values_.explicit_lanes() && emission_.constant(operation.array)
-                                  ? fmt::format("load_constant(&{})", from.element)
-                                  : from.element;
+  std::string element = !values_.explicit_lanes() && emission_.constant(operation.array)
+                            ? fmt::format("load_constant(&{})", from.element)
+                            : from.element;
   if (from.in_bounds.empty()) return element;
   return fmt::format("{} ? {} : {}(0)", from.in_bounds, element, scalar_name(operation.type));
 }

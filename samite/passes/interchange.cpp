@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int vectors_side_by_side = 4;
+constexpr std::int64_t vectors_side_by_side = 4;
 constexpr std::size_t largest_jammed = 96;
 
 // What a strip keeps should stay in the first-level cache, beside the arrays that a loop reads. A strip is of whole
@@ -249,7 +249,7 @@ class Interchange {
       const Let *let = stmt.as<Let>();
       return let && is_long(let->value.op);
     });
-    return calls ? 1 : vectors_side_by_side;
+    return calls ? 1 : static_cast<int>(vectors_side_by_side);
   }
 
   void write_run(const DistributedStep &step, Block &to) {

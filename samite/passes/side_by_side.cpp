@@ -128,11 +128,11 @@ class Jam {
     return {[this, copy](const Value &value) { return own(value, copy); },
             [this, copy](LocalId local) { return own_[copy][local]->id(); },
             [this, copy](LocalArrayId array) { return own_arrays_[copy][array]; },
-            [this, copy](const Stmt &before, Stmt renamed) { return simpler(before, std::move(renamed), copy); }};
+            [this, copy](const Stmt &before, const Stmt &renamed) { return simpler(before, renamed, copy); }};
   }
 
   // An element of a unit that is loaded already has a name. A sum is written as one of the first instance's index.
-  Block simpler(const Stmt &before, Stmt renamed, std::size_t copy) {
+  Block simpler(const Stmt &before, const Stmt &renamed, std::size_t copy) {
     const Let *let = renamed.as<Let>();
     if (!let) return {renamed};
     if (let->value.op == Op::Load) {
@@ -188,10 +188,9 @@ class Jam {
       if (same(branch->condition) || !each_may_ask(*branch)) return jam(*branch, stmt.where());
     } else if (const For *loop = stmt.as<For>(); loop && same(loop->begin) && same(loop->end) && same(loop->step)) {
       return jam(*loop, stmt.where());
-    } else if (const Accumulate *add = stmt.as<Accumulate>(); add && jam_sum(*add, stmt.where())) {
-      return;
-    } else if (jam_store(stmt)) {
-      return;
+    } else {
+      const Accumulate *add = stmt.as<Accumulate>();
+      if ((add && jam_sum(*add, stmt.where())) || jam_store(stmt)) return;
     }
     append_copies(stmt);
   }

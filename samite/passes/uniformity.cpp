@@ -173,7 +173,7 @@ Uniformity Uniformity::all_uniform(const Kernel &kernel) {
 
 Uniformity uniformity(const Kernel &kernel) {
   Uniformity result = Uniformity::all_uniform(kernel);
-  UniformityAnalysis(kernel, result.shapes_);
+  const UniformityAnalysis fixed_point(kernel, result.shapes_);
   return result;
 }
 
