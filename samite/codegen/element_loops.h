@@ -35,7 +35,7 @@ class ElementCode {
 class ElementLoops {
  public:
   ElementLoops(Emission &emission, const TilePlaces &places, ElementCode &code)
-      : emission_(emission), places_(places), code_(code), forms_(emission.kernel) {}
+      : emission_(emission), places_(places), code_(code) {}
 
   void loop(const ir::For &loop);
 
@@ -77,7 +77,6 @@ class ElementLoops {
   Emission &emission_;
   const TilePlaces &places_;
   ElementCode &code_;
-  const passes::IndexForms forms_;
   bool open_ = false;
   // Of the loop over registers that is open.
   std::optional<InRegisters> in_registers_;

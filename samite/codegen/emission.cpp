@@ -1,6 +1,7 @@
 #include "samite/codegen/emission.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/place_arrays.h"
 #include "samite/passes/sum_over_launch.h"
 
 #include <algorithm>
@@ -12,6 +13,8 @@ using namespace ir;
 Emission::Emission(const Kernel &kernel, const EmitOptions &options)
     : kernel(kernel),
       options(options),
+      forms(kernel),
+      uses_workspace(passes::uses_workspace(kernel)),
       out(options.comments),
       used_(kernel.local_count, false),
       written_(kernel.parameters.size(), false),

@@ -5,6 +5,7 @@
 #include "samite/codegen/emit.h"
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/spelling.h"
+#include "samite/passes/index_forms.h"
 
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ class Emission {
 
   const ir::Kernel &kernel;
   const EmitOptions &options;
+  const passes::IndexForms forms;
+  const bool uses_workspace;
   SourceWriter out;
   EmittedSource source;  // all but its text
 

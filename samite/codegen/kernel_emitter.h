@@ -17,9 +17,6 @@
 #include "samite/codegen/values.h"
 #include "samite/codegen/warp_loops.h"
 
-#include <map>
-#include <optional>
-#include <set>
 #include <span>
 
 namespace samite::codegen {
@@ -101,9 +98,7 @@ class KernelEmitter : private ElementCode, private Values {
   Rows rows_;
   WarpLoops warp_loops_;
   const Target &target_;
-  const bool uses_workspace_;
-  const std::size_t statements_in_thread_loops_;  // of a target with explicit lanes: how much code vectors are
-  int loops_around_lanes_ = 0;                    // serial ones that are open
+  int loops_around_lanes_ = 0;  // serial ones that are open
   int thread_loops_ = 0;
 };
 

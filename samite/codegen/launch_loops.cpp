@@ -21,7 +21,7 @@ void KernelEmitter::launch_loop(const For &loop) {
   if (outermost) sums_.declare_of_launch(loop);
   target_.thread_loop(out_, text, [&] {
     // An instance that ends early must not end the others that the thread runs.
-    const bool may_end = innermost && uses_workspace_;
+    const bool may_end = innermost && emission_.uses_workspace;
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
     launch_body(loop);
     if (!may_end) return;

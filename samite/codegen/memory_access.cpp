@@ -3,6 +3,7 @@
 #include "samite/codegen/index_arithmetic.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/neighbours_in_rows.h"
 
 #include <algorithm>
 
@@ -90,14 +91,10 @@ Access MemoryAccess::access(std::uint32_t array, std::span<const Value> indices,
 // An index that is another value plus a small constant is written as that value: the constant becomes part of the
 // address in the instruction. Where the sum would wrap round, it is outside of every array that is indexed in 32 bits.
 std::string MemoryAccess::index(const Value &value) const {
-  constexpr std::int64_t most = 1 << 16;
   const Operation *sum = value.is_local() && !emission_.options.debug ? sum_of_[value.id()] : nullptr;
-  if (!sum || class_of(value.type()) != ScalarClass::Signed || size_of(value.type()) < 4) return values_.scalar(value);
-  const Value &constant = sum->operands[1];
-  if (only_index_[value.id()] || !constant.is_constant()) return values_.scalar(value);
-  if (constant.as_int() < -most || constant.as_int() > most) return values_.scalar(value);
+  if (!sum || only_index_[value.id()] || !passes::value_and_constant(*sum)) return values_.scalar(value);
   return fmt::format("({} {} {})", values_.scalar(sum->operands[0]), sum->op == ir::Op::Add ? "+" : "-",
-                     literal(constant));
+                     literal(sum->operands[1]));
 }
 
 // The offset of an element from the array's first one, in 32 bits where those are enough: the sum and its products are

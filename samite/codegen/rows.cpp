@@ -15,7 +15,7 @@ std::vector<Row> Rows::of(const For &loop, const passes::Uniformity &lanes) {
     if (lanes.of(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
     std::string step;
     for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
-      auto moves = forms_.slope(candidate->indices[d], loop);
+      auto moves = emission_.forms.slope(candidate->indices[d], loop);
       if (lanes.of(candidate->indices[d]) != Shape::Uniform || !moves) {
         step.clear();
         break;

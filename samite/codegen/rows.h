@@ -4,7 +4,6 @@
 #pragma once
 
 #include "samite/codegen/sums.h"
-#include "samite/passes/index_forms.h"
 
 namespace samite::codegen {
 
@@ -16,7 +15,7 @@ struct Row {
 
 class Rows {
  public:
-  Rows(Emission &emission, const Sums &sums) : emission_(emission), sums_(sums), forms_(emission.kernel) {}
+  Rows(Emission &emission, const Sums &sums) : emission_(emission), sums_(sums) {}
 
   // Of a loop that all lanes go through in step.
   std::vector<Row> of(const ir::For &loop, const passes::Uniformity &lanes);
@@ -29,7 +28,6 @@ class Rows {
  private:
   Emission &emission_;
   const Sums &sums_;
-  const passes::IndexForms forms_;
   std::vector<Row> rows_;  // of the loops that are open
 };
 

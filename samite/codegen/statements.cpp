@@ -1,14 +1,10 @@
 // The kernel as a whole, and the statements that write memory.
 #include "samite/base/error.h"
-#include "samite/codegen/index_arithmetic.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/place_arrays.h"
 #include "samite/passes/sum_over_launch.h"
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
 namespace samite::codegen {
@@ -17,11 +13,19 @@ using namespace ir;
 
 namespace {
 
-std::size_t statements_in_thread_loops(const Kernel &kernel) {
+std::size_t statements_in(const Block &block) {
+  std::size_t count = 0;
+  for_each_statement(block, [&](const Stmt &) { ++count; });
+  return count;
+}
+
+// What is compiled twice where a thread loop is. The loops of a strip were one (passes/interchange.h), and count as
+// one.
+std::size_t statements_of_loop(const Kernel &kernel, const For &loop) {
+  if (is_tile_kernel(kernel)) return statements_in(loop.body);
   std::size_t count = 0;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (auto *loop = stmt.as<For>(); loop && loop->kind == LoopKind::Thread)
-      for_each_statement(loop->body, [&](const Stmt &) { ++count; });
+    if (auto *each = stmt.as<For>(); each && each->kind == LoopKind::Thread) count += statements_in(each->body);
   });
   return count;
 }
@@ -46,9 +50,7 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       loop_text_(emission_, *this),
       rows_(emission_, sums_),
       warp_loops_(emission_, *this, memory_, rows_, loop_text_, *this),
-      target_(target),
-      uses_workspace_(passes::uses_workspace(kernel)),
-      statements_in_thread_loops_(statements_in_thread_loops(kernel)) {}
+      target_(target) {}
 
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
@@ -58,7 +60,7 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   EmittedSource source = std::move(emission_.source);
   source.text = tile_calls_.declarations() + out_.take();
   source.entry = entry;
-  source.uses_workspace = uses_workspace_;
+  source.uses_workspace = emission_.uses_workspace;
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = passes::sums_over_launch(kernel_);
   if (is_tile_kernel(kernel_) && !explicit_lanes()) source.tile_memory = passes::plan_tile_memory(kernel_);
@@ -155,7 +157,7 @@ void KernelEmitter::thread_loop(const For &loop) {
   internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
   const int number = thread_loops_++;
   ThreadLoop text{name(loop.index), std::string(scalar_name(loop.type)), scalar(loop.begin), scalar(loop.end), "",
-                  number,           statements_in_thread_loops_};
+                  number,           statements_of_loop(kernel_, loop)};
   text.mask = fresh("m");
   text.jam = loop.jam;
   text.repeated = loops_around_lanes_ > 0;

@@ -40,11 +40,11 @@ void KernelEmitter::launch_blocks(const For &outermost) {
     rest = outer;
   }
   // A block that gets no memory ends alone.
-  if (uses_workspace_) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
+  if (emission_.uses_workspace) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index));
   block(nest.back()->body);
   for (std::size_t i = 0; i < nest.size(); ++i) failures_.leave();
-  if (uses_workspace_) {
+  if (emission_.uses_workspace) {
     out_.close("};");
     out_.line("instance();");
   }

@@ -2,7 +2,6 @@
 
 #include "samite/codegen/op_cost.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/place_arrays.h"
 
 #include <algorithm>
 #include <bit>
@@ -49,15 +48,14 @@ WarpLoops::WarpLoops(Emission &emission, const Values &values, MemoryAccess &mem
       rows_(rows),
       loops_(loops),
       code_(code),
-      of_warp_(passes::uniformity(emission.kernel)),
-      may_end_(passes::uses_workspace(emission.kernel)) {}
+      of_warp_(values.explicit_lanes() ? passes::Uniformity() : passes::uniformity(emission.kernel)) {}
 
 // False where a thread may end within a loop: the other threads of the warp would wait for it. Where threads run
 // several instances at a time, warps are together in the loops that all of them go through, not in those of the last
 // instances.
 bool WarpLoops::may_work_together(const For &loop) const {
   const bool whole = loop.instances == emission_.options.cuda.instances_per_thread;
-  return whole && !loop.rolled && !may_end_;
+  return whole && !loop.rolled && !emission_.uses_workspace;
 }
 
 bool WarpLoops::loop(const For &loop) {

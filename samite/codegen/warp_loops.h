@@ -51,7 +51,6 @@ class WarpLoops {
   LoopText &loops_;
   ElementCode &code_;
   const passes::Uniformity of_warp_;  // where a warp lies along the last dimension
-  const bool may_end_;                // a thread, within a loop
   std::vector<Loads> loads_;          // whose rows are named where the emitter stands
   std::size_t bytes_ = 0;             // of a thread, in all rows of the kernel
 };
