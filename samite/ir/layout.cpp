@@ -48,8 +48,11 @@ const UnitRow &row_of(FragmentLayout::Unit unit) {
 }  // namespace
 
 std::int64_t RowLayout::place(std::int64_t row, std::int64_t column, std::size_t bytes) const {
-  return row_place(narrow(row), narrow(column), narrow(columns), narrow(units), swizzled,
-                   unit_bytes / static_cast<int>(bytes));
+  const struct {
+    int columns, units, of_unit;
+    bool swizzled;
+  } rows{narrow(columns), narrow(units), unit_bytes / static_cast<int>(bytes), swizzled};
+  return row_place(narrow(row), narrow(column), rows);
 }
 
 FragmentPiece piece_of(FragmentLayout::Unit unit) { return row_of(unit).piece; }

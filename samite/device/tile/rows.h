@@ -8,16 +8,15 @@
 namespace samite {
 
 // `units`: of a row, as many as its elements take, or more. 0: the rows follow one another without padding.
-template <class T, int columns, int units, bool swizzled>
+template <class T, int columns_, int units_, bool swizzled_>
 struct TileRows {
-  static constexpr int of_unit = 16 / int(sizeof(T));
+  static constexpr int columns = columns_, units = units_, of_unit = 16 / int(sizeof(T));
+  static constexpr bool swizzled = swizzled_;
   static constexpr bool aligned = units > 0 || columns % of_unit == 0;  // rows, to 16 bytes
   static constexpr int stride = units == 0 ? columns : units * of_unit;
   static constexpr bool linear = !swizzled;  // a place is a term of its row plus a term of its column
 
-  static SAMITE_INLINE_MEMBER int place(int row, int column) {
-    return row_place(row, column, columns, units, swizzled, of_unit);
-  }
+  static SAMITE_INLINE_MEMBER int place(int row, int column) { return row_place(row, column, TileRows()); }
   // place(row + rows_on, column + columns_on) is (place(row, column) ^ swizzled_by(…)) + further_by(…). That holds
   // where places are linear, or where row and rows_on have no bit in common, nor have the units of column and
   // columns_on. Where rows_on and columns_on are constants, that is little work, and many elements share place(row,
