@@ -1,0 +1,112 @@
+// Pipelines as they are captured: Funcs, their definitions, and the schedules beside them.
+//
+// A Func is a function on a grid of integers. Its first definition gives its value everywhere: blur(y, x) = …, where
+// the indices are different variables. Each further one updates some of its elements, in order, for each point of the
+// domains of the reduction variables in it.
+//
+// The algorithm is captured as a kernel. Behind the pipeline's own parameters it has an array for each value of each
+// Func: `load @blur[%3, %4]` is a call, `store @blur[%3, %4] = %9` a definition. The indices of variables are locals
+// that nothing defines. A schedule is a list of directives, kept apart from the algorithm.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::ir {
+
+inline constexpr int maximum_func_rank = 8;
+
+// A variable, an i32: the local that it is in the captured kernel.
+struct Variable {
+  std::string name;
+  LocalId local;
+  SourceLocation where;
+};
+
+// Variables that go through begin, begin + 1, …, begin + extent - 1, the first one outermost, where the condition holds.
+struct ReductionDomain {
+  struct Range {
+    Variable variable;
+    Value begin, extent;  // integers that depend on no variable
+  };
+  std::vector<Range> ranges;
+  std::optional<Value> predicate;  // a bool, which may depend on variables
+  SourceLocation where;
+};
+
+struct Func {
+  std::string name;
+  std::vector<ScalarType> types;        // of its values: one, or more
+  std::uint32_t array;                  // the parameter of the captured kernel that is its first value; then the others
+  int rank = -1;                        // -1: it was never called or defined
+  std::optional<std::uint32_t> output;  // the array parameter that it fills, or the first one of as many as it has values
+  bool inline_reduction = false;        // made by sum(r, …) and its like
+  SourceLocation where;
+};
+
+enum class Tail : std::uint8_t {
+  automatic,       // guarded
+  guard,           // nothing is computed beyond the extent
+  shift_inwards,   // the last piece begins earlier, so that some elements are computed twice
+  round_up,        // the last piece is whole: more is computed than asked for
+};
+
+// One call of a Func's scheduling functions.
+struct Directive {
+  enum class Kind : std::uint8_t {
+    split,            // names old, outer, inner; numbers factor; tail
+    fuse,             // names outer, inner, fused
+    reorder,          // names, the innermost one first
+    rename,           // names old, new
+    serial, unroll, vectorize, parallel, gpu_block, gpu_thread, gpu_lane,  // names of one loop
+    compute_inline, compute_root,
+    compute_at,       // other, names of its loop
+    store_root,
+    store_at,         // other, names of its loop
+    store_in,         // space
+    reorder_storage,  // names, the innermost one first
+    pad,              // names of a dimension; numbers elements that follow each row of it
+    fold_storage,     // names of a dimension; numbers its period
+    bound,            // names of a dimension; numbers begin, extent
+    align_bounds,     // names of a dimension; numbers modulus
+    atomic,
+    rfactor,          // names of a reduction variable, of the new variable; other is the new Func
+    in,               // other is the new Func between this one and its callers
+    compute_with,     // other, names of its loop
+    specialize,       // condition
+    pipelined,        // numbers stages
+    prefetch,         // other, names of a loop; numbers distance
+  };
+
+  Kind kind;
+  std::uint32_t func;
+  std::uint32_t definition = 0;  // 0: the pure one; n: the n-th update
+  std::vector<std::string> names{};
+  std::vector<std::int64_t> numbers{};
+  Tail tail = Tail::automatic;
+  MemorySpace space = MemorySpace::instance;
+  std::optional<std::uint32_t> other{};
+  std::optional<Value> condition{};
+  SourceLocation where{};
+};
+
+struct CapturedSchedule {
+  enum class For : std::uint8_t { cpu, cuda, name } target;
+  std::string name;  // "cpu" and "cuda" for these
+  std::vector<Directive> directives;
+  SourceLocation where;
+};
+
+struct CapturedPipeline {
+  Kernel algorithm;          // in captured form; its parameters are the pipeline's own, then the Funcs' values
+  std::uint32_t parameters;  // how many are the pipeline's own
+  std::vector<Variable> variables;
+  std::vector<ReductionDomain> domains;
+  std::vector<Func> funcs;
+  std::vector<CapturedSchedule> schedules;
+};
+
+}  // namespace samite::ir
