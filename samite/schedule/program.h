@@ -1,0 +1,80 @@
+// What a scheduled pipeline runs: launches of kernels, one after another, with loops of the host around them, and
+// arrays of its own between them.
+//
+// Integers of the host are locals and values of the IR: of the pipeline's parameters, of extents of its arrays, and of
+// what `Let` statements compute of these. They are evaluated anew for each launch of the pipeline, so that one program
+// serves arrays of any extents.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace samite::schedule {
+
+struct Program;
+struct Step;
+using Steps = std::vector<Step>;
+
+// An array of the pipeline's own, in device memory, without gaps, the last dimension fastest: from this step to the end
+// of the steps that it is in. Each extent is at least 0.
+struct Temporary {
+  std::uint32_t number;  // as TemporaryArgument says
+  std::string name;      // the Func's
+  ScalarType type;
+  std::vector<ir::Value> extents;
+  SourceLocation where;
+};
+
+// What a kernel is given for one of its parameters.
+struct ParameterArgument {
+  std::uint32_t parameter;  // the pipeline's
+};
+struct TemporaryArgument {
+  std::uint32_t number;
+};
+struct HostArgument {
+  ir::Value value;  // of the type of the kernel's parameter
+};
+using KernelArgument = std::variant<ParameterArgument, TemporaryArgument, HostArgument>;
+
+// A kernel of a launch's rank, over these extents. Nothing runs where one of them is 0 or less.
+struct KernelLaunch {
+  ir::Kernel kernel;
+  std::vector<ir::Value> extents;
+  std::vector<KernelArgument> arguments;  // one for each parameter of the kernel
+};
+
+// for index in begin .. end, an i32 as its bounds
+struct HostLoop {
+  ir::LocalId index;
+  ir::Value begin, end;
+  Steps body;
+};
+
+// UserError with this message where the condition is false. A part that is a value is written as its number.
+struct Requirement {
+  ir::Value condition;
+  ir::Message message;
+  SourceLocation where;
+};
+
+struct Step {
+  std::variant<ir::Let, Temporary, KernelLaunch, HostLoop, Requirement> kind;
+};
+
+struct Program {
+  std::string name;
+  std::vector<ir::Parameter> parameters;  // the pipeline's own
+  Steps steps;
+  ir::LocalId local_count = 0;  // of the host's integers
+  std::uint32_t temporary_count = 0;
+  SourceLocation where;
+};
+
+// As text, one line for each step, kernels whole.
+std::string to_string(const Program &program);
+
+}  // namespace samite::schedule
