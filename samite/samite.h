@@ -29,6 +29,7 @@
 #include "samite/lang/algebra.h"
 #include "samite/lang/atomic.h"
 #include "samite/lang/custom_adjoint.h"
+#include "samite/lang/func.h"
 #include "samite/lang/indexed.h"
 #include "samite/lang/local_array.h"
 #include "samite/lang/noise.h"

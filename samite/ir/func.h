@@ -7,6 +7,13 @@
 // The algorithm is captured as a kernel. Behind the pipeline's own parameters it has an array for each value of each
 // Func: `load @blur[%3, %4]` is a call, `store @blur[%3, %4] = %9` a definition. The indices of variables are locals
 // that nothing defines. A schedule is a list of directives, kept apart from the algorithm.
+//
+// A definition is what its store's operands depend on, which may stand anywhere before the store: statements of several
+// definitions, and of conditions in schedules, may be mixed. Of several values there is a store for each, one directly
+// after another. In an update, an index that is the same variable as that of the first definition at that place goes
+// through all of the Func; no other variables occur but those of domains.
+//
+// A parameter that is a Func's value has the Func's rank, 0 to 8, and a name that need not be the Func's.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -26,7 +33,8 @@ struct Variable {
   SourceLocation where;
 };
 
-// Variables that go through begin, begin + 1, …, begin + extent - 1, the first one outermost, where the condition holds.
+// Variables that go through begin, begin + 1, …, begin + extent - 1, the first one outermost, where the condition
+// holds.
 struct ReductionDomain {
   struct Range {
     Variable variable;
@@ -39,31 +47,40 @@ struct ReductionDomain {
 
 struct Func {
   std::string name;
-  std::vector<ScalarType> types;        // of its values: one, or more
-  std::uint32_t array;                  // the parameter of the captured kernel that is its first value; then the others
-  int rank = -1;                        // -1: it was never called or defined
-  std::optional<std::uint32_t> output;  // the array parameter that it fills, or the first one of as many as it has values
-  bool inline_reduction = false;        // made by sum(r, …) and its like
+  std::vector<ScalarType> types;  // of its values: one, or more
+  std::uint32_t array;            // the parameter of the captured kernel that is its first value; then the others
+  int rank = -1;                  // -1: it was never called or defined
+  std::optional<std::uint32_t>
+      output;                     // the array parameter that it fills, or the first one of as many as it has values
+  bool inline_reduction = false;  // made by sum(r, …) and its like
+  bool of_schedule = false;       // made by a directive in, rfactor: one schedule's, with no store in the kernel
   SourceLocation where;
 };
 
 enum class Tail : std::uint8_t {
-  automatic,       // guarded
-  guard,           // nothing is computed beyond the extent
-  shift_inwards,   // the last piece begins earlier, so that some elements are computed twice
-  round_up,        // the last piece is whole: more is computed than asked for
+  automatic,      // guarded
+  guard,          // nothing is computed beyond the extent
+  shift_inwards,  // the last piece begins earlier, so that some elements are computed twice
+  round_up,       // the last piece is whole: more is computed than asked for
 };
 
 // One call of a Func's scheduling functions.
 struct Directive {
   enum class Kind : std::uint8_t {
-    split,            // names old, outer, inner; numbers factor; tail
-    fuse,             // names outer, inner, fused
-    reorder,          // names, the innermost one first
-    rename,           // names old, new
-    serial, unroll, vectorize, parallel, gpu_block, gpu_thread, gpu_lane,  // names of one loop
-    compute_inline, compute_root,
-    compute_at,       // other, names of its loop
+    split,    // names old, outer, inner; numbers factor; tail
+    fuse,     // names outer, inner, fused
+    reorder,  // names, the innermost one first
+    rename,   // names old, new
+    serial,
+    unroll,
+    vectorize,
+    parallel,
+    gpu_block,
+    gpu_thread,
+    gpu_lane,  // names of one loop
+    compute_inline,
+    compute_root,
+    compute_at,  // other, names of its loop
     store_root,
     store_at,         // other, names of its loop
     store_in,         // space
@@ -73,12 +90,12 @@ struct Directive {
     bound,            // names of a dimension; numbers begin, extent
     align_bounds,     // names of a dimension; numbers modulus
     atomic,
-    rfactor,          // names of a reduction variable, of the new variable; other is the new Func
-    in,               // other is the new Func between this one and its callers
-    compute_with,     // other, names of its loop
-    specialize,       // condition
-    pipelined,        // numbers stages
-    prefetch,         // other, names of a loop; numbers distance
+    rfactor,       // names of a reduction variable, of its new variable, and so on in pairs; other is the new Func
+    in,            // other is the new Func between this one and its callers, or only these consumers if there are any
+    compute_with,  // other, other_definition, names of its loop
+    specialize,    // condition, which depends on no variable: a copy of the definition as scheduled so far
+    pipelined,     // numbers stages
+    prefetch,      // other or array, names of a loop; numbers distance
   };
 
   Kind kind;
@@ -91,6 +108,11 @@ struct Directive {
   std::optional<std::uint32_t> other{};
   std::optional<Value> condition{};
   SourceLocation where{};
+  std::uint32_t other_definition = 0;
+  std::optional<std::uint32_t> array{};    // one of the pipeline's own parameters
+  std::vector<std::uint32_t> consumers{};  // Funcs
+  // About the copy of the definition that the schedule's directive of this number makes, which is a specialize.
+  std::optional<std::uint32_t> specialization{};
 };
 
 struct CapturedSchedule {
@@ -101,9 +123,9 @@ struct CapturedSchedule {
 };
 
 struct CapturedPipeline {
-  Kernel algorithm;          // in captured form; its parameters are the pipeline's own, then the Funcs' values
-  std::uint32_t parameters;  // how many are the pipeline's own
-  std::vector<Variable> variables;
+  Kernel algorithm;                 // in captured form; its parameters are the pipeline's own, then the Funcs' values
+  std::uint32_t parameters;         // how many are the pipeline's own
+  std::vector<Variable> variables;  // those of no domain
   std::vector<ReductionDomain> domains;
   std::vector<Func> funcs;
   std::vector<CapturedSchedule> schedules;

@@ -1,6 +1,7 @@
 #include "samite/lang/array.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/pipeline_trace.h"
 #include "samite/lang/trace.h"
 
 namespace samite {
@@ -39,21 +40,22 @@ Trace &trace_of(const Access &access) {
 
 }  // namespace
 
-Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices) {
-  Access access{
-      serial,
-      array,
-      {ir::Value::boolean(false), ir::Value::boolean(false), ir::Value::boolean(false), ir::Value::boolean(false)},
-      static_cast<int>(indices.size()),
-      indices.begin()->where()};
-  // The index of an element is its value now: an assignment to an index variable later does not move the element.
-  int dimension = 0;
+AccessIndices index_values_now(std::initializer_list<Index> indices) {
+  const ir::Value none = ir::Value::boolean(false);
+  AccessIndices values{none, none, none, none, none, none, none, none};
+  std::size_t dimension = 0;
   for (const Index &index : indices) {
     ir::Value value = index.value();
-    if (value.is_local()) value = record(ir::Op::Copy, value.type(), {value}, index.where());
-    access.indices[static_cast<std::size_t>(dimension++)] = value;
+    // A variable of a pipeline is never assigned.
+    if (value.is_local() && !Trace::current(index.where()).is_variable(value.id()))
+      value = record(ir::Op::Copy, value.type(), {value}, index.where());
+    values[dimension++] = value;
   }
-  return access;
+  return values;
+}
+
+Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices) {
+  return {serial, array, index_values_now(indices), static_cast<int>(indices.size()), indices.begin()->where()};
 }
 
 ir::Value Access::load(ScalarType type) const {
@@ -65,6 +67,8 @@ void Access::store(ir::Value value) const {
   Trace &trace = trace_of(*this);
   if (local)
     trace.append({ir::LocalStore{array, indices[0], value}, where});
+  else if (PipelineTrace *pipeline = trace.pipeline())
+    pipeline->define(*this, {value});
   else
     trace.append({ir::Store{array, index_values(*this), value}, where});
 }
@@ -75,6 +79,10 @@ ir::Value Access::atomic(ir::Op op, std::initializer_list<ir::Value> values) con
     throw UserError(where, std::string(ir::info(op).name) +
                                " to an element of a local array, which no other instance sees; load, compute and "
                                "store instead");
+  if (trace.pipeline())
+    throw UserError(where, std::string(ir::info(op).name) +
+                               " in a pipeline, where a Func is defined element by element: write an update such as "
+                               "f(x) += value, and atomic() in the schedule that runs it in parallel");
   ir::Operation operation{op, trace.parameters()[array].type, index_values(*this), array};
   operation.operands.insert(operation.operands.end(), values);
   return trace.let(std::move(operation), where);

@@ -28,6 +28,8 @@ class Index {
     requires(std::integral<T> && !std::same_as<std::remove_const_t<T>, bool>)
   Index(const Element<T> &element, SourceLocation where = std::source_location::current())
       : where_(where), value_(widen(element.load())) {}
+  Index(const Var &variable, SourceLocation where = std::source_location::current())
+      : where_(where), value_(lang::record_variable(ScalarType::Int32, variable, where_)) {}
   template <std::integral A>
     requires(!std::same_as<A, bool>)
   Index(A literal, SourceLocation where = std::source_location::current())
@@ -50,11 +52,14 @@ struct give_an_integer_for_each_dimension;
 template <int Rank, class... Indices>
 concept IndicesThatDoNotFit = sizeof...(Indices) != Rank || !(std::convertible_to<const Indices &, Index> && ...);
 
-// One access to an array, or to a local array (lang/local_array.h), as it was written.
+inline constexpr std::size_t maximum_indices = 8;
+using AccessIndices = std::array<ir::Value, maximum_indices>;
+
+// One access to an array, to a local array (lang/local_array.h) or to a Func (lang/func.h), as it was written.
 struct Access {
   std::uint32_t serial;
   std::uint32_t array;
-  std::array<ir::Value, 4> indices;
+  AccessIndices indices;
   int rank;
   SourceLocation where;
   bool local = false;
@@ -66,6 +71,8 @@ struct Access {
 };
 
 Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices);
+// The indices as they are now: an assignment to an index variable later does not move the element.
+AccessIndices index_values_now(std::initializer_list<Index> indices);
 // The parameter's number; UserError where it is another kernel's.
 std::uint32_t array_parameter(std::uint32_t serial, std::uint32_t array, SourceLocation where);
 ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where);

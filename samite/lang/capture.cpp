@@ -7,15 +7,12 @@
 #include <cctype>
 
 namespace samite::lang {
-namespace {
 
 bool is_identifier(const std::string &name) {
   auto letter = [](unsigned char c) { return std::isalpha(c) || c == '_'; };
   return !name.empty() && letter(static_cast<unsigned char>(name[0])) &&
          std::all_of(name.begin(), name.end(), [&](unsigned char c) { return letter(c) || std::isdigit(c); });
 }
-
-}  // namespace
 
 std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &groups,
                                  const std::vector<std::string> &names, const std::string &kernel,

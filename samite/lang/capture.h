@@ -1,7 +1,7 @@
-// From a C++ function to a kernel of the IR.
+// From a C++ function to a kernel of the IR, or to a pipeline.
 #pragma once
 
-#include "samite/ir/kernel.h"
+#include "samite/ir/func.h"
 #include "samite/lang/array.h"
 #include "samite/lang/struct_array.h"
 
@@ -82,6 +82,9 @@ inline constexpr std::size_t parameter_count = 1;
 template <StructValue S>
 inline constexpr std::size_t parameter_count<S> = leaf_count<S>;
 
+// Letters, digits and _, no digit first.
+bool is_identifier(const std::string &name);
+
 // The parameters, one group for each of the kernel's, under their names: `names`, or p0, p1, … where it is empty; the
 // scalars of a struct with the name n are n_0, n_1, …. UserError where the count is wrong, a name is empty, not an
 // identifier, or used twice.
@@ -103,25 +106,42 @@ ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
                        const std::function<void(std::uint32_t serial)> &function, SourceLocation where,
                        int block_threads);
 
+// The same for a pipeline, whose function defines Funcs (lang/func.h).
+ir::CapturedPipeline run_pipeline_capture(std::string name, std::vector<ir::Parameter> parameters,
+                                          const std::function<void(std::uint32_t serial)> &function,
+                                          SourceLocation where);
+
+// Calls `function` with its parameters, those of the running capture.
+template <class... Ps, class F>
+void call_with_parameters(std::uint32_t serial, const F &function, SourceLocation where) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    // Braces, so that parameters are made in order.
+    std::uint32_t next = 0;
+    [[maybe_unused]] auto index = [&](std::size_t count) {
+      return (next += static_cast<std::uint32_t>(count)) - count;
+    };
+    std::tuple<Ps...> arguments{
+        ParameterOf<Ps>::make(serial, static_cast<std::uint32_t>(index(parameter_count<Ps>)), where)...};
+    function(std::get<I>(arguments)...);
+  }(std::index_sequence_for<Ps...>{});
+}
+
 template <class... Ps, class F>
 ir::Kernel capture(std::string name, const std::vector<std::string> &names, const F &function, SourceLocation where,
                    int block_threads = 0) {
   auto parameters = named({described<Ps>()...}, names, name, where);
   return run_capture(
       std::move(name), std::move(parameters),
-      [&](std::uint32_t serial) {
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-          // Braces, so that parameters are made in order.
-          std::uint32_t next = 0;
-          [[maybe_unused]] auto index = [&](std::size_t count) {
-            return (next += static_cast<std::uint32_t>(count)) - count;
-          };
-          std::tuple<Ps...> arguments{
-              ParameterOf<Ps>::make(serial, static_cast<std::uint32_t>(index(parameter_count<Ps>)), where)...};
-          function(std::get<I>(arguments)...);
-        }(std::index_sequence_for<Ps...>{});
-      },
-      where, block_threads);
+      [&](std::uint32_t serial) { call_with_parameters<Ps...>(serial, function, where); }, where, block_threads);
+}
+
+template <class... Ps, class F>
+ir::CapturedPipeline capture_pipeline(std::string name, const std::vector<std::string> &names, const F &function,
+                                      SourceLocation where) {
+  auto parameters = named({described<Ps>()...}, names, name, where);
+  return run_pipeline_capture(
+      std::move(name), std::move(parameters),
+      [&](std::uint32_t serial) { call_with_parameters<Ps...>(serial, function, where); }, where);
 }
 
 }  // namespace samite::lang

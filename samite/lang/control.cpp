@@ -90,6 +90,10 @@ void require_function(ir::LabelId label, SourceLocation where) {
 
 Int record_thread_index(int dimension, int rank, SourceLocation where) {
   Trace &trace = Trace::current(where);
+  if (trace.pipeline())
+    throw UserError(where,
+                    "thread_index in a pipeline, where a Func is defined for all elements at once: declare variables, "
+                    "Var y{\"y\"}, x{\"x\"}, and define f(y, x) = …; a schedule says which thread computes what");
   if (trace.tiles())
     throw UserError(where,
                     "thread_index in a TileKernel, whose function is about a block: use block_index, and "
@@ -120,6 +124,10 @@ void continue_(SourceLocation where) {
 
 void return_(SourceLocation where) {
   lang::Trace &trace = lang::Trace::current(where);
+  if (trace.pipeline())
+    throw UserError(where,
+                    "return_ in a pipeline would end all of it: choose values with select(condition, a, b), or leave a "
+                    "function of returning(…) by the return_ that it is given");
   trace.append({ir::Leave{trace.jumps().return_label(where)}, where});
 }
 

@@ -29,7 +29,7 @@ void for_each_element(std::int64_t size, const std::function<void(ir::Value)> &b
 }
 
 Access element(const LocalStorage &storage, ir::Value index, SourceLocation where) {
-  return {storage.serial, storage.array, {index, index, index, index}, 1, where, true};
+  return {storage.serial, storage.array, {index, index, index, index, index, index, index, index}, 1, where, true};
 }
 
 }  // namespace

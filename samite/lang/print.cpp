@@ -1,5 +1,6 @@
 #include "samite/lang/print.h"
 
+#include "samite/base/error.h"
 #include "samite/lang/trace.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,13 @@ ir::Message message(const std::vector<MessagePart> &parts) {
   return message;
 }
 
+void refuse_in_pipeline(const Trace &trace, const std::string &what, SourceLocation where) {
+  if (trace.pipeline())
+    throw UserError(where, what +
+                               " in a pipeline, whose values are computed where and as often as a schedule says; "
+                               "fill an array with what is to be looked at, and look at that");
+}
+
 }  // namespace
 
 std::string MessagePart::floating_text(double number, bool single) {
@@ -27,11 +35,15 @@ std::string MessagePart::floating_text(double number, bool single) {
 }
 
 void record_print(const std::vector<MessagePart> &parts, SourceLocation where) {
-  Trace::current(where).append(ir::Stmt(ir::Print{message(parts)}, where));
+  Trace &trace = Trace::current(where);
+  refuse_in_pipeline(trace, "print", where);
+  trace.append(ir::Stmt(ir::Print{message(parts)}, where));
 }
 
 void record_check(ir::Value condition, const std::vector<MessagePart> &parts, SourceLocation where) {
-  Trace::current(where).append(ir::Stmt(ir::Check{condition, message(parts), {}}, where));
+  Trace &trace = Trace::current(where);
+  refuse_in_pipeline(trace, "check", where);
+  trace.append(ir::Stmt(ir::Check{condition, message(parts), {}}, where));
 }
 
 }  // namespace samite::lang

@@ -49,6 +49,18 @@ ir::LocalId Trace::new_local() {
   return static_cast<ir::LocalId>(defined_in_.size() - 1);
 }
 
+ir::LocalId Trace::new_variable() {
+  defined_in_.push_back(open_.front().id);
+  variables_.resize(defined_in_.size());
+  variables_.back() = true;
+  return static_cast<ir::LocalId>(defined_in_.size() - 1);
+}
+
+std::uint32_t Trace::add_parameter(ir::Parameter parameter) {
+  parameters_.push_back(std::move(parameter));
+  return static_cast<std::uint32_t>(parameters_.size() - 1);
+}
+
 ir::Value Trace::let(ir::Operation operation, SourceLocation where) {
   ir::Type type = operation.type;
   ir::LocalId local = new_local();

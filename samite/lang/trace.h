@@ -16,6 +16,7 @@
 namespace samite::lang {
 
 class LocalHandle;
+class PipelineTrace;
 
 class Trace {
  public:
@@ -72,6 +73,9 @@ class Trace {
   void end_attribution() { attributed_ = {}; }
 
   ir::LocalId new_local();
+  // Of a pipeline, which is where it is seen everywhere: no statement defines it.
+  ir::LocalId new_variable();
+  bool is_variable(ir::LocalId local) const { return local < variables_.size() && variables_[local]; }
   // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
   // `break`, `return` or `goto` if one is open inside of it still.
   std::size_t open_block(SourceLocation where);
@@ -91,6 +95,14 @@ class Trace {
   void require_launch_rank(int rank, SourceLocation where);
 
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }
+  std::uint32_t add_parameter(ir::Parameter parameter);
+
+  // What a pipeline has beside its statements (lang/pipeline_trace.h); null in the capture of a kernel.
+  PipelineTrace *pipeline() const { return pipeline_; }
+  void set_pipeline(PipelineTrace *pipeline) { pipeline_ = pipeline; }
+  // Whether no loop, branch or function of `returning` is open, and the statements so far if so.
+  bool at_top() const { return open_.size() == 1; }
+  const ir::Block &top_statements() const { return open_.front().statements; }
 
   // Ends the capture; throws as close_block does.
   ir::Kernel finish(std::string name);
@@ -112,10 +124,12 @@ class Trace {
   bool in_adjoint_ = false;
   SourceLocation rank_where_;
   JumpTargets jumps_;
+  PipelineTrace *pipeline_ = nullptr;
   std::vector<OpenBlock> open_;
   std::vector<bool> block_is_open_;          // by block id
   std::vector<std::uint32_t> defined_in_;    // local -> block id
   std::vector<LocalHandle *> owners_;        // by local
+  std::vector<bool> variables_;              // by local
   std::vector<std::uint32_t> allocated_in_;  // local array -> block id
 };
 

@@ -33,6 +33,7 @@ template <class T>
 class Element;
 template <Scalar T>
 class Operand;
+class Var;
 
 using Bool = Traced<bool>;
 using Int8 = Traced<std::int8_t>;
@@ -69,6 +70,10 @@ struct ValueType<Traced<T>> {
 template <class T>
 struct ValueType<Element<T>> {
   using type = std::remove_const_t<T>;
+};
+template <>
+struct ValueType<Var> {
+  using type = std::int32_t;
 };
 template <class A>
 using value_type_of = typename ValueType<std::remove_cvref_t<A>>::type;
@@ -133,6 +138,8 @@ struct cast_what_is_assigned;
 // Appends one operation to the running capture.
 ir::Value record(ir::Op op, ScalarType type, std::initializer_list<ir::Value> operands, SourceLocation where);
 ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
+// The value of a variable (lang/variable.h), as `type`.
+ir::Value record_variable(ScalarType type, const Var &variable, SourceLocation where);
 
 // The local of the running capture that an object of C++ stands for.
 //
@@ -196,6 +203,10 @@ class Operand {
     requires PromotesTo<std::remove_const_t<From>, T>
   Operand(const Element<From> &element, SourceLocation where = std::source_location::current())
       : where_(where), value_(lang::record_cast(scalar_type_of<T>, element.load(), where_)) {}
+
+  Operand(const Var &variable, SourceLocation where = std::source_location::current())
+    requires(std::same_as<T, std::int32_t> || PromotesTo<std::int32_t, T>)
+      : where_(where), value_(lang::record_variable(scalar_type_of<T>, variable, where_)) {}
 
   template <LiteralFor<T> A>
   Operand(A literal, SourceLocation where = std::source_location::current())
@@ -355,6 +366,10 @@ class Traced : public lang::Operators<T> {
     requires PromotesTo<std::remove_const_t<From>, T>
   Traced(const Element<From> &element, SourceLocation where = std::source_location::current())
       : Traced(adopt(lang::record_cast(scalar_type_of<T>, element.load(), where))) {}
+
+  Traced(const Var &variable, SourceLocation where = std::source_location::current())
+    requires(std::same_as<T, std::int32_t> || PromotesTo<std::int32_t, T>)
+      : Traced(copy(lang::record_variable(scalar_type_of<T>, variable, where), where)) {}
 
   // What does not promote must be asked for.
   template <class From>

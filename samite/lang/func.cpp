@@ -1,0 +1,33 @@
+#include "samite/lang/func.h"
+
+#include "samite/base/error.h"
+#include "samite/lang/pipeline_trace.h"
+
+namespace samite::lang {
+
+Stage::Handle declare_func(const FuncName &name, std::initializer_list<ScalarType> types,
+                           std::initializer_list<std::uint32_t> outputs, int rank) {
+  PipelineTrace &pipeline = PipelineTrace::current("the Func '" + name.name + "'", name.where);
+  PipelineTrace::Declaration declaration{name.name, types, name.where};
+  if (outputs.size() != 0) {
+    declaration.output = *outputs.begin();
+    declaration.rank = rank;
+    std::uint32_t next = *declaration.output;
+    for (std::uint32_t output : outputs)
+      if (output != next++)
+        throw UserError(name.where, "the arrays that the Func '" + name.name +
+                                        "' fills are not one after another in the pipeline's parameters: there the "
+                                        "array of each value has to follow that of the value before");
+  }
+  return {pipeline.trace().serial(), pipeline.declare(std::move(declaration))};
+}
+
+Access func_access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where) {
+  return PipelineTrace::current("a Func", where).access(func, indices, where);
+}
+
+void define_func(const Access &element, std::initializer_list<ir::Value> values) {
+  PipelineTrace::current("a Func", element.where).define(element, values);
+}
+
+}  // namespace samite::lang

@@ -1,0 +1,179 @@
+// Funcs: what a pipeline computes, as functions on grids of integers. How they are computed is said apart from that
+// (lang/schedule.h).
+//
+//   [](Array<const float, 2> input, Array<float, 2> result) {
+//     Var y{"y"}, x{"x"};
+//     Func rows{"rows"}, output{"output", result};      // `output` fills the array `result`
+//     rows(y, x) = (input(y, x) + input(y, x + 1)) * 0.5f;
+//     output(y, x) = (rows(y, x) + rows(y + 1, x)) * 0.5f;
+//     schedule_cpu([&] { output.parallel(y).vectorize(x, 8); });
+//   }
+//
+// The first definition gives a value for all indices, which are different variables. Each further one is an update: it
+// changes some elements, in order, for each point of the Reductions whose variables it names. What it does not reduce
+// over stays a variable at its place.
+//
+//   Func<std::int32_t> histogram{"histogram"};
+//   Reduction k{"k", 0, input.extent(0)};
+//   histogram(x) = 0;
+//   histogram(cast<Int>(input(k))) += 1;
+//
+//   Func<float, std::int32_t> best{"best"};              // of two values
+//   best(x) = values(0.0f, 0);
+//   auto [value, place] = best(x);
+//
+// `Func f{"f"}` has values of float. A call f(y, x + 1) takes 0 to 8 indices, and is an element like those of an Array:
+// its value is what all definitions have made of it. Names need not differ: a later Func is called f_1. A Func is one
+// object however often it is copied; a plain C++ function takes and returns Funcs.
+//
+// Elements are defined outside of traced control flow, which is for computing a value. UserError otherwise, and for
+// definitions that leave elements open: with variables that are no index, or first definitions that read the Func.
+#pragma once
+
+#include "samite/lang/schedule.h"
+
+namespace samite {
+namespace lang {
+
+// A Func's name, with the place where it was written. Made by implicit conversion only.
+struct FuncName {
+  FuncName(const char *name, SourceLocation where = std::source_location::current()) : name(name), where(where) {}
+  FuncName(std::string name, SourceLocation where = std::source_location::current())
+      : name(std::move(name)), where(where) {}
+
+  std::string name;
+  SourceLocation where;
+};
+
+// A Func that fills these arrays, one for each value and one after another in the pipeline's parameters, or none.
+// UserError outside of a pipeline's function.
+Stage::Handle declare_func(const FuncName &name, std::initializer_list<ScalarType> types,
+                           std::initializer_list<std::uint32_t> outputs = {}, int rank = -1);
+// An element of the first value. Fixes the rank of the Func, once.
+Access func_access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where);
+// The elements of all values.
+void define_func(const Access &element, std::initializer_list<ir::Value> values);
+
+// A value for each of a Func's values.
+template <class... Vs>
+struct FuncValues {
+  std::tuple<Vs...> values;
+};
+template <class A>
+struct ValueOf {
+  using type = A;
+};
+template <TracedValue A>
+struct ValueOf<A> {
+  using type = Traced<value_type_of<A>>;
+};
+
+// A call of a Func of several values.
+template <Scalar... Ts>
+class Elements {
+ public:
+  explicit Elements(const Access &access) : access_(access) {}
+  Elements(const Elements &) = default;
+
+  // The value of number `i`, now.
+  template <std::size_t i>
+  auto get() const {
+    using T = std::tuple_element_t<i, std::tuple<Ts...>>;
+    Access access = access_;
+    access.array += static_cast<std::uint32_t>(i);
+    return Traced<T>::adopt(access.load(scalar_type_of<T>));
+  }
+
+  template <class... Vs>
+    requires(sizeof...(Vs) == sizeof...(Ts) && (std::convertible_to<const Vs &, Operand<Ts>> && ...))
+  const Elements &operator=(const FuncValues<Vs...> &values) const {
+    std::apply([&](const Vs &...value) { store({Operand<Ts>(value, access_.where).value()...}); }, values.values);
+    return *this;
+  }
+  const Elements &operator=(const Elements &other) const {
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      *this = FuncValues<Traced<Ts>...>{{other.get<i>()...}};
+    }(std::index_sequence_for<Ts...>());
+    return *this;
+  }
+  const Elements &operator=(const Elements &other) { return std::as_const(*this) = other; }
+
+ private:
+  void store(std::initializer_list<ir::Value> values) const { define_func(access_, values); }
+
+  Access access_;
+};
+
+template <class... Ts>
+struct CalledAs {
+  using type = Elements<Ts...>;
+};
+template <class T>
+struct CalledAs<T> {
+  using type = Element<T>;
+};
+
+struct give_integers_as_indices;
+template <class... Indices>
+concept NoIndices = sizeof...(Indices) > maximum_indices || !(std::convertible_to<const Indices &, Index> && ...);
+
+}  // namespace lang
+
+template <class... Ts>
+class Func : public Stage {
+  static_assert(sizeof...(Ts) >= 1 && (Scalar<Ts> && ...),
+                "a Func's values are scalars: bool, 8- to 64-bit integers, f8e4m3, f8e5m2, half, bfloat16, float and "
+                "double; an array that it fills is no Array<const T, Rank>");
+
+ public:
+  using Call = typename lang::CalledAs<Ts...>::type;
+
+  Func(const lang::FuncName &name) : Stage(lang::declare_func(name, {scalar_type_of<Ts>...})) {}
+  // Fills the arrays, whose indices are its own.
+  template <int Rank>
+  Func(const lang::FuncName &name, const Array<Ts, Rank> &...arrays)
+      : Stage(lang::declare_func(name, {scalar_type_of<Ts>...}, {arrays.index(name.where)...}, Rank)) {}
+  // For the library.
+  explicit Func(const Handle &handle) : Stage(handle) {}
+
+  Call operator()(SourceLocation where = std::source_location::current()) const { return at({}, where); }
+  Call operator()(Index a) const { return at({a}, a.where()); }
+  Call operator()(Index a, Index b) const { return at({a, b}, a.where()); }
+  Call operator()(Index a, Index b, Index c) const { return at({a, b, c}, a.where()); }
+  Call operator()(Index a, Index b, Index c, Index d) const { return at({a, b, c, d}, a.where()); }
+  Call operator()(Index a, Index b, Index c, Index d, Index e) const { return at({a, b, c, d, e}, a.where()); }
+  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f) const {
+    return at({a, b, c, d, e, f}, a.where());
+  }
+  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g) const {
+    return at({a, b, c, d, e, f, g}, a.where());
+  }
+  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g, Index h) const {
+    return at({a, b, c, d, e, f, g, h}, a.where());
+  }
+  template <class... Indices>
+    requires lang::NoIndices<Indices...>
+  lang::give_integers_as_indices operator()(const Indices &...) const = delete;  // at most 8; of a number: cast<Int>(x)
+
+ private:
+  Call at(std::initializer_list<Index> indices, SourceLocation where) const {
+    return Call(lang::func_access(handle(), indices, where));
+  }
+};
+
+Func(const lang::FuncName &) -> Func<float>;
+
+// For a definition of a Func of several values: one for each.
+template <lang::Number... As>
+auto values(const As &...as) {
+  return lang::FuncValues<typename lang::ValueOf<As>::type...>{{as...}};
+}
+
+}  // namespace samite
+
+template <class... Ts>
+struct std::tuple_size<samite::lang::Elements<Ts...>> : std::integral_constant<std::size_t, sizeof...(Ts)> {};
+template <std::size_t i, class... Ts>
+struct std::tuple_element<i, samite::lang::Elements<Ts...>> {
+  using type = samite::Traced<std::tuple_element_t<i, std::tuple<Ts...>>>;
+};

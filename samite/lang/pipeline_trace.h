@@ -1,0 +1,110 @@
+// The recorder behind Funcs: what the capture of a pipeline has beside the statements of its trace.
+//
+// A Func is declared first, and gets its number and its arrays behind the pipeline's own parameters when it is called
+// or defined for the first time: one that is neither leaves nothing behind.
+#pragma once
+
+#include "samite/ir/func.h"
+#include "samite/lang/array.h"
+#include "samite/lang/schedule.h"
+#include "samite/lang/trace.h"
+#include "samite/lang/variables_of.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::lang {
+
+class PipelineTrace {
+ public:
+  struct Declaration {
+    std::string name;
+    std::vector<ScalarType> types;
+    SourceLocation where;
+    std::optional<std::uint32_t> output{};
+    int rank = -1;
+    bool inline_reduction = false;
+
+    // Where it was first called, or where the array was named that it fills.
+    SourceLocation rank_where{};
+    std::optional<std::uint32_t> number{};  // among the Funcs of the captured pipeline
+    std::uint32_t array = 0;
+    std::vector<ir::LocalId> variables{};       // of the first definition
+    std::vector<SourceLocation> definitions{};  // in order
+    std::optional<std::size_t> schedule{};      // the only one that has it, if a directive has made it
+  };
+
+  // The pipeline's of the running capture. UserError where there is none: `what` is made or used only there.
+  static PipelineTrace &current(const std::string &what, SourceLocation where);
+
+  // `trace` has the pipeline's own parameters.
+  explicit PipelineTrace(Trace &trace);
+  ~PipelineTrace() { trace_.set_pipeline(nullptr); }
+  PipelineTrace(const PipelineTrace &) = delete;
+  PipelineTrace &operator=(const PipelineTrace &) = delete;
+
+  Trace &trace() { return trace_; }
+
+  // Variables have the order in which they are made, and are part of the pipeline where they are computed with.
+  void add_variable(const Var &variable);
+  ir::Value variable(const Var &variable);
+
+  // Begins and extents in turn.
+  std::uint32_t add_domain(const std::vector<std::string> &names, const std::vector<ir::Value> &bounds,
+                           SourceLocation where);
+  void add_condition(std::uint32_t domain, ir::Value condition, SourceLocation where);
+  const ir::ReductionDomain &domain(std::uint32_t number) const { return domains_[number]; }
+  // What values depend on, and the conditions of the domains whose variables are among that.
+  Dependencies::Set dependencies(std::initializer_list<ir::Value> values);
+  std::optional<std::uint32_t> domain_of(ir::LocalId variable) const;
+  std::string variable_name(ir::LocalId variable) const;
+  // A local that no assignment changes any more.
+  ir::Value as_it_is(ir::Value value, SourceLocation where);
+  // UserError where a loop or a branch is open.
+  void require_top(const std::string &what, SourceLocation where) const;
+
+  std::uint32_t declare(Declaration declaration);
+  // UserError where it is another pipeline's.
+  const Declaration &declaration(const Stage::Handle &func, SourceLocation where) const;
+
+  Access access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where);
+  // Of all values, from the element of the first one on. UserError where it is an array's, or cannot be defined so.
+  void define(const Access &element, std::initializer_list<ir::Value> values);
+
+  // A schedule, while `directives` run.
+  void schedule(ir::CapturedSchedule schedule, const std::function<void()> &directives);
+  // The schedule that is open; UserError where none is. `what` is a scheduling function.
+  ir::CapturedSchedule &open_schedule(const std::string &what, SourceLocation where);
+  // The number of a Func that may be named in a schedule; UserError where it has no definition.
+  std::uint32_t scheduled(const Stage::Handle &func, const std::string &what, SourceLocation where) const;
+  // A Func that the open schedule has beside those of the algorithm.
+  Stage::Handle make_for_schedule(Declaration declaration, std::size_t definitions);
+
+  // Ends the capture; throws as Trace::finish does.
+  ir::CapturedPipeline finish(std::string name);
+
+ private:
+  void give_number(Declaration &func);
+  void fix_rank(Declaration &func, int rank, SourceLocation where);
+  void check_first_definition(const Declaration &func, const std::vector<ir::Value> &indices,
+                              const Dependencies::Set &used, SourceLocation where) const;
+  void check_update(const Declaration &func, const std::vector<ir::Value> &indices, const Dependencies::Set &used,
+                    SourceLocation where) const;
+  std::string array_name(std::uint32_t array) const;
+
+  Trace &trace_;
+  std::uint32_t own_parameters_;
+  Dependencies dependencies_;
+  std::vector<ir::Variable> variables_;
+  std::vector<bool> variable_used_;
+  std::vector<ir::ReductionDomain> domains_;
+  std::vector<SourceLocation> domain_used_;  // by which definition first
+  std::deque<Declaration> declarations_;
+  std::vector<std::uint32_t> numbered_;  // declarations, by number
+  std::vector<ir::CapturedSchedule> schedules_;
+  bool schedule_is_open_ = false;
+};
+
+}  // namespace samite::lang

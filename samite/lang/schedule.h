@@ -1,0 +1,183 @@
+// Schedules: how the Funcs of a pipeline are computed, apart from what they are.
+//
+//   schedule_cpu([&] {
+//     Var yo{"yo"}, yi{"yi"};
+//     output.split(y, yo, yi, 32).parallel(yo).vectorize(x, 8);
+//     blur.compute_at(output, yo).vectorize(x, 8);
+//   });
+//   schedule_cuda([&] {
+//     output.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+//     blur.compute_at(output, xo).store_in(Memory::shared).gpu_threads(x, y);
+//   });
+//
+// The functions below are called inside of the pipeline's function, and each takes what calls the scheduling functions,
+// which it runs at once. A pipeline has at most one schedule of a name. Funcs are scheduled behind their definitions.
+//
+// A Stage is one definition of a Func: the Func itself is its pure definition, f.update(0) its first update. Its
+// functions are Halide's. They take loops by name, so that `f.unroll("x_i")` is as good as with a Var. What a directive
+// means for the loops, and which of them go together, is found when the pipeline is lowered.
+#pragma once
+
+#include "samite/ir/func.h"
+#include "samite/lang/variable.h"
+
+#include <concepts>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace samite {
+
+using Tail = ir::Tail;
+
+// Where the values of a Func are kept. `automatic` is the compiler's choice; `local` is a thread's own memory.
+enum class Memory : std::uint8_t { automatic, registers, local, shared, device };
+
+namespace lang {
+
+// The first of several variables, with the place where it was written. Made by implicit conversion only.
+struct VarHere {
+  VarHere(const Var &var, SourceLocation where = std::source_location::current()) : var(var), where(where) {}
+  VarHere(const char *name, SourceLocation where = std::source_location::current()) : var(name, where), where(where) {}
+
+  Var var;
+  SourceLocation where;
+};
+
+}  // namespace lang
+
+class Stage {
+ public:
+  // The n-th update, counted from 0. UserError where there are not so many.
+  Stage update(int n = 0, SourceLocation where = std::source_location::current()) const;
+
+  // Loops. Factors are 1 at least.
+
+  // old = outer * factor + inner
+  const Stage &split(const Var &old, const Var &outer, const Var &inner, std::int64_t factor, Tail = Tail::automatic,
+                     SourceLocation where = std::source_location::current()) const;
+  const Stage &fuse(const Var &outer, const Var &inner, const Var &fused,
+                    SourceLocation where = std::source_location::current()) const;
+  // The innermost one first; the others stay where they are.
+  template <std::convertible_to<Var>... Vars>
+  const Stage &reorder(const lang::VarHere &innermost, const Vars &...others) const {
+    return reorder({innermost.var, Var(others)...}, innermost.where);
+  }
+  const Stage &rename(const Var &old, const Var &now, SourceLocation where = std::source_location::current()) const;
+
+  const Stage &serial(const Var &loop, SourceLocation where = std::source_location::current()) const;
+  const Stage &unroll(const Var &loop, SourceLocation where = std::source_location::current()) const;
+  const Stage &vectorize(const Var &loop, SourceLocation where = std::source_location::current()) const;
+  const Stage &parallel(const Var &loop, SourceLocation where = std::source_location::current()) const;
+  // The same after a split of `loop` by the factor. The outer loop keeps the name, the inner one is called x_i where
+  // `loop` is x, or x_i2, x_i3, … where that is taken. Unrolled and vectorized is the inner one, parallel the outer.
+  const Stage &unroll(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
+                      SourceLocation where = std::source_location::current()) const;
+  const Stage &vectorize(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
+                         SourceLocation where = std::source_location::current()) const;
+  const Stage &parallel(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
+                        SourceLocation where = std::source_location::current()) const;
+  // Both are split, and in order from the innermost one: xi, yi, xo, yo.
+  const Stage &tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
+                    std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,
+                    SourceLocation where = std::source_location::current()) const;
+
+  const Stage &gpu_blocks(const Var &x, SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_blocks(const Var &x, const Var &y, SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_blocks(const Var &x, const Var &y, const Var &z,
+                          SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_threads(const Var &x, SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_threads(const Var &x, const Var &y, SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_threads(const Var &x, const Var &y, const Var &z,
+                           SourceLocation where = std::source_location::current()) const;
+  const Stage &gpu_lanes(const Var &x, SourceLocation where = std::source_location::current()) const;
+  // tile, gpu_blocks(xo, yo) and gpu_threads(xi, yi)
+  const Stage &gpu_tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
+                        std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,
+                        SourceLocation where = std::source_location::current()) const;
+
+  // Of an update: other instances may add to the same element.
+  const Stage &atomic(SourceLocation where = std::source_location::current()) const;
+  // Shares the loops of `other` from the outermost one to `loop`.
+  const Stage &compute_with(const Stage &other, const Var &loop,
+                            SourceLocation where = std::source_location::current()) const;
+  // Loads so many stages ahead of the innermost loop around its memory.
+  const Stage &pipelined(int stages, SourceLocation where = std::source_location::current()) const;
+  // A copy of the loops, for where the condition holds, which depends on no variable. It has the directives so far;
+  // what is said of the Stage that is returned is about the copy alone.
+  Stage specialize(const Operand<bool> &condition) const;
+  // Splits an update that goes through a Reduction: a new Func has a partial result for each value of `variable`, which
+  // takes the place of `reduced`, and this one goes through those. The new Func, for this schedule.
+  Stage rfactor(const Var &reduced, const Var &variable, SourceLocation where = std::source_location::current()) const;
+  Stage rfactor(std::initializer_list<std::pair<Var, Var>> reduced,
+                SourceLocation where = std::source_location::current()) const;
+
+  // Of the Func as a whole, whose updates are not asked for them: UserError there.
+
+  const Stage &compute_inline(SourceLocation where = std::source_location::current()) const;
+  const Stage &compute_root(SourceLocation where = std::source_location::current()) const;
+  const Stage &compute_at(const Stage &func, const Var &loop,
+                          SourceLocation where = std::source_location::current()) const;
+  const Stage &store_root(SourceLocation where = std::source_location::current()) const;
+  const Stage &store_at(const Stage &func, const Var &loop,
+                        SourceLocation where = std::source_location::current()) const;
+  const Stage &store_in(Memory memory, SourceLocation where = std::source_location::current()) const;
+  // The innermost one first.
+  template <std::convertible_to<Var>... Vars>
+  const Stage &reorder_storage(const lang::VarHere &innermost, const Vars &...others) const {
+    return reorder_storage({innermost.var, Var(others)...}, innermost.where);
+  }
+  const Stage &pad(const Var &dimension, std::int64_t elements,
+                   SourceLocation where = std::source_location::current()) const;
+  const Stage &fold_storage(const Var &dimension, std::int64_t period,
+                            SourceLocation where = std::source_location::current()) const;
+  const Stage &bound(const Var &dimension, std::int64_t begin, std::int64_t extent,
+                     SourceLocation where = std::source_location::current()) const;
+  const Stage &align_bounds(const Var &dimension, std::int64_t modulus,
+                            SourceLocation where = std::source_location::current()) const;
+  // What the loop needs of a Func, or of an array, is loaded so many iterations before it is.
+  const Stage &prefetch(const Stage &func, const Var &loop, std::int64_t distance,
+                        SourceLocation where = std::source_location::current()) const;
+  template <class T, int Rank>
+  const Stage &prefetch(const Array<T, Rank> &array, const Var &loop, std::int64_t distance,
+                        SourceLocation where = std::source_location::current()) const {
+    return prefetch(array.index(where), loop, distance, where);
+  }
+  // A new Func with the values of this one, which all that call this one call instead, or that consumer alone. The new
+  // Func, for this schedule.
+  Stage in(SourceLocation where = std::source_location::current()) const;
+  Stage in(const Stage &consumer, SourceLocation where = std::source_location::current()) const;
+
+  // For the library: which of the Funcs that a capture has declared.
+  struct Handle {
+    std::uint32_t serial, func;
+    std::uint32_t definition = 0;
+    std::optional<std::uint32_t> specialization{};
+  };
+  explicit Stage(const Handle &handle) : handle_(handle) {}
+  const Handle &handle() const { return handle_; }
+
+ private:
+  const Stage &reorder(const std::vector<Var> &loops, SourceLocation where) const;
+  const Stage &reorder_storage(const std::vector<Var> &dimensions, SourceLocation where) const;
+  const Stage &prefetch(std::uint32_t array, const Var &loop, std::int64_t distance, SourceLocation where) const;
+  const Stage &each(ir::Directive::Kind kind, std::initializer_list<const Var *> loops, SourceLocation where) const;
+  Stage in_front_of(std::vector<std::uint32_t> consumers, SourceLocation where) const;
+  // A directive about the other Func, too; as one about this definition, or about this Func.
+  ir::Directive about(ir::Directive::Kind kind, const Stage &other, std::vector<std::string> names,
+                      SourceLocation where) const;
+  const Stage &say(ir::Directive directive, SourceLocation where) const;
+  const Stage &say_of_func(ir::Directive directive, SourceLocation where) const;
+  Var split_off(const Var &loop, std::int64_t factor, Tail tail, SourceLocation where) const;
+
+  Handle handle_;
+};
+
+// The schedule for the CPU, for CUDA, and one to be chosen by its name.
+void schedule_cpu(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
+void schedule_cuda(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
+void schedule(const std::string &name, const std::function<void()> &directives,
+              SourceLocation where = std::source_location::current());
+
+}  // namespace samite

@@ -1,0 +1,47 @@
+// What the values of a pipeline depend on: variables, and the arrays that they are loaded from.
+#pragma once
+
+#include "samite/lang/trace.h"
+
+#include <set>
+#include <vector>
+
+namespace samite::lang {
+
+// Of the statements of a trace, as far as it has been followed. A value that is assigned in a branch or a loop counts
+// as depending on what it was before, and on what decides whether the branch or loop is run.
+class Dependencies {
+ public:
+  struct Set {
+    std::set<ir::LocalId> variables;
+    std::set<std::uint32_t> arrays;  // that a load has led to, not through the variables of Funcs
+
+    void add(const Set &other) {
+      variables.insert(other.variables.begin(), other.variables.end());
+      arrays.insert(other.arrays.begin(), other.arrays.end());
+    }
+    friend bool operator==(const Set &, const Set &) = default;
+  };
+
+  explicit Dependencies(const Trace &trace) : trace_(trace) {}
+
+  // Goes on to the last of the statements that are outside of any loop or branch.
+  void follow();
+
+  // Of a value, as it is where the trace was followed to.
+  Set of(const ir::Value &value) const;
+
+ private:
+  void statement(const ir::Stmt &stmt, const Set &control);
+  void nested(const ir::Block &block, const Set &control);
+  void repeated(const ir::While &loop, const Set &control);
+  void set(ir::LocalId local, Set to, bool keep);
+
+  const Trace &trace_;
+  std::size_t followed_ = 0;
+  int depth_ = 0;         // of blocks around the statement that is looked at
+  bool changed_ = false;  // a set has grown
+  std::vector<Set> locals_, local_arrays_;
+};
+
+}  // namespace samite::lang
