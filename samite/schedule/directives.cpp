@@ -1,0 +1,460 @@
+#include "samite/schedule/directives.h"
+
+#include "samite/base/error.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace samite::schedule {
+namespace {
+
+using DirectiveKind = ir::Directive::Kind;
+
+class Scheduler {
+ public:
+  explicit Scheduler(const Algorithm &algorithm) : algorithm_(algorithm) {
+    for (const Function &function : algorithm.functions) made_.push_back(unscheduled(function));
+  }
+
+  void apply(const ir::Directive &directive) {
+    if (directive.func >= made_.size()) return;  // of a Func that nothing calls
+    const Function &function = algorithm_.functions[directive.func];
+    if (directive.definition >= function.definitions.size())
+      throw UserError(directive.where, fmt::format("'{}' has {} update definition{}, and update({}) is asked for",
+                                                   function.name, function.definitions.size() - 1,
+                                                   function.definitions.size() == 2 ? "" : "s",
+                                                   directive.definition - 1));
+    switch (directive.kind) {
+      case DirectiveKind::split: return split(directive);
+      case DirectiveKind::fuse: return fuse(directive);
+      case DirectiveKind::rename: return rename(directive);
+      case DirectiveKind::reorder: return reorder(directive);
+      case DirectiveKind::serial: return set_type(directive, LoopType::serial);
+      case DirectiveKind::unroll: return set_type(directive, LoopType::unrolled);
+      case DirectiveKind::vectorize: return set_type(directive, LoopType::vectorized);
+      case DirectiveKind::parallel: return set_type(directive, LoopType::parallel);
+      case DirectiveKind::gpu_block: return set_type(directive, LoopType::gpu_block);
+      case DirectiveKind::gpu_thread:
+      case DirectiveKind::gpu_lane: return set_type(directive, LoopType::gpu_thread);
+      case DirectiveKind::compute_inline: return compute_inline(directive);
+      case DirectiveKind::compute_root: return place(directive, true, {Place::Level::root, 0, {}, directive.where});
+      case DirectiveKind::store_root: return place(directive, false, {Place::Level::root, 0, {}, directive.where});
+      case DirectiveKind::compute_at: return place(directive, true, at(directive));
+      case DirectiveKind::store_at: return place(directive, false, at(directive));
+      case DirectiveKind::store_in:
+        of(directive).space = directive.space;
+        of(directive).space_where = directive.where;
+        return;
+      case DirectiveKind::reorder_storage: return reorder_storage(directive);
+      case DirectiveKind::pad: of(directive).pads[dimension(directive)] = directive.numbers.at(0); return;
+      case DirectiveKind::fold_storage: of(directive).folds[dimension(directive)] = directive.numbers.at(0); return;
+      case DirectiveKind::bound:
+        of(directive).bounds[dimension(directive)] = {directive.numbers.at(0), directive.numbers.at(1)};
+        return;
+      case DirectiveKind::align_bounds: of(directive).alignments[dimension(directive)] = directive.numbers.at(0); return;
+      case DirectiveKind::atomic: of_definition(directive).atomic = true; return;
+      case DirectiveKind::pipelined: of_definition(directive).stages = static_cast<int>(directive.numbers.at(0)); return;
+      case DirectiveKind::prefetch: return;  // a hint: caches of the CPU and asynchronous copies do without
+      case DirectiveKind::rfactor:
+      case DirectiveKind::in:
+      case DirectiveKind::compute_with:
+      case DirectiveKind::specialize:
+        throw UserError(directive.where, "this directive is not there yet: rfactor, in, compute_with and specialize "
+                                         "are refused; write the other Func or pipeline out");
+    }
+  }
+
+  std::vector<FunctionSchedule> finish() {
+    for (std::uint32_t f = 0; f < made_.size(); ++f) check(f);
+    return std::move(made_);
+  }
+
+ private:
+  static FunctionSchedule unscheduled(const Function &function) {
+    FunctionSchedule made;
+    const bool can_inline = function.definitions.size() == 1 && !function.output;
+    made.compute.level = can_inline                  ? Place::Level::inlined
+                         : function.inline_reduction ? Place::Level::innermost
+                                                     : Place::Level::root;
+    made.compute.where = function.where;
+    made.store = made.compute;
+    for (int d = function.rank() - 1; d >= 0; --d) made.storage_order.push_back(d);
+    for (const Definition &definition : function.definitions) {
+      DefinitionSchedule of;
+      for (const auto &pure : definition.pure) of.roots.push_back(pure ? pure->name : std::string());
+      for (const auto &pure : definition.pure)
+        if (pure) of.loops.push_back({pure->name, LoopType::serial, definition.where});
+      for (const ReductionVariable &reduction : definition.reductions) {
+        of.roots.push_back(reduction.variable.name);
+        of.loops.push_back({reduction.variable.name, LoopType::serial, definition.where});
+      }
+      made.definitions.push_back(std::move(of));
+    }
+    return made;
+  }
+
+  FunctionSchedule &of(const ir::Directive &directive) { return made_[directive.func]; }
+  DefinitionSchedule &of_definition(const ir::Directive &directive) {
+    return made_[directive.func].definitions[directive.definition];
+  }
+  std::string described(const ir::Directive &directive) const {
+    const std::string &name = algorithm_.functions[directive.func].name;
+    return directive.definition == 0 ? fmt::format("'{}'", name)
+                                     : fmt::format("update({}) of '{}'", directive.definition - 1, name);
+  }
+  static std::string names_of(const std::vector<Loop> &loops) {
+    std::vector<std::string> names;
+    for (const Loop &loop : loops) names.push_back(loop.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  std::size_t find(const ir::Directive &directive, const std::string &name) {
+    const std::vector<Loop> &loops = of_definition(directive).loops;
+    const auto found = std::ranges::find(loops, name, &Loop::name);
+    if (found == loops.end())
+      throw UserError(directive.where, fmt::format("{} has no loop '{}'; its loops are, from the outermost one: {}",
+                                                   described(directive), name, names_of(loops)));
+    return static_cast<std::size_t>(found - loops.begin());
+  }
+  void must_be_new(const ir::Directive &directive, const std::string &name) {
+    DefinitionSchedule &schedule = of_definition(directive);
+    bool taken = std::ranges::find(schedule.loops, name, &Loop::name) != schedule.loops.end() ||
+                 std::ranges::find(schedule.roots, name) != schedule.roots.end();
+    for (const Relation &relation : schedule.relations)
+      taken = taken || name == relation.whole || name == relation.outer || name == relation.inner;
+    if (taken)
+      throw UserError(directive.where,
+                      fmt::format("{} has, or had, a loop '{}' already; give the new loop a name of its own",
+                                  described(directive), name));
+  }
+
+  void split(const ir::Directive &directive) {
+    const std::string &whole = directive.names.at(0);
+    std::string outer = directive.names.at(1), inner = directive.names.at(2);
+    const std::int64_t factor = directive.numbers.at(0);
+    if (factor < 1)
+      throw UserError(directive.where, fmt::format("{} is split by {}; a factor is 1 at least", described(directive), factor));
+    const std::size_t at = find(directive, whole);
+    DefinitionSchedule &schedule = of_definition(directive);
+    // A loop that keeps its name is another variable from here on.
+    std::string kept = whole;
+    if (outer == whole || inner == whole) {
+      kept = fmt::format("{}.{}", whole, schedule.relations.size());
+      replace_name(schedule, whole, kept);
+    }
+    if (outer != whole) must_be_new(directive, outer);
+    if (inner != whole) must_be_new(directive, inner);
+    if (outer == inner)
+      throw UserError(directive.where, fmt::format("{} is split into two loops of one name, '{}'", described(directive), outer));
+    schedule.relations.push_back({Relation::Kind::split, kept, outer, inner, factor, directive.tail, directive.where});
+    const Loop before = schedule.loops[at];
+    schedule.loops[at] = {outer, before.type, before.where};
+    schedule.loops.insert(schedule.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                          {inner, LoopType::serial, directive.where});
+  }
+
+  static void replace_name(DefinitionSchedule &schedule, const std::string &from, const std::string &to) {
+    for (std::string &root : schedule.roots)
+      if (root == from) root = to;
+    for (Relation &relation : schedule.relations)
+      for (std::string *name : {&relation.whole, &relation.outer, &relation.inner})
+        if (*name == from) *name = to;
+  }
+
+  void fuse(const ir::Directive &directive) {
+    const std::string &outer = directive.names.at(0), &inner = directive.names.at(1), &fused = directive.names.at(2);
+    const std::size_t a = find(directive, outer), b = find(directive, inner);
+    DefinitionSchedule &schedule = of_definition(directive);
+    if (b != a + 1)
+      throw UserError(directive.where,
+                      fmt::format("'{}' and '{}' of {} are fused and '{}' is not the loop directly inside of '{}'; "
+                                  "reorder them first. The loops are, from the outermost one: {}",
+                                  outer, inner, described(directive), inner, outer, names_of(schedule.loops)));
+    if (fused != outer && fused != inner) must_be_new(directive, fused);
+    std::string kept_outer = outer, kept_inner = inner;
+    if (fused == outer) replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
+    if (fused == inner) replace_name(schedule, inner, kept_inner = fmt::format("{}.{}", inner, schedule.relations.size()));
+    schedule.relations.push_back(
+        {Relation::Kind::fuse, fused, kept_outer, kept_inner, 1, ir::Tail::automatic, directive.where});
+    schedule.loops[a] = {fused, schedule.loops[a].type, directive.where};
+    schedule.loops.erase(schedule.loops.begin() + static_cast<std::ptrdiff_t>(b));
+  }
+
+  void rename(const ir::Directive &directive) {
+    const std::size_t at = find(directive, directive.names.at(0));
+    must_be_new(directive, directive.names.at(1));
+    DefinitionSchedule &schedule = of_definition(directive);
+    schedule.relations.push_back({Relation::Kind::rename, directive.names[0], directive.names[1], "", 1,
+                                  ir::Tail::automatic, directive.where});
+    schedule.loops[at].name = directive.names[1];
+  }
+
+  // The innermost one first; loops that are not named stay where they are.
+  void reorder(const ir::Directive &directive) {
+    DefinitionSchedule &schedule = of_definition(directive);
+    std::vector<std::size_t> places;
+    for (const std::string &name : directive.names) {
+      const std::size_t at = find(directive, name);
+      if (std::ranges::find(places, at) != places.end())
+        throw UserError(directive.where, fmt::format("reorder names '{}' of {} twice", name, described(directive)));
+      places.push_back(at);
+    }
+    std::vector<Loop> wanted;
+    for (const std::size_t place : places) wanted.push_back(schedule.loops[place]);
+    std::ranges::sort(places, std::greater<>());
+    for (std::size_t i = 0; i < places.size(); ++i) schedule.loops[places[i]] = wanted[i];
+  }
+
+  void set_type(const ir::Directive &directive, LoopType type) {
+    for (const std::string &name : directive.names) {
+      const std::size_t at = find(directive, name);
+      Loop &loop = of_definition(directive).loops[at];
+      loop.type = type;
+      loop.where = directive.where;
+    }
+  }
+
+  void compute_inline(const ir::Directive &directive) {
+    const Function &function = algorithm_.functions[directive.func];
+    if (function.output)
+      throw UserError(directive.where, fmt::format("'{}' fills an array, and cannot be inlined", function.name));
+    if (function.definitions.size() > 1)
+      throw UserError(directive.where,
+                      fmt::format("'{}' has updates, and cannot be inlined; compute it at a loop of what calls it: "
+                                  "{}.compute_at(caller, loop)",
+                                  function.name, function.name));
+    place(directive, true, {Place::Level::inlined, 0, {}, directive.where});
+  }
+
+  Place at(const ir::Directive &directive) const {
+    const std::uint32_t other = directive.other.value();
+    const Function &function = algorithm_.functions[directive.func];
+    if (other == directive.func)
+      throw UserError(directive.where, fmt::format("'{0}' is computed at a loop of '{0}' itself; name the Func that "
+                                                   "calls it",
+                                                   function.name));
+    return {Place::Level::at, other, directive.names.at(0), directive.where};
+  }
+
+  void place(const ir::Directive &directive, bool compute, const Place &place) {
+    const Function &function = algorithm_.functions[directive.func];
+    if (function.output && place.level == Place::Level::at)
+      throw UserError(directive.where,
+                      fmt::format("'{}' fills an array of the caller's, and is computed at the root", function.name));
+    FunctionSchedule &schedule = of(directive);
+    if (compute) {
+      schedule.compute = place;
+      if (!stored_.contains(directive.func)) schedule.store = place;
+    } else {
+      schedule.store = place;
+      stored_.insert(directive.func);
+    }
+  }
+
+  int dimension(const ir::Directive &directive) const { return dimension_named(directive, directive.names.at(0)); }
+  int dimension_named(const ir::Directive &directive, const std::string &name) const {
+    const Function &function = algorithm_.functions[directive.func];
+    const Definition &pure = function.definitions[0];
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < pure.pure.size(); ++d) {
+      if (pure.pure[d]->name == name) return static_cast<int>(d);
+      names.push_back(pure.pure[d]->name);
+    }
+    throw UserError(directive.where, fmt::format("'{}' has no dimension '{}'; its dimensions are: {}", function.name,
+                                                 name, fmt::join(names, ", ")));
+  }
+
+  void reorder_storage(const ir::Directive &directive) {
+    std::vector<int> order;
+    for (const std::string &name : directive.names) {
+      const int d = dimension_named(directive, name);
+      if (std::ranges::find(order, d) != order.end())
+        throw UserError(directive.where, fmt::format("reorder_storage names '{}' twice", name));
+      order.push_back(d);
+    }
+    const Function &function = algorithm_.functions[directive.func];
+    if (static_cast<int>(order.size()) != function.rank())
+      throw UserError(directive.where,
+                      fmt::format("reorder_storage names {} of the {} dimensions of '{}'; name all, the innermost one "
+                                  "first",
+                                  order.size(), function.rank(), function.name));
+    of(directive).storage_order = order;
+  }
+
+  // Whether a loop is made of a variable of the reduction.
+  static std::set<std::string> made_of(const DefinitionSchedule &schedule, const std::string &loop) {
+    std::set<std::string> names{loop};
+    for (auto relation = schedule.relations.rbegin(); relation != schedule.relations.rend(); ++relation) {
+      switch (relation->kind) {
+        case Relation::Kind::split:
+          if (names.contains(relation->outer) || names.contains(relation->inner)) names.insert(relation->whole);
+          break;
+        case Relation::Kind::fuse:
+          if (names.contains(relation->whole)) names.insert({relation->outer, relation->inner});
+          break;
+        case Relation::Kind::rename:
+          if (names.contains(relation->outer)) names.insert(relation->whole);
+          break;
+      }
+    }
+    return names;
+  }
+
+  void check(std::uint32_t f) const {
+    const Function &function = algorithm_.functions[f];
+    const FunctionSchedule &schedule = made_[f];
+    for (std::size_t d = 0; d < function.definitions.size(); ++d) {
+      const Definition &definition = function.definitions[d];
+      const DefinitionSchedule &of = schedule.definitions[d];
+      check_nesting(function, of);
+      for (const Loop &loop : of.loops) {
+        if (loop.type == LoopType::serial || loop.type == LoopType::unrolled || of.atomic) continue;
+        const std::set<std::string> names = made_of(of, loop.name);
+        for (std::size_t r = 0; r < definition.reductions.size(); ++r)
+          if (names.contains(of.roots[definition.pure.size() + r]) && races(definition, r, f))
+            throw UserError(
+                loop.where,
+                fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
+                            "its iterations may update one element; say update().atomic(), or keep that loop serial",
+                            loop.name, function.name, definition.reductions[r].variable.name));
+      }
+      for (const Relation &relation : of.relations)
+        if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
+          throw UserError(relation.where,
+                          fmt::format("an update of '{}' is split with a tail shifted inwards, which would update some "
+                                      "elements twice; use Tail::guard",
+                                      function.name));
+    }
+    if (schedule.compute.level == Place::Level::at) check_place(f, schedule.compute, "computed");
+    if (schedule.store.level == Place::Level::at) check_place(f, schedule.store, "kept");
+  }
+
+  // Different values of a reduction variable that is an index itself are different elements.
+  bool races(const Definition &definition, std::size_t reduction, std::uint32_t f) const {
+    const ir::LocalId local = definition.reductions[reduction].variable.local;
+    bool index = false;
+    for (const ir::Value &value : definition.indices) index = index || (value.is_local() && value.id() == local);
+    if (!index) return true;
+    const Function &function = algorithm_.functions[f];
+    for (const ir::Stmt &stmt : definition.body) {
+      const ir::Let *let = stmt.as<ir::Let>();
+      if (!let || let->value.op != ir::Op::Load || let->value.array < function.array ||
+          let->value.array >= function.array + function.types.size())
+        continue;
+      if (let->value.operands != definition.indices) return true;
+    }
+    return false;
+  }
+
+  void check_nesting(const Function &function, const DefinitionSchedule &schedule) const {
+    int threads = 0;
+    const Loop *thread = nullptr, *inner = nullptr;
+    for (const Loop &loop : schedule.loops) {
+      if (loop.type == LoopType::gpu_thread) {
+        ++threads;
+        thread = &loop;
+      }
+      const bool launches = loop.type == LoopType::gpu_block || loop.type == LoopType::parallel;
+      if (launches && thread)
+        throw UserError(loop.where,
+                        fmt::format("loop '{}' of '{}' is one of blocks, inside of '{}', which is one of threads; "
+                                    "reorder them: blocks are outside",
+                                    loop.name, function.name, thread->name));
+      if (launches && inner)
+        throw UserError(loop.where, fmt::format("loop '{}' of '{}' is parallel inside of '{}', which is {}; reorder "
+                                                "them",
+                                                loop.name, function.name, inner->name,
+                                                inner->type == LoopType::vectorized ? "vectorized" : "unrolled"));
+      if (loop.type == LoopType::vectorized || loop.type == LoopType::unrolled) inner = &loop;
+    }
+    if (threads > 3)
+      throw UserError(thread->where,
+                      fmt::format("'{}' has {} loops of threads; a block has three dimensions: fuse some of them",
+                                  function.name, threads));
+  }
+
+  void check_place(std::uint32_t f, const Place &place, const char *what) const {
+    const Function &function = algorithm_.functions[f], &other = algorithm_.functions[place.function];
+    bool has_loop = false;
+    std::vector<std::string> names;
+    for (const DefinitionSchedule &of : made_[place.function].definitions) {
+      has_loop = has_loop || of.loop(place.loop);
+      for (const Loop &loop : of.loops)
+        if (std::ranges::find(names, loop.name) == names.end()) names.push_back(loop.name);
+    }
+    if (!has_loop)
+      throw UserError(place.where, fmt::format("'{}' is {} at the loop '{}' of '{}', which has no such loop; it has: {}",
+                                               function.name, what, place.loop, other.name, fmt::join(names, ", ")));
+    if (made_[place.function].compute.level == Place::Level::inlined)
+      throw UserError(place.where, fmt::format("'{0}' is {1} at a loop of '{2}', which is inlined and has no loops; "
+                                               "compute '{2}' somewhere first",
+                                               function.name, what, other.name));
+  }
+
+  const Algorithm &algorithm_;
+  std::vector<FunctionSchedule> made_;
+  std::set<std::uint32_t> stored_;  // whose place in memory was given
+};
+
+}  // namespace
+
+const Loop *DefinitionSchedule::loop(const std::string &name) const {
+  const auto found = std::ranges::find(loops, name, &Loop::name);
+  return found == loops.end() ? nullptr : &*found;
+}
+
+std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives) {
+  Scheduler scheduler(algorithm);
+  for (const ir::Directive &directive : directives) scheduler.apply(directive);
+  return scheduler.finish();
+}
+
+std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu) {
+  std::vector<ir::Directive> directives;
+  // How often the definitions of others call a function, and whether from an update.
+  std::vector<int> calls(algorithm.functions.size());
+  for (const Function &function : algorithm.functions)
+    for (const Definition &definition : function.definitions)
+      for (const ir::Stmt &stmt : definition.body)
+        if (const ir::Let *let = stmt.as<ir::Let>(); let && let->value.op == ir::Op::Load)
+          if (const auto called = algorithm.function_of(let->value.array)) ++calls[called->function];
+  constexpr std::size_t cheap = 12;
+  for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f) {
+    const Function &function = algorithm.functions[f];
+    const bool can_inline = function.definitions.size() == 1 && !function.output;
+    if (function.inline_reduction || (can_inline && (calls[f] <= 1 || function.definitions[0].body.size() <= cheap)))
+      continue;
+    directives.push_back({.kind = DirectiveKind::compute_root, .func = f, .where = function.where});
+    for (std::uint32_t d = 0; d < function.definitions.size(); ++d) {
+      std::vector<std::string> pure;
+      for (const auto &variable : function.definitions[d].pure)
+        if (variable) pure.push_back(variable->name);
+      if (pure.empty()) continue;
+      const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
+        ir::Directive directive{.kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
+        if (factor != 0) directive.numbers = {factor};
+        directives.push_back(std::move(directive));
+      };
+      const std::string last = pure.back();
+      if (gpu) {
+        direct(DirectiveKind::split, {last, last + ".block", last + ".thread"}, 128);
+        for (std::size_t i = 0; i + 1 < pure.size(); ++i) direct(DirectiveKind::gpu_block, {pure[i]});
+        direct(DirectiveKind::gpu_block, {last + ".block"});
+        direct(DirectiveKind::gpu_thread, {last + ".thread"});
+      } else if (pure.size() > 1) {
+        direct(DirectiveKind::parallel, {pure.front()});
+        direct(DirectiveKind::vectorize, {last});
+      } else {
+        direct(DirectiveKind::split, {last, last + ".part", last + ".element"}, 4096);
+        direct(DirectiveKind::parallel, {last + ".part"});
+        direct(DirectiveKind::vectorize, {last + ".element"});
+      }
+    }
+  }
+  return scheduled(algorithm, directives);
+}
+
+}  // namespace samite::schedule

@@ -1,0 +1,80 @@
+// A schedule as it is used: for each definition its loops, for each function where it is computed and kept. Made of the
+// directives of the user, which are checked here against the algorithm.
+#pragma once
+
+#include "samite/schedule/algorithm.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::schedule {
+
+enum class LoopType : std::uint8_t { serial, unrolled, vectorized, parallel, gpu_block, gpu_thread };
+
+struct Loop {
+  std::string name;
+  LoopType type = LoopType::serial;
+  SourceLocation where;  // of the directive that made it what it is
+};
+
+// How a loop's variable is made of others, or others of it.
+struct Relation {
+  enum class Kind : std::uint8_t {
+    split,   // whole = outer * factor + inner
+    fuse,    // whole goes through all pairs of outer and inner, the inner one faster
+    rename,  // whole is outer
+  } kind;
+  std::string whole, outer, inner;
+  std::int64_t factor = 1;
+  ir::Tail tail = ir::Tail::automatic;
+  SourceLocation where;
+};
+
+struct DefinitionSchedule {
+  // By dimension its variable, where it has a loop, then the variables of the reduction: as the loops are named at first.
+  std::vector<std::string> roots;
+  std::vector<Relation> relations;  // in order: each is about loops that those before it have left
+  std::vector<Loop> loops;          // the outermost first
+  bool atomic = false;
+  int stages = 1;  // of loads ahead
+
+  const Loop *loop(const std::string &name) const;
+};
+
+struct Place {
+  enum class Level : std::uint8_t {
+    inlined,    // where it is called, by substitution
+    innermost,  // inside of all loops of each definition that calls it
+    at,         // in the loop `loop` of `function`
+    root,
+  } level = Level::root;
+  std::uint32_t function = 0;
+  std::string loop{};
+  SourceLocation where{};
+
+  friend bool operator==(const Place &a, const Place &b) {
+    return a.level == b.level && (a.level != Level::at || (a.function == b.function && a.loop == b.loop));
+  }
+};
+
+struct FunctionSchedule {
+  Place compute, store;
+  std::optional<ir::MemorySpace> space;  // registers, instance (a thread's local memory), shared, device; else chosen
+  SourceLocation space_where;
+  std::vector<int> storage_order;            // dimensions, the innermost first
+  std::map<int, std::int64_t> pads, folds;   // by dimension
+  std::map<int, std::pair<std::int64_t, std::int64_t>> bounds;  // begin, extent
+  std::map<int, std::int64_t> alignments;
+  std::vector<DefinitionSchedule> definitions;
+};
+
+// By function. Without directives each is inlined where that is possible and cheap, or else computed at the root.
+// `gpu`: what a schedule that is not given is for.
+std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives);
+
+// What runs where the user has given no schedule.
+std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu);
+
+}  // namespace samite::schedule

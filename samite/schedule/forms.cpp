@@ -1,0 +1,222 @@
+#include "samite/schedule/forms.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace samite::schedule {
+
+using namespace ir;
+using passes::Affine;
+using passes::AffineTerm;
+using passes::Interval;
+using passes::Range;
+using passes::Symbol;
+
+Forms::Forms(const Block &body) {
+  for (const Stmt &stmt : body) {
+    const Let *let = stmt.as<Let>();
+    if (!let) continue;
+    lets_[let->local] = let;
+    forms_.insert_or_assign(let->local, made(let->value));
+  }
+}
+
+const Operation *Forms::operation(const Value &value) const {
+  const auto found = value.is_local() ? lets_.find(value.id()) : lets_.end();
+  return found == lets_.end() ? nullptr : &found->second->value;
+}
+
+Affine Forms::form(const Value &value) const {
+  if (!is_integer(value.type().element())) return Affine::unknown();
+  if (value.is_constant()) return value.as_int();
+  if (value.kind() == Value::Kind::Parameter) return Symbol::parameter(value.parameter_index());
+  const auto found = forms_.find(value.id());
+  return found == forms_.end() ? Affine(Symbol::local(value.id())) : found->second;
+}
+
+Affine Forms::made(const Operation &operation) const {
+  if (!is_integer(operation.type.element())) return Affine::unknown();
+  if (operation.op == Op::Extent) return Symbol::extent(operation.array, operation.attribute);
+  std::vector<Affine> of;
+  for (const Value &operand : operation.operands) {
+    of.push_back(form(operand));
+    if (!of.back().known()) return Affine::unknown();
+  }
+  const auto constant = [&](std::size_t i) { return of[i].is_constant() ? of[i].constant() : 0; };
+  switch (operation.op) {
+    case Op::Copy: return of[0];
+    case Op::Cast:
+      // Of what fits anyway: an index.
+      return is_integer(operation.operands[0].type().element()) && size_of(operation.type.element()) >= 4 ? of[0]
+                                                                                                       : Affine::unknown();
+    case Op::Neg: return of[0] * -1;
+    case Op::Add: return of[0] + of[1];
+    case Op::Sub: return of[0] - of[1];
+    case Op::Mul:
+      if (of[0].is_constant()) return of[1] * of[0].constant();
+      if (of[1].is_constant()) return of[0] * of[1].constant();
+      return Affine::unknown();
+    case Op::ShiftRight:
+      return constant(1) > 0 && constant(1) < 31 ? quotient(of[0], std::int64_t{1} << constant(1)) : Affine::unknown();
+    case Op::ShiftLeft:
+      return of[1].is_constant() && constant(1) < 31 ? of[0] * (std::int64_t{1} << constant(1)) : Affine::unknown();
+    case Op::And:
+      // x & (2^n - 1)
+      if (constant(1) > 0 && (constant(1) & (constant(1) + 1)) == 0) return remainder(of[0], constant(1) + 1);
+      return Affine::unknown();
+    case Op::Min: return least(of[0], of[1]);
+    case Op::Max: return greatest(of[0], of[1]);
+    default: return Affine::unknown();
+  }
+}
+
+Interval over_all(const Affine &form, const Environment &environment) {
+  Interval result = Interval::of(form);
+  for (const auto &[local, interval] : environment) result = over(result, Symbol::local(local), interval);
+  return result;
+}
+
+Interval Forms::interval(const Value &value, const Environment &environment) const {
+  if (const Affine of = form(value); of.known()) return over_all(of, environment);
+  const Operation *operation = this->operation(value);
+  if (!operation) return {};
+  const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment); };
+  const auto constant = [&](std::size_t i) {
+    const Value &divisor = operation->operands[i];
+    return divisor.is_constant() ? divisor.as_int() : 0;
+  };
+  // What a type of few values can hold.
+  const auto of_type = [](ScalarType type) -> Interval {
+    switch (type) {
+      case ScalarType::Bool: return {0, 1};
+      case ScalarType::Int8: return {-128, 127};
+      case ScalarType::UInt8: return {0, 255};
+      case ScalarType::Int16: return {-32768, 32767};
+      case ScalarType::UInt16: return {0, 65535};
+      default: return {};
+    }
+  };
+  const auto least_of = [](const Affine &a, const Affine &b) {
+    return !a.known() ? b : !b.known() ? a : least(a, b);
+  };
+  const auto greatest_of = [](const Affine &a, const Affine &b) {
+    return !a.known() ? b : !b.known() ? a : greatest(a, b);
+  };
+  switch (operation->op) {
+    case Op::Copy: return operand(0);
+    case Op::Cast: {
+      const ScalarType from = operation->operands[0].type().element();
+      if (is_floating(from)) return of_type(operation->type.element());
+      const Interval of = operand(0);
+      const Interval narrow = of_type(from);
+      if (of.lower.known() || of.upper.known()) return of;
+      return narrow;
+    }
+    case Op::Neg: return operand(0) * -1;
+    case Op::Add: return operand(0) + operand(1);
+    case Op::Sub: return operand(0) + operand(1) * -1;
+    case Op::Mul:
+      if (operation->operands[1].is_constant()) return operand(0) * constant(1);
+      if (operation->operands[0].is_constant()) return operand(1) * constant(0);
+      return {};
+    case Op::Div: {
+      if (constant(1) <= 0) return {};
+      // Quotients of C++ are rounded towards zero: of a negative number it may be one more than rounded down.
+      const Interval of = operand(0);
+      const Affine lower = quotient(of.lower, constant(1));
+      if (of.lower.is_constant() && of.lower.constant() >= 0) return {lower, quotient(of.upper, constant(1))};
+      return {lower, greatest(quotient(of.upper, constant(1)),
+                              least(quotient(of.upper + (constant(1) - 1), constant(1)), 0))};
+    }
+    case Op::Rem: {
+      if (constant(1) <= 0) return {};
+      const Interval of = operand(0);
+      const bool natural = of.lower.is_constant() && of.lower.constant() >= 0;
+      return {natural ? 0 : 1 - constant(1), constant(1) - 1};
+    }
+    case Op::ShiftRight:
+      if (constant(1) <= 0 || constant(1) > 30) return {};
+      return {quotient(operand(0).lower, std::int64_t{1} << constant(1)),
+              quotient(operand(0).upper, std::int64_t{1} << constant(1))};
+    case Op::And:
+      if (constant(1) > 0) return {0, constant(1)};
+      return {};
+    case Op::Min: {
+      const Interval a = operand(0), b = operand(1);
+      return {a.lower.known() && b.lower.known() ? least(a.lower, b.lower) : Affine::unknown(),
+              least_of(a.upper, b.upper)};
+    }
+    case Op::Max: {
+      const Interval a = operand(0), b = operand(1);
+      return {greatest_of(a.lower, b.lower),
+              a.upper.known() && b.upper.known() ? greatest(a.upper, b.upper) : Affine::unknown()};
+    }
+    case Op::Select: {
+      const Interval a = operand(1), b = operand(2);
+      return {a.lower.known() && b.lower.known() ? least(a.lower, b.lower) : Affine::unknown(),
+              a.upper.known() && b.upper.known() ? greatest(a.upper, b.upper) : Affine::unknown()};
+    }
+    case Op::Load: return of_type(operation->type.element());
+    default: return {};
+  }
+}
+
+namespace {
+
+using TermKind = AffineTerm::Kind;
+
+std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+  return !a ? b : !b ? a : std::min(*a, *b);
+}
+
+std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth) {
+  if (!form.known()) return std::nullopt;
+  if (form.is_constant()) return form.constant();
+  if (depth > 0)
+    for (const AffineTerm &term : form.terms()) {
+      const bool extreme = term.kind == TermKind::Least || term.kind == TermKind::Greatest;
+      if (extreme) {
+        AffineTerm alone = term;
+        alone.coefficient = 1;
+        const Affine rest = form - Affine(alone) * term.coefficient;
+        const auto a = bound_above(rest + (*term.operands)[0] * term.coefficient, of, depth - 1);
+        const auto b = bound_above(rest + (*term.operands)[1] * term.coefficient, of, depth - 1);
+        // The least is at most either; the greatest is one of both.
+        if ((term.kind == TermKind::Least) == (term.coefficient > 0)) return smaller(a, b);
+        return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+      }
+      if (term.kind != TermKind::Quotient) continue;
+      // a / n - b / n is at most (a - b) / n, rounded up.
+      for (const AffineTerm &other : form.terms()) {
+        if (other.kind != TermKind::Quotient || other.by != term.by || term.coefficient <= 0 ||
+            other.coefficient != -term.coefficient)
+          continue;
+        const Affine distance = (*term.operands)[0] - (*other.operands)[0];
+        const auto most = bound_above(distance, of, depth - 1);
+        if (!most) continue;
+        AffineTerm plus = term, minus = other;
+        plus.coefficient = minus.coefficient = 1;
+        const Affine rest = form - Affine(plus) * term.coefficient + Affine(minus) * term.coefficient;
+        const std::int64_t up = *most + term.by - 1;
+        const std::int64_t rounded = up / term.by - (up % term.by < 0);
+        if (const auto of_rest = bound_above(rest, of, depth - 1)) return *of_rest + rounded * term.coefficient;
+      }
+    }
+  const Range range = range_of(form, of);
+  if (range.upper == Range::none_above) return std::nullopt;
+  return range.upper;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> at_most(const Affine &form, const passes::RangeOfSymbol &of) {
+  return bound_above(form, of, 6);
+}
+
+std::optional<std::int64_t> at_least(const Affine &form, const passes::RangeOfSymbol &of) {
+  const auto above = bound_above(form * -1, of, 6);
+  if (!above) return std::nullopt;
+  return -*above;
+}
+
+}  // namespace samite::schedule

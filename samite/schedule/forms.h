@@ -1,0 +1,45 @@
+// What the integers of a definition are, and where they lie.
+//
+// An integer is a form (passes/affine.h) of the definition's variables, of parameters and of extents, where it can be
+// written as one. Where it cannot, its interval may still be known: of the least and greatest of two, of a selection, of
+// a type of few values.
+#pragma once
+
+#include "samite/schedule/algorithm.h"
+#include "samite/passes/interval.h"
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+namespace samite::schedule {
+
+// Where each variable of a definition lies, by its local.
+using Environment = std::map<ir::LocalId, passes::Interval>;
+
+class Forms {
+ public:
+  explicit Forms(const ir::Block &body);
+
+  // Unknown where it is no integer, or no form.
+  passes::Affine form(const ir::Value &value) const;
+  passes::Interval interval(const ir::Value &value, const Environment &environment) const;
+  // The operation that a local is the result of; null of a variable.
+  const ir::Operation *operation(const ir::Value &value) const;
+
+ private:
+  passes::Affine made(const ir::Operation &operation) const;
+
+  std::unordered_map<ir::LocalId, const ir::Let *> lets_;
+  std::unordered_map<ir::LocalId, passes::Affine> forms_;
+};
+
+// Where a form lies as its variables go through theirs.
+passes::Interval over_all(const passes::Affine &form, const Environment &environment);
+
+// The least constant that is known to be no less than the form; nothing where none is known. It sees that the parts of
+// a form belong together: least(4*x + 3, n) - 4*x is at most 3.
+std::optional<std::int64_t> at_most(const passes::Affine &form, const passes::RangeOfSymbol &of);
+std::optional<std::int64_t> at_least(const passes::Affine &form, const passes::RangeOfSymbol &of);
+
+}  // namespace samite::schedule

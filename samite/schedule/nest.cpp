@@ -1,0 +1,136 @@
+#include "samite/schedule/nest.h"
+
+#include "samite/base/error.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace samite::schedule {
+
+using passes::Affine;
+using passes::Interval;
+using passes::Symbol;
+
+namespace {
+
+class Maker {
+ public:
+  Maker(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs)
+      : schedule_(schedule), roots_(roots), needs_(needs) {}
+
+  Nest make() {
+    for (const Root &root : roots_) extents_.insert_or_assign(root.name, root.extent);
+    for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r], r);
+    for (const Loop &loop : schedule_.loops) {
+      const Symbol symbol = needs_.new_symbol();
+      values_.insert_or_assign(loop.name, Affine(symbol));
+      made_.loops.push_back({loop.name, loop.type, symbol, extents_.at(loop.name), loop.where});
+    }
+    for (std::size_t r = schedule_.relations.size(); r-- > 0;) value_of(schedule_.relations[r], r);
+    for (const Root &root : roots_) {
+      made_.variables.insert_or_assign(root.variable, root.begin + values_.at(root.name));
+      made_.ranges.insert_or_assign(root.variable, Interval{root.begin, root.begin + root.extent - 1});
+    }
+    return std::move(made_);
+  }
+
+ private:
+  // From a loop to those it is split into.
+  void extents_of(const Relation &relation, std::size_t number) {
+    switch (relation.kind) {
+      case Relation::Kind::split: {
+        const Affine whole = extents_.at(relation.whole);
+        const Affine pieces = quotient(whole + (relation.factor - 1), relation.factor);
+        extents_.insert_or_assign(relation.outer, pieces);
+        extents_.insert_or_assign(relation.inner, Affine(relation.factor));
+        break;
+      }
+      case Relation::Kind::fuse: {
+        const Affine outer = extents_.at(relation.outer), inner = extents_.at(relation.inner);
+        Affine all = inner.is_constant() ? outer * inner.constant() : outer.is_constant() ? inner * outer.constant()
+                                                                                         : Affine::unknown();
+        if (!all.known()) all = needs_.derived({ir::Op::Mul, outer, inner, {}});
+        extents_.insert_or_assign(relation.whole, all);
+        break;
+      }
+      case Relation::Kind::rename: extents_.insert_or_assign(relation.outer, extents_.at(relation.whole)); break;
+    }
+    (void)number;
+  }
+
+  // From the loops back to what they were split of.
+  void value_of(const Relation &relation, std::size_t number) {
+    switch (relation.kind) {
+      case Relation::Kind::split: return join(relation, number);
+      case Relation::Kind::fuse: {
+        const Affine fused = values_.at(relation.whole), inner = extents_.at(relation.inner),
+                     outer = extents_.at(relation.outer);
+        if (inner.is_constant() && inner.constant() > 0) {
+          values_.insert_or_assign(relation.outer, quotient(fused, inner.constant()));
+          values_.insert_or_assign(relation.inner, remainder(fused, inner.constant()));
+        } else {
+          values_.insert_or_assign(relation.outer, needs_.derived({ir::Op::Div, fused, inner, {0, outer - 1}}));
+          values_.insert_or_assign(relation.inner, needs_.derived({ir::Op::Rem, fused, inner, {0, inner - 1}}));
+        }
+        break;
+      }
+      case Relation::Kind::rename: values_.insert_or_assign(relation.whole, values_.at(relation.outer)); break;
+    }
+  }
+
+  void join(const Relation &relation, std::size_t number) {
+    const Affine whole = extents_.at(relation.whole), outer = values_.at(relation.outer),
+                 inner = values_.at(relation.inner);
+    const std::int64_t factor = relation.factor;
+    const bool divides = remainder(whole, factor) == Affine(0);
+    Affine begin = outer * factor;
+    if (!divides && relation.tail == ir::Tail::shift_inwards) {
+      // Where there are fewer elements than one piece has, the guard below is left.
+      begin = greatest(least(begin, whole - factor), 0);
+      if (at_least(whole, needs_.range).value_or(0) >= factor) {
+        values_.insert_or_assign(relation.whole, begin + inner);
+        return;
+      }
+    }
+    const Affine value = begin + inner;
+    values_.insert_or_assign(relation.whole, value);
+    if (divides || relation.tail == ir::Tail::round_up) return;
+    if (needs_.whole_pieces.contains(number)) return;
+    made_.pieces.push_back({number, outer, quotient(whole, factor)});
+    // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
+    const auto loop = std::ranges::find(made_.loops, relation.inner, &NestLoop::name);
+    if (loop != made_.loops.end() && loop->type != LoopType::parallel && loop->type != LoopType::gpu_block) {
+      bool inside = true;
+      for (auto within = loop; within != made_.loops.end(); ++within)
+        inside = inside && !outer.contains(within->symbol);
+      if (inside && !depends_on_derived(outer)) {
+        loop->extent = least(factor, whole - begin);
+        return;
+      }
+    }
+    made_.guards.emplace_back(value, whole);
+  }
+
+  // A derived symbol may be of any loop.
+  bool depends_on_derived(const Affine &form) const {
+    bool depends = false;
+    form.for_each_symbol([&](const Symbol &symbol) {
+      depends = depends || std::ranges::none_of(made_.loops, [&](const NestLoop &loop) { return loop.symbol == symbol; });
+    });
+    return depends;
+  }
+
+  const DefinitionSchedule &schedule_;
+  const std::vector<Root> &roots_;
+  const NestNeeds &needs_;
+  std::unordered_map<std::string, Affine> extents_, values_;
+  Nest made_;
+};
+
+}  // namespace
+
+Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs) {
+  return Maker(schedule, roots, needs).make();
+}
+
+}  // namespace samite::schedule

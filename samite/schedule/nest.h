@@ -1,0 +1,61 @@
+// The loops of one definition: what its schedule makes of its variables.
+#pragma once
+
+#include "samite/schedule/directives.h"
+#include "samite/schedule/forms.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace samite::schedule {
+
+// Each loop counts from 0.
+struct NestLoop {
+  std::string name;
+  LoopType type = LoopType::serial;
+  passes::Symbol symbol{};
+  passes::Affine extent;  // may name loops outside of this one, where the last piece of a split is shorter
+  SourceLocation where;
+};
+
+// What is made of integers that are no form: a product, a quotient or a remainder by a number that is no constant.
+struct Derived {
+  ir::Op op;
+  passes::Affine a, b;
+  passes::Interval range;
+};
+
+struct Nest {
+  std::vector<NestLoop> loops;                    // the outermost first
+  std::map<ir::LocalId, passes::Affine> variables;  // each variable of the definition, in symbols of the loops
+  std::map<ir::LocalId, passes::Interval> ranges;   // where each lies as a whole
+  std::vector<std::pair<passes::Affine, passes::Affine>> guards;  // the first is to be below the second
+  // Splits whose last piece may be shorter, by the number of the piece: 'outer' is to be below `whole`.
+  struct Piece {
+    std::size_t relation;
+    passes::Affine outer, whole;
+  };
+  std::vector<Piece> pieces;
+};
+
+// A variable of a definition: its local, and where it begins and how far it goes.
+struct Root {
+  std::string name;
+  ir::LocalId variable;
+  passes::Affine begin, extent;
+};
+
+// What the nest needs of its surroundings.
+struct NestNeeds {
+  std::function<passes::Symbol()> new_symbol;
+  std::function<passes::Affine(Derived)> derived;      // a symbol for it
+  passes::RangeOfSymbol range;                         // of symbols outside
+  std::set<std::size_t> whole_pieces;                  // splits, by their relation, all of whose pieces are whole
+};
+
+Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs);
+
+}  // namespace samite::schedule
