@@ -387,6 +387,7 @@ class Parser {
   Stmt parse_allocate() {
     const MemorySpace space = accept("workspace")   ? MemorySpace::workspace
                               : accept("strip")     ? MemorySpace::strip
+                              : accept("thread")    ? MemorySpace::thread
                               : accept("registers") ? MemorySpace::registers
                               : accept("shared")    ? MemorySpace::shared
                               : accept("device")    ? MemorySpace::device

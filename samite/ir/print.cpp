@@ -85,6 +85,7 @@ std::string_view keyword(MemorySpace space) {
     case MemorySpace::instance: return "local";
     case MemorySpace::workspace: return "local workspace";
     case MemorySpace::strip: return "local strip";
+    case MemorySpace::thread: return "local thread";
     case MemorySpace::registers: return "local registers";
     case MemorySpace::shared: return "local shared";
     case MemorySpace::device: return "local device";

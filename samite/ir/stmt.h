@@ -83,6 +83,7 @@ enum class MemorySpace : std::uint8_t {
   instance,   // one instance's own: `local $array`
   workspace,  // the same, in device memory: of any size
   strip,      // of a strip of instances, an element for each of them
+  thread,     // of each thread of a block, outside of its thread loops: it outlives them
   registers,  // of a block, each element in the registers of one of its threads
   shared,     // of a block
   device,     // of a block, in device memory: tiles that a loop keeps for its adjoint
@@ -97,6 +98,10 @@ enum class MemorySpace : std::uint8_t {
 // value there. `local strip $array: f32[512]` has an element for each instance of a strip: a thread loop over it counts
 // from 0, and touches the element at its index, each instance its own. The size is a constant, and no element is
 // touched outside of a thread loop   (lowered form only)
+//
+// local thread $array: f32[4]   (lowered kernels of blocks only)
+// Memory of each thread of a block, which it keeps from one thread loop to the next. It is touched in thread loops
+// alone, whose iteration number n is thread n's.
 //
 // local shared $array: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024   (lowered tile kernels only)
 // Memory of a block, which all of its threads see. Passes say in which space it is, in what layout, how many buffers it
@@ -121,7 +126,7 @@ struct Allocate {
   std::optional<Buffer> buffer = {};
 
   bool of_block() const {
-    return space != MemorySpace::instance && space != MemorySpace::workspace && space != MemorySpace::strip;
+    return space == MemorySpace::registers || space == MemorySpace::shared || space == MemorySpace::device;
   }
   bool in_workspace() const { return space == MemorySpace::workspace || space == MemorySpace::device; }
 };

@@ -416,6 +416,7 @@ class Verifier {
     if (allocate.space == MemorySpace::workspace) check_lowered("memory in the workspace");
     const bool shared = allocate.space == MemorySpace::shared;
     if (allocate.space == MemorySpace::strip) check_strip(allocate);
+    if (allocate.space == MemorySpace::thread) check_of_thread(allocate);
     if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
       check_fragments(*fragments);
       if (allocate.space != MemorySpace::registers) fail("fragments that are not in registers");
@@ -434,6 +435,12 @@ class Verifier {
     if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+  }
+
+  void check_of_thread(const Allocate &allocate) const {
+    check_lowered("memory of a thread");
+    if (!is_tile_kernel(kernel_) || in_thread_loop_) fail("memory of a thread inside of a thread loop, or of no block");
+    if (!allocate.size.is_constant()) fail("memory of a thread whose size is no constant");
   }
 
   void check_strip(const Allocate &allocate) const {

@@ -46,7 +46,7 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
   const std::int64_t lanes = threads ? 1 : most_lanes;
   const auto place = [&](const Allocate &own) {
     const auto bytes = static_cast<std::int64_t>(size_of(own.type));
-    if (own.of_block() && threads) return own.space;
+    if ((own.of_block() && threads) || own.space == MemorySpace::thread) return own.space;
     if (own.of_block()) return tiles.take(own.size, bytes) ? MemorySpace::shared : MemorySpace::device;
     // Numbers of 16 bits are held in 32.
     const std::int64_t element = lanes * (is_floating(own.type) && bytes <= 2 ? 4 : bytes);

@@ -1,0 +1,15 @@
+// Where the threads of a block wait for each other in a kernel of a scheduled pipeline.
+//
+// A barrier stands before what reads memory that the block shares, where other threads may have written to it since the
+// last one, and before what writes to it, where others may have read or written. Loops are gone through as often as it
+// takes: what an iteration leaves is there for the next one. One thread's own memory needs none.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::schedule {
+
+// The body of a kernel whose thread loops touch shared memory.
+ir::Block with_barriers(const ir::Block &body);
+
+}  // namespace samite::schedule

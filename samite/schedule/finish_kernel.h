@@ -1,0 +1,24 @@
+// The last steps of a kernel of a scheduled pipeline: barriers, and parameters of its own.
+#pragma once
+
+#include "samite/schedule/program.h"
+
+#include <string>
+#include <vector>
+
+namespace samite::schedule {
+
+// An array of the pipeline's own, as a parameter of kernels.
+struct TemporaryArray {
+  std::string name;
+  ScalarType type;
+  int rank;
+};
+
+// In `kernel` arrays and scalars are numbered as the pipeline's parameters, then its temporaries; locals that it does
+// not define are the host's. Afterwards its parameters are those that it uses, and each is given what is returned.
+// On a GPU the threads of a block wait for each other where they have to.
+std::vector<KernelArgument> finish_kernel(ir::Kernel &kernel, const std::vector<ir::Parameter> &parameters,
+                                          const std::vector<TemporaryArray> &temporaries, bool gpu);
+
+}  // namespace samite::schedule

@@ -1,0 +1,1450 @@
+#include "samite/schedule/lower.h"
+
+#include "samite/base/error.h"
+#include "samite/ir/visit.h"
+#include "samite/passes/fold.h"
+#include "samite/schedule/finish_kernel.h"
+#include "samite/schedule/inline_calls.h"
+#include "samite/schedule/nest.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace samite::schedule {
+namespace {
+
+using namespace ir;
+using passes::Affine;
+using passes::AffineTerm;
+using passes::Interval;
+using passes::Range;
+using passes::Symbol;
+
+constexpr std::int64_t most_unrolled = 1024;       // copies of a body
+constexpr std::int64_t most_registers = 256;       // elements that a thread keeps where nothing is said of it
+constexpr std::int64_t most_on_stack = 256 << 10;  // bytes, on the CPU
+
+Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
+
+// A dimension of a region: from `begin` on, so many.
+struct Extent {
+  Affine begin, extent;
+};
+using Region = std::vector<Extent>;
+using Box = std::vector<Interval>;
+
+// Where the values of a function are kept.
+struct Storage {
+  bool computed = false;             // else there is room for them alone
+  std::vector<std::uint32_t> arrays;  // by value: a parameter, or a local array
+  bool local = false;
+  std::vector<Affine> begin;
+  std::vector<int> order;             // of an array: its dimensions, the outermost first
+  std::vector<std::int64_t> strides;  // of a local array
+  std::vector<std::optional<std::int64_t>> folds;
+  MemorySpace space = MemorySpace::device;
+  bool by_thread = false;  // on the CPU: each element is there for each thread
+};
+
+// A definition whose loops are being written.
+struct Site {
+  std::uint32_t function;
+  std::size_t number;
+  const Definition &definition;
+  const DefinitionSchedule &schedule;
+  Forms forms;
+  Nest nest;
+};
+
+struct OpenLoop {
+  Symbol symbol;
+  Affine extent;
+  bool thread;
+};
+
+// The loops of threads that are open. What each thread does is gathered in `group`, until the block does something
+// together, before which the loops are written.
+struct ThreadNest {
+  std::vector<NestLoop> loops;
+  std::vector<std::int64_t> caps;
+  Block *outside;
+  Block group;
+  int number = 0;  // of the group
+  bool vectors;    // the CPU's lanes are loops inside
+};
+
+class Lowering {
+ public:
+  Lowering(const CapturedPipeline &captured, const Choice &choice) : gpu_(choice.gpu) {
+    Algorithm algorithm = algorithm_of(captured);
+    schedules_ = schedule_of(captured, choice, algorithm);
+    algorithm_ = with_inlined_calls(std::move(algorithm), schedules_);
+    next_local_ = algorithm_.local_count;
+    out_ = &host_;
+    steps_ = &program_.steps;
+  }
+
+  Program lower() {
+    program_.name = algorithm_.name;
+    program_.parameters = algorithm_.parameters;
+    program_.where = algorithm_.where;
+    find_reductions();
+    compute_at_root();
+    flush_host();
+    program_.local_count = next_local_;
+    return std::move(program_);
+  }
+
+ private:
+  static std::vector<FunctionSchedule> schedule_of(const CapturedPipeline &captured, const Choice &choice,
+                                                   const Algorithm &algorithm) {
+    const CapturedSchedule::For target = choice.gpu ? CapturedSchedule::For::cuda : CapturedSchedule::For::cpu;
+    std::vector<std::string> names;
+    for (const CapturedSchedule &schedule : captured.schedules) {
+      names.push_back(schedule.name);
+      if (choice.name.empty() ? schedule.target == target : schedule.name == choice.name)
+        return scheduled(algorithm, schedule.directives);
+    }
+    if (choice.name.empty()) return default_schedule(algorithm, choice.gpu);
+    throw UserError(algorithm.where,
+                    fmt::format("pipeline '{}' has no schedule '{}'; it has: {}", algorithm.name, choice.name,
+                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+
+  const Function &function(std::uint32_t f) const { return algorithm_.functions[f]; }
+
+  // Values and statements.
+
+  Value operation(Operation operation) {
+    if (const auto folded = passes::fold(operation)) return *folded;
+    const Type type = operation.type;
+    const LocalId local = next_local_++;
+    out_->emplace_back(Let{local, std::move(operation)}, where_);
+    return Value::local(type, local);
+  }
+  Value operator()(Op op, Value a, Value b) {
+    const Type type = info(op).typing == Typing::Compare ? a.type().of(ScalarType::Bool) : a.type();
+    return operation({op, type, {a, b}});
+  }
+  Value as_i32(Value value) {
+    return value.type() == Type(ScalarType::Int32) ? value : operation({Op::Cast, ScalarType::Int32, {value}});
+  }
+
+  Value value_of(const Symbol &symbol) {
+    switch (symbol.kind) {
+      case Symbol::Kind::Parameter:
+        return as_i32(Value::parameter(algorithm_.parameters[symbol.id].type, symbol.id));
+      case Symbol::Kind::Extent: return operation({Op::Extent, ScalarType::Int32, {}, symbol.id, symbol.dimension});
+      default: break;
+    }
+    if (const auto value = values_.find(symbol); value != values_.end()) return value->second;
+    if (const auto bound = bound_.find(symbol); bound != bound_.end()) {
+      if (threads_ && bound->second.group == threads_->number) return bound->second.value;
+      return value_of(bound->second.form);
+    }
+    if (const auto derived = derived_.find(symbol); derived != derived_.end()) {
+      const Value a = value_of(derived->second.a), b = value_of(derived->second.b);
+      return (*this)(derived->second.op, a, b);
+    }
+    throw InternalError("an index is used where it is not known: " + to_string(symbol));
+  }
+
+  // Rounded down, as forms are; numbers that are not negative need no care.
+  Value divided(const Affine &a, std::int64_t by, bool remainder) {
+    const Value value = value_of(a);
+    const bool natural = at_least(a, range()).value_or(-1) >= 0;
+    const bool power = (by & (by - 1)) == 0;
+    if (power && remainder) return (*this)(Op::And, value, number(by - 1));
+    if (power) return (*this)(Op::ShiftRight, value, number(__builtin_ctzll(static_cast<unsigned long long>(by))));
+    if (natural) return (*this)(remainder ? Op::Rem : Op::Div, value, number(by));
+    Value rest = (*this)(Op::Rem, value, number(by));
+    const Value negative = (*this)(Op::Less, rest, number(0));
+    rest = operation({Op::Select, ScalarType::Int32, {negative, (*this)(Op::Add, rest, number(by)), rest}});
+    if (remainder) return rest;
+    return (*this)(Op::Div, (*this)(Op::Sub, value, rest), number(by));
+  }
+
+  Value value_of(const AffineTerm &term) {
+    using TermKind = AffineTerm::Kind;
+    switch (term.kind) {
+      case TermKind::Symbol: return value_of(term.symbol);
+      case TermKind::Quotient: return divided((*term.operands)[0], term.by, false);
+      case TermKind::Remainder: return divided((*term.operands)[0], term.by, true);
+      case TermKind::Least:
+      case TermKind::Greatest: {
+        const Value a = value_of((*term.operands)[0]), b = value_of((*term.operands)[1]);
+        return (*this)(term.kind == TermKind::Least ? Op::Min : Op::Max, a, b);
+      }
+    }
+    throw InternalError("a term of no kind");
+  }
+
+  Value value_of(const Affine &form) {
+    internal_check(form.known(), "a form that is not known has no value");
+    std::optional<Value> sum;
+    for (const AffineTerm &term : form.terms()) {
+      const std::int64_t size = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+      Value part = value_of(term);
+      if (size != 1) part = (*this)(Op::Mul, part, number(size));
+      if (!sum)
+        sum = term.coefficient < 0 ? operation({Op::Neg, ScalarType::Int32, {part}}) : part;
+      else
+        sum = (*this)(term.coefficient < 0 ? Op::Sub : Op::Add, *sum, part);
+    }
+    if (!sum) return number(form.constant());
+    if (form.constant() == 0) return *sum;
+    return form.constant() < 0 ? (*this)(Op::Sub, *sum, number(-form.constant()))
+                               : (*this)(Op::Add, *sum, number(form.constant()));
+  }
+
+  passes::RangeOfSymbol range() const {
+    return [this](const Symbol &symbol) -> Range {
+      if (symbol.kind == Symbol::Kind::Extent) return {0, (std::int64_t{1} << 31) - 1};
+      const auto found = ranges_.find(symbol);
+      return found == ranges_.end() ? Range{} : found->second;
+    };
+  }
+
+  Symbol new_symbol() { return Symbol::local(next_local_++); }
+  Affine derived(Derived what) {
+    const Symbol symbol = new_symbol();
+    Range within;
+    if (what.range.lower.known()) within.lower = range_of(what.range.lower, range()).lower;
+    if (what.range.upper.known()) within.upper = range_of(what.range.upper, range()).upper;
+    ranges_[symbol] = within;
+    derived_.insert_or_assign(symbol, std::move(what));
+    return symbol;
+  }
+
+  // A form that is used again and again: computed once, where it is not simple.
+  Affine bound(const Affine &form) {
+    constexpr std::size_t simple = 2;
+    if (form.nodes() <= simple) return form;
+    const Symbol symbol = new_symbol();
+    ranges_[symbol] = range_of(form, range());
+    if (threads_ && depends_on_threads(form)) {
+      bound_.insert_or_assign(symbol, Bound{form, value_of(form), threads_->number});
+      return symbol;
+    }
+    Block *const before = out_;
+    if (threads_) out_ = threads_->outside;
+    values_.insert_or_assign(symbol, value_of(form));
+    out_ = before;
+    return symbol;
+  }
+
+  bool depends_on(const Affine &form, const std::function<bool(const Symbol &)> &of) const {
+    bool depends = false;
+    form.for_each_symbol([&](const Symbol &symbol) {
+      if (depends || of(symbol)) {
+        depends = true;
+        return;
+      }
+      if (const auto bound = bound_.find(symbol); bound != bound_.end()) depends = depends_on(bound->second.form, of);
+      if (const auto made = derived_.find(symbol); made != derived_.end())
+        depends = depends_on(made->second.a, of) || depends_on(made->second.b, of);
+    });
+    return depends;
+  }
+  bool depends_on_threads(const Affine &form) const {
+    return depends_on(form, [&](const Symbol &symbol) {
+      return std::ranges::any_of(open_, [&](const OpenLoop &loop) { return loop.thread && loop.symbol == symbol; });
+    });
+  }
+
+  // Where the interval lies as these loops, the inner ones last, go through theirs.
+  Interval over_loops(Interval interval, const std::vector<OpenLoop> &loops) const {
+    const auto of_loops = [&](const Symbol &symbol) {
+      return std::ranges::any_of(loops, [&](const OpenLoop &loop) { return loop.symbol == symbol; });
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Affine *side : {&interval.lower, &interval.upper}) {
+        std::optional<Symbol> made;
+        side->for_each_symbol([&](const Symbol &symbol) {
+          if (!made && (bound_.contains(symbol) || derived_.contains(symbol)) && depends_on(symbol, of_loops))
+            made = symbol;
+        });
+        if (!made) continue;
+        changed = true;
+        if (const auto bound = bound_.find(*made); bound != bound_.end())
+          *side = side->substitute(*made, bound->second.form);
+        else
+          *side = side == &interval.lower ? over(*side, *made, derived_.at(*made).range).lower
+                                          : over(*side, *made, derived_.at(*made).range).upper;
+      }
+    }
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+      interval = over(interval, loop->symbol, {0, loop->extent - 1});
+    return interval;
+  }
+
+  // Regions.
+
+  void find_reductions() {
+    for (const Function &function : algorithm_.functions)
+      for (const Definition &definition : function.definitions) {
+        const Forms forms(definition.bounds);
+        std::map<LocalId, Value> made;
+        const auto rename = [&](const Value &value) {
+          const auto found = value.is_local() ? made.find(value.id()) : made.end();
+          return found == made.end() ? value : found->second;
+        };
+        const auto integer = [&](const Value &value) -> Affine {
+          if (const Affine form = forms.form(value); form.known() && form.nodes() < Affine::most_nodes / 2) return form;
+          for (const Stmt &stmt : definition.bounds) {
+            const Let *let = stmt.as<Let>();
+            if (made.contains(let->local)) continue;
+            Operation copy = let->value;
+            if (copy.op == Op::Load)
+              throw UserError(stmt.where(), fmt::format("the range of a Reduction in '{}' is loaded from an array; give "
+                                                        "it as an argument of the pipeline",
+                                                        function.name));
+            for (Value &operand : copy.operands) operand = rename(operand);
+            where_ = stmt.where();
+            made.insert_or_assign(let->local, operation(std::move(copy)));
+          }
+          const Symbol symbol = new_symbol();
+          values_.insert_or_assign(symbol, as_i32(rename(value)));
+          return symbol;
+        };
+        for (const ReductionVariable &reduction : definition.reductions)
+          reductions_.insert_or_assign(reduction.variable.local,
+                                       Extent{integer(reduction.begin), integer(reduction.extent)});
+      }
+  }
+
+  void add_reductions(const Definition &definition, Environment &environment) const {
+    for (const ReductionVariable &reduction : definition.reductions) {
+      const Extent &range = reductions_.at(reduction.variable.local);
+      environment.insert_or_assign(reduction.variable.local, Interval{range.begin, range.begin + range.extent - 1});
+    }
+  }
+
+  static void unite(std::optional<Box> &box, const Box &with) {
+    if (!box) {
+      box = with;
+      return;
+    }
+    for (std::size_t d = 0; d < with.size(); ++d) {
+      Interval &of = (*box)[d];
+      of.lower = of.lower.known() && with[d].lower.known() ? least(of.lower, with[d].lower) : Affine::unknown();
+      of.upper = of.upper.known() && with[d].upper.known() ? greatest(of.upper, with[d].upper) : Affine::unknown();
+    }
+  }
+
+  using Boxes = std::map<std::uint32_t, std::optional<Box>>;
+
+  // What a definition calls while its variables lie in the environment.
+  void add_calls(const Definition &definition, const Forms &forms, const Environment &environment, Boxes &boxes) const {
+    for (const Stmt &stmt : definition.body) {
+      const Let *let = stmt.as<Let>();
+      if (let->value.op != Op::Load) continue;
+      const auto called = algorithm_.function_of(let->value.array);
+      if (!called) continue;
+      Box box;
+      for (const Value &index : let->value.operands) box.push_back(forms.interval(index, environment));
+      unite(boxes[called->function], box);
+      last_call_[called->function] = stmt.where();
+    }
+  }
+
+  // With what a function's own updates touch, and what the schedule says of its bounds.
+  void complete(std::uint32_t f, Box &box) const {
+    const Function &of = function(f);
+    for (std::size_t n = 1; n < of.definitions.size(); ++n) {
+      const Definition &definition = of.definitions[n];
+      const Forms forms(definition.body);
+      Environment environment;
+      for (std::size_t d = 0; d < box.size(); ++d)
+        if (definition.pure[d]) environment.insert_or_assign(definition.pure[d]->local, box[d]);
+      add_reductions(definition, environment);
+      std::optional<Box> touched = box;
+      Box written;
+      for (std::size_t d = 0; d < box.size(); ++d)
+        written.push_back(definition.pure[d] ? box[d] : forms.interval(definition.indices[d], environment));
+      unite(touched, written);
+      Boxes own;
+      add_calls(definition, forms, environment, own);
+      if (own.contains(f)) unite(touched, *own.at(f));
+      box = *touched;
+    }
+    const FunctionSchedule &schedule = schedules_[f];
+    for (const auto &[d, bounds] : schedule.bounds)
+      box[static_cast<std::size_t>(d)] = {bounds.first, bounds.first + bounds.second - 1};
+    for (const auto &[d, modulus] : schedule.alignments) {
+      Interval &of_dimension = box[static_cast<std::size_t>(d)];
+      of_dimension.lower = quotient(of_dimension.lower, modulus) * modulus;
+      of_dimension.upper = quotient(of_dimension.upper, modulus) * modulus + (modulus - 1);
+    }
+  }
+
+  Environment environment_of(const Definition &definition, const Box &box) const {
+    Environment environment;
+    for (std::size_t d = 0; d < box.size(); ++d)
+      if (definition.pure[d]) environment.insert_or_assign(definition.pure[d]->local, box[d]);
+    add_reductions(definition, environment);
+    return environment;
+  }
+
+  // From what calls on to what is called; of functions that have no values yet.
+  void follow(Boxes &boxes) const {
+    for (auto f = algorithm_.order.rbegin(); f != algorithm_.order.rend(); ++f) {
+      const auto found = boxes.find(*f);
+      if (found == boxes.end() || has_values(*f)) continue;
+      complete(*f, *found->second);
+      for (const Definition &definition : function(*f).definitions)
+        add_calls(definition, Forms(definition.body), environment_of(definition, *found->second), boxes);
+    }
+  }
+
+  // What the loops from number `from` on, inside of those that are open, need of functions that have no values yet.
+  Boxes needed(const Site &site, std::size_t from) const {
+    std::vector<OpenLoop> inner;
+    for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+      inner.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
+    Environment environment;
+    for (const auto &[variable, form] : site.nest.variables) {
+      Interval interval = over_loops(Interval::of(form), inner);
+      if (!site.nest.guards.empty()) interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
+      environment.insert_or_assign(variable, interval);
+    }
+    Boxes boxes;
+    add_calls(site.definition, site.forms, environment, boxes);
+    follow(boxes);
+    return boxes;
+  }
+
+  bool has_values(std::uint32_t f) const {
+    const auto found = storage_.find(f);
+    return found != storage_.end() && found->second.computed;
+  }
+
+  // The functions that are called by a definition, or by those, and have no values yet.
+  std::set<std::uint32_t> reachable(const Definition &definition, std::uint32_t self) const {
+    std::set<std::uint32_t> found;
+    std::vector<const Definition *> open{&definition};
+    while (!open.empty()) {
+      const Definition *at = open.back();
+      open.pop_back();
+      for (const std::uint32_t f : called_by(algorithm_, *at)) {
+        if (f == self || has_values(f) || !found.insert(f).second) continue;
+        for (const Definition &definition_of_f : function(f).definitions) open.push_back(&definition_of_f);
+      }
+    }
+    return found;
+  }
+
+  // Those that are computed inside of the loops from number `from` on, or inside of the loops of such.
+  std::set<std::uint32_t> computed_inside(const Site &site, std::size_t from) const {
+    const std::set<std::uint32_t> candidates = reachable(site.definition, site.function);
+    std::set<std::uint32_t> inside;
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const std::uint32_t f : candidates) {
+        if (inside.contains(f)) continue;
+        const Place &place = schedules_[f].compute;
+        bool here = place.level == Place::Level::innermost;
+        if (place.level == Place::Level::at) {
+          here = inside.contains(place.function);
+          if (place.function == site.function)
+            for (std::size_t i = from; i < site.nest.loops.size(); ++i) here = here || site.nest.loops[i].name == place.loop;
+        }
+        if (here) grows = inside.insert(f).second;
+      }
+    }
+    return inside;
+  }
+
+  bool in_shared(std::uint32_t f) const { return schedules_[f].space == MemorySpace::shared; }
+  // Whether the block does something together inside of these loops.
+  bool meets_inside(const Site &site, std::size_t from) const {
+    return std::ranges::any_of(computed_inside(site, from), [&](std::uint32_t f) { return in_shared(f); });
+  }
+  static bool has_type(const DefinitionSchedule &schedule, LoopType type) {
+    return std::ranges::any_of(schedule.loops, [&](const Loop &loop) { return loop.type == type; });
+  }
+  bool any_inside(const Site &site, std::size_t from, LoopType type) const {
+    for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+      if (site.nest.loops[i].type == type) return true;
+    for (const std::uint32_t f : computed_inside(site, from))
+      for (const DefinitionSchedule &schedule : schedules_[f].definitions)
+        if (has_type(schedule, type)) return true;
+    return false;
+  }
+
+  // A box as it is computed: its bounds are known.
+  Region region_of(std::uint32_t f, const Box &box) {
+    Region region;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      if (!box[d].lower.known() || !box[d].upper.known()) {
+        const auto &variable = function(f).definitions[0].pure[d];
+        throw UserError(
+            last_call_.contains(f) ? last_call_.at(f) : function(f).where,
+            fmt::format("'{0}' is called at an index whose bounds are not known, along '{1}', so that it cannot be told "
+                        "how much of '{0}' to compute; write clamp(index, low, high), or {0}.bound({1}, begin, extent)",
+                        function(f).name, variable->name));
+      }
+      const Affine begin = bound(box[d].lower);
+      Affine extent = box[d].upper - box[d].lower + 1;
+      if (!extent.known()) extent = box[d].upper - begin + 1;
+      if (!extent.is_constant()) extent = bound_extent(extent);
+      region.push_back({begin, extent});
+    }
+    return region;
+  }
+  Affine bound_extent(const Affine &extent) {
+    const auto most = at_most(extent, range());
+    const Affine result = bound(extent);
+    if (most)
+      result.for_each_symbol([&](const Symbol &symbol) {
+        if (result.is_symbol_and_constant(symbol) && result.constant() == 0) ranges_[symbol].upper = std::min(ranges_[symbol].upper, *most);
+      });
+    return result;
+  }
+
+  // The root.
+
+  void compute_at_root() {
+    Boxes boxes;
+    for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f) {
+      const Function &of = function(f);
+      if (!of.output) continue;
+      Box box;
+      for (int d = 0; d < of.rank(); ++d)
+        box.push_back({0, Affine(Symbol::extent(*of.output, d)) - 1});
+      boxes[f] = box;
+      Storage storage;
+      for (std::uint32_t v = 0; v < of.types.size(); ++v) storage.arrays.push_back(*of.output + v);
+      for (int d = 0; d < of.rank(); ++d) {
+        storage.begin.emplace_back(0);
+        storage.order.push_back(d);
+      }
+      storage.folds.resize(static_cast<std::size_t>(of.rank()));
+      storage_.insert_or_assign(f, storage);
+    }
+    follow(boxes);
+    for (const std::uint32_t f : algorithm_.order) {
+      const auto needed = boxes.find(f);
+      const Place::Level level = schedules_[f].compute.level;
+      if (needed == boxes.end() || (level != Place::Level::root && !function(f).output)) continue;
+      Box box = *needed->second;
+      if (function(f).output)
+        for (int d = 0; d < function(f).rank(); ++d)
+          box[static_cast<std::size_t>(d)] = {0, Affine(Symbol::extent(*function(f).output, d)) - 1};
+      where_ = function(f).where;
+      const Region region = region_of(f, box);
+      if (!storage_.contains(f)) allocate_temporary(f, region);
+      compute(f, region);
+      storage_.at(f).computed = true;
+    }
+  }
+
+  void flush_host() {
+    for (Stmt &stmt : host_) steps_->push_back({*stmt.as<Let>()});
+    host_.clear();
+  }
+
+  void allocate_temporary(std::uint32_t f, const Region &region) {
+    const Function &of = function(f);
+    const FunctionSchedule &schedule = schedules_[f];
+    if (of.rank() > maximum_rank)
+      throw UserError(of.where, fmt::format("'{}' has {} dimensions and is kept in device memory, which has {} at most; "
+                                            "compute it at a loop of what calls it",
+                                            of.name, of.rank(), maximum_rank));
+    Storage storage;
+    std::vector<Value> extents;
+    storage.order.assign(schedule.storage_order.rbegin(), schedule.storage_order.rend());
+    for (const Extent &dimension : region) storage.begin.push_back(dimension.begin);
+    for (const int d : storage.order) {
+      Affine extent = region[static_cast<std::size_t>(d)].extent;
+      if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+      extents.push_back((*this)(Op::Max, value_of(extent), number(0)));
+    }
+    if (extents.empty()) extents.push_back(number(1));
+    storage.folds.resize(region.size());
+    flush_host();
+    for (std::uint32_t v = 0; v < of.types.size(); ++v) {
+      const std::uint32_t temporary = program_.temporary_count++;
+      const std::string name = of.types.size() == 1 ? of.name : fmt::format("{}_{}", of.name, v);
+      storage.arrays.push_back(static_cast<std::uint32_t>(algorithm_.parameters.size()) + temporary);
+      temporaries_.push_back({name, of.types[v], static_cast<int>(extents.size())});
+      steps_->push_back({Temporary{temporary, name, of.types[v], extents, of.where}});
+    }
+    storage_.insert_or_assign(f, std::move(storage));
+  }
+
+  // Loops.
+
+  void compute(std::uint32_t f, const Region &region) {
+    for (std::size_t n = 0; n < function(f).definitions.size(); ++n) define(f, n, region, {});
+  }
+
+  Site site_of(std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule, const Region &region,
+               const std::set<std::size_t> &whole_pieces) {
+    const Definition &definition = function(f).definitions[n];
+    std::vector<Root> roots;
+    for (std::size_t d = 0; d < region.size(); ++d)
+      if (definition.pure[d])
+        roots.push_back({schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent});
+    for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
+      const Extent &of = reductions_.at(definition.reductions[r].variable.local);
+      roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
+    }
+    NestNeeds needs{[this] { return new_symbol(); }, [this](Derived what) { return derived(std::move(what)); }, range(),
+                    whole_pieces};
+    Nest nest = nest_of(schedule, roots, needs);
+    for (const NestLoop &loop : nest.loops) {
+      Range within{0, Range::none_above};
+      if (const auto most = at_most(loop.extent, range())) within.upper = std::max<std::int64_t>(*most - 1, 0);
+      ranges_[loop.symbol] = within;
+    }
+    return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest)};
+  }
+
+  void define(std::uint32_t f, std::size_t n, const Region &region, const std::set<std::size_t> &whole_pieces) {
+    where_ = function(f).definitions[n].where;
+    const DefinitionSchedule &schedule = schedules_[f].definitions[n];
+    const bool together = in_kernel_ && !threads_ && !lanes_ && block_fills_ && !has_type(schedule, LoopType::gpu_thread);
+    if (together) {
+      const DefinitionSchedule dealt = dealt_out(f, n);
+      const Site site = site_of(f, n, dealt, region, whole_pieces);
+      return loops(site, 0);
+    }
+    const Site site = site_of(f, n, schedule, region, whole_pieces);
+    loops(site, 0);
+  }
+
+  // All elements of the region, over the threads of the block.
+  DefinitionSchedule dealt_out(std::uint32_t f, std::size_t n) const {
+    const FunctionSchedule &schedule = schedules_[f];
+    const Definition &definition = function(f).definitions[n];
+    DefinitionSchedule dealt;
+    for (const auto &pure : definition.pure) dealt.roots.push_back(pure ? pure->name : std::string());
+    for (auto d = schedule.storage_order.rbegin(); d != schedule.storage_order.rend(); ++d)
+      if (const auto &pure = definition.pure[static_cast<std::size_t>(*d)])
+        dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
+    for (const ReductionVariable &reduction : definition.reductions) {
+      dealt.roots.push_back(reduction.variable.name);
+      dealt.loops.push_back({reduction.variable.name, LoopType::serial, definition.where});
+    }
+    dealt.atomic = schedule.definitions[n].atomic;
+    return dealt;
+  }
+
+  // The loops from number i on, and the body. All before it are open.
+  void loops(const Site &site, std::size_t i) {
+    const std::vector<NestLoop> &all = site.nest.loops;
+    if (!in_kernel_) {
+      const auto launches = [](const NestLoop &loop) {
+        return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
+      };
+      const bool later = std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i), all.end(), launches);
+      if (!later || launches(all[i])) return launch(site, i);
+      return host_loop(site, i);
+    }
+    if (i == all.size()) {
+      produce(site, i);
+      return body(site);
+    }
+    const NestLoop &loop = all[i];
+    LoopType type = loop.type;
+    if (type == LoopType::parallel || type == LoopType::gpu_block) type = LoopType::serial;
+    if (type == LoopType::vectorized && gpu_) type = threads_ ? LoopType::unrolled : LoopType::gpu_thread;
+    if (type == LoopType::vectorized && lanes_) type = LoopType::serial;
+    if (type == LoopType::serial && must_be_unrolled(site, loop.symbol)) type = LoopType::unrolled;
+    switch (type) {
+      case LoopType::gpu_thread: return thread_loops(site, i);
+      case LoopType::unrolled: return unrolled_loop(site, i);
+      case LoopType::vectorized: return vector_loop(site, i);
+      default: break;
+    }
+    if (threads_ && meets_inside(site, i)) return loop_of_block(site, i);
+    serial_loop(site, i);
+  }
+
+  void host_loop(const Site &site, std::size_t i) {
+    const NestLoop &loop = site.nest.loops[i];
+    const Value end = value_of(loop.extent);
+    flush_host();
+    HostLoop made{next_local_++, number(0), end, {}};
+    values_.insert_or_assign(loop.symbol, Value::local(ScalarType::Int32, made.index));
+    open_.push_back({loop.symbol, loop.extent, false});
+    Steps *const before = std::exchange(steps_, &made.body);
+    const auto outer = storage_;
+    produce(site, i + 1);
+    loops(site, i + 1);
+    flush_host();
+    storage_ = outer;
+    steps_ = before;
+    open_.pop_back();
+    steps_->push_back({std::move(made)});
+  }
+
+  // A kernel, from its loops of blocks on.
+  void launch(const Site &site, std::size_t i) {
+    std::size_t end = i;
+    const std::vector<NestLoop> &all = site.nest.loops;
+    const auto launches = [](const NestLoop &loop) {
+      return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
+    };
+    while (end < all.size() && launches(all[end]) && end - i < static_cast<std::size_t>(maximum_rank)) ++end;
+    KernelLaunch made;
+    for (std::size_t d = i; d < end; ++d) made.extents.push_back(value_of(all[d].extent));
+    if (made.extents.empty()) made.extents.push_back(number(1));
+    flush_host();
+
+    Kernel &kernel = made.kernel;
+    kernel.name = fmt::format("{}_{}", algorithm_.name, function(site.function).name);
+    if (site.number > 0) kernel.name += fmt::format("_{}", site.number);
+    kernel.where = function(site.function).where;
+    kernel.launch_rank = static_cast<int>(made.extents.size());
+    Block *const before = std::exchange(out_, &kernel.body);
+    in_kernel_ = true;
+    next_array_ = 0;
+    block_threads_ = 1;
+    block_fills_ = any_inside(site, end, LoopType::gpu_thread);
+    const auto outer = storage_;
+    const LocalId first = next_local_;
+    for (std::size_t d = i; d < end; ++d) {
+      const LocalId index = next_local_++;
+      out_->emplace_back(Let{index, {Op::ThreadIndex, ScalarType::Int32, {}, 0, static_cast<std::int32_t>(d - i)}},
+                         where_);
+      values_.insert_or_assign(all[d].symbol, Value::local(ScalarType::Int32, index));
+      open_.push_back({all[d].symbol, all[d].extent, false});
+    }
+    whole_or_not(site, end);
+    for (std::size_t d = i; d < end; ++d) open_.pop_back();
+    storage_ = outer;
+    in_kernel_ = false;
+    out_ = before;
+    (void)first;
+    kernel.block_threads = static_cast<int>(block_threads_);
+    kernel.local_count = next_local_;
+    kernel.local_array_count = next_array_;
+    made.arguments = finish_kernel(kernel, algorithm_.parameters, temporaries_, gpu_);
+    steps_->push_back({std::move(made)});
+  }
+
+  // Where the pieces of this block are whole, its loops have constant extents and nothing is guarded.
+  void whole_or_not(const Site &site, std::size_t from) {
+    std::vector<Nest::Piece> pieces;
+    const bool worthwhile = any_inside(site, from, LoopType::gpu_thread) || any_inside(site, from, LoopType::unrolled) ||
+                            std::ranges::any_of(computed_inside(site, from), [&](std::uint32_t f) {
+                              return schedules_[f].space == MemorySpace::registers;
+                            });
+    for (const Nest::Piece &piece : site.nest.pieces) {
+      bool known = true;
+      for (std::size_t l = from; l < site.nest.loops.size(); ++l)
+        known = known && !depends_on(piece.outer, [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
+      if (known) pieces.push_back(piece);
+    }
+    if (!worthwhile || pieces.empty()) return inside(site, from);
+    std::set<std::size_t> whole;
+    std::optional<Value> all;
+    for (const Nest::Piece &piece : pieces) {
+      whole.insert(piece.relation);
+      const Value is_whole = (*this)(Op::Less, value_of(piece.outer), value_of(piece.whole));
+      all = all ? (*this)(Op::And, *all, is_whole) : is_whole;
+    }
+    If branch{*all, {}, {}, {}};
+    const auto in_branch = [&](Block &block, const std::function<void()> &write) {
+      Block *const before = std::exchange(out_, &block);
+      const auto outer = storage_;
+      write();
+      storage_ = outer;
+      out_ = before;
+    };
+    in_branch(branch.then_block, [&] {
+      // The same loops again, of which those that are open keep their symbols.
+      Site again = same_with_whole_pieces(site, whole, from);
+      inside(again, from);
+    });
+    in_branch(branch.else_block, [&] { inside(site, from); });
+    out_->emplace_back(std::move(branch), where_);
+  }
+
+  Site same_with_whole_pieces(const Site &site, const std::set<std::size_t> &whole, std::size_t opened) {
+    Region region;
+    const Function &of = function(site.function);
+    for (std::size_t d = 0; d < site.definition.indices.size(); ++d) {
+      Extent extent{0, 1};
+      if (site.definition.pure[d]) {
+        const Interval &range = site.nest.ranges.at(site.definition.pure[d]->local);
+        extent = {range.lower, range.upper - range.lower + 1};
+      }
+      region.push_back(extent);
+    }
+    (void)of;
+    Site again = site_of(site.function, site.number, site.schedule, region, whole);
+    for (std::size_t l = 0; l < opened; ++l) {
+      const Symbol fresh = again.nest.loops[l].symbol, known = site.nest.loops[l].symbol;
+      values_.insert_or_assign(fresh, values_.at(known));
+      ranges_[fresh] = ranges_[known];
+    }
+    return again;
+  }
+
+  // After the loops of the launch: what is computed at any of them, and the rest.
+  void inside(const Site &site, std::size_t from) {
+    produce(site, from, /*outer_loops=*/true);
+    loops(site, from);
+  }
+
+  bool must_be_unrolled(const Site &site, const Symbol &loop) const {
+    const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
+      const auto storage = storage_.find(f);
+      if (storage == storage_.end() || !storage->second.local || storage->second.space != MemorySpace::registers)
+        return false;
+      for (std::size_t d = 0; d < indices.size(); ++d) {
+        const Affine form = in_loops(site, indices[d]);
+        if (!form.known() || (form - storage->second.begin[d]).contains(loop)) return true;
+      }
+      return false;
+    };
+    if (depends(site.definition.indices, site.function)) return true;
+    for (const Stmt &stmt : site.definition.body) {
+      const Let *let = stmt.as<Let>();
+      if (let->value.op != Op::Load) continue;
+      const auto called = algorithm_.function_of(let->value.array);
+      if (called && depends(let->value.operands, called->function)) return true;
+    }
+    return false;
+  }
+
+  void serial_loop(const Site &site, std::size_t i) {
+    const NestLoop &loop = site.nest.loops[i];
+    // One iteration is none.
+    if (loop.extent == Affine(1)) return once(site, i, 0);
+    For made = loop_over(loop.symbol, loop.extent, LoopKind::Serial);
+    into(made.body, [&] { opened(site, i); });
+    out_->emplace_back(std::move(made), where_);
+  }
+
+  For loop_over(const Symbol &symbol, const Affine &extent, LoopKind kind) {
+    const Value end = value_of(extent);
+    For made{next_local_++, ScalarType::Int32, number(0), end, number(1), {}, {}};
+    made.kind = kind;
+    values_.insert_or_assign(symbol, Value::local(ScalarType::Int32, made.index));
+    return made;
+  }
+
+  void into(Block &block, const std::function<void()> &write) {
+    Block *const before = std::exchange(out_, &block);
+    const auto outer = storage_;
+    write();
+    storage_ = outer;
+    out_ = before;
+  }
+
+  void opened(const Site &site, std::size_t i) {
+    open_.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
+    produce(site, i + 1);
+    loops(site, i + 1);
+    open_.pop_back();
+  }
+
+  void once(const Site &site, std::size_t i, std::int64_t iteration) {
+    const Symbol symbol = site.nest.loops[i].symbol;
+    const auto bound_before = bound_;
+    Site fixed{site.function, site.number, site.definition, site.schedule, site.forms, site.nest};
+    const auto fix = [&](Affine &form) { form = form.substitute(symbol, iteration); };
+    for (auto &[variable, form] : fixed.nest.variables) fix(form);
+    for (NestLoop &loop : fixed.nest.loops) fix(loop.extent);
+    for (auto &[value, whole] : fixed.nest.guards) {
+      fix(value);
+      fix(whole);
+    }
+    values_.insert_or_assign(symbol, number(iteration));
+    const auto outer = storage_;
+    produce(fixed, i + 1);
+    loops(fixed, i + 1);
+    storage_ = outer;
+  }
+
+  void unrolled_loop(const Site &site, std::size_t i) {
+    const NestLoop &loop = site.nest.loops[i];
+    const auto most = at_most(loop.extent, range());
+    if (!most || *most > most_unrolled)
+      throw UserError(loop.where,
+                      fmt::format("loop '{}' of '{}' is unrolled and has {}; split it, and unroll the inner loop. A "
+                                  "loop over what is in registers is unrolled, too: store_in local memory does without",
+                                  loop.name, function(site.function).name,
+                                  most ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
+                                       : std::string("a number of iterations that is known at launch only")));
+    const bool guarded = !(loop.extent == Affine(*most));
+    for (std::int64_t k = 0; k < *most; ++k) {
+      if (!guarded) {
+        once(site, i, k);
+        continue;
+      }
+      If within{(*this)(Op::Less, number(k), value_of(loop.extent)), {}, {}, {}};
+      into(within.then_block, [&] { once(site, i, k); });
+      if (!within.then_block.empty()) out_->emplace_back(std::move(within), where_);
+    }
+  }
+
+  // The CPU's lanes.
+  void vector_loop(const Site &site, std::size_t i) {
+    const NestLoop &loop = site.nest.loops[i];
+    For made = loop_over(loop.symbol, loop.extent, LoopKind::Thread);
+    lanes_ = true;
+    into(made.body, [&] { opened(site, i); });
+    lanes_ = false;
+    out_->emplace_back(std::move(made), where_);
+  }
+
+  // Threads.
+
+  void thread_loops(const Site &site, std::size_t i) {
+    const std::vector<NestLoop> &all = site.nest.loops;
+    if (threads_)
+      throw UserError(all[i].where,
+                      fmt::format("'{}' has loops of threads, and is computed inside of such; compute it outside of "
+                                  "them, or leave its own serial",
+                                  function(site.function).name));
+    const bool vector = all[i].type == LoopType::vectorized;
+    std::size_t end = i;
+    for (std::size_t l = i; l < all.size(); ++l)
+      if (all[l].type == LoopType::gpu_thread || l == i) end = l + 1;
+    ThreadNest nest;
+    std::int64_t threads = 1;
+    for (std::size_t l = i; l < end; ++l) {
+      if (all[l].type != LoopType::gpu_thread && !vector)
+        throw UserError(all[l].where,
+                        fmt::format("loop '{}' of '{}' is between loops of threads; reorder them so that the loops of "
+                                    "threads are directly inside of each other",
+                                    all[l].name, function(site.function).name));
+      const auto most = at_most(all[l].extent, range());
+      if (!most || *most > std::numeric_limits<std::int32_t>::max())
+        throw UserError(all[l].where,
+                        fmt::format("loop '{}' of '{}' is one of threads and has a number of iterations that is known "
+                                    "at launch only; split it by a number of threads",
+                                    all[l].name, function(site.function).name));
+      nest.loops.push_back(all[l]);
+      nest.caps.push_back(std::max<std::int64_t>(*most, 1));
+      threads *= nest.caps.back();
+    }
+    const bool of_block = &site.schedule == &schedules_[site.function].definitions[site.number] && !vector;
+    if (of_block) {
+      if (threads > 1024)
+        throw UserError(all[end - 1].where,
+                        fmt::format("the loops of threads of '{}' make {} threads ({}); a block has 1024 at most",
+                                    function(site.function).name, threads, fmt::join(nest.caps, " x ")));
+      block_threads_ = std::max(block_threads_, threads);
+    }
+    nest.outside = out_;
+    nest.vectors = !gpu_ && any_inside(site, end, LoopType::vectorized);
+    nest.number = groups_;
+    threads_ = std::move(nest);
+    for (std::size_t l = i; l < end; ++l) open_.push_back({all[l].symbol, all[l].extent, true});
+    lanes_ = !gpu_ && !threads_->vectors;
+    const auto outer = storage_;
+    begin_group();
+    produce(site, end, /*outer_loops=*/end - i > 1, i);
+    loops(site, end);
+    end_group();
+    storage_ = outer;
+    lanes_ = false;
+    for (std::size_t l = i; l < end; ++l) open_.pop_back();
+    out_ = threads_->outside;
+    threads_.reset();
+  }
+
+  void begin_group() {
+    threads_->number = ++groups_;
+    threads_->group.clear();
+    for (const NestLoop &loop : threads_->loops)
+      values_.insert_or_assign(loop.symbol, Value::local(ScalarType::Int32, next_local_++));
+    out_ = &threads_->group;
+  }
+
+  // Writes the loops of threads around what has been gathered.
+  void end_group() {
+    Block group = std::move(threads_->group);
+    threads_->group.clear();
+    out_ = threads_->outside;
+    if (group.empty()) return;
+    const std::size_t count = threads_->loops.size();
+    std::vector<Value> index;
+    for (const NestLoop &loop : threads_->loops) index.push_back(values_.at(loop.symbol));
+    if (!gpu_) {
+      // The innermost loop is the vectors' lanes, unless there are vectors inside.
+      for (std::size_t l = count; l-- > 0;) {
+        const Value end = value_of(threads_->loops[l].extent);
+        For made{index[l].id(), ScalarType::Int32, number(0), end, number(1), std::move(group), {}};
+        if (l + 1 == count && !threads_->vectors) made.kind = LoopKind::Thread;
+        group = {};
+        group.emplace_back(std::move(made), where_);
+      }
+      for (Stmt &stmt : group) out_->push_back(std::move(stmt));
+      return;
+    }
+    // One loop over all of them, the last dimension faster.
+    std::int64_t all = 1;
+    for (const std::int64_t cap : threads_->caps) all *= cap;
+    For made{next_local_++, ScalarType::Int32, number(0), number(all), number(1), {}, {}};
+    made.kind = LoopKind::Thread;
+    const Value thread = Value::local(ScalarType::Int32, made.index);
+    out_ = &made.body;
+    Affine rest{Symbol::local(made.index)};
+    ranges_[Symbol::local(made.index)] = {0, all - 1};
+    values_.insert_or_assign(Symbol::local(made.index), thread);
+    std::optional<Value> inside;
+    for (std::size_t l = count; l-- > 0;) {
+      const Affine here = l == 0 ? rest : remainder(rest, threads_->caps[l]);
+      rest = quotient(rest, threads_->caps[l]);
+      const Value value = value_of(here);
+      out_->emplace_back(Let{index[l].id(), {Op::Copy, ScalarType::Int32, {value}}}, where_);
+      const NestLoop &loop = threads_->loops[l];
+      if (loop.extent == Affine(threads_->caps[l])) continue;
+      const Value within = (*this)(Op::Less, index[l], value_of(loop.extent));
+      inside = inside ? (*this)(Op::And, *inside, within) : within;
+    }
+    if (inside) {
+      If branch{*inside, std::move(group), {}, {}};
+      out_->emplace_back(std::move(branch), where_);
+    } else {
+      for (Stmt &stmt : group) out_->push_back(std::move(stmt));
+    }
+    out_ = threads_->outside;
+    out_->emplace_back(std::move(made), where_);
+  }
+
+  // A serial loop inside of which the block does something together: it goes through it as one.
+  void loop_of_block(const Site &site, std::size_t i) {
+    const NestLoop &loop = site.nest.loops[i];
+    if (depends_on_threads(loop.extent))
+      throw UserError(loop.where,
+                      fmt::format("the threads of a block go through loop '{}' of '{}' together, because shared memory "
+                                  "is filled in it, and its number of iterations differs between them",
+                                  loop.name, function(site.function).name));
+    end_group();
+    For made = loop_over(loop.symbol, loop.extent, LoopKind::Serial);
+    Block *const outside = std::exchange(threads_->outside, &made.body);
+    const auto outer = storage_;
+    const auto bound_before = bound_;
+    begin_group();
+    opened(site, i);
+    end_group();
+    storage_ = outer;
+    threads_->outside = outside;
+    out_ = outside;
+    out_->emplace_back(std::move(made), where_);
+    begin_group();
+  }
+
+  // Producers.
+
+  // Computes what is to be computed in the loop before number `from`, or, with `outer_loops`, in any from `first` on.
+  void produce(const Site &site, std::size_t from, bool outer_loops = false, std::size_t first = 0) {
+    const std::vector<NestLoop> &all = site.nest.loops;
+    const auto here = [&](const Place &place) {
+      if (place.level == Place::Level::innermost) return from == all.size();
+      if (place.level != Place::Level::at || place.function != site.function) return false;
+      for (std::size_t l = outer_loops ? first : (from == 0 ? 0 : from - 1); l < from; ++l)
+        if (all[l].name == place.loop) return true;
+      return false;
+    };
+    std::vector<std::uint32_t> computed, stored;
+    const std::set<std::uint32_t> candidates = reachable(site.definition, site.function);
+    for (const std::uint32_t f : algorithm_.order) {
+      if (!candidates.contains(f)) continue;
+      const bool compute_here = here(schedules_[f].compute);
+      if (compute_here) computed.push_back(f);
+      if (!storage_.contains(f) && (compute_here || here(schedules_[f].store))) stored.push_back(f);
+    }
+    if (computed.empty() && stored.empty()) return;
+    for (const std::uint32_t f : stored) {
+      const bool now = std::ranges::find(computed, f) != computed.end();
+      if (!now) allocate(site, f, region_here(site, from, f));
+    }
+    for (const std::uint32_t f : computed) {
+      const SourceLocation where = std::exchange(where_, function(f).where);
+      if (in_kernel_ && threads_ && shared_here(f)) {
+        together(site, from, f);
+      } else {
+        const Region region = region_here(site, from, f);
+        if (!storage_.contains(f)) allocate(site, f, region);
+        const auto before = storage_.at(f).computed;
+        (void)before;
+        compute(f, region);
+      }
+      storage_.at(f).computed = true;
+      where_ = where;
+    }
+  }
+
+  bool shared_here(std::uint32_t f) const {
+    const auto storage = storage_.find(f);
+    return storage != storage_.end() ? storage->second.space == MemorySpace::shared : in_shared(f);
+  }
+
+  Region region_here(const Site &site, std::size_t from, std::uint32_t f) {
+    Boxes boxes = needed(site, from);
+    const auto found = boxes.find(f);
+    internal_check(found != boxes.end(), "a function that is computed is not needed");
+    return region_of(f, *found->second);
+  }
+
+  // The block computes f for all of its threads.
+  void together(const Site &site, std::size_t from, std::uint32_t f) {
+    Boxes boxes = needed(site, from);
+    Box box = *boxes.at(f);
+    std::vector<OpenLoop> threads;
+    for (const OpenLoop &loop : open_)
+      if (loop.thread) threads.push_back(loop);
+    for (Interval &interval : box) interval = over_loops(interval, threads);
+    end_group();
+    ThreadNest nest = *std::exchange(threads_, std::nullopt);
+    const bool lanes = std::exchange(lanes_, false);
+    std::vector<OpenLoop> open = std::exchange(open_, {});
+    for (const OpenLoop &loop : open)
+      if (!loop.thread) open_.push_back(loop);
+    out_ = nest.outside;
+    const Region region = region_of(f, box);
+    if (!storage_.contains(f)) allocate(site, f, region);
+    compute(f, region);
+    open_ = std::move(open);
+    lanes_ = lanes;
+    threads_ = std::move(nest);
+    begin_group();
+  }
+
+  // Room for a function inside of a kernel.
+  void allocate(const Site &site, std::uint32_t f, const Region &region) {
+    if (!in_kernel_) return allocate_temporary(f, region);
+    const Function &of = function(f);
+    const FunctionSchedule &schedule = schedules_[f];
+    Storage storage;
+    storage.local = true;
+    storage.folds.resize(region.size());
+    std::vector<std::int64_t> caps;
+    for (std::size_t d = 0; d < region.size(); ++d) {
+      auto most = at_most(region[d].extent, range());
+      if (const auto fold = schedule.folds.find(static_cast<int>(d)); fold != schedule.folds.end()) {
+        storage.folds[d] = fold->second;
+        most = fold->second;
+      }
+      if (!most)
+        throw UserError(schedule.compute.where,
+                        fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
+                                    "kept inside of a kernel; split the loop that goes along '{1}', say "
+                                    "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
+                                    of.name, of.definitions[0].pure[d]->name));
+      caps.push_back(std::max<std::int64_t>(*most, 1));
+      storage.begin.push_back(region[d].begin);
+    }
+    storage.strides.resize(region.size());
+    std::int64_t size = 1;
+    for (const int d : schedule.storage_order) {
+      storage.strides[static_cast<std::size_t>(d)] = size;
+      size *= caps[static_cast<std::size_t>(d)];
+      if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) size += pad->second;
+    }
+    storage.space = space_of(f, size);
+    if (storage.space == MemorySpace::shared && threads_)
+      throw UserError(schedule.space_where, fmt::format("'{}' is kept by each thread, and not in shared memory", of.name));
+    (void)site;
+    storage.by_thread = false;
+    MemorySpace space = storage.space == MemorySpace::shared ? MemorySpace::shared : MemorySpace::instance;
+    std::int64_t elements = size;
+    Block *to = out_;
+    if (threads_) {
+      const bool kept = keeps_across(f);
+      if (kept && gpu_) {
+        space = MemorySpace::thread;
+        to = threads_->outside;
+      } else if (kept) {
+        storage.by_thread = true;
+        for (const std::int64_t cap : threads_->caps) elements *= cap;
+        space = MemorySpace::shared;
+        to = threads_->outside;
+      } else if (!gpu_ && threads_->vectors && !lanes_) {
+        space = MemorySpace::shared;
+      }
+    } else if (!lanes_ && (!gpu_ || space == MemorySpace::instance)) {
+      // Of a block, or of the CPU's loops outside of its lanes: any lane may touch any element.
+      space = MemorySpace::shared;
+    }
+    for (const ScalarType type : of.types) {
+      storage.arrays.push_back(next_array_);
+      to->emplace_back(Allocate{next_array_++, type, Value::constant(ScalarType::Int64, elements), space},
+                       of.where);
+    }
+    storage_.insert_or_assign(f, std::move(storage));
+  }
+
+  MemorySpace space_of(std::uint32_t f, std::int64_t size) const {
+    const FunctionSchedule &schedule = schedules_[f];
+    if (schedule.space == MemorySpace::shared) return threads_ ? MemorySpace::shared : MemorySpace::shared;
+    if (schedule.space == MemorySpace::device)
+      throw UserError(schedule.space_where,
+                      fmt::format("'{}' is computed inside of a kernel, and is to be in device memory; compute it at "
+                                  "the root for that",
+                                  function(f).name));
+    if (schedule.space == MemorySpace::registers) {
+      if (!threads_ && !lanes_ && gpu_)
+        throw UserError(schedule.space_where,
+                        fmt::format("'{}' is to be in registers, and is computed where the whole block needs it: "
+                                    "registers are a thread's own. Compute it inside of the loops of threads, or store "
+                                    "it in shared memory",
+                                    function(f).name));
+      return MemorySpace::registers;
+    }
+    if (schedule.space) return *schedule.space;
+    if (!threads_ && !lanes_) return MemorySpace::shared;
+    return gpu_ && size <= most_registers && constant_indices(f) ? MemorySpace::registers : MemorySpace::instance;
+  }
+  bool constant_indices(std::uint32_t f) const {
+    // One element, or few that are read by each of their names: loops over more are the user's to unroll.
+    (void)f;
+    return false;
+  }
+
+  // Whether the block does something together while a thread computes or uses f.
+  bool keeps_across(std::uint32_t f) const {
+    for (const std::uint32_t other : algorithm_.order)
+      if (in_shared(other) && other != f && !has_values(other)) return true;
+    return false;
+  }
+
+  // The innermost statements.
+
+  Affine in_loops(const Site &site, const Value &index) const {
+    Affine form = site.forms.form(index);
+    for (const auto &[variable, of] : site.nest.variables) form = form.substitute(Symbol::local(variable), of);
+    return form;
+  }
+
+  using Made = std::map<LocalId, Value>;
+
+  Value index_value(const Site &site, const Value &index, Made &made) {
+    if (const Affine form = in_loops(site, index); form.known()) return value_of(form);
+    return as_i32(evaluate(site, index, made));
+  }
+
+  Value evaluate(const Site &site, const Value &value, Made &made) {
+    if (!value.is_local()) return value;
+    if (const auto found = made.find(value.id()); found != made.end()) return found->second;
+    Value result = value;
+    if (const auto variable = site.nest.variables.find(value.id()); variable != site.nest.variables.end()) {
+      result = value_of(variable->second);
+    } else {
+      const Operation *of = site.forms.operation(value);
+      internal_check(of != nullptr, "a value of a definition is not known");
+      const Affine form = in_loops(site, value);
+      if (of->op == Op::Load)
+        result = load(site, *of, made);
+      else if (form.known() && value.type() == Type(ScalarType::Int32))
+        result = value_of(form);
+      else {
+        Operation copy = *of;
+        for (Value &operand : copy.operands) operand = evaluate(site, operand, made);
+        result = operation(std::move(copy));
+      }
+    }
+    made.insert_or_assign(value.id(), result);
+    return result;
+  }
+
+  Value load(const Site &site, const Operation &of, Made &made) {
+    const auto called = algorithm_.function_of(of.array);
+    if (!called) {
+      Operation copy = of;
+      for (Value &operand : copy.operands) operand = index_value(site, operand, made);
+      return operation(std::move(copy));
+    }
+    const auto found = storage_.find(called->function);
+    if (found == storage_.end() || (!found->second.computed && called->function != site.function)) {
+      const Place &place = schedules_[called->function].compute;
+      throw UserError(place.where,
+                      fmt::format("'{0}' is computed at the loop '{1}' of '{2}', which is not around its call in '{3}'; "
+                                  "compute it at a loop of '{3}', or at one around both",
+                                  function(called->function).name, place.loop,
+                                  place.level == Place::Level::at ? function(place.function).name : "",
+                                  function(site.function).name));
+    }
+    const Storage &storage = found->second;
+    const std::uint32_t array = storage.arrays[called->number];
+    if (storage.local)
+      return operation({Op::LocalLoad, of.type, {local_index(site, storage, of.operands, made)}, array});
+    return operation({Op::Load, of.type, array_indices(site, storage, of.operands, made), array});
+  }
+
+  std::vector<Value> array_indices(const Site &site, const Storage &storage, const std::vector<Value> &indices,
+                                   Made &made) {
+    std::vector<Value> result;
+    for (const int d : storage.order) {
+      const auto dimension = static_cast<std::size_t>(d);
+      const Affine form = in_loops(site, indices[dimension]) - storage.begin[dimension];
+      if (form.known()) {
+        result.push_back(value_of(form));
+        continue;
+      }
+      const Value index = as_i32(evaluate(site, indices[dimension], made));
+      result.push_back((*this)(Op::Sub, index, value_of(storage.begin[dimension])));
+    }
+    if (result.empty()) result.push_back(number(0));
+    return result;
+  }
+
+  Value local_index(const Site &site, const Storage &storage, const std::vector<Value> &indices, Made &made) {
+    Affine sum = 0;
+    std::optional<Value> more;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      Affine form = in_loops(site, indices[d]) - storage.begin[d];
+      if (storage.folds[d]) form = remainder(in_loops(site, indices[d]), *storage.folds[d]);
+      if (form.known() && (sum + form * storage.strides[d]).known()) {
+        sum = sum + form * storage.strides[d];
+        continue;
+      }
+      Value index = as_i32(evaluate(site, indices[d], made));
+      if (storage.folds[d])
+        index = floored_remainder(index, *storage.folds[d]);
+      else
+        index = (*this)(Op::Sub, index, value_of(storage.begin[d]));
+      index = (*this)(Op::Mul, index, number(storage.strides[d]));
+      more = more ? (*this)(Op::Add, *more, index) : index;
+    }
+    if (storage.by_thread) {
+      std::int64_t all = 1;
+      Affine thread = 0;
+      for (std::size_t l = threads_->loops.size(); l-- > 0;) {
+        thread = thread + Affine(threads_->loops[l].symbol) * all;
+        all *= threads_->caps[l];
+      }
+      sum = sum * all + thread;
+      if (more) more = (*this)(Op::Mul, *more, number(all));
+    }
+    const Value known = value_of(sum);
+    return more ? (*this)(Op::Add, *more, known) : known;
+  }
+
+  Value floored_remainder(Value value, std::int64_t by) {
+    Value rest = (*this)(Op::Rem, value, number(by));
+    const Value negative = (*this)(Op::Less, rest, number(0));
+    return operation({Op::Select, ScalarType::Int32, {negative, (*this)(Op::Add, rest, number(by)), rest}});
+  }
+
+  void body(const Site &site) {
+    std::optional<Value> inside;
+    for (const auto &[value, whole] : site.nest.guards) {
+      const Value within = (*this)(Op::Less, value_of(value), value_of(whole));
+      inside = inside ? (*this)(Op::And, *inside, within) : within;
+    }
+    const auto guarded = [&](const std::optional<Value> &condition, const std::function<void()> &write) {
+      if (!condition) return write();
+      If branch{*condition, {}, {}, {}};
+      into(branch.then_block, write);
+      out_->emplace_back(std::move(branch), where_);
+    };
+    guarded(inside, [&] {
+      Made made;
+      std::optional<Value> predicate;
+      if (site.definition.predicate) predicate = evaluate(site, *site.definition.predicate, made);
+      guarded(predicate, [&] { store(site, made); });
+    });
+  }
+
+  void store(const Site &site, Made &made) {
+    const Storage &storage = storage_.at(site.function);
+    const Function &of = function(site.function);
+    // All values before any of them is stored: they may read each other's old ones.
+    std::vector<std::pair<Op, Value>> values;  // what is added, or `Copy` of what is stored
+    for (std::size_t v = 0; v < site.definition.values.size(); ++v) {
+      const auto added = added_to_itself(site, v);
+      if (added && !storage.local) {
+        values.emplace_back(added->first, evaluate(site, added->second, made));
+        continue;
+      }
+      if (site.schedule.atomic && site.number > 0 && !storage.local)
+        throw UserError(site.definition.where,
+                        fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
+                                    "a value; other updates have no atomic step",
+                                    of.name));
+      values.emplace_back(Op::Copy, evaluate(site, site.definition.values[v], made));
+    }
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      const auto &[op, value] = values[v];
+      const std::uint32_t array = storage.arrays[v];
+      const bool atomic = site.schedule.atomic && site.number > 0;
+      if (storage.local) {
+        out_->emplace_back(LocalStore{array, local_index(site, storage, site.definition.indices, made), value}, where_);
+      } else if (op == Op::Copy) {
+        std::vector<Value> indices = array_indices(site, storage, site.definition.indices, made);
+        out_->emplace_back(Store{array, std::move(indices), value}, where_);
+      } else if (op == Op::Add) {
+        std::vector<Value> indices = array_indices(site, storage, site.definition.indices, made);
+        out_->emplace_back(Accumulate{array, std::move(indices), value, atomic}, where_);
+      } else {
+        std::vector<Value> operands = array_indices(site, storage, site.definition.indices, made);
+        operands.push_back(value);
+        operation({op, value.type(), std::move(operands), array});
+      }
+    }
+  }
+
+  // Of f(i) = f(i) + value: the sum and the value. Of the least and greatest of f(i) and a value, where it is atomic.
+  std::optional<std::pair<Op, Value>> added_to_itself(const Site &site, std::size_t v) const {
+    const Operation *of = site.forms.operation(site.definition.values[v]);
+    if (!of || site.number == 0) return std::nullopt;
+    const std::uint32_t own = function(site.function).array + static_cast<std::uint32_t>(v);
+    const auto is_own = [&](const Value &value) {
+      const Operation *load = site.forms.operation(value);
+      return load && load->op == Op::Load && load->array == own && load->operands == site.definition.indices;
+    };
+    const bool integer = is_integer(of->type.element());
+    Op op = Op::Copy;
+    if (of->op == Op::Add) op = Op::Add;
+    if (site.schedule.atomic && of->op == Op::Min) op = Op::AtomicMin;
+    if (site.schedule.atomic && of->op == Op::Max) op = Op::AtomicMax;
+    (void)integer;
+    if (op == Op::Copy) return std::nullopt;
+    if (is_own(of->operands[0])) return std::pair{op, of->operands[1]};
+    if (is_own(of->operands[1])) return std::pair{op, of->operands[0]};
+    return std::nullopt;
+  }
+
+  struct Bound {
+    Affine form;
+    Value value;
+    int group;
+  };
+
+  const bool gpu_;
+  Algorithm algorithm_;
+  std::vector<FunctionSchedule> schedules_;
+  Program program_;
+  Block host_;
+  Block *out_;
+  Steps *steps_;
+  SourceLocation where_;
+  LocalId next_local_ = 0;
+  LocalArrayId next_array_ = 0;
+  bool in_kernel_ = false, lanes_ = false;
+  bool block_fills_ = false;  // the block's threads compute together what is computed outside of their loops
+  std::int64_t block_threads_ = 1;
+  int groups_ = 0;
+  std::optional<ThreadNest> threads_;
+  std::vector<OpenLoop> open_;
+  std::vector<TemporaryArray> temporaries_;
+  std::map<Symbol, Value> values_;
+  std::map<Symbol, Bound> bound_;
+  std::map<Symbol, Derived> derived_;
+  std::map<Symbol, Range> ranges_;
+  std::map<LocalId, Extent> reductions_;
+  std::map<std::uint32_t, Storage> storage_;
+  mutable std::map<std::uint32_t, SourceLocation> last_call_;
+};
+
+}  // namespace
+
+Program lower(const CapturedPipeline &pipeline, const Choice &choice) { return Lowering(pipeline, choice).lower(); }
+
+}  // namespace samite::schedule
