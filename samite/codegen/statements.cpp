@@ -89,7 +89,10 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const LoadStream &statement) { tile_calls_.load_stream(statement, stmt.where()); },
       [&](const LoadPack &statement) { load_pack(statement); },
       [&](const StorePack &statement) { store_pack(statement); },
-      [&](const Barrier &) { out_.line("__syncthreads();"); },
+      // On the CPU a loop over a block's threads has ended before the next begins.
+      [&](const Barrier &) {
+        if (!explicit_lanes()) out_.line("__syncthreads();");
+      },
       [&](const CommitCopies &) { out_.line("end_group_of_copies();"); },
       [&](const WaitForCopies &wait) { out_.line("wait_for_copies<{}>();", wait.groups); },
       [&](const Print &statement) { messages_.print(statement, stmt.where()); },

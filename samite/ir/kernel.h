@@ -31,6 +31,10 @@ struct Kernel {
   // Of a tile kernel, whose body runs once for each block and whose values may be tiles: the threads that hold them
   // together. 0 of any other, whose instances are a thread each.
   int block_threads = 0;
+  // Of a schedule: each instance is a block of `block_threads` threads, any number of them, and its body is in lowered
+  // form but for `thread_index`, which is the index of the block: it has loops over threads, memory of a block and
+  // barriers, and no tiles. It has no derivatives.
+  bool scheduled = false;
   bool sums_in_shared = false;         // of a tile kernel: no tile stays in the registers of its threads
   int resident_blocks = 0;             // of a tile kernel: so many of a multiprocessor's blocks at a time leave each
                                        // thread the registers that it needs; 0: as the compiler finds

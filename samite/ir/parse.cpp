@@ -45,6 +45,7 @@ class Parser {
     if (tiles) {
       expect_word("of");
       kernel_.block_threads = number<int>("the number of threads of a block");
+      kernel_.scheduled = accept("scheduled");
       kernel_.sums_in_shared = accept("shared");
       if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
     }

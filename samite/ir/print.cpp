@@ -144,8 +144,8 @@ class Printer {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
-      write(") blocks {} of {}{}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
-            kernel.sums_in_shared ? " shared" : "",
+      write(") blocks {} of {}{}{}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
+            kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
             location(kernel.where));
     else

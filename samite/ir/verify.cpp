@@ -105,6 +105,8 @@ class Verifier {
       fail("the launch has {} dimensions, expected 1 to {}", kernel_.launch_rank, maximum_rank);
     if (kernel_.block_threads < 0 || kernel_.block_threads > 1024)
       fail("a block has {} threads, expected 1 to 1024", kernel_.block_threads);
+    if (kernel_.scheduled && !is_tile_kernel(kernel_)) fail("a scheduled kernel whose instances are threads");
+    if (kernel_.scheduled) check_lowered("scheduled kernel");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
       if (parameter.name.empty()) fail("a parameter has no name");

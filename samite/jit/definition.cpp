@@ -72,7 +72,12 @@ std::string warning_of_common_writes(const ir::Kernel &kernel) {
 }  // namespace
 
 KernelDefinition::KernelDefinition(ir::Kernel captured)
-    : structured_(structure(std::move(captured))), forward_(inline_primals(structured_)) {
+    : KernelDefinition(Structured{structure(std::move(captured))}) {}
+
+KernelDefinition::KernelDefinition(OfSchedule of) : KernelDefinition(Structured{verified(std::move(of.kernel))}) {}
+
+KernelDefinition::KernelDefinition(Structured structured)
+    : structured_(std::move(structured.kernel)), forward_(inline_primals(structured_)) {
   if (structured_.parameters.size() > 64)
     throw UserError(structured_.where, "kernel '" + structured_.name + "' has " +
                                            std::to_string(structured_.parameters.size()) +
@@ -82,7 +87,8 @@ KernelDefinition::KernelDefinition(ir::Kernel captured)
   });
   for (std::uint32_t array : arrays_only_added_to(forward_)) summed_ |= bit(array);
   cost_ = cost_of(forward_);
-  common_write_ = warning_of_common_writes(forward_);
+  // A schedule may well compute an element in several blocks: they write the same value.
+  if (!structured_.scheduled) common_write_ = warning_of_common_writes(forward_);
   find_narrow_indices();
   for (int d = 0; d < structured_.launch_rank; ++d)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
@@ -112,8 +118,16 @@ void KernelDefinition::find_narrow_indices() {
   });
 }
 
+void KernelDefinition::refuse_derivatives_of_schedules() const {
+  if (structured_.scheduled)
+    throw UserError(where(), "kernel '" + name() +
+                                 "' is a step of a scheduled pipeline, which has no derivatives; write the step as a "
+                                 "Kernel or TileKernel");
+}
+
 const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias,
                                                                           MemoryLimit memory_limit) {
+  refuse_derivatives_of_schedules();
   return adjoints_.get({active, may_alias, memory_limit}, [&] {
     auto start = std::chrono::steady_clock::now();
     DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias, memory_limit), 0, 0};
@@ -140,6 +154,7 @@ const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t 
 }
 
 const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::uint64_t active) {
+  refuse_derivatives_of_schedules();
   return tangents_.get(active, [&] {
     auto start = std::chrono::steady_clock::now();
     DerivedTangent derived{derive_tangent(structured_, flags(active)), 0};
@@ -163,6 +178,7 @@ std::shared_ptr<KernelDefinition> KernelDefinition::tangent_kernel(std::uint64_t
 }
 
 KernelDefinition::Noting KernelDefinition::noting_adjoint(std::uint64_t active, bool may_alias) const {
+  refuse_derivatives_of_schedules();
   Noting noting;
   autodiff::Adjoint adjoint = autodiff::derive_noting_adjoint(structured_, flags(active), may_alias, noting.notes);
   noting.kernel = std::make_shared<KernelDefinition>(as_kernel(std::move(adjoint.kernel), false));

@@ -23,6 +23,11 @@ class KernelDefinition {
 
   // Takes a kernel in captured form. UserError for more than 64 parameters.
   explicit KernelDefinition(ir::Kernel captured);
+  // Takes one that a schedule has made: in structured form, or `scheduled`, which has no derivatives (UserError).
+  struct OfSchedule {
+    ir::Kernel kernel;
+  };
+  explicit KernelDefinition(OfSchedule of);
 
   const std::string &name() const { return structured_.name; }
   const std::vector<ir::Parameter> &parameters() const { return structured_.parameters; }
@@ -129,6 +134,12 @@ class KernelDefinition {
     double milliseconds;
   };
 
+  struct Structured {
+    ir::Kernel kernel;
+  };
+  explicit KernelDefinition(Structured structured);
+
+  void refuse_derivatives_of_schedules() const;
   const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit);
   const DerivedGather &derived_gather(std::uint64_t active, bool even_if_slower);
   const DerivedTangent &derived_tangent(std::uint64_t active);

@@ -4,14 +4,16 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/sum_over_launch.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace samite::jit {
 namespace {
 
+constexpr double elements_at_once = 8;
+
 // Of a statement without blocks. On tiles, vectors do about as much in a step as lanes do elsewhere.
 double statement_cost(const ir::Stmt &stmt) {
-  constexpr double elements_at_once = 8;
   ir::Type type = ScalarType::Float32;
   double each = 1;
   if (auto *let = stmt.as<ir::Let>()) {
@@ -30,14 +32,22 @@ double statement_cost(const ir::Stmt &stmt) {
   return type.is_tile() ? each * static_cast<double>(type.count()) / elements_at_once + 1 : 1;
 }
 
+constexpr double assumed_iterations = 64;
+
+// A loop over a block's threads is one of vectors.
+double iterations(const ir::For &loop) {
+  if (loop.kind != ir::LoopKind::Thread || !loop.begin.is_constant() || !loop.end.is_constant())
+    return assumed_iterations;
+  return static_cast<double>(std::max<std::int64_t>(loop.end.as_int() - loop.begin.as_int(), 0)) / elements_at_once + 1;
+}
+
 double block_cost(const ir::Block &block) {
-  constexpr double assumed_iterations = 64;
   double cost = 0;
   for (const ir::Stmt &stmt : block) {
     if (auto *branch = stmt.as<ir::If>())
       cost += block_cost(branch->then_block) + block_cost(branch->else_block);
     else if (auto *loop = stmt.as<ir::For>())
-      cost += assumed_iterations * block_cost(loop->body);
+      cost += iterations(*loop) * block_cost(loop->body);
     else if (auto *loop = stmt.as<ir::While>())
       cost += assumed_iterations * (block_cost(loop->condition_block) + block_cost(loop->body));
     else

@@ -258,25 +258,10 @@ ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_ord
   return passes::lower_tiles(structured, true, in_order, /*loads_ahead=*/false);
 }
 
-// From the kernel to code that can be called, into a variant that knows its key.
-void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
-  variant.name = kernel.name;
-  variant.parameters.assign(kernel.parameters.begin(),
-                            kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
-  variant.layout = codegen::argument_layout(kernel.parameters);
-  variant.block_threads = kernel.block_threads;
-  variant.cost = cost_of(kernel);
-  variant.one_thread = variant.key.deterministic && order_shows(kernel);
-  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
-    const ir::Parameter &parameter = variant.parameters[i];
-    bool is_gradient = parameter.role == ir::Role::Gradient;
-    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
-    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
-  }
-  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
-
-  Clock::time_point start = Clock::now();
+// From structured to lowered form. A schedule's kernel is there already, but for the loops over its blocks.
+ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
   ir::Kernel last = kernel;
+  if (kernel.scheduled) return checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
   if (variant.key.direction == Direction::adjoint)
     last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
   last = checked(passes::widen_tile_origins(std::move(last), wide_arrays(variant)), ir::Form::structured,
@@ -295,7 +280,28 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
       warn_once(text, text);
     }
   }
-  ir::Kernel lowered = checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
+  return checked(passes::lower_threads(std::move(last)), ir::Form::lowered, "lower_threads");
+}
+
+// From the kernel to code that can be called, into a variant that knows its key.
+void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
+  variant.name = kernel.name;
+  variant.parameters.assign(kernel.parameters.begin(),
+                            kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
+  variant.layout = codegen::argument_layout(kernel.parameters);
+  variant.block_threads = kernel.block_threads;
+  variant.cost = cost_of(kernel);
+  variant.one_thread = variant.key.deterministic && order_shows(kernel);
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const ir::Parameter &parameter = variant.parameters[i];
+    bool is_gradient = parameter.role == ir::Role::Gradient;
+    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
+    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
+  }
+  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
+
+  Clock::time_point start = Clock::now();
+  ir::Kernel lowered = lower(kernel, variant);
   variant.times.lower = milliseconds_since(start);
 
   const std::size_t before = peak_memory();
@@ -372,6 +378,7 @@ std::optional<RunGathered> to_run(const passes::GatheredAdjoint &gathered, int c
 }  // namespace
 
 ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
+  if (kernel.scheduled) return plan_scheduled_for_cpu(std::move(kernel));
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
@@ -380,6 +387,7 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, 
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices) {
+  if (kernel.scheduled) return plan_scheduled_for_gpu(std::move(kernel), architecture);
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!choices.debug)
     kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
@@ -400,6 +408,22 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
   check_synchronised(kernel, arrays);
   return kernel;
+}
+
+ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel) {
+  return checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered,
+                 "place_arrays");
+}
+
+ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture) {
+  kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
+  return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
+}
+
+ir::Kernel verified(ir::Kernel kernel) {
+  const ir::Form form = kernel.scheduled ? ir::Form::lowered : ir::Form::structured;
+  return checked(std::move(kernel), form, "schedule");
 }
 
 ir::Kernel structure(ir::Kernel captured) {

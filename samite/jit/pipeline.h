@@ -10,6 +10,10 @@ namespace samite::jit {
 // capture → verify → structure jumps → expand calls of adjoints → promote → simplify
 ir::Kernel structure(ir::Kernel captured);
 
+// A kernel that a schedule has made, which is in structured form, or, if it is `scheduled`, in lowered form but for
+// `thread_index`: verified where the IR is.
+ir::Kernel verified(ir::Kernel kernel);
+
 // Without the adjoints that the user gives.
 ir::Kernel inline_primals(const ir::Kernel &structured);
 
@@ -35,6 +39,11 @@ struct GpuChoices {
 // spread → barriers → pipeline → units → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
+
+// The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
+// the stack. On a GPU: the same → plan memory. The functions above call these for such kernels.
+ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered);
+ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture);
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);
