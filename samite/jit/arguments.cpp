@@ -27,8 +27,8 @@ const CudaMemory *cuda_memory_of(std::span<const Argument> arguments) {
   return nullptr;
 }
 
-[[noreturn]] void fail(const KernelDefinition &definition, const std::string &message) {
-  throw UserError(definition.where(), "kernel '" + definition.name() + "': " + message);
+[[noreturn]] void fail(const Callee &callee, const std::string &message) {
+  throw UserError(callee.where, std::string(callee.kind) + " '" + callee.name + "': " + message);
 }
 
 std::string expected(const ir::Parameter &parameter) {
@@ -107,19 +107,18 @@ void check_extents(const KernelDefinition &definition, const Extents &extents) {
                            " is beyond 2147483647, which an Int index counts; split the launch");
 }
 
-void check_buffer(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {
-  const ir::Parameter &parameter = definition.parameters()[index];
+void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buffer) {
+  const ir::Parameter &parameter = callee.parameters[index];
   auto mismatch = [&](const std::string &given) {
-    fail(definition, describe(definition.parameters(), index) + " expects " + expected(parameter) + "; " + given);
+    fail(callee, describe(callee.parameters, index) + " expects " + expected(parameter) + "; " + given);
   };
   if (!buffer.valid()) mismatch("an empty buffer is given: construct it with a device and extents");
   if (!parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank ||
       (parameter.last_extent && buffer.extents()[buffer.rank() - 1] != parameter.last_extent))
     mismatch(buffer.to_string() + " is given");
-  if ((definition.written() & bit(index)) && buffer.is_broadcast())
-    mismatch(
-        buffer.to_string() +
-        ", a broadcast view whose indices share elements, is given, and the kernel writes to it: clone() it first");
+  if ((callee.written & bit(index)) && buffer.is_broadcast())
+    mismatch(buffer.to_string() + ", a broadcast view whose indices share elements, is given, and the " + callee.kind +
+             " writes to it: clone() it first");
 }
 
 void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {
@@ -139,7 +138,7 @@ void check_index_types(const KernelDefinition &definition, std::size_t index, co
   }
 }
 
-void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments) {
+void check_devices(const Callee &callee, std::span<const Argument> arguments) {
   const AnyBuffer *first = nullptr;
   std::size_t first_index = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -147,22 +146,21 @@ void check_devices(const KernelDefinition &definition, std::span<const Argument>
     if (!buffer) continue;
     if (!first) first = buffer, first_index = i;
     if (!(buffer->storage()->device() == first->storage()->device()))
-      fail(definition, describe(definition.parameters(), i) + " is on " + buffer->device().to_string() + ", but " +
-                           describe(definition.parameters(), first_index) + " is on " + first->device().to_string() +
-                           "; a launch runs on one device, so copy one of them");
+      fail(callee, describe(callee.parameters, i) + " is on " + buffer->device().to_string() + ", but " +
+                       describe(callee.parameters, first_index) + " is on " + first->device().to_string() +
+                       "; a launch runs on one device, so copy one of them");
   }
 }
 
-void check_distinct(const KernelDefinition &definition, std::span<const Argument> arguments) {
-  const auto &parameters = definition.parameters();
+void check_distinct(const Callee &callee, std::span<const Argument> arguments) {
+  const auto &parameters = callee.parameters;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!parameters[i].distinct) continue;
     for (std::size_t j = 0; j < arguments.size(); ++j)
       if (j != i && arguments[j].buffer && arguments[i].buffer->overlaps(*arguments[j].buffer))
-        fail(definition, describe(parameters, i) + " expects a buffer that shares no memory with another argument; " +
-                             describe(parameters, j) +
-                             " shares it: give the kernel separate buffers, such as a "
-                             "clone()");
+        fail(callee, describe(parameters, i) + " expects a buffer that shares no memory with another argument; " +
+                         describe(parameters, j) + " shares it: give the " + callee.kind +
+                         " separate buffers, such as a clone()");
   }
 }
 
@@ -315,7 +313,7 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   key.deterministic = options.deterministic;
   const Device device = device_of(arguments, options);
   if (device.kind() == DeviceKind::cuda) set_for_cuda(definition, extents, options, arguments, device, key);
-  key.races = key.debug && !(in_graph && key.cuda != 0);
+  key.races = key.debug && !(in_graph && key.cuda != 0) && !definition.forward().scheduled;
   if (key.races) key.overlapping = overlapping(arguments);
   key.gather = adjoint && !key.memory_limit && is_gathered(definition, extents, arguments, key);
   if (key.cuda != 0)

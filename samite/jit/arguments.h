@@ -19,10 +19,26 @@ struct Argument {
   const AnyBuffer &elements() const { return values ? *values : *buffer; }
 };
 
+// What arguments are given to: what messages call it, and what is known of its parameters. A view, of a kernel or a
+// pipeline.
+struct Callee {
+  Callee(const KernelDefinition &definition)
+      : Callee("kernel", definition.name(), definition.parameters(), definition.written(), definition.where()) {}
+  Callee(const char *kind, const std::string &name, const std::vector<ir::Parameter> &parameters, std::uint64_t written,
+         SourceLocation where)
+      : kind(kind), name(name), parameters(parameters), written(written), where(where) {}
+
+  const char *kind;  // "kernel"
+  const std::string &name;
+  const std::vector<ir::Parameter> &parameters;
+  std::uint64_t written;  // arrays, as bits
+  SourceLocation where;
+};
+
 // What messages call a parameter: "argument 1 ('now')".
 std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t index);
 
-// Throws UserError, with the kernel's name, the argument, what is expected and what is given, where
+// Throws UserError, with the callee's name, the argument, what is expected and what is given, where
 //   - `extents` has not the kernel's launch rank, or an extent beyond what the kernel's index type counts;
 //   - a buffer is empty, of another type or rank than its parameter, or on another device than the rest;
 //   - an extent is beyond 2147483647 where the kernel indexes with Int, or asks for the extent;
@@ -32,10 +48,10 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 //   - adjoint: no argument tracks a gradient, or an array whose values the adjoint reads shares memory with another
 //     that the kernel writes, or has been overwritten by the forward launch itself, without a copy from before.
 void check_extents(const KernelDefinition &definition, const Extents &extents);
-void check_buffer(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
+void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buffer);
 void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
-void check_devices(const KernelDefinition &definition, std::span<const Argument> arguments);
-void check_distinct(const KernelDefinition &definition, std::span<const Argument> arguments);
+void check_devices(const Callee &callee, std::span<const Argument> arguments);
+void check_distinct(const Callee &callee, std::span<const Argument> arguments);
 void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments);
 void check_tangent(const KernelDefinition &definition, const VariantKey &key);
 

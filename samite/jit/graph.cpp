@@ -3,8 +3,8 @@
 #include "samite/base/error.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_contents.h"
+#include "samite/jit/stream_order.h"
 #include "samite/jit/tape.h"
-#include "samite/runtime/event.h"
 
 #include <algorithm>
 #include <ostream>
@@ -65,23 +65,6 @@ void edit(Graph::Contents &contents, std::size_t number, Graph::Contents::Step s
   before = std::move(step);
 }
 
-// What is put into `later` from now on waits for what is in `earlier` now.
-void order(const Stream &earlier, const Stream &later) {
-  Event event;
-  event.record(earlier);
-  later.wait(event);
-}
-
-// The same for work that runs already.
-void order_or_wait(const Stream &earlier, const Stream &later) {
-  try {
-    order(earlier, later);
-  } catch (...) {
-    earlier.cuda()->stream().synchronize();
-    throw;
-  }
-}
-
 void describe(const Graph::Contents &contents, const Graph::Contents::Block &block, const std::string &indent,
               std::string &text) {
   for (const Graph::Contents::Part &part : block) {
@@ -124,11 +107,11 @@ void Graph::launch_on(const Stream &stream) {
     step.launch.cuda()->hear_in(*stream.cuda());
     debug = debug || step.launch.cuda()->debug();
   }
-  if (elsewhere) order(stream_, stream);
+  if (elsewhere) jit::order(stream_, stream);
   contents_->executable->launch(stream.cuda()->stream());
   for (const Contents::Step &step : contents_->steps)
     if (step.enabled) step.launch.mark_written();
-  if (elsewhere) order_or_wait(stream, stream_);
+  if (elsewhere) jit::order_or_wait(stream, stream_);
   if (debug) stream.synchronize();
 }
 

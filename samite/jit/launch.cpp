@@ -16,37 +16,61 @@
 
 namespace samite {
 namespace jit {
-namespace {
 
-void check_stream(const KernelDefinition &definition, const Stream &stream, Device device) {
+void check_stream(const Callee &callee, const Stream &stream, Device device) {
   if (!(stream.device() == device))
-    throw UserError(definition.where(), "kernel '" + definition.name() + "': the stream is on " +
-                                            stream.device().to_string() + ", the buffers are on " + device.to_string() +
-                                            "; use a stream of the buffers' device");
+    throw UserError(callee.where, std::string(callee.kind) + " '" + callee.name + "': the stream is on " +
+                                      stream.device().to_string() + ", the buffers are on " + device.to_string() +
+                                      "; use a stream of the buffers' device");
 }
 
 // A kernel's function runs once, while it is captured: what it launches would run then, and not with the kernel.
-void refuse_inside_kernel(const KernelDefinition &definition) {
+void refuse_inside_kernel(const Callee &callee) {
   if (const lang::Trace *trace = lang::Trace::running())
-    throw UserError(definition.where(),
-                    "kernel '" + definition.name() + "': it is launched inside of another kernel's function (" +
-                        trace->where().to_string() +
+    throw UserError(callee.where,
+                    std::string(callee.kind) + " '" + callee.name +
+                        "': it is launched inside of another kernel's function (" + trace->where().to_string() +
                         "), which runs once, while that kernel is captured; launch it before or after, or call the "
                         "same C++ function in both kernels");
+}
+
+std::size_t parameter_named(const Callee &callee, std::string_view name) {
+  std::string known;
+  for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
+    if (callee.parameters[i].name == name) return i;
+    known += (known.empty() ? "" : ", ") + callee.parameters[i].name;
+  }
+  throw UserError(callee.where, std::string(callee.kind) + " '" + callee.name + "' has no parameter named '" +
+                                    std::string(name) + "'; its parameters are " + known);
+}
+
+void check_index(const Callee &callee, std::size_t index) {
+  if (index >= callee.parameters.size())
+    throw UserError(callee.where, std::string(callee.kind) + " '" + callee.name + "' has " +
+                                      std::to_string(callee.parameters.size()) +
+                                      " parameters; there is none of index " + std::to_string(index));
+}
+
+namespace {
+
+// On the path of every launch.
+void refuse_inside_kernel(const KernelDefinition &definition) {
+  if (lang::Trace::running()) refuse_inside_kernel(Callee(definition));
 }
 
 // All that is checked of a launch, and the variant that it needs.
 std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                                      std::span<const Argument> arguments, bool in_graph = false) {
+  const Callee callee(definition);
   check_extents(definition, extents);
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (definition.parameters()[i].is_array()) {
-      check_buffer(definition, i, *arguments[i].buffer);
+      check_buffer(callee, i, *arguments[i].buffer);
       check_index_types(definition, i, *arguments[i].buffer);
     }
-  check_devices(definition, arguments);
-  check_distinct(definition, arguments);
-  if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
+  check_devices(callee, arguments);
+  check_distinct(callee, arguments);
+  if (options.stream) check_stream(callee, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
   if (options.direction == Direction::tangent) check_tangent(definition, key);
@@ -94,13 +118,13 @@ std::string given(const HostScalar &value) {
 
 }  // namespace
 
-std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index, HostScalar value) {
-  const ir::Parameter &parameter = definition.parameters()[index];
+std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar value) {
+  const ir::Parameter &parameter = callee.parameters[index];
   auto refuse = [&](const std::string &why) {
-    throw UserError(definition.where(), "kernel '" + definition.name() +
-                                            "': " + describe(definition.parameters(), index) + " expects " +
-                                            (parameter.is_array() ? "a buffer of " : "a scalar of type ") +
-                                            std::string(name(parameter.type)) + "; " + why);
+    throw UserError(callee.where, std::string(callee.kind) + " '" + callee.name +
+                                      "': " + describe(callee.parameters, index) + " expects " +
+                                      (parameter.is_array() ? "a buffer of " : "a scalar of type ") +
+                                      std::string(name(parameter.type)) + "; " + why);
   };
   if (parameter.is_array()) refuse("the number " + given(value) + " is given");
   bool is_bool = std::holds_alternative<bool>(value), is_double = std::holds_alternative<double>(value);
@@ -159,7 +183,10 @@ LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &d
   return {std::move(*forward), std::move(*adjoint)};
 }
 
-namespace {
+void compile_for(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                 std::span<const Argument> arguments) {
+  check(definition, extents, options, arguments);
+}
 
 void launch_now(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                 const LaunchOptions &options, std::span<const Argument> arguments) {
@@ -179,8 +206,6 @@ void launch_now(const std::shared_ptr<KernelDefinition> &definition, const Launc
   }
   run_now(*definition, extents, options, arguments);
 }
-
-}  // namespace
 
 void launch_once(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                  const LaunchOptions &options, std::span<const Argument> arguments) {
@@ -319,24 +344,12 @@ void Launch::launch(const Stream &stream, SourceLocation where) {
 }
 
 std::size_t Launch::index_of(std::string_view name, SourceLocation where) const {
-  const auto &parameters = definition_->parameters();
-  std::string known;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].name == name) return i;
-    known += (known.empty() ? "" : ", ") + parameters[i].name;
-  }
-  return at_call("set", where, [&]() -> std::size_t {
-    throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has no parameter named '" +
-                                              std::string(name) + "'; its parameters are " + known);
-  });
+  return at_call("set", where, [&] { return jit::parameter_named(*definition_, name); });
 }
 
 void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation where) {
   at_call("set", where, [&] {
-    if (index >= arguments_.size())
-      throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
-                                                std::to_string(arguments_.size()) +
-                                                " parameters; there is none of index " + std::to_string(index));
+    jit::check_index(*definition_, index);
     jit::check_buffer(*definition_, index, buffer);
     const Turn turn(*this);
     jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
@@ -351,14 +364,30 @@ void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation wher
 
 void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
   at_call("set", where, [&] {
-    if (index >= arguments_.size())
-      throw UserError(definition_->where(), "kernel '" + definition_->name() + "' has " +
-                                                std::to_string(arguments_.size()) +
-                                                " parameters; there is none of index " + std::to_string(index));
+    jit::check_index(*definition_, index);
     const Turn turn(*this);
     arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
     jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   });
+}
+
+void Launch::set_bits(std::size_t index, std::uint64_t bits) {
+  const Turn turn(*this);
+  arguments_[index].scalar = bits;
+  jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+}
+
+void Launch::exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments) {
+  const Turn turn(*this);
+  const Extents extents_before = std::exchange(extents_, extents);
+  std::swap(arguments_, arguments);
+  try {
+    prepare();
+  } catch (...) {
+    extents_ = extents_before;
+    arguments_ = std::move(arguments);
+    throw;
+  }
 }
 
 void Launch::set_dim(const LaunchExtents &extents) {

@@ -143,6 +143,10 @@ class Launch {
   const std::byte *arguments() const { return block_.data(); }
   const jit::CudaLaunch *cuda() const { return cuda_.get(); }
   void mark_written() const;
+  // Everything at once. The arguments are the parameters' in number and kind.
+  void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
+  // A scalar, by its bits.
+  void set_bits(std::size_t index, std::uint64_t bits);
   // What a graph has of it: itself, but that on CUDA nothing looks for races.
   Launch in_graph() const;
 
@@ -192,12 +196,28 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Laun
 Launch record(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::vector<OwnedArgument> arguments);
 
+// Of launch_once, all but what adds the user's line to errors.
+void launch_now(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+                const LaunchOptions &options, std::span<const Argument> arguments);
+
+// Checks a launch, and compiles what it needs.
+void compile_for(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                 std::span<const Argument> arguments);
+
 // The same for a launch of the library's own, which no tape puts down.
 void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
              std::span<const Argument> arguments);
 
 // The bits of `value` as a scalar of the parameter's type, or UserError.
-std::uint64_t scalar_bits(const KernelDefinition &definition, std::size_t index, HostScalar value);
+std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar value);
+
+// The index of the parameter of this name, or of that index; UserError where there is none.
+std::size_t parameter_named(const Callee &callee, std::string_view name);
+void check_index(const Callee &callee, std::size_t index);
+
+// UserError where the launch is made inside of a kernel's function, or the stream is of another device.
+void refuse_inside_kernel(const Callee &callee);
+void check_stream(const Callee &callee, const Stream &stream, Device device);
 
 }  // namespace jit
 }  // namespace samite

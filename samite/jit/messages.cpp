@@ -12,7 +12,7 @@ namespace samite::jit {
 namespace {
 
 template <class T>
-std::string text_of(std::uint64_t bits) {
+std::string text_of_scalar(std::uint64_t bits) {
   T value;
   std::memcpy(static_cast<void *>(&value), &bits, sizeof value);
   if constexpr (std::integral<T> && sizeof(T) == 1 && !std::same_as<T, bool>)
@@ -23,17 +23,21 @@ std::string text_of(std::uint64_t bits) {
     return fmt::format("{}", value);
 }
 
+}  // namespace
+
 std::string text_of(ScalarType type, std::uint64_t bits) {
   switch (type) {
 #define SAMITE_CASE(name, text, host, bytes, kind) \
-  case ScalarType::name: return text_of<host>(bits);
+  case ScalarType::name: return text_of_scalar<host>(bits);
     SAMITE_SCALAR_TYPES(SAMITE_CASE)
 #undef SAMITE_CASE
   }
   throw InternalError("a scalar type without a text");
 }
 
-std::string text_of(const codegen::MessageSite &site, const std::uint64_t *values) {
+namespace {
+
+std::string text_of_site(const codegen::MessageSite &site, const std::uint64_t *values) {
   std::string text = site.texts[0];
   for (std::size_t i = 0; i < site.types.size(); ++i) text += text_of(site.types[i], values[i]) + site.texts[i + 1];
   return text;
@@ -50,7 +54,7 @@ void LaunchMessages::hear(Failure *failure, std::uint32_t site, const std::int64
     if (said.is_check)
       messages.check_failed(said, instance, values);
     else
-      print_line(text_of(said, values));
+      print_line(text_of_site(said, values));
   } catch (...) {
     std::lock_guard lock(messages.mutex_);
     if (!messages.thrown_) messages.thrown_ = std::current_exception();
@@ -63,9 +67,9 @@ void LaunchMessages::check_failed(const codegen::MessageSite &site, const std::i
   std::copy_n(instance, extents_.rank(), index.begin());
   std::lock_guard lock(mutex_);
   if (first_ && first_->instance <= index) return;
-  first_ = FailedCheck{index, site.where,
-                       site.is_race ? race_text(variant_, extents_, instance, site, values) : text_of(site, values),
-                       site.is_race};
+  first_ = FailedCheck{
+      index, site.where,
+      site.is_race ? race_text(variant_, extents_, instance, site, values) : text_of_site(site, values), site.is_race};
 }
 
 void LaunchMessages::throw_first(const std::string &opening) {

@@ -16,6 +16,9 @@
 
 namespace samite::jit {
 
+// A number as messages have it; `bits` holds it in its first bytes.
+std::string text_of(ScalarType type, std::uint64_t bits);
+
 class LaunchMessages : public codegen::Failure {
  public:
   LaunchMessages(const Variant &variant, const Extents &extents) : variant_(variant), extents_(extents) {

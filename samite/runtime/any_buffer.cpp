@@ -43,6 +43,13 @@ AnyBuffer::AnyBuffer(Device device, ScalarType type, const Extents &extents, Gra
   data_ = storage_->data();
 }
 
+AnyBuffer::AnyBuffer(std::shared_ptr<Storage> storage, ScalarType type, const Extents &extents) noexcept
+    : storage_(std::move(storage)),
+      data_(storage_->data()),
+      extents_(extents),
+      strides_(row_major_strides(extents)),
+      type_(type) {}
+
 void AnyBuffer::require_valid(SourceLocation where) const {
   if (!valid()) throw UserError(where, "the buffer is empty: construct it with a device and extents before it is used");
 }

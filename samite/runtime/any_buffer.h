@@ -44,6 +44,9 @@ class AnyBuffer {
   AnyBuffer(Device device, ScalarType type, const Extents &extents, Gradient gradient = Gradient::untracked,
             SourceLocation where = std::source_location::current());
 
+  // The elements of `storage` from its first one on, without gaps, the last dimension fastest; it has room for them.
+  AnyBuffer(std::shared_ptr<Storage> storage, ScalarType type, const Extents &extents) noexcept;
+
   bool valid() const noexcept { return storage_ != nullptr; }
   ScalarType type() const noexcept { return type_; }
   Device device(SourceLocation where = std::source_location::current()) const;

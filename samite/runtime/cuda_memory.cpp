@@ -23,11 +23,12 @@ std::size_t whole_vectors(std::size_t bytes) {
 
 }  // namespace
 
-CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes)
+CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents)
     : device_(std::move(device)),
       memory_(
           driver::DeviceMemory::allocate(device_->standard_stream()->stream(), device_->pool(), whole_vectors(bytes))) {
-  driver::fill_bytes(device_->standard_stream()->stream(), memory_.address(), 0, bytes);
+  if (contents == Contents::zeros)
+    driver::fill_bytes(device_->standard_stream()->stream(), memory_.address(), 0, bytes);
 }
 
 CudaMemory::~CudaMemory() {

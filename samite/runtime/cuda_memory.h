@@ -21,8 +21,9 @@ namespace samite {
 
 class CudaMemory {
  public:
-  // Zeros. DriverError with the code out_of_memory.
-  CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes);
+  enum class Contents { zeros, any };
+  // DriverError with the code out_of_memory.
+  CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents = Contents::zeros);
   CudaMemory(const CudaMemory &) = delete;
   CudaMemory &operator=(const CudaMemory &) = delete;
   ~CudaMemory();

@@ -74,6 +74,15 @@ Storage::Storage(Device device, std::size_t bytes) : device_(device), bytes_(byt
   }
 }
 
+Storage::Storage(Device device, std::size_t bytes, FromPool) : device_(device), bytes_(bytes) {
+  if (device.kind() == DeviceKind::cpu) {
+    data_ = scratch_.emplace(bytes).data();
+  } else {
+    cuda_ = std::make_unique<CudaMemory>(CudaDevice::of(device.index()), bytes, CudaMemory::Contents::any);
+    data_ = cuda_->data();
+  }
+}
+
 Storage::~Storage() = default;
 
 // Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.

@@ -12,12 +12,14 @@
 #pragma once
 
 #include "samite/runtime/device.h"
+#include "samite/runtime/scratch.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace samite {
@@ -28,6 +30,9 @@ class Storage {
  public:
   // DeviceError that says how many bytes were asked where the device has not enough.
   Storage(Device device, std::size_t bytes);
+  // Memory for a short while: from the pool of the device, or on the CPU that of scratch.h, without particular values.
+  struct FromPool {};
+  Storage(Device device, std::size_t bytes, FromPool);
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
   ~Storage();
@@ -65,6 +70,7 @@ class Storage {
   Device device_;
   std::size_t bytes_;
   Memory memory_;                     // of the CPU
+  std::optional<Scratch> scratch_;    // of the CPU's pool
   std::unique_ptr<CudaMemory> cuda_;  // of a CUDA device
   std::byte *data_;
   std::atomic<std::uint64_t> version_{0};

@@ -74,7 +74,10 @@ struct Program {
   SourceLocation where;
 };
 
-// As text, one line for each step, kernels whole.
-std::string to_string(const Program &program);
+// As text, one line for each step, and kernels whole or by their names.
+struct PrintOptions {
+  bool kernels = true;
+};
+std::string to_string(const Program &program, PrintOptions options = {});
 
 }  // namespace samite::schedule

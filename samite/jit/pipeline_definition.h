@@ -1,0 +1,67 @@
+// A scheduled pipeline as it was captured, and the programs of its schedules so far.
+//
+// Shared by the Pipeline and its recorded launches. Thread-safe: two threads that ask for one program get one.
+#pragma once
+
+#include "samite/jit/scheduled_program.h"
+#include "samite/runtime/device.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace samite::jit {
+
+class PipelineDefinition {
+ public:
+  struct Target {
+    DeviceKind device = DeviceKind::cpu;
+    int compute_capability = 0;  // of a CUDA device, 90 for 9.0
+
+    friend bool operator==(const Target &, const Target &) = default;
+  };
+  // Makes the program of the schedule of this name; "" is the one for whoever has none.
+  using Lower = std::function<schedule::Program(const Target &target, const std::string &schedule)>;
+
+  // UserError for more than 64 parameters.
+  PipelineDefinition(std::string name, std::vector<ir::Parameter> parameters, std::vector<std::string> schedules,
+                     Lower lower, SourceLocation where);
+
+  const std::string &name() const { return name_; }
+  const std::vector<ir::Parameter> &parameters() const { return parameters_; }
+  SourceLocation where() const { return where_; }
+  // What messages call it; `written` as ScheduledProgram has it.
+  Callee callee(std::uint64_t written = 0) const { return {"pipeline", name_, parameters_, written, where_}; }
+
+  // The schedule for a device: the one that is asked for, else "cuda" or "cpu" where the pipeline has that, else "".
+  // UserError where there is none of that name.
+  std::string schedule_for(DeviceKind device, const std::string &wanted) const;
+
+  // Made when it is first asked for. UserError as lowering says.
+  std::shared_ptr<const ScheduledProgram> program(const Target &target, const std::string &schedule);
+
+  // What has been made so far, in order.
+  struct Made {
+    Target target;
+    std::string schedule;
+    std::shared_ptr<const ScheduledProgram> program;
+  };
+  std::vector<Made> programs() const { return programs_.made(); }
+
+ private:
+  struct Key {
+    Target target;
+    std::string schedule;
+    friend bool operator==(const Key &, const Key &) = default;
+  };
+
+  std::string name_;
+  std::vector<ir::Parameter> parameters_;
+  std::vector<std::string> schedules_;
+  Lower lower_;
+  SourceLocation where_;
+  Memo<Key, Made> programs_;
+};
+
+}  // namespace samite::jit

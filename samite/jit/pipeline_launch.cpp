@@ -1,0 +1,239 @@
+#include "samite/jit/pipeline_launch.h"
+
+#include "samite/base/error.h"
+#include "samite/jit/graph_capture.h"
+#include "samite/jit/stream_order.h"
+#include "samite/jit/tangent_launches.h"
+#include "samite/jit/tape.h"
+#include "samite/runtime/cuda_device.h"
+
+#include <ostream>
+
+namespace samite {
+namespace jit {
+namespace {
+
+LaunchOptions options_of_kernels(const PipelineOptions &options) {
+  LaunchOptions own;
+  own.stream = options.stream;
+  own.debug = options.debug ? *options.debug : debug_mode();
+  own.deterministic = options.deterministic;
+  own.workspace_bytes = options.workspace_bytes;
+  own.programmatic = options.programmatic;
+  own.priority = options.priority;
+  return own;
+}
+
+[[noreturn]] void refuse_derivative(const PipelineDefinition &definition, const std::string &why) {
+  throw UserError(definition.where(),
+                  "pipeline '" + definition.name() + "' has no adjoint yet" + why +
+                      "; write the step as a Kernel or TileKernel, or give the gradient as a pipeline of your own");
+}
+
+// Whoever records a launch wants its gradient, if there is one.
+void refuse_gradients(const PipelineDefinition &definition, std::span<const Argument> arguments) {
+  const bool taped = Tape::recording() != nullptr;
+  if (!taped && !TangentLaunches::current()) return;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].buffer && arguments[i].buffer->tracks_gradient())
+      refuse_derivative(definition, ", and " + describe(definition.parameters(), i) + " tracks its gradient while " +
+                                        (taped ? "a tape records" : "a Hessian-vector product is computed"));
+}
+
+// What is known of a launch once its arguments are checked.
+struct Checked {
+  std::string schedule;
+  std::shared_ptr<const ScheduledProgram> program;
+};
+
+Checked check(PipelineDefinition &definition, const PipelineOptions &options, std::span<const Argument> arguments) {
+  if (options.direction != Direction::forward) refuse_derivative(definition, "");
+  const Callee callee = definition.callee();
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (definition.parameters()[i].is_array()) check_buffer(callee, i, *arguments[i].buffer);
+  check_devices(callee, arguments);
+  check_distinct(callee, arguments);
+  const Device device = device_of(arguments, options_of_kernels(options));
+  if (options.stream) check_stream(callee, *options.stream, device);
+  Checked checked;
+  checked.schedule = definition.schedule_for(device.kind(), options.schedule);
+  checked.program = definition.program(target_of(device), checked.schedule);
+  const Callee writes = definition.callee(checked.program->written());
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (writes.written >> i & 1) check_buffer(writes, i, *arguments[i].buffer);
+  return checked;
+}
+
+// Launches each kernel as its turn comes.
+class AtOnce : public ScheduledProgram::Visitor {
+ public:
+  AtOnce(const ScheduledProgram &program, const LaunchOptions &options, std::span<const Argument> arguments,
+         Temporaries &temporaries, SourceLocation where)
+      : program_(program), options_(options), arguments_(arguments), temporaries_(temporaries), where_(where) {}
+
+  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+    temporaries_.allocate(temporary, extents);
+  }
+  void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+              const HostValues &values) override {
+    launch_now(program_.kernels()[kernel], {extents, where_}, options_,
+               arguments_of(launch, arguments_, temporaries_, values));
+  }
+
+ private:
+  const ScheduledProgram &program_;
+  const LaunchOptions &options_;
+  std::span<const Argument> arguments_;
+  Temporaries &temporaries_;
+  SourceLocation where_;
+};
+
+}  // namespace
+
+PipelineDefinition::Target target_of(Device device) {
+  if (device.kind() == DeviceKind::cpu) return {};
+  return {device.kind(), CudaDevice::of(device.index())->context().limits().compute_capability};
+}
+
+void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
+                     std::span<const Argument> arguments, SourceLocation where) {
+  at_call("launched", where, [&] {
+    refuse_inside_kernel(definition->callee());
+    const Checked checked = check(*definition, options, arguments);
+    refuse_gradients(*definition, arguments);
+    const ScheduledProgram &program = *checked.program;
+    const LaunchOptions own = options_of_kernels(options);
+    const Device device = device_of(arguments, own);
+    if (GraphCapture::current() && device.kind() == DeviceKind::cuda && program.program().temporary_count != 0)
+      throw UserError(definition->where(),
+                      "pipeline '" + definition->name() +
+                          "' has arrays between its kernels, which cannot be allocated while a graph is captured: "
+                          "record the launch before the capture, and launch that");
+    Temporaries temporaries(program.program(), device, false);
+    compile_first_launches(program, own, arguments, temporaries);
+    AtOnce run(program, own, arguments, temporaries, where);
+    program.run(arguments, run);
+  });
+}
+
+PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
+                               std::vector<OwnedArgument> arguments, SourceLocation where) {
+  return at_call("recorded", where, [&] { return PipelineLaunch(definition, options, std::move(arguments)); });
+}
+
+}  // namespace jit
+
+// A thread's turn with a launch.
+class PipelineLaunch::Turn {
+ public:
+  explicit Turn(PipelineLaunch &launch) : in_use_(launch.in_use_) {
+    if (!in_use_.begin())
+      throw UserError(launch.definition_->where(),
+                      launch.to_string() +
+                          " is in use by another thread: one thread uses a PipelineLaunch at a time; give "
+                          "each thread a copy of its own");
+  }
+  Turn(const Turn &) = delete;
+  Turn &operator=(const Turn &) = delete;
+  ~Turn() { in_use_.end(); }
+
+ private:
+  jit::InUse &in_use_;
+};
+
+namespace {
+
+jit::RecordedProgram recorded(jit::PipelineDefinition &definition, const PipelineOptions &options,
+                              std::vector<jit::OwnedArgument> arguments,
+                              std::vector<std::shared_ptr<Storage>> storages = {}) {
+  jit::Checked checked = jit::check(definition, options, jit::views(arguments));
+  return {std::move(checked.program), jit::options_of_kernels(options), std::move(arguments), std::move(storages)};
+}
+
+}  // namespace
+
+PipelineLaunch::PipelineLaunch(std::shared_ptr<jit::PipelineDefinition> definition, const PipelineOptions &options,
+                               std::vector<jit::OwnedArgument> arguments)
+    : definition_(std::move(definition)),
+      options_(options),
+      stream_(Stream::standard(Device::cpu())),
+      recorded_(recorded(*definition_, options_, std::move(arguments))) {
+  options_.debug = options.debug ? *options.debug : debug_mode();
+  const std::vector<jit::Argument> given = jit::views(recorded_.arguments());
+  stream_ = jit::stream_of(given, jit::options_of_kernels(options_));
+  schedule_ = definition_->schedule_for(device().kind(), options_.schedule);
+}
+
+PipelineLaunch::PipelineLaunch(const PipelineLaunch &other)
+    : PipelineLaunch(other.definition_, other.options_, other.recorded_.arguments()) {}
+
+PipelineLaunch &PipelineLaunch::operator=(const PipelineLaunch &other) {
+  if (this != &other) *this = PipelineLaunch(other);
+  return *this;
+}
+
+void PipelineLaunch::launch(SourceLocation where) {
+  at_call("launched", where, [&] { launch_on(nullptr, where); });
+}
+
+void PipelineLaunch::launch(const Stream &stream, SourceLocation where) {
+  at_call("launched", where, [&] {
+    jit::check_stream(definition_->callee(), stream, device());
+    launch_on(stream == stream_ ? nullptr : &stream, where);
+  });
+}
+
+void PipelineLaunch::launch_on(const Stream *other, SourceLocation where) {
+  jit::refuse_inside_kernel(definition_->callee());
+  const Turn turn(*this);
+  if (Tape::recording() || jit::TangentLaunches::current())
+    jit::refuse_gradients(*definition_, jit::views(recorded_.arguments()));
+  // The arrays between the kernels are used in one stream after the other.
+  const bool elsewhere = other && stream_.cuda() && !jit::GraphCapture::current();
+  if (elsewhere) jit::order(stream_, *other);
+  recorded_.launch(other, where);
+  if (elsewhere) jit::order_or_wait(*other, stream_);
+}
+
+std::size_t PipelineLaunch::index_of(std::string_view name, SourceLocation where) const {
+  return at_call("set", where, [&] { return jit::parameter_named(definition_->callee(), name); });
+}
+
+void PipelineLaunch::exchange(std::vector<jit::OwnedArgument> arguments) {
+  recorded_ = recorded(*definition_, options_, std::move(arguments), recorded_.storages());
+  stream_ = jit::stream_of(jit::views(recorded_.arguments()), jit::options_of_kernels(options_));
+}
+
+void PipelineLaunch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation where) {
+  at_call("set", where, [&] {
+    jit::check_index(definition_->callee(), index);
+    jit::check_buffer(definition_->callee(), index, buffer);
+    const Turn turn(*this);
+    std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
+    arguments[index] = {buffer, 0};
+    exchange(std::move(arguments));
+  });
+}
+
+void PipelineLaunch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
+  at_call("set", where, [&] {
+    jit::check_index(definition_->callee(), index);
+    const std::uint64_t bits = jit::scalar_bits(definition_->callee(), index, value);
+    const Turn turn(*this);
+    if (!(recorded_.program().read_by_host() >> index & 1)) return recorded_.set_bits(index, bits);
+    std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
+    arguments[index].scalar = bits;
+    exchange(std::move(arguments));
+  });
+}
+
+std::string PipelineLaunch::to_string() const {
+  const std::size_t kernels = kernel_launches();
+  return "Launch of pipeline '" + pipeline_name() + "' (" +
+         (schedule_.empty() ? "" : "schedule '" + schedule_ + "', ") + std::to_string(kernels) +
+         (kernels == 1 ? " kernel" : " kernels") + ") on " + device().to_string();
+}
+
+std::ostream &operator<<(std::ostream &stream, const PipelineLaunch &launch) { return stream << launch.to_string(); }
+
+}  // namespace samite

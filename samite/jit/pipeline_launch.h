@@ -1,0 +1,113 @@
+// Launches of scheduled pipelines.
+//
+//   PipelineLaunch step = blur.record({.schedule = "tiled"}, out, in);
+//   step.launch();
+//   step.set("in", other);
+//
+// A recorded launch of a pipeline is that of each of its kernels, one after another in one stream: everything is
+// checked, compiled and allocated when it is recorded or edited, and the host waits for nothing. It keeps its buffers
+// and the arrays between its kernels; a copy has arrays of its own. In a capture it becomes launches of the graph, one
+// for each kernel, which then share those arrays with it.
+//
+// On the CPU a launch has completed when it returns; on CUDA it is then in its stream. One PipelineLaunch may be used
+// by one thread at a time, and a second one is refused.
+#pragma once
+
+#include "samite/jit/pipeline_definition.h"
+#include "samite/jit/recorded_program.h"
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace samite {
+
+// As LaunchOptions has them, for all kernels of the pipeline.
+struct PipelineOptions {
+  Direction direction = Direction::forward;  // pipelines have no other one yet: UserError
+  std::optional<Stream> stream = {};
+  // The name of a schedule; where it is empty, "cuda" on a CUDA device and "cpu" on the CPU if the pipeline has that,
+  // else what a pipeline without schedules does.
+  std::string schedule = {};
+  std::optional<bool> debug = {};
+  bool deterministic = false;
+  std::int64_t workspace_bytes = std::int64_t{64} << 10;
+  bool programmatic = false;
+  std::optional<int> priority = {};
+};
+
+class PipelineLaunch {
+ public:
+  // Pipeline::record makes these.
+  PipelineLaunch(std::shared_ptr<jit::PipelineDefinition> definition, const PipelineOptions &options,
+                 std::vector<jit::OwnedArgument> arguments);
+  PipelineLaunch(const PipelineLaunch &other);
+  PipelineLaunch &operator=(const PipelineLaunch &other);
+  PipelineLaunch(PipelineLaunch &&) = default;
+  PipelineLaunch &operator=(PipelineLaunch &&) = default;
+  ~PipelineLaunch() = default;
+
+  void launch(SourceLocation where = std::source_location::current());
+  // On another stream of the same device, this once; it and the launch's own stream are then in order.
+  void launch(const Stream &stream, SourceLocation where = std::source_location::current());
+
+  // Exchanges one argument, by its index or by its name, as Launch::set. What the host computes from it (extents, how
+  // often a loop runs, requirements) is computed anew.
+  void set(std::size_t index, const AnyBuffer &buffer, SourceLocation where = std::source_location::current());
+  void set(std::string_view name, const AnyBuffer &buffer, SourceLocation where = std::source_location::current()) {
+    set(index_of(name, where), buffer, where);
+  }
+  template <class A>
+    requires std::is_arithmetic_v<A> || FloatingScalar<A>
+  void set(std::size_t index, A value, SourceLocation where = std::source_location::current()) {
+    set_scalar(index, jit::host_scalar(value), where);
+  }
+  template <class A>
+    requires std::is_arithmetic_v<A> || FloatingScalar<A>
+  void set(std::string_view name, A value, SourceLocation where = std::source_location::current()) {
+    set_scalar(index_of(name, where), jit::host_scalar(value), where);
+  }
+
+  Device device() const { return stream_.device(); }
+  const Stream &stream() const { return stream_; }
+  const PipelineOptions &options() const { return options_; }
+  const std::string &pipeline_name() const { return definition_->name(); }
+  const std::string &schedule() const { return schedule_; }  // "" where none was chosen
+  // How many kernels one launch of it runs.
+  std::size_t kernel_launches() const { return recorded_.launch_count(); }
+
+  std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
+
+ private:
+  class Turn;
+
+  std::size_t index_of(std::string_view name, SourceLocation where) const;
+  void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
+  void exchange(std::vector<jit::OwnedArgument> arguments);
+  void launch_on(const Stream *other, SourceLocation where);
+
+  std::shared_ptr<jit::PipelineDefinition> definition_;
+  PipelineOptions options_;
+  std::string schedule_;
+  Stream stream_;
+  jit::RecordedProgram recorded_;
+  jit::InUse in_use_;
+};
+
+std::ostream &operator<<(std::ostream &stream, const PipelineLaunch &launch);
+
+namespace jit {
+
+// Checks and runs a launch that is not recorded; its arrays between kernels are from the device's pool, and go back
+// there.
+void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
+                     std::span<const Argument> arguments, SourceLocation where);
+
+PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
+                               std::vector<OwnedArgument> arguments, SourceLocation where);
+
+// The target that a device is.
+PipelineDefinition::Target target_of(Device device);
+
+}  // namespace jit
+}  // namespace samite

@@ -1,0 +1,59 @@
+#include "samite/jit/pipeline_report.h"
+
+#include "samite/jit/cuda_objects.h"
+#include "samite/jit/pipeline_launch.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+
+namespace samite {
+
+std::string ReportedProgram::to_string() const {
+  std::string text = target + (schedule.empty() ? ", no schedule" : ", schedule '" + schedule + "'") + ":\n" + steps;
+  for (const KernelReport &kernel : kernels) text += kernel.to_string() + "\n";
+  return text;
+}
+
+std::string PipelineReport::to_string() const {
+  if (programs.empty()) return "pipeline '" + pipeline + "': nothing lowered";
+  std::string text = "pipeline '" + pipeline + "'";
+  for (const ReportedProgram &program : programs) text += "\n" + program.to_string();
+  text.pop_back();
+  return text;
+}
+
+std::string PipelineReport::to_json() const {
+  using Json = nlohmann::ordered_json;
+  Json all = Json::array();
+  for (const ReportedProgram &program : programs) {
+    Json kernels = Json::array();
+    for (const KernelReport &kernel : program.kernels) kernels.push_back(Json::parse(kernel.to_json()));
+    all.push_back(
+        {{"target", program.target}, {"schedule", program.schedule}, {"steps", program.steps}, {"kernels", kernels}});
+  }
+  return Json{{"pipeline", pipeline}, {"programs", all}}.dump(2);
+}
+
+std::ostream &operator<<(std::ostream &stream, const PipelineReport &report) { return stream << report.to_string(); }
+
+PipelineReport jit::report(const PipelineDefinition &definition) {
+  PipelineReport report{.pipeline = definition.name(), .programs = {}};
+  for (const PipelineDefinition::Made &made : definition.programs()) {
+    ReportedProgram program;
+    program.target = made.target.device == DeviceKind::cuda ? cuda_architecture(made.target.compute_capability) : "cpu";
+    program.schedule = made.schedule;
+    program.steps = schedule::to_string(made.program->program(), {.kernels = false});
+    for (const auto &kernel : made.program->kernels()) program.kernels.push_back(jit::report(*kernel));
+    report.programs.push_back(std::move(program));
+  }
+  return report;
+}
+
+std::string jit::program_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
+  const std::string name = definition.schedule_for(device.kind(), schedule);
+  return schedule::to_string(definition.program(target_of(device), name)->program());
+}
+
+}  // namespace samite

@@ -1,0 +1,50 @@
+// What became of a scheduled pipeline: each of its programs, with the host's steps, and what became of their kernels.
+//
+//   std::cout << report(pipeline);
+//
+// Values; reading them compiles nothing. Thread-safe.
+#pragma once
+
+#include "samite/jit/pipeline_definition.h"
+#include "samite/jit/report.h"
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace samite {
+
+template <class Signature>
+class Pipeline;
+
+struct ReportedProgram {
+  std::string target;    // "cpu", "sm_90a"
+  std::string schedule;  // "" where none was chosen
+  std::string steps;     // the host's, one a line; a kernel is its name
+  std::vector<KernelReport> kernels;
+
+  std::string to_string() const;
+};
+
+struct PipelineReport {
+  std::string pipeline;
+  std::vector<ReportedProgram> programs;  // in the order in which they were first asked for
+
+  std::string to_string() const;
+  std::string to_json() const;  // one object, indented
+};
+
+std::ostream &operator<<(std::ostream &stream, const PipelineReport &report);
+
+namespace jit {
+PipelineReport report(const PipelineDefinition &definition);
+// schedule/program.h, of what a launch on the device would run.
+std::string program_text(PipelineDefinition &definition, Device device, const std::string &schedule);
+}  // namespace jit
+
+template <class Signature>
+PipelineReport report(const Pipeline<Signature> &pipeline) {
+  return jit::report(*pipeline.definition());
+}
+
+}  // namespace samite

@@ -1,0 +1,78 @@
+// The program of a scheduled pipeline for given arguments: everything is checked and compiled, and what it needs is
+// allocated.
+//
+// Extents and loops of the host depend on the arguments alone, so that it is a list of launches. Where these would be
+// more than a few thousand, there is one Launch for each kernel instead, which is edited as the program goes on.
+//
+// One thread uses it at a time.
+#pragma once
+
+#include "samite/jit/scheduled_program.h"
+#include "samite/jit/temporaries.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace samite::jit {
+
+class RecordedProgram {
+ public:
+  static constexpr std::size_t most_unrolled_launches = 4096;
+
+  // `storages` as Temporaries has them.
+  RecordedProgram(std::shared_ptr<const ScheduledProgram> program, const LaunchOptions &options,
+                  std::vector<OwnedArgument> arguments, std::vector<std::shared_ptr<Storage>> storages = {});
+  RecordedProgram(RecordedProgram &&) = default;
+  RecordedProgram &operator=(RecordedProgram &&) = default;
+
+  // On another stream of the device, if there is one.
+  void launch(const Stream *other, SourceLocation where);
+
+  // Of a parameter that the host does not compute with.
+  void set_bits(std::size_t parameter, std::uint64_t bits);
+
+  const ScheduledProgram &program() const { return *program_; }
+  const std::vector<OwnedArgument> &arguments() const { return arguments_; }
+  const std::vector<std::shared_ptr<Storage>> &storages() const { return temporaries_.storages(); }
+  std::size_t launch_count() const { return launch_count_; }
+
+ private:
+  // A scalar that a kernel is given as it is.
+  struct Passed {
+    std::size_t launch, index, parameter;
+  };
+  class Survey;
+  class Unroll;
+  class Replay;
+
+  void survey();
+  void unroll();
+  void replay(const Stream *other, SourceLocation where, bool dry);
+
+  std::shared_ptr<const ScheduledProgram> program_;
+  LaunchOptions options_;
+  std::vector<OwnedArgument> arguments_;
+  Temporaries temporaries_;
+  std::size_t launch_count_ = 0;
+  std::vector<Launch> launches_;  // in their order, where they are unrolled
+  std::vector<Passed> passed_;
+  // Else one for each kernel that runs, and the arguments that it has.
+  struct Edited {
+    Launch launch;
+    std::vector<OwnedArgument> arguments;
+  };
+  std::vector<std::optional<Edited>> edited_;
+};
+
+// What a kernel of the program is given.
+std::vector<Argument> arguments_of(const schedule::KernelLaunch &launch, std::span<const Argument> arguments,
+                                   const Temporaries &temporaries, const HostValues &values);
+
+// Compiles the kernels of a program of which nothing is compiled yet, all at the same time, for the first launch of
+// each.
+void compile_first_launches(const ScheduledProgram &program, const LaunchOptions &options,
+                            std::span<const Argument> arguments, Temporaries &temporaries);
+
+}  // namespace samite::jit

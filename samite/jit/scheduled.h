@@ -1,0 +1,72 @@
+// A scheduled pipeline: a C++ function of Funcs, and schedules beside it, to be launched on arrays.
+//
+//   blur.launch(out, in);
+//   blur.launch({.stream = stream, .schedule = "tiled"}, out, in);
+//   PipelineLaunch step = blur.record(out, in);
+//   step.launch();
+//
+// The function runs once, when the Pipeline is constructed; nothing is compiled then. The first launch or record on a
+// target, with a schedule, lowers that schedule to kernels and loops of the host around them (schedule/program.h), and
+// compiles the kernels, all at the same time, as a Kernel's launch does.
+//
+// Arguments are as a Kernel's, with the same checks. A launch has no extents: the arrays' extents say what is computed.
+// Pipelines have no adjoints. Launched while a tape records, a pipeline is a UserError where one of its arrays tracks
+// its gradient; else it runs, and the tape keeps what it overwrites.
+//
+// Thread-safe after construction. Copies share what is compiled.
+#pragma once
+
+#include "samite/jit/kernel.h"
+#include "samite/jit/pipeline_launch.h"
+#include "samite/jit/pipeline_report.h"
+
+namespace samite {
+
+template <class Signature>
+class Pipeline;
+
+template <class... Ps>
+class Pipeline<void(Ps...)> {
+  static_assert(
+      (lang::KernelParameter<Ps> && ...),
+      "a pipeline's parameters are traced scalars and arrays: write Float for float, Int for int (or Traced<T>), "
+      "and Array<T, Rank> for a buffer");
+
+ public:
+  // Runs the pipeline.
+  void launch(jit::ArgumentFor<Ps>... arguments, SourceLocation where = std::source_location::current()) const {
+    jit::launch_pipeline(definition_, {}, jit::views_of<Ps...>(arguments...), where);
+  }
+  void launch(const PipelineOptions &options, jit::ArgumentFor<Ps>... arguments,
+              SourceLocation where = std::source_location::current()) const {
+    jit::launch_pipeline(definition_, options, jit::views_of<Ps...>(arguments...), where);
+  }
+
+  // The same as an object, checked and compiled now, to be launched many times.
+  PipelineLaunch record(jit::ArgumentFor<Ps>... arguments,
+                        SourceLocation where = std::source_location::current()) const {
+    return jit::record_pipeline(definition_, {}, jit::owned<Ps...>(arguments...), where);
+  }
+  PipelineLaunch record(const PipelineOptions &options, jit::ArgumentFor<Ps>... arguments,
+                        SourceLocation where = std::source_location::current()) const {
+    return jit::record_pipeline(definition_, options, jit::owned<Ps...>(arguments...), where);
+  }
+
+  // What a launch on this device would run, as text: the host's steps and the kernels. Compiles nothing. UserError
+  // where the schedule is none of the pipeline's, or cannot be lowered.
+  std::string program(Device device = Device::cpu(), const std::string &schedule = "",
+                      SourceLocation where = std::source_location::current()) const {
+    return at_call("asked for", where, [&] { return jit::program_text(*definition_, device, schedule); });
+  }
+
+  const std::string &name() const { return definition_->name(); }
+
+  // For the library.
+  explicit Pipeline(std::shared_ptr<jit::PipelineDefinition> definition) : definition_(std::move(definition)) {}
+  const std::shared_ptr<jit::PipelineDefinition> &definition() const { return definition_; }
+
+ private:
+  std::shared_ptr<jit::PipelineDefinition> definition_;
+};
+
+}  // namespace samite

@@ -1,0 +1,99 @@
+#include "samite/jit/scheduled_program.h"
+
+#include "samite/base/error.h"
+
+#include <algorithm>
+
+namespace samite::jit {
+namespace {
+
+// One function for each kind of step.
+template <class... Fs>
+struct Cases : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Cases(Fs...) -> Cases<Fs...>;
+
+Extents extents_of(const std::vector<ir::Value> &extents, const HostValues &values, SourceLocation where) {
+  std::array<std::int64_t, maximum_rank> counts{};
+  internal_check(extents.size() <= counts.size(), "a step of a program has too many extents");
+  for (std::size_t d = 0; d < extents.size(); ++d) counts[d] = values.integer(extents[d]);
+  return Extents(std::span(counts).first(extents.size()), where);
+}
+
+}  // namespace
+
+ScheduledProgram::ScheduledProgram(schedule::Program program) : program_(std::move(program)) { add(program_.steps); }
+
+void ScheduledProgram::read(const ir::Value &value) {
+  if (value.kind() == ir::Value::Kind::Parameter) read_by_host_ |= std::uint64_t{1} << value.parameter_index();
+}
+
+void ScheduledProgram::add(const schedule::Steps &steps) {
+  const auto read_all = [&](const std::vector<ir::Value> &values) {
+    for (const ir::Value &value : values) read(value);
+  };
+  for (const schedule::Step &step : steps)
+    std::visit(Cases{[&](const ir::Let &let) { read_all(let.value.operands); },
+                     [&](const schedule::Temporary &temporary) { read_all(temporary.extents); },
+                     [&](const schedule::KernelLaunch &launch) {
+                       internal_check(launch.arguments.size() == launch.kernel.parameters.size(),
+                                      "a kernel of a program has another number of arguments");
+                       numbers_.emplace(&launch, kernels_.size());
+                       const auto definition =
+                           std::make_shared<KernelDefinition>(KernelDefinition::OfSchedule{launch.kernel});
+                       for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+                         if (const auto *own = std::get_if<schedule::ParameterArgument>(&launch.arguments[i]))
+                           written_ |= (definition->written() >> i & 1) << own->parameter;
+                         if (const auto *own = std::get_if<schedule::HostArgument>(&launch.arguments[i]))
+                           read(own->value);
+                       }
+                       read_all(launch.extents);
+                       kernels_.push_back(definition);
+                     },
+                     [&](const schedule::HostLoop &loop) {
+                       read(loop.begin);
+                       read(loop.end);
+                       add(loop.body);
+                     },
+                     [&](const schedule::Requirement &requirement) {
+                       read(requirement.condition);
+                       read_all(requirement.message.values);
+                     }},
+               step.kind);
+}
+
+void ScheduledProgram::run(std::span<const Argument> arguments, Visitor &visitor) const {
+  HostValues values(program_, arguments);
+  run(program_.steps, values, visitor);
+}
+
+void ScheduledProgram::run(const schedule::Steps &steps, HostValues &values, Visitor &visitor) const {
+  for (const schedule::Step &step : steps)
+    std::visit(Cases{[&](const ir::Let &let) { values.define(let); },
+                     [&](const schedule::Temporary &temporary) {
+                       visitor.allocate(temporary, extents_of(temporary.extents, values, temporary.where));
+                     },
+                     [&](const schedule::KernelLaunch &launch) {
+                       for (const ir::Value &extent : launch.extents)
+                         if (values.integer(extent) <= 0) return;
+                       visitor.launch(numbers_.at(&launch), launch,
+                                      extents_of(launch.extents, values, launch.kernel.where), values);
+                     },
+                     [&](const schedule::HostLoop &loop) {
+                       const std::int64_t end = values.integer(loop.end);
+                       for (std::int64_t i = values.integer(loop.begin); i < end; ++i) {
+                         values.define(loop.index, ir::Value::constant(loop.begin.type(), i));
+                         run(loop.body, values, visitor);
+                       }
+                     },
+                     [&](const schedule::Requirement &requirement) {
+                       if (values.of(requirement.condition).bits() == 0)
+                         throw UserError(requirement.where,
+                                         "pipeline '" + program_.name + "': " + values.text(requirement.message));
+                     }},
+               step.kind);
+}
+
+}  // namespace samite::jit

@@ -1,0 +1,56 @@
+// A program of a schedule (schedule/program.h), ready to run: its kernels as definitions, of which nothing is compiled
+// before it is launched.
+//
+// Thread-safe; it never changes.
+#pragma once
+
+#include "samite/jit/host_values.h"
+
+#include <atomic>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace samite::jit {
+
+class ScheduledProgram {
+ public:
+  explicit ScheduledProgram(schedule::Program program);
+  ScheduledProgram(const ScheduledProgram &) = delete;
+  ScheduledProgram &operator=(const ScheduledProgram &) = delete;
+
+  const schedule::Program &program() const { return program_; }
+  // In the order of the program's text.
+  const std::vector<std::shared_ptr<KernelDefinition>> &kernels() const { return kernels_; }
+  // Sets of the pipeline's parameters, as bits: arrays that some kernel writes to, and scalars that the host computes
+  // with.
+  std::uint64_t written() const { return written_; }
+  std::uint64_t read_by_host() const { return read_by_host_; }
+
+  // Whether nothing was compiled for it yet. Only the first caller is told so.
+  bool is_new() const { return new_.exchange(false, std::memory_order_relaxed); }
+
+  // What happens in one launch, in order. `kernel` counts as kernels() does.
+  class Visitor {
+   public:
+    virtual ~Visitor() = default;
+    virtual void allocate(const schedule::Temporary &temporary, const Extents &extents) = 0;
+    virtual void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+                        const HostValues &values) = 0;
+  };
+  // Launches over no instances are left out. UserError where a requirement does not hold.
+  void run(std::span<const Argument> arguments, Visitor &visitor) const;
+
+ private:
+  void add(const schedule::Steps &steps);
+  void read(const ir::Value &value);
+  void run(const schedule::Steps &steps, HostValues &values, Visitor &visitor) const;
+
+  const schedule::Program program_;
+  std::vector<std::shared_ptr<KernelDefinition>> kernels_;
+  std::unordered_map<const schedule::KernelLaunch *, std::size_t> numbers_;
+  std::uint64_t written_ = 0, read_by_host_ = 0;
+  mutable std::atomic<bool> new_{true};
+};
+
+}  // namespace samite::jit
