@@ -233,7 +233,7 @@ void PipelineTrace::define(const Access &element, std::initializer_list<ir::Valu
   Dependencies::Set used = dependencies(values);
   std::vector<ir::Value> indices(element.indices.begin(), element.indices.begin() + element.rank);
   for (const ir::Value &index : indices) used.add(dependencies({index}));
-  if (func.definitions.empty())
+  if (func.definitions.empty() && !begin_as_sum(func, indices, values, element.where))
     check_first_definition(func, indices, used, element.where);
   else
     check_update(func, indices, used, element.where);
@@ -246,6 +246,37 @@ void PipelineTrace::define(const Access &element, std::initializer_list<ir::Valu
   func.definitions.push_back(element.where);
   std::uint32_t array = element.array;
   for (const ir::Value &value : values) trace_.append({ir::Store{array++, indices, value}, element.where});
+}
+
+// f(i, j) += value begins with zeros where f has no definition yet, f(i, j) *= value with ones.
+bool PipelineTrace::begin_as_sum(Declaration &func, const std::vector<ir::Value> &indices,
+                                 std::initializer_list<ir::Value> values, SourceLocation where) {
+  std::vector<ir::Value> first;
+  for (const ir::Value &value : values) {
+    const ir::Operation *made = trace_.operation(value);
+    if (!made || (made->op != ir::Op::Add && made->op != ir::Op::Sub && made->op != ir::Op::Mul)) return false;
+    const ir::Operation *own = trace_.operation(made->operands[0]);
+    const auto array = func.array + static_cast<std::uint32_t>(first.size());
+    if (!own || own->op != ir::Op::Load || own->array != array || own->operands != indices) return false;
+    first.push_back(ir::Value::constant(func.types[first.size()], made->op == ir::Op::Mul ? 1 : 0));
+  }
+  std::vector<ir::Value> everywhere;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const ir::Value &index = indices[d];
+    const bool variable = index.is_local() && trace_.is_variable(index.id()) && !domain_of(index.id()) &&
+                          std::ranges::find(everywhere, index) == everywhere.end();
+    const auto taken = [&](const std::string &name) {
+      return std::ranges::find(variables_, name, &ir::Variable::name) != variables_.end();
+    };
+    everywhere.push_back(variable
+                             ? index
+                             : this->variable(Var(free_name(func.name + "_" + std::to_string(d), taken), where)));
+  }
+  for (const ir::Value &index : everywhere) func.variables.push_back(index.id());
+  func.definitions.push_back(where);
+  for (std::size_t v = 0; v < first.size(); ++v)
+    trace_.append({ir::Store{func.array + static_cast<std::uint32_t>(v), everywhere, first[v]}, where});
+  return true;
 }
 
 void PipelineTrace::check_first_definition(const Declaration &func, const std::vector<ir::Value> &indices,

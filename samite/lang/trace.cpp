@@ -73,6 +73,14 @@ void Trace::assign(ir::LocalId local, ir::Value value, SourceLocation where) {
   append({ir::Assign{local, value}, place(where)});
 }
 
+const ir::Operation *Trace::operation(const ir::Value &value) const {
+  if (!value.is_local()) return nullptr;
+  const ir::Block &statements = open_.back().statements;
+  for (auto stmt = statements.rbegin(); stmt != statements.rend(); ++stmt)
+    if (const ir::Let *let = stmt->as<ir::Let>(); let && let->local == value.id()) return &let->value;
+  return nullptr;
+}
+
 bool Trace::attribute_to(SourceLocation where) {
   if (attributed_.known()) return false;
   attributed_ = where;

@@ -75,6 +75,8 @@ class Trace {
   ir::LocalId new_local();
   // Of a pipeline, which is where it is seen everywhere: no statement defines it.
   ir::LocalId new_variable();
+  // The operation that gave a local of the open block its value; null where there is none.
+  const ir::Operation *operation(const ir::Value &value) const;
   bool is_variable(ir::LocalId local) const { return local < variables_.size() && variables_[local]; }
   // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
   // `break`, `return` or `goto` if one is open inside of it still.

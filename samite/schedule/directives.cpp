@@ -67,6 +67,8 @@ class Scheduler {
     }
   }
 
+  Place::Level level(std::uint32_t f) const { return made_[f].compute.level; }
+
   std::vector<FunctionSchedule> finish() {
     for (std::uint32_t f = 0; f < made_.size(); ++f) check(f);
     return std::move(made_);
@@ -406,15 +408,62 @@ const Loop *DefinitionSchedule::loop(const std::string &name) const {
   return found == loops.end() ? nullptr : &*found;
 }
 
-std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives) {
+namespace {
+
+// A thread for each element on a GPU; tasks and vectors on the CPU.
+void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t d, bool gpu,
+                       std::vector<ir::Directive> &directives) {
+  std::vector<std::string> pure;
+  for (const auto &variable : function.definitions[d].pure)
+    if (variable) pure.push_back(variable->name);
+  if (pure.empty()) return;
+  const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
+    ir::Directive directive{.kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
+    if (factor != 0) directive.numbers = {factor};
+    directives.push_back(std::move(directive));
+  };
+  const std::string last = pure.back();
+  if (gpu) {
+    direct(DirectiveKind::split, {last, last + ".block", last + ".thread"}, 128);
+    for (std::size_t i = 0; i + 1 < pure.size(); ++i) direct(DirectiveKind::gpu_block, {pure[i]});
+    direct(DirectiveKind::gpu_block, {last + ".block"});
+    direct(DirectiveKind::gpu_thread, {last + ".thread"});
+  } else if (pure.size() > 1) {
+    direct(DirectiveKind::parallel, {pure.front()});
+    direct(DirectiveKind::vectorize, {last});
+  } else {
+    direct(DirectiveKind::split, {last, last + ".part", last + ".element"}, 4096);
+    direct(DirectiveKind::parallel, {last + ".part"});
+    direct(DirectiveKind::vectorize, {last + ".element"});
+  }
+}
+
+}  // namespace
+
+std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
+                                        bool gpu) {
   Scheduler scheduler(algorithm);
-  for (const ir::Directive &directive : directives) scheduler.apply(directive);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> mentioned;
+  std::set<std::uint32_t> inside;
+  for (const ir::Directive &directive : directives) {
+    scheduler.apply(directive);
+    const bool of_function = directive.kind == DirectiveKind::compute_root || directive.kind == DirectiveKind::store_in;
+    if (!of_function) mentioned.insert({directive.func, directive.definition});
+    if (directive.kind == DirectiveKind::compute_at) inside.insert(directive.func);
+  }
+  // What is computed at the root and has no loops of the user's.
+  std::vector<ir::Directive> more;
+  for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f) {
+    if (inside.contains(f) || scheduler.level(f) != Place::Level::root) continue;
+    for (std::uint32_t d = 0; d < algorithm.functions[f].definitions.size(); ++d)
+      if (!mentioned.contains({f, d})) add_default_loops(algorithm.functions[f], f, d, gpu, more);
+  }
+  for (const ir::Directive &directive : more) scheduler.apply(directive);
   return scheduler.finish();
 }
 
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu) {
   std::vector<ir::Directive> directives;
-  // How often the definitions of others call a function, and whether from an update.
   std::vector<int> calls(algorithm.functions.size());
   for (const Function &function : algorithm.functions)
     for (const Definition &definition : function.definitions)
@@ -428,33 +477,8 @@ std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool 
     if (function.inline_reduction || (can_inline && (calls[f] <= 1 || function.definitions[0].body.size() <= cheap)))
       continue;
     directives.push_back({.kind = DirectiveKind::compute_root, .func = f, .where = function.where});
-    for (std::uint32_t d = 0; d < function.definitions.size(); ++d) {
-      std::vector<std::string> pure;
-      for (const auto &variable : function.definitions[d].pure)
-        if (variable) pure.push_back(variable->name);
-      if (pure.empty()) continue;
-      const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
-        ir::Directive directive{.kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
-        if (factor != 0) directive.numbers = {factor};
-        directives.push_back(std::move(directive));
-      };
-      const std::string last = pure.back();
-      if (gpu) {
-        direct(DirectiveKind::split, {last, last + ".block", last + ".thread"}, 128);
-        for (std::size_t i = 0; i + 1 < pure.size(); ++i) direct(DirectiveKind::gpu_block, {pure[i]});
-        direct(DirectiveKind::gpu_block, {last + ".block"});
-        direct(DirectiveKind::gpu_thread, {last + ".thread"});
-      } else if (pure.size() > 1) {
-        direct(DirectiveKind::parallel, {pure.front()});
-        direct(DirectiveKind::vectorize, {last});
-      } else {
-        direct(DirectiveKind::split, {last, last + ".part", last + ".element"}, 4096);
-        direct(DirectiveKind::parallel, {last + ".part"});
-        direct(DirectiveKind::vectorize, {last + ".element"});
-      }
-    }
   }
-  return scheduled(algorithm, directives);
+  return scheduled(algorithm, directives, gpu);
 }
 
 }  // namespace samite::schedule

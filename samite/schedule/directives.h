@@ -70,11 +70,13 @@ struct FunctionSchedule {
   std::vector<DefinitionSchedule> definitions;
 };
 
-// By function. Without directives each is inlined where that is possible and cheap, or else computed at the root.
-// `gpu`: what a schedule that is not given is for.
-std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives);
+// By function. A function that no directive places is inlined where that is possible, or else computed at the root. A
+// definition at the root about whose loops nothing is said runs in parallel: as vectors, or as a thread an element.
+std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
+                                        bool gpu);
 
-// What runs where the user has given no schedule.
+// What runs where the user has given no schedule: functions that are cheap, or called once, are inlined, and all others
+// computed at the root.
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu);
 
 }  // namespace samite::schedule

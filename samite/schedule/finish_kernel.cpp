@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/rewrite.h"
 #include "samite/schedule/barriers.h"
+#include "samite/schedule/share_operations.h"
 
 #include <map>
 #include <set>
@@ -45,6 +46,7 @@ Stmt with_array(const Stmt &stmt, std::uint32_t array) {
 
 std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,
                                           const std::vector<TemporaryArray> &temporaries, bool gpu) {
+  kernel.body = share_operations(kernel.body);
   if (gpu) kernel.body = with_barriers(kernel.body);
 
   std::set<std::uint32_t> arrays, written, scalars;

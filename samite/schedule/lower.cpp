@@ -108,7 +108,7 @@ class Lowering {
     for (const CapturedSchedule &schedule : captured.schedules) {
       names.push_back(schedule.name);
       if (choice.name.empty() ? schedule.target == target : schedule.name == choice.name)
-        return scheduled(algorithm, schedule.directives);
+        return scheduled(algorithm, schedule.directives, choice.gpu);
     }
     if (choice.name.empty()) return default_schedule(algorithm, choice.gpu);
     throw UserError(algorithm.where,
@@ -411,11 +411,12 @@ class Lowering {
     Environment environment;
     for (const auto &[variable, form] : site.nest.variables) {
       Interval interval = over_loops(Interval::of(form), inner);
-      if (!site.nest.guards.empty()) interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
+      if (site.nest.guarded.contains(variable)) interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
       environment.insert_or_assign(variable, interval);
     }
     Boxes boxes;
     add_calls(site.definition, site.forms, environment, boxes);
+    boxes.erase(site.function);
     follow(boxes);
     return boxes;
   }

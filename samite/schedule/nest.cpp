@@ -20,7 +20,7 @@ class Maker {
 
   Nest make() {
     for (const Root &root : roots_) extents_.insert_or_assign(root.name, root.extent);
-    for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r], r);
+    for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r]);
     for (const Loop &loop : schedule_.loops) {
       const Symbol symbol = needs_.new_symbol();
       values_.insert_or_assign(loop.name, Affine(symbol));
@@ -36,7 +36,7 @@ class Maker {
 
  private:
   // From a loop to those it is split into.
-  void extents_of(const Relation &relation, std::size_t number) {
+  void extents_of(const Relation &relation) {
     switch (relation.kind) {
       case Relation::Kind::split: {
         const Affine whole = extents_.at(relation.whole);
@@ -55,7 +55,6 @@ class Maker {
       }
       case Relation::Kind::rename: extents_.insert_or_assign(relation.outer, extents_.at(relation.whole)); break;
     }
-    (void)number;
   }
 
   // From the loops back to what they were split of.
@@ -109,6 +108,22 @@ class Maker {
       }
     }
     made_.guards.emplace_back(value, whole);
+    for (const Root &root : roots_)
+      if (made_of(relation.whole, number).contains(root.name)) made_.guarded.insert(root.variable);
+  }
+
+  // The loop, and what it was made of by relations before this one.
+  std::set<std::string> made_of(const std::string &loop, std::size_t number) const {
+    std::set<std::string> names{loop};
+    while (number-- > 0) {
+      const Relation &relation = schedule_.relations[number];
+      if (relation.kind == Relation::Kind::fuse) {
+        if (names.contains(relation.whole)) names.insert({relation.outer, relation.inner});
+      } else if (names.contains(relation.outer) || names.contains(relation.inner)) {
+        names.insert(relation.whole);
+      }
+    }
+    return names;
   }
 
   // A derived symbol may be of any loop.
