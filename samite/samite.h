@@ -24,6 +24,7 @@
 #include "samite/jit/kernel.h"
 #include "samite/jit/print_sink.h"
 #include "samite/jit/report.h"
+#include "samite/jit/scheduled.h"
 #include "samite/jit/tape.h"
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/algebra.h"

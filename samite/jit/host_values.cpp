@@ -78,7 +78,7 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
 
 }  // namespace
 
-HostValues::HostValues(const schedule::Program &program, std::span<const Argument> arguments)
+HostValues::HostValues(const schedules::Program &program, std::span<const Argument> arguments)
     : program_(program),
       arguments_(arguments),
       locals_(program.local_count, ir::Value::zero(ScalarType::Int32)),

@@ -17,7 +17,7 @@ namespace samite::jit {
 class HostValues {
  public:
   // `arguments` are those of the pipeline's parameters; they outlive this.
-  HostValues(const schedule::Program &program, std::span<const Argument> arguments);
+  HostValues(const schedules::Program &program, std::span<const Argument> arguments);
 
   // InternalError for an operation that is none of integers, extents and comparisons.
   void define(const ir::Let &let);
@@ -31,7 +31,7 @@ class HostValues {
   std::string text(const ir::Message &message) const;
 
  private:
-  const schedule::Program &program_;
+  const schedules::Program &program_;
   std::span<const Argument> arguments_;
   std::vector<ir::Value> locals_;
   ir::Operation operation_;  // whose operands are constants; kept for its memory

@@ -422,6 +422,7 @@ ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture 
 }
 
 ir::Kernel verified(ir::Kernel kernel) {
+  kernel.scheduled = is_tile_kernel(kernel);  // no schedule has tiles
   const ir::Form form = kernel.scheduled ? ir::Form::lowered : ir::Form::structured;
   return checked(std::move(kernel), form, "schedule");
 }

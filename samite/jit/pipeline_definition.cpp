@@ -1,6 +1,7 @@
 #include "samite/jit/pipeline_definition.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/lower.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,20 @@
 #include <algorithm>
 
 namespace samite::jit {
+namespace {
+
+std::vector<ir::Parameter> own_parameters(const ir::CapturedPipeline &captured) {
+  const auto &all = captured.algorithm.parameters;
+  return {all.begin(), all.begin() + captured.parameters};
+}
+
+std::vector<std::string> schedule_names(const ir::CapturedPipeline &captured) {
+  std::vector<std::string> names;
+  for (const ir::CapturedSchedule &schedule : captured.schedules) names.push_back(schedule.name);
+  return names;
+}
+
+}  // namespace
 
 PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Parameter> parameters,
                                        std::vector<std::string> schedules, Lower lower, SourceLocation where)
@@ -21,6 +36,14 @@ PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Paramet
                                         "values into an array",
                                         name_, parameters_.size()));
 }
+
+PipelineDefinition::PipelineDefinition(ir::CapturedPipeline captured)
+    : PipelineDefinition(
+          captured.algorithm.name, own_parameters(captured), schedule_names(captured),
+          [captured](const Target &target, const std::string &schedule) {
+            return schedules::lower(captured, {.gpu = target.device == DeviceKind::cuda, .name = schedule});
+          },
+          captured.algorithm.where) {}
 
 std::string PipelineDefinition::schedule_for(DeviceKind device, const std::string &wanted) const {
   const auto has = [&](const std::string &schedule) {

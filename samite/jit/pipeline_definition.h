@@ -3,6 +3,7 @@
 // Shared by the Pipeline and its recorded launches. Thread-safe: two threads that ask for one program get one.
 #pragma once
 
+#include "samite/ir/func.h"
 #include "samite/jit/scheduled_program.h"
 #include "samite/runtime/device.h"
 
@@ -22,11 +23,14 @@ class PipelineDefinition {
     friend bool operator==(const Target &, const Target &) = default;
   };
   // Makes the program of the schedule of this name; "" is the one for whoever has none.
-  using Lower = std::function<schedule::Program(const Target &target, const std::string &schedule)>;
+  using Lower = std::function<schedules::Program(const Target &target, const std::string &schedule)>;
 
   // UserError for more than 64 parameters.
   PipelineDefinition(std::string name, std::vector<ir::Parameter> parameters, std::vector<std::string> schedules,
                      Lower lower, SourceLocation where);
+
+  // Whose programs schedules::lower makes.
+  explicit PipelineDefinition(ir::CapturedPipeline captured);
 
   const std::string &name() const { return name_; }
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }

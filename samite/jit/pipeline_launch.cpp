@@ -71,10 +71,10 @@ class AtOnce : public ScheduledProgram::Visitor {
          Temporaries &temporaries, SourceLocation where)
       : program_(program), options_(options), arguments_(arguments), temporaries_(temporaries), where_(where) {}
 
-  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
     temporaries_.allocate(temporary, extents);
   }
-  void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+  void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
               const HostValues &values) override {
     launch_now(program_.kernels()[kernel], {extents, where_}, options_,
                arguments_of(launch, arguments_, temporaries_, values));

@@ -44,7 +44,7 @@ PipelineReport jit::report(const PipelineDefinition &definition) {
     ReportedProgram program;
     program.target = made.target.device == DeviceKind::cuda ? cuda_architecture(made.target.compute_capability) : "cpu";
     program.schedule = made.schedule;
-    program.steps = schedule::to_string(made.program->program(), {.kernels = false});
+    program.steps = schedules::to_string(made.program->program(), {.kernels = false});
     for (const auto &kernel : made.program->kernels()) program.kernels.push_back(jit::report(*kernel));
     report.programs.push_back(std::move(program));
   }
@@ -53,7 +53,7 @@ PipelineReport jit::report(const PipelineDefinition &definition) {
 
 std::string jit::program_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
   const std::string name = definition.schedule_for(device.kind(), schedule);
-  return schedule::to_string(definition.program(target_of(device), name)->program());
+  return schedules::to_string(definition.program(target_of(device), name)->program());
 }
 
 }  // namespace samite

@@ -27,10 +27,10 @@ class FirstLaunches : public ScheduledProgram::Visitor {
   FirstLaunches(const ScheduledProgram &program, std::span<const Argument> arguments, Temporaries &temporaries)
       : arguments_(arguments), temporaries_(temporaries), found_(program.kernels().size()) {}
 
-  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
     temporaries_.allocate(temporary, extents);
   }
-  void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+  void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
               const HostValues &values) override {
     if (!found_[kernel]) found_[kernel] = {extents, owned(arguments_of(launch, arguments_, temporaries_, values))};
   }
@@ -49,17 +49,17 @@ class FirstLaunches : public ScheduledProgram::Visitor {
 
 }  // namespace
 
-std::vector<Argument> arguments_of(const schedule::KernelLaunch &launch, std::span<const Argument> arguments,
+std::vector<Argument> arguments_of(const schedules::KernelLaunch &launch, std::span<const Argument> arguments,
                                    const Temporaries &temporaries, const HostValues &values) {
   std::vector<Argument> given;
   given.reserve(launch.arguments.size());
-  for (const schedule::KernelArgument &argument : launch.arguments) {
-    if (const auto *own = std::get_if<schedule::ParameterArgument>(&argument))
+  for (const schedules::KernelArgument &argument : launch.arguments) {
+    if (const auto *own = std::get_if<schedules::ParameterArgument>(&argument))
       given.push_back(arguments[own->parameter]);
-    else if (const auto *own = std::get_if<schedule::TemporaryArgument>(&argument))
+    else if (const auto *own = std::get_if<schedules::TemporaryArgument>(&argument))
       given.push_back({&temporaries[own->number], 0});
     else
-      given.push_back({nullptr, values.bits_of(std::get<schedule::HostArgument>(argument).value)});
+      given.push_back({nullptr, values.bits_of(std::get<schedules::HostArgument>(argument).value)});
   }
   return given;
 }
@@ -82,13 +82,13 @@ void compile_first_launches(const ScheduledProgram &program, const LaunchOptions
 // How many launches there are, and how much memory the arrays between them need.
 class RecordedProgram::Survey : public ScheduledProgram::Visitor {
  public:
-  explicit Survey(const schedule::Program &program) : bytes(program.temporary_count) {}
+  explicit Survey(const schedules::Program &program) : bytes(program.temporary_count) {}
 
-  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
     std::optional<std::size_t> &most = bytes[temporary.number];
     most = std::max(most.value_or(0), bytes_of(temporary, extents));
   }
-  void launch(std::size_t, const schedule::KernelLaunch &, const Extents &, const HostValues &) override { ++launches; }
+  void launch(std::size_t, const schedules::KernelLaunch &, const Extents &, const HostValues &) override { ++launches; }
 
   std::size_t launches = 0;
   std::vector<std::optional<std::size_t>> bytes;
@@ -98,13 +98,13 @@ class RecordedProgram::Unroll : public ScheduledProgram::Visitor {
  public:
   Unroll(RecordedProgram &recorded, std::span<const Argument> arguments) : recorded_(recorded), arguments_(arguments) {}
 
-  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
     recorded_.temporaries_.allocate(temporary, extents);
   }
-  void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+  void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
               const HostValues &values) override {
     for (std::size_t i = 0; i < launch.arguments.size(); ++i)
-      if (const auto *own = std::get_if<schedule::ParameterArgument>(&launch.arguments[i]))
+      if (const auto *own = std::get_if<schedules::ParameterArgument>(&launch.arguments[i]))
         if (!arguments_[own->parameter].buffer)
           recorded_.passed_.push_back({recorded_.launches_.size(), i, own->parameter});
     recorded_.launches_.emplace_back(recorded_.program_->kernels()[kernel], extents, recorded_.options_,
@@ -123,10 +123,10 @@ class RecordedProgram::Replay : public ScheduledProgram::Visitor {
          bool dry)
       : recorded_(recorded), arguments_(arguments), other_(other), where_(where), dry_(dry) {}
 
-  void allocate(const schedule::Temporary &temporary, const Extents &extents) override {
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
     recorded_.temporaries_.allocate(temporary, extents);
   }
-  void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+  void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
               const HostValues &values) override {
     std::vector<OwnedArgument> given = owned(arguments_of(launch, arguments_, recorded_.temporaries_, values));
     std::optional<Edited> &edited = recorded_.edited_[kernel];

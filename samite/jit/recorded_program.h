@@ -67,7 +67,7 @@ class RecordedProgram {
 };
 
 // What a kernel of the program is given.
-std::vector<Argument> arguments_of(const schedule::KernelLaunch &launch, std::span<const Argument> arguments,
+std::vector<Argument> arguments_of(const schedules::KernelLaunch &launch, std::span<const Argument> arguments,
                                    const Temporaries &temporaries, const HostValues &values);
 
 // Compiles the kernels of a program of which nothing is compiled yet, all at the same time, for the first launch of

@@ -1,5 +1,6 @@
 // A scheduled pipeline: a C++ function of Funcs, and schedules beside it, to be launched on arrays.
 //
+//   Pipeline blur{"blur", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) { … }};   // lang/func.h
 //   blur.launch(out, in);
 //   blur.launch({.stream = stream, .schedule = "tiled"}, out, in);
 //   PipelineLaunch step = blur.record(out, in);
@@ -33,6 +34,15 @@ class Pipeline<void(Ps...)> {
       "and Array<T, Rank> for a buffer");
 
  public:
+  template <class F>
+  Pipeline(std::string name, const F &function, SourceLocation where = std::source_location::current())
+      : Pipeline(std::move(name), {}, function, where) {}
+  template <class F>
+  Pipeline(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+           SourceLocation where = std::source_location::current())
+      : definition_(std::make_shared<jit::PipelineDefinition>(
+            lang::capture_pipeline<Ps...>(std::move(name), parameter_names, function, where))) {}
+
   // Runs the pipeline.
   void launch(jit::ArgumentFor<Ps>... arguments, SourceLocation where = std::source_location::current()) const {
     jit::launch_pipeline(definition_, {}, jit::views_of<Ps...>(arguments...), where);
@@ -68,5 +78,36 @@ class Pipeline<void(Ps...)> {
  private:
   std::shared_ptr<jit::PipelineDefinition> definition_;
 };
+
+// A function that is refused: one message, and no other.
+template <class F>
+class Pipeline<jit::NoKernelFunction<F>> {
+  static_assert(
+      !std::is_class_v<F> || requires { &F::operator(); },
+      "the parameters of a pipeline have types that are written out: Array<float, 1> or Float, not auto");
+  static_assert(
+      std::is_class_v<F> && !requires { &F::operator(); },
+      "a pipeline's function returns nothing: what it computes fills its arrays");
+
+ public:
+  template <class... As>
+  Pipeline(As &&...) {}
+};
+template <class... Ps>
+class Pipeline<jit::NoKernelParameter<Ps...>> {
+  static_assert(
+      (lang::KernelParameter<Ps> && ...),
+      "a pipeline's parameters are traced scalars and arrays: write Float for float, Int for int (or Traced<T>), "
+      "and Array<T, Rank> for a buffer");
+
+ public:
+  template <class... As>
+  Pipeline(As &&...) {}
+};
+
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
+Pipeline(std::string, F) -> Pipeline<Signature>;
+template <class F, class Signature = typename jit::KernelSignature<F>::type>
+Pipeline(std::string, std::initializer_list<std::string>, F) -> Pipeline<Signature>;
 
 }  // namespace samite

@@ -24,40 +24,40 @@ Extents extents_of(const std::vector<ir::Value> &extents, const HostValues &valu
 
 }  // namespace
 
-ScheduledProgram::ScheduledProgram(schedule::Program program) : program_(std::move(program)) { add(program_.steps); }
+ScheduledProgram::ScheduledProgram(schedules::Program program) : program_(std::move(program)) { add(program_.steps); }
 
 void ScheduledProgram::read(const ir::Value &value) {
   if (value.kind() == ir::Value::Kind::Parameter) read_by_host_ |= std::uint64_t{1} << value.parameter_index();
 }
 
-void ScheduledProgram::add(const schedule::Steps &steps) {
+void ScheduledProgram::add(const schedules::Steps &steps) {
   const auto read_all = [&](const std::vector<ir::Value> &values) {
     for (const ir::Value &value : values) read(value);
   };
-  for (const schedule::Step &step : steps)
+  for (const schedules::Step &step : steps)
     std::visit(Cases{[&](const ir::Let &let) { read_all(let.value.operands); },
-                     [&](const schedule::Temporary &temporary) { read_all(temporary.extents); },
-                     [&](const schedule::KernelLaunch &launch) {
+                     [&](const schedules::Temporary &temporary) { read_all(temporary.extents); },
+                     [&](const schedules::KernelLaunch &launch) {
                        internal_check(launch.arguments.size() == launch.kernel.parameters.size(),
                                       "a kernel of a program has another number of arguments");
                        numbers_.emplace(&launch, kernels_.size());
                        const auto definition =
                            std::make_shared<KernelDefinition>(KernelDefinition::OfSchedule{launch.kernel});
                        for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
-                         if (const auto *own = std::get_if<schedule::ParameterArgument>(&launch.arguments[i]))
+                         if (const auto *own = std::get_if<schedules::ParameterArgument>(&launch.arguments[i]))
                            written_ |= (definition->written() >> i & 1) << own->parameter;
-                         if (const auto *own = std::get_if<schedule::HostArgument>(&launch.arguments[i]))
+                         if (const auto *own = std::get_if<schedules::HostArgument>(&launch.arguments[i]))
                            read(own->value);
                        }
                        read_all(launch.extents);
                        kernels_.push_back(definition);
                      },
-                     [&](const schedule::HostLoop &loop) {
+                     [&](const schedules::HostLoop &loop) {
                        read(loop.begin);
                        read(loop.end);
                        add(loop.body);
                      },
-                     [&](const schedule::Requirement &requirement) {
+                     [&](const schedules::Requirement &requirement) {
                        read(requirement.condition);
                        read_all(requirement.message.values);
                      }},
@@ -69,26 +69,26 @@ void ScheduledProgram::run(std::span<const Argument> arguments, Visitor &visitor
   run(program_.steps, values, visitor);
 }
 
-void ScheduledProgram::run(const schedule::Steps &steps, HostValues &values, Visitor &visitor) const {
-  for (const schedule::Step &step : steps)
+void ScheduledProgram::run(const schedules::Steps &steps, HostValues &values, Visitor &visitor) const {
+  for (const schedules::Step &step : steps)
     std::visit(Cases{[&](const ir::Let &let) { values.define(let); },
-                     [&](const schedule::Temporary &temporary) {
+                     [&](const schedules::Temporary &temporary) {
                        visitor.allocate(temporary, extents_of(temporary.extents, values, temporary.where));
                      },
-                     [&](const schedule::KernelLaunch &launch) {
+                     [&](const schedules::KernelLaunch &launch) {
                        for (const ir::Value &extent : launch.extents)
                          if (values.integer(extent) <= 0) return;
                        visitor.launch(numbers_.at(&launch), launch,
                                       extents_of(launch.extents, values, launch.kernel.where), values);
                      },
-                     [&](const schedule::HostLoop &loop) {
+                     [&](const schedules::HostLoop &loop) {
                        const std::int64_t end = values.integer(loop.end);
                        for (std::int64_t i = values.integer(loop.begin); i < end; ++i) {
                          values.define(loop.index, ir::Value::constant(loop.begin.type(), i));
                          run(loop.body, values, visitor);
                        }
                      },
-                     [&](const schedule::Requirement &requirement) {
+                     [&](const schedules::Requirement &requirement) {
                        if (values.of(requirement.condition).bits() == 0)
                          throw UserError(requirement.where,
                                          "pipeline '" + program_.name + "': " + values.text(requirement.message));

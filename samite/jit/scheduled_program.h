@@ -15,11 +15,11 @@ namespace samite::jit {
 
 class ScheduledProgram {
  public:
-  explicit ScheduledProgram(schedule::Program program);
+  explicit ScheduledProgram(schedules::Program program);
   ScheduledProgram(const ScheduledProgram &) = delete;
   ScheduledProgram &operator=(const ScheduledProgram &) = delete;
 
-  const schedule::Program &program() const { return program_; }
+  const schedules::Program &program() const { return program_; }
   // In the order of the program's text.
   const std::vector<std::shared_ptr<KernelDefinition>> &kernels() const { return kernels_; }
   // Sets of the pipeline's parameters, as bits: arrays that some kernel writes to, and scalars that the host computes
@@ -34,21 +34,21 @@ class ScheduledProgram {
   class Visitor {
    public:
     virtual ~Visitor() = default;
-    virtual void allocate(const schedule::Temporary &temporary, const Extents &extents) = 0;
-    virtual void launch(std::size_t kernel, const schedule::KernelLaunch &launch, const Extents &extents,
+    virtual void allocate(const schedules::Temporary &temporary, const Extents &extents) = 0;
+    virtual void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
                         const HostValues &values) = 0;
   };
   // Launches over no instances are left out. UserError where a requirement does not hold.
   void run(std::span<const Argument> arguments, Visitor &visitor) const;
 
  private:
-  void add(const schedule::Steps &steps);
+  void add(const schedules::Steps &steps);
   void read(const ir::Value &value);
-  void run(const schedule::Steps &steps, HostValues &values, Visitor &visitor) const;
+  void run(const schedules::Steps &steps, HostValues &values, Visitor &visitor) const;
 
-  const schedule::Program program_;
+  const schedules::Program program_;
   std::vector<std::shared_ptr<KernelDefinition>> kernels_;
-  std::unordered_map<const schedule::KernelLaunch *, std::size_t> numbers_;
+  std::unordered_map<const schedules::KernelLaunch *, std::size_t> numbers_;
   std::uint64_t written_ = 0, read_by_host_ = 0;
   mutable std::atomic<bool> new_{true};
 };

@@ -4,7 +4,7 @@
 
 namespace samite::jit {
 
-Temporaries::Temporaries(const schedule::Program &program, Device device, bool kept,
+Temporaries::Temporaries(const schedules::Program &program, Device device, bool kept,
                          std::vector<std::shared_ptr<Storage>> storages)
     : device_(device), kept_(kept), storages_(std::move(storages)), buffers_(program.temporary_count) {
   storages_.resize(program.temporary_count);
@@ -20,12 +20,12 @@ void Temporaries::reserve(std::uint32_t number, std::size_t bytes) {
                   : std::make_shared<Storage>(device_, bytes, Storage::FromPool{});
 }
 
-void Temporaries::allocate(const schedule::Temporary &temporary, const Extents &extents) {
+void Temporaries::allocate(const schedules::Temporary &temporary, const Extents &extents) {
   at_call("allocated", temporary.where, [&] { reserve(temporary.number, bytes_of(temporary, extents)); });
   buffers_[temporary.number] = AnyBuffer(storages_[temporary.number], temporary.type, extents);
 }
 
-std::size_t bytes_of(const schedule::Temporary &temporary, const Extents &extents) {
+std::size_t bytes_of(const schedules::Temporary &temporary, const Extents &extents) {
   std::int64_t bytes;
   if (__builtin_mul_overflow(extents.count(), static_cast<std::int64_t>(size_of(temporary.type)), &bytes))
     throw UserError(temporary.where, "'" + temporary.name + "', of " + std::string(name(temporary.type)) +

@@ -15,12 +15,12 @@ class Temporaries {
  public:
   // `kept`: they outlive a launch; else their memory is from the device's pool. `storages` are what earlier ones had,
   // by number, to be used again where they are large enough.
-  Temporaries(const schedule::Program &program, Device device, bool kept,
+  Temporaries(const schedules::Program &program, Device device, bool kept,
               std::vector<std::shared_ptr<Storage>> storages = {});
 
   // From now on number `temporary.number` has these extents. It has the memory that it had before, where that is large
   // enough: what was launched with it has run when what is launched now does. UserError, DeviceError.
-  void allocate(const schedule::Temporary &temporary, const Extents &extents);
+  void allocate(const schedules::Temporary &temporary, const Extents &extents);
   // So many bytes at least, for what allocate() will ask for.
   void reserve(std::uint32_t number, std::size_t bytes);
 
@@ -35,6 +35,6 @@ class Temporaries {
 };
 
 // UserError where they are more than 64 bits count.
-std::size_t bytes_of(const schedule::Temporary &temporary, const Extents &extents);
+std::size_t bytes_of(const schedules::Temporary &temporary, const Extents &extents);
 
 }  // namespace samite::jit

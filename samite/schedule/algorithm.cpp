@@ -12,7 +12,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -339,4 +339,4 @@ std::vector<std::uint32_t> called_by(const Algorithm &algorithm, const Definitio
 
 Algorithm algorithm_of(const CapturedPipeline &captured) { return Reader(captured).read(); }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

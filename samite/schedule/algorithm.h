@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 struct ReductionVariable {
   ir::Variable variable;
@@ -64,4 +64,4 @@ Algorithm algorithm_of(const ir::CapturedPipeline &captured);
 // The functions that a definition calls.
 std::vector<std::uint32_t> called_by(const Algorithm &algorithm, const Definition &definition);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

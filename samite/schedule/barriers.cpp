@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -105,4 +105,4 @@ Block with_barriers(const Block &body) {
   return Placer(body).placed(body, since);
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -7,9 +7,9 @@
 
 #include "samite/ir/kernel.h"
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 // The body of a kernel whose thread loops touch shared memory.
 ir::Block with_barriers(const ir::Block &body);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

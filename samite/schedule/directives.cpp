@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using DirectiveKind = ir::Directive::Kind;
@@ -481,4 +481,4 @@ std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool 
   return scheduled(algorithm, directives, gpu);
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 enum class LoopType : std::uint8_t { serial, unrolled, vectorized, parallel, gpu_block, gpu_thread };
 
@@ -79,4 +79,4 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
 // computed at the root.
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

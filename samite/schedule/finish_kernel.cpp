@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -129,4 +129,4 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
   return arguments;
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 // An array of the pipeline's own, as a parameter of kernels.
 struct TemporaryArray {
@@ -21,4 +21,4 @@ struct TemporaryArray {
 std::vector<KernelArgument> finish_kernel(ir::Kernel &kernel, const std::vector<ir::Parameter> &parameters,
                                           const std::vector<TemporaryArray> &temporaries, bool gpu);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

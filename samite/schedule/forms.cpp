@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 using namespace ir;
 using passes::Affine;
@@ -219,4 +219,4 @@ std::optional<std::int64_t> at_least(const Affine &form, const passes::RangeOfSy
   return -*above;
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

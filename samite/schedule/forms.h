@@ -12,7 +12,7 @@
 #include <map>
 #include <unordered_map>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 // Where each variable of a definition lies, by its local.
 using Environment = std::map<ir::LocalId, passes::Interval>;
@@ -42,4 +42,4 @@ passes::Interval over_all(const passes::Affine &form, const Environment &environ
 std::optional<std::int64_t> at_most(const passes::Affine &form, const passes::RangeOfSymbol &of);
 std::optional<std::int64_t> at_least(const passes::Affine &form, const passes::RangeOfSymbol &of);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -116,4 +116,4 @@ Algorithm with_inlined_calls(Algorithm algorithm, const std::vector<FunctionSche
   return algorithm;
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -15,7 +15,7 @@
 #include <optional>
 #include <set>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -1448,4 +1448,4 @@ class Lowering {
 
 Program lower(const CapturedPipeline &pipeline, const Choice &choice) { return Lowering(pipeline, choice).lower(); }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

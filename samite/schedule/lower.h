@@ -14,7 +14,7 @@
 
 #include <string>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 struct Choice {
   bool gpu = false;
@@ -25,4 +25,4 @@ struct Choice {
 // UserError where the algorithm or the schedule is wrong.
 Program lower(const ir::CapturedPipeline &pipeline, const Choice &choice);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 using passes::Affine;
 using passes::Interval;
@@ -148,4 +148,4 @@ Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots,
   return Maker(schedule, roots, needs).make();
 }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

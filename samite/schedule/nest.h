@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 // Each loop counts from 0.
 struct NestLoop {
@@ -59,4 +59,4 @@ struct NestNeeds {
 
 Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 std::string indented(const std::string &text, const std::string &by) {
@@ -99,4 +99,4 @@ class Printer {
 
 std::string to_string(const Program &program, PrintOptions options) { return Printer(program, options).print(); }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

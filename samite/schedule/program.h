@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 struct Program;
 struct Step;
@@ -80,4 +80,4 @@ struct PrintOptions {
 };
 std::string to_string(const Program &program, PrintOptions options = {});
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

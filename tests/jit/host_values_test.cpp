@@ -22,7 +22,7 @@ Value constant(ScalarType type, std::int64_t value) { return Value::constant(typ
 
 // Of constants, of which `fold` knows most; and of a local, which it does not.
 Value computed(Op op, ScalarType type, const std::vector<Value> &operands) {
-  schedule::Program program;
+  schedules::Program program;
   program.local_count = 8;
   jit::HostValues values(program, {});
   std::vector<Value> locals;
@@ -118,7 +118,7 @@ TEST(HostValues, ExtentsAndParametersAreTheArguments) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &factor, sizeof factor);
   const std::vector<jit::Argument> arguments{{&matrix, 0}, {nullptr, 0xfffffffeu}, {nullptr, bits}, {nullptr, 1}};
-  schedule::Program program;
+  schedules::Program program;
   program.name = "p";
   program.local_count = 2;
   jit::HostValues values(program, arguments);

@@ -17,33 +17,33 @@ inline ir::Operation extent_of(std::uint32_t parameter, int dimension) {
 inline ir::Value local(ir::LocalId id, ScalarType type = ScalarType::Int32) { return ir::Value::local(type, id); }
 inline ir::Value number(int value) { return ir::Value::constant(ScalarType::Int32, value); }
 
-inline schedule::Step let(ir::LocalId id, ir::Operation value) { return {ir::Let{id, std::move(value)}}; }
-inline schedule::Step temporary(std::uint32_t number, ScalarType type, std::vector<ir::Value> extents) {
-  return {schedule::Temporary{number, "func" + std::to_string(number), type, std::move(extents), {}}};
+inline schedules::Step let(ir::LocalId id, ir::Operation value) { return {ir::Let{id, std::move(value)}}; }
+inline schedules::Step temporary(std::uint32_t number, ScalarType type, std::vector<ir::Value> extents) {
+  return {schedules::Temporary{number, "func" + std::to_string(number), type, std::move(extents), {}}};
 }
-inline schedule::Step launch(std::string_view kernel, std::vector<ir::Value> extents,
-                             std::vector<schedule::KernelArgument> arguments) {
-  return {schedule::KernelLaunch{ir::parse_kernel(kernel), std::move(extents), std::move(arguments)}};
+inline schedules::Step launch(std::string_view kernel, std::vector<ir::Value> extents,
+                             std::vector<schedules::KernelArgument> arguments) {
+  return {schedules::KernelLaunch{ir::parse_kernel(kernel), std::move(extents), std::move(arguments)}};
 }
-inline schedule::Step loop(ir::LocalId index, ir::Value begin, ir::Value end, schedule::Steps body) {
-  return {schedule::HostLoop{index, begin, end, std::move(body)}};
+inline schedules::Step loop(ir::LocalId index, ir::Value begin, ir::Value end, schedules::Steps body) {
+  return {schedules::HostLoop{index, begin, end, std::move(body)}};
 }
-inline schedule::Step require(ir::Value condition, ir::Message message) {
-  return {schedule::Requirement{condition, std::move(message), SourceLocation("blur.cpp", 12)}};
+inline schedules::Step require(ir::Value condition, ir::Message message) {
+  return {schedules::Requirement{condition, std::move(message), SourceLocation("blur.cpp", 12)}};
 }
-inline schedule::ParameterArgument given(std::uint32_t parameter) { return {parameter}; }
-inline schedule::TemporaryArgument own(std::uint32_t number) { return {number}; }
-inline schedule::HostArgument host(ir::Value value) { return {value}; }
+inline schedules::ParameterArgument given(std::uint32_t parameter) { return {parameter}; }
+inline schedules::TemporaryArgument own(std::uint32_t number) { return {number}; }
+inline schedules::HostArgument host(ir::Value value) { return {value}; }
 
 struct ByHand {
   std::string name;
   std::vector<ir::Parameter> parameters;
-  schedule::Steps steps;
+  schedules::Steps steps;
   ir::LocalId locals = 16;
   std::uint32_t temporaries = 4;
   std::vector<std::string> schedules = {};
 
-  schedule::Program program() const { return {name, parameters, steps, locals, temporaries, {}}; }
+  schedules::Program program() const { return {name, parameters, steps, locals, temporaries, {}}; }
 
   template <class... Ps>
   Pipeline<void(Ps...)> pipeline() const {

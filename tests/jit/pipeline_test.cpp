@@ -1,0 +1,69 @@
+// Pipelines from C++ to results: captured, lowered, compiled and launched.
+#include "samite/samite.h"
+#include "tests/runtime/test_device.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+// The mean of each element and its right and lower neighbours.
+auto smooth() {
+  return Pipeline{"smooth", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
+                    Var y{"y"}, x{"x"};
+                    Func rows{"rows"}, output{"output", result};
+                    rows(y, x) = (input(y, x) + input(y, x + 1)) * 0.5f;
+                    output(y, x) = (rows(y, x) + rows(y + 1, x)) * 0.5f;
+                    schedule("at_root", [&] { rows.compute_root(); });
+                    schedule("tiles", [&] {
+                      Var yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+                      output.split(y, yo, yi, 4).split(x, xo, xi, 8).reorder(xi, yi, xo, yo).parallel(yo).vectorize(xi);
+                      rows.compute_at(output, xo).vectorize(x, 8);
+                    });
+                    schedule("blocks", [&] {
+                      Var yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+                      output.split(y, yo, yi, 4).split(x, xo, xi, 8).reorder(xi, yi, xo, yo);
+                      output.gpu_blocks(yo, xo).gpu_threads(yi, xi);
+                      rows.compute_at(output, xo).gpu_threads(y, x);
+                    });
+                  }};
+}
+
+class SmoothPipeline : public testing::TestWithParam<const char *> {
+ protected:
+  static constexpr int height = 11, width = 23;
+
+  SmoothPipeline() {
+    std::vector<float> values;
+    for (int i = 0; i < (height + 1) * (width + 1); ++i) values.push_back(static_cast<float>(i * i % 101));
+    in.copy_from(values);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        const auto at = [&](int v, int u) { return values[static_cast<std::size_t>(v * (width + 1) + u)]; };
+        expected.push_back(((at(y, x) + at(y, x + 1)) * 0.5f + (at(y + 1, x) + at(y + 1, x + 1)) * 0.5f) * 0.5f);
+      }
+  }
+
+  const Device device_ = test::device();
+  Buffer<float> in{device_, {height + 1, width + 1}}, out{device_, {height, width}};
+  std::vector<float> expected;
+};
+
+TEST_P(SmoothPipeline, IsTheSameInEverySchedule) {
+  const auto pipeline = smooth();
+  pipeline.launch({.schedule = GetParam()}, out, in);
+  EXPECT_EQ(out.to_vector(), expected);
+
+  const Buffer<float> again{device_, {height, width}};
+  PipelineLaunch launch = pipeline.record({.schedule = GetParam()}, again, in);
+  launch.launch();
+  EXPECT_EQ(again.to_vector(), expected);
+
+  const Buffer<float> checked{device_, {height, width}};
+  pipeline.launch({.schedule = GetParam(), .debug = true}, checked, in);
+  EXPECT_EQ(checked.to_vector(), expected);
+}
+INSTANTIATE_TEST_SUITE_P(Schedules, SmoothPipeline, testing::Values("", "at_root", "tiles", "blocks"));
+
+}  // namespace
+}  // namespace samite::test
