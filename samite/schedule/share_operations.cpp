@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace samite::schedule {
+namespace samite::schedules {
 namespace {
 
 using namespace ir;
@@ -90,4 +90,4 @@ class Sharer {
 
 Block share_operations(const Block &body) { return Sharer().shared(body); }
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules

@@ -3,9 +3,9 @@
 
 #include "samite/ir/kernel.h"
 
-namespace samite::schedule {
+namespace samite::schedules {
 
 // The body of a lowered kernel.
 ir::Block share_operations(const ir::Block &body);
 
-}  // namespace samite::schedule
+}  // namespace samite::schedules
