@@ -40,9 +40,13 @@ Trace &trace_of(const Access &access) {
 
 }  // namespace
 
-AccessIndices index_values_now(std::initializer_list<Index> indices) {
+AccessIndices no_indices() {
   const ir::Value none = ir::Value::boolean(false);
-  AccessIndices values{none, none, none, none, none, none, none, none};
+  return {none, none, none, none, none, none, none, none};
+}
+
+AccessIndices index_values_now(std::initializer_list<Index> indices) {
+  AccessIndices values = no_indices();
   std::size_t dimension = 0;
   for (const Index &index : indices) {
     ir::Value value = index.value();

@@ -54,6 +54,7 @@ concept IndicesThatDoNotFit = sizeof...(Indices) != Rank || !(std::convertible_t
 
 inline constexpr std::size_t maximum_indices = 8;
 using AccessIndices = std::array<ir::Value, maximum_indices>;
+AccessIndices no_indices();
 
 // One access to an array, to a local array (lang/local_array.h) or to a Func (lang/func.h), as it was written.
 struct Access {

@@ -23,7 +23,8 @@ Stage::Handle declare_func(const FuncName &name, std::initializer_list<ScalarTyp
 }
 
 Access func_access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where) {
-  return PipelineTrace::current("a Func", where).access(func, indices, where);
+  return PipelineTrace::current("a Func", where)
+      .access(func, index_values_now(indices), static_cast<int>(indices.size()), where);
 }
 
 void define_func(const Access &element, std::initializer_list<ir::Value> values) {

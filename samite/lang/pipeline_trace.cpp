@@ -83,7 +83,7 @@ std::string PipelineTrace::array_name(std::uint32_t array) const {
   return trace_.parameters()[array].name;
 }
 
-Dependencies::Set PipelineTrace::dependencies(std::initializer_list<ir::Value> values) {
+Dependencies::Set PipelineTrace::dependencies(const std::vector<ir::Value> &values) {
   dependencies_.follow();
   Dependencies::Set set;
   for (const ir::Value &value : values) set.add(dependencies_.of(value));
@@ -202,19 +202,20 @@ void PipelineTrace::give_number(Declaration &func) {
       std::ranges::find(declarations_, &func, [](const Declaration &d) { return &d; }) - declarations_.begin()));
 }
 
-Access PipelineTrace::access(const Stage::Handle &handle, std::initializer_list<Index> indices, SourceLocation where) {
+Access PipelineTrace::access(const Stage::Handle &handle, const AccessIndices &indices, int rank,
+                             SourceLocation where) {
   declaration(handle, where);
   Declaration &func = declarations_[handle.func];
   if (func.schedule)
     throw UserError(where, "the Func '" + func.name + "' is one of a schedule's, and no part of what is computed");
-  Access access{trace_.serial(), 0, index_values_now(indices), static_cast<int>(indices.size()), where};
+  Access access{trace_.serial(), 0, indices, rank, where};
   for (ir::Value &index : access.indices) index = narrow(index);
   fix_rank(func, access.rank, where);
   access.array = func.array;
   return access;
 }
 
-void PipelineTrace::define(const Access &element, std::initializer_list<ir::Value> values) {
+void PipelineTrace::define(const Access &element, const std::vector<ir::Value> &values) {
   if (element.array < own_parameters_) {
     const std::string &name = trace_.parameters()[element.array].name;
     throw UserError(element.where, "the array '" + name +

@@ -57,7 +57,7 @@ class PipelineTrace {
   void add_condition(std::uint32_t domain, ir::Value condition, SourceLocation where);
   const ir::ReductionDomain &domain(std::uint32_t number) const { return domains_[number]; }
   // What values depend on, and the conditions of the domains whose variables are among that.
-  Dependencies::Set dependencies(std::initializer_list<ir::Value> values);
+  Dependencies::Set dependencies(const std::vector<ir::Value> &values);
   std::optional<std::uint32_t> domain_of(ir::LocalId variable) const;
   std::string variable_name(ir::LocalId variable) const;
   // A local that no assignment changes any more.
@@ -69,9 +69,10 @@ class PipelineTrace {
   // UserError where it is another pipeline's.
   const Declaration &declaration(const Stage::Handle &func, SourceLocation where) const;
 
-  Access access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where);
+  // An element of the Func's first value.
+  Access access(const Stage::Handle &func, const AccessIndices &indices, int rank, SourceLocation where);
   // Of all values, from the element of the first one on. UserError where it is an array's, or cannot be defined so.
-  void define(const Access &element, std::initializer_list<ir::Value> values);
+  void define(const Access &element, const std::vector<ir::Value> &values);
 
   // A schedule, while `directives` run.
   void schedule(ir::CapturedSchedule schedule, const std::function<void()> &directives);

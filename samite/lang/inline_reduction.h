@@ -1,0 +1,90 @@
+// Reductions as expressions: a value for each point of a Reduction, and what comes of all of them.
+//
+//   Reduction k{"k", -2, 5};
+//   blur(y, x) = sum(k, input(y, x + k) * weight(k + 2));
+//   auto [smallest, place] = argmin(k, abs(error(x, k)));
+//
+// Each makes a Func over the variables that the value depends on beside those of the Reduction. It is computed where
+// the expression is. UserError where there are more than 8 of these variables, or one of another Reduction among them.
+#pragma once
+
+#include "samite/lang/func.h"
+#include "samite/lang/math.h"
+
+#include <limits>
+
+namespace samite {
+namespace lang {
+
+struct InlineReduction {
+  const char *name;
+  ir::Op op;          // of what there is so far and the next value
+  ir::Value initial;  // what comes of no points
+};
+
+ir::Value reduce_inline(const InlineReduction &reduction, const ReductionVariables &over, ir::Value value,
+                        SourceLocation where);
+// The value for which `op`, a comparison, holds against all others, and its place: a value for each dimension.
+std::vector<ir::Value> find_inline(const InlineReduction &reduction, const ReductionVariables &over, ir::Value value,
+                                   SourceLocation where);
+
+template <class A>
+concept ReducedValue = ArithmeticValue<A> && ArithmeticScalar<value_type_of<A>>;
+
+// Infinity, or the largest or the least integer.
+template <class T>
+ir::Value extreme(bool largest) {
+  constexpr ScalarType type = scalar_type_of<T>;
+  if constexpr (std::integral<T>) {
+    using Limits = std::numeric_limits<T>;
+    return ir::Value::constant(type, static_cast<std::int64_t>(largest ? Limits::max() : Limits::min()));
+  } else {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return ir::Value::constant(type, largest ? infinity : -infinity);
+  }
+}
+
+}  // namespace lang
+
+// Where a value is found: an Int, or one for each dimension of the Reduction.
+template <class T, int Rank>
+struct Extremum {
+  Traced<T> value;
+  std::conditional_t<Rank == 1, Int, std::array<Int, Rank>> position;
+};
+
+// Of no points: 0, 1, the largest and the least number there is. Of a number and a NaN, minimum and maximum take the
+// number.
+#define SAMITE_REDUCTION(name, op, initial)                                                                            \
+  template <int Rank, lang::ReducedValue A>                                                                            \
+  auto name(const Reduction<Rank> &over, const A &value, SourceLocation where = std::source_location::current()) {     \
+    using T = lang::value_type_of<A>;                                                                                  \
+    return Traced<T>::adopt(                                                                                           \
+        lang::reduce_inline({#name, ir::Op::op, initial}, over.variables(), Operand<T>(value, where).value(), where)); \
+  }
+SAMITE_REDUCTION(sum, Add, ir::Value::constant(scalar_type_of<T>, 0))
+SAMITE_REDUCTION(product, Mul, ir::Value::constant(scalar_type_of<T>, 1))
+SAMITE_REDUCTION(minimum, Min, lang::extreme<T>(true))
+SAMITE_REDUCTION(maximum, Max, lang::extreme<T>(false))
+#undef SAMITE_REDUCTION
+
+// The least, or the largest value, and the first place that has it. NaNs do not count. Of no points: the value as
+// above, and where the Reduction begins.
+#define SAMITE_REDUCTION(name, op, initial)                                                                         \
+  template <int Rank, lang::ReducedValue A>                                                                         \
+  auto name(const Reduction<Rank> &over, const A &value, SourceLocation where = std::source_location::current()) {  \
+    using T = lang::value_type_of<A>;                                                                               \
+    const auto found =                                                                                              \
+        lang::find_inline({#name, ir::Op::op, initial}, over.variables(), Operand<T>(value, where).value(), where); \
+    if constexpr (Rank == 1)                                                                                        \
+      return Extremum<T, Rank>{Traced<T>::adopt(found[0]), Int::adopt(found[1])};                                   \
+    else                                                                                                            \
+      return [&]<std::size_t... d>(std::index_sequence<d...>) {                                                     \
+        return Extremum<T, Rank>{Traced<T>::adopt(found[0]), {Int::adopt(found[d + 1])...}};                        \
+      }(std::make_index_sequence<Rank>());                                                                          \
+  }
+SAMITE_REDUCTION(argmin, Less, lang::extreme<T>(true))
+SAMITE_REDUCTION(argmax, Greater, lang::extreme<T>(false))
+#undef SAMITE_REDUCTION
+
+}  // namespace samite
