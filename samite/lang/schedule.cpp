@@ -360,7 +360,7 @@ void schedule_cpu(const std::function<void()> &directives, SourceLocation where)
 void schedule_cuda(const std::function<void()> &directives, SourceLocation where) {
   run_schedule(ir::CapturedSchedule::For::cuda, "cuda", directives, where);
 }
-void schedule_as(const std::string &name, const std::function<void()> &directives, SourceLocation where) {
+void schedule(const std::string &name, const std::function<void()> &directives, SourceLocation where) {
   run_schedule(ir::CapturedSchedule::For::name, name, directives, where);
 }
 

@@ -177,7 +177,7 @@ class Stage {
 // The schedule for the CPU, for CUDA, and one to be chosen by its name.
 void schedule_cpu(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
 void schedule_cuda(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
-void schedule_as(const std::string &name, const std::function<void()> &directives,
+void schedule(const std::string &name, const std::function<void()> &directives,
               SourceLocation where = std::source_location::current());
 
 }  // namespace samite
