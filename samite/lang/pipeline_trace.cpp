@@ -251,7 +251,7 @@ void PipelineTrace::define(const Access &element, const std::vector<ir::Value> &
 
 // f(i, j) += value begins with zeros where f has no definition yet, f(i, j) *= value with ones.
 bool PipelineTrace::begin_as_sum(Declaration &func, const std::vector<ir::Value> &indices,
-                                 std::initializer_list<ir::Value> values, SourceLocation where) {
+                                 const std::vector<ir::Value> &values, SourceLocation where) {
   std::vector<ir::Value> first;
   for (const ir::Value &value : values) {
     const ir::Operation *made = trace_.operation(value);
@@ -269,9 +269,8 @@ bool PipelineTrace::begin_as_sum(Declaration &func, const std::vector<ir::Value>
     const auto taken = [&](const std::string &name) {
       return std::ranges::find(variables_, name, &ir::Variable::name) != variables_.end();
     };
-    everywhere.push_back(variable
-                             ? index
-                             : this->variable(Var(free_name(func.name + "_" + std::to_string(d), taken), where)));
+    everywhere.push_back(variable ? index
+                                  : this->variable(Var(free_name(func.name + "_" + std::to_string(d), taken), where)));
   }
   for (const ir::Value &index : everywhere) func.variables.push_back(index.id());
   func.definitions.push_back(where);

@@ -89,7 +89,7 @@ class PipelineTrace {
  private:
   void give_number(Declaration &func);
   void fix_rank(Declaration &func, int rank, SourceLocation where);
-  bool begin_as_sum(Declaration &func, const std::vector<ir::Value> &indices, std::initializer_list<ir::Value> values,
+  bool begin_as_sum(Declaration &func, const std::vector<ir::Value> &indices, const std::vector<ir::Value> &values,
                     SourceLocation where);
   void check_first_definition(const Declaration &func, const std::vector<ir::Value> &indices,
                               const Dependencies::Set &used, SourceLocation where) const;
