@@ -516,10 +516,7 @@ class Lowering {
     for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f) {
       const Function &of = function(f);
       if (!of.output) continue;
-      Box box;
-      for (int d = 0; d < of.rank(); ++d)
-        box.push_back({0, Affine(Symbol::extent(*of.output, d)) - 1});
-      boxes[f] = box;
+      boxes[f] = box_of_output(f);
       Storage storage;
       for (std::uint32_t v = 0; v < of.types.size(); ++v) storage.arrays.push_back(*of.output + v);
       for (int d = 0; d < of.rank(); ++d) {
@@ -534,16 +531,40 @@ class Lowering {
       const auto needed = boxes.find(f);
       const Place::Level level = schedules_[f].compute.level;
       if (needed == boxes.end() || (level != Place::Level::root && !function(f).output)) continue;
-      Box box = *needed->second;
-      if (function(f).output)
-        for (int d = 0; d < function(f).rank(); ++d)
-          box[static_cast<std::size_t>(d)] = {0, Affine(Symbol::extent(*function(f).output, d)) - 1};
+      const Box box = function(f).output ? box_of_output(f) : *needed->second;
       where_ = function(f).where;
       const Region region = region_of(f, box);
       if (!storage_.contains(f)) allocate_temporary(f, region);
       compute(f, region);
       storage_.at(f).computed = true;
     }
+  }
+
+  // All of the array, whose extents are as the schedule says where it says so.
+  Box box_of_output(std::uint32_t f) {
+    const Function &of = function(f);
+    Box box;
+    for (int d = 0; d < of.rank(); ++d) {
+      const Symbol extent = Symbol::extent(*of.output, d);
+      box.push_back({0, Affine(extent) - 1});
+      const auto bounds = schedules_[f].bounds.find(d);
+      if (bounds == schedules_[f].bounds.end()) continue;
+      box.back() = {bounds->second.first, bounds->second.first + bounds->second.second - 1};
+      if (!bounds_required_.insert({f, d}).second) continue;
+      where_ = of.where;
+      const Value given = value_of(extent);
+      const Value fits = (*this)(Op::Equal, given, number(bounds->second.first + bounds->second.second));
+      flush_host();
+      Message message;
+      message.texts = {fmt::format("the schedule of '{}' says that '{}' goes from {} on for {} elements; array '{}' has ",
+                                   of.name, of.definitions[0].pure[static_cast<std::size_t>(d)]->name,
+                                   bounds->second.first, bounds->second.second,
+                                   algorithm_.parameters[*of.output].name),
+                       " there"};
+      message.values = {given};
+      steps_->push_back({Requirement{fits, std::move(message), of.where}});
+    }
+    return box;
   }
 
   void flush_host() {
@@ -1441,6 +1462,7 @@ class Lowering {
   std::map<Symbol, Range> ranges_;
   std::map<LocalId, Extent> reductions_;
   std::map<std::uint32_t, Storage> storage_;
+  std::set<std::pair<std::uint32_t, int>> bounds_required_;
   mutable std::map<std::uint32_t, SourceLocation> last_call_;
 };
 
