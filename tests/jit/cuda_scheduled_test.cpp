@@ -1,0 +1,134 @@
+// Pipelines on CUDA: what the host does, on the fake driver, whose kernels are C++ functions; on a GPU the kernels that
+// were compiled run. Needs NVRTC.
+#include "tests/jit/cuda_kernels.h"
+#include "tests/jit/program_by_hand.h"
+#include "tests/runtime/message_of.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct FromTo {
+  ArrayArgument<float> to;
+  ArrayArgument<const float> from;
+};
+struct FromToTimes {
+  ArrayArgument<float> to;
+  ArrayArgument<const float> from;
+  float factor;
+};
+
+class CudaPipelines : public CudaKernelTest {
+ protected:
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped()) return;
+    understand<FromToTimes>("scale", [](const FromToTimes &a, const LaunchBox &box) {
+      for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i) a.to.data[i] = a.factor * a.from.data[i];
+    });
+    understand<FromTo>("pairs", [](const FromTo &a, const LaunchBox &box) {
+      for (std::int64_t i = 2 * box.begin[0]; i < std::min(2 * box.end[0], a.to.extent); ++i)
+        a.to.data[i] = a.from.data[i] + a.from.data[i + 1];
+    });
+  }
+
+  // func0(i) = factor * in(i);  out(i) = func0(i) + func0(i + 1), by blocks of two threads
+  static auto sums() {
+    const ByHand by_hand{
+        .name = "sums",
+        .parameters = {floats("out", 1), floats("in", 1, true), floats("factor", 0)},
+        .steps = {let(0, extent_of(0, 0)), let(1, operation(ir::Op::Add, ScalarType::Int32, {local(0), number(1)})),
+                  let(2, operation(ir::Op::ShiftRight, ScalarType::Int32, {local(1), number(1)})),
+                  temporary(0, ScalarType::Float32, {local(1)}),
+                  launch(R"(
+kernel @scale(@to: array<f32, 1>, @from: array<const f32, 1>, @factor: f32) threads 1 {
+  %0: i32 = thread_index 0
+  %1: f32 = load @from[%0]
+  %2: f32 = mul @factor, %1
+  store @to[%0] = %2
+})",
+                         {local(1)}, {own(0), given(1), given(2)}),
+                  launch(R"(
+kernel @pairs(@to: array<f32, 1>, @from: array<const f32, 1>) blocks 1 of 2 scheduled {
+  %0: i32 = thread_index 0
+  %1: i32 = mul %0, 2
+  %2: i32 = extent @to, 0
+  for.thread %3: i32 in 0 .. 2 step 1 {
+    %4: i32 = add %1, %3
+    %5: bool = lt %4, %2
+    if %5 {
+      %6: i32 = add %4, 1
+      %7: f32 = load @from[%4]
+      %8: f32 = load @from[%6]
+      %9: f32 = add %7, %8
+      store @to[%4] = %9
+    }
+  }
+})",
+                         {local(2)}, {given(0), own(0)})}};
+    return by_hand.pipeline<Array<float, 1>, Array<const float, 1>, Float>();
+  }
+};
+SAMITE_CUDA_SUITE(CudaPipelines);
+
+TEST_P(CudaPipelines, AreLaunchedAndRecorded) {
+  const Buffer<float> in{device(), {4}, {1, 2, 3, 4}}, out{device(), {3}}, other{device(), {2}};
+  const auto pipeline = sums();
+  pipeline.launch(out, in, 10.0f);
+  EXPECT_THAT(out.to_vector(), ElementsAre(30, 50, 70));
+
+  PipelineLaunch launch = pipeline.record(out, in, 1.0f);
+  launch.launch();
+  launch.set("factor", 2.0f);
+  launch.set("out", other);
+  launch.launch();
+  EXPECT_THAT(out.to_vector(), ElementsAre(3, 5, 7));
+  EXPECT_THAT(other.to_vector(), ElementsAre(6, 10));
+  EXPECT_EQ(launch.to_string(), "Launch of pipeline 'sums' (2 kernels) on cuda:0");
+  EXPECT_EQ(pipeline.definition()->programs()[0].target.device, DeviceKind::cuda);
+}
+
+TEST_P(CudaPipelines, RunOnTheStreamTheyName) {
+  const Stream stream{device()};
+  const Buffer<float> in{device(), {4}, {1, 2, 3, 4}}, out{device(), {3}}, last{device(), {3}};
+  sums().launch({.stream = stream}, out, in, 1.0f);
+  PipelineLaunch launch = sums().record(last, in, 2.0f);
+  launch.launch(stream);
+  launch.launch();
+  launch.launch(stream);
+  EXPECT_THAT(out.to_vector(), ElementsAre(3, 5, 7));
+  EXPECT_THAT(last.to_vector(), ElementsAre(6, 10, 14));
+}
+
+TEST_P(CudaPipelines, RecordedOnesAreCapturedAsTheirKernels) {
+  const Stream stream{device()};
+  const Buffer<float> in{device(), {4}, {1, 2, 3, 4}}, out{device(), {3}};
+  const auto pipeline = sums();
+  PipelineLaunch launch = pipeline.record({.stream = stream}, out, in, 1.0f);
+  Graph graph = capture(stream, [&] { launch.launch(); });
+  EXPECT_EQ(graph.size(), 2u);
+  EXPECT_THAT(out.to_vector(), ElementsAre(0, 0, 0));
+  graph.launch();
+  EXPECT_THAT(out.to_vector(), ElementsAre(3, 5, 7));
+  EXPECT_THAT(
+      message_of<UserError>([&] { capture(stream, [&] { pipeline.launch({.stream = stream}, out, in, 1.0f); }); }),
+      AllOf(HasSubstr("pipeline 'sums' has arrays between its kernels"),
+            HasSubstr("record the launch before the capture, and launch that")));
+}
+
+TEST_P(CudaPipelines, OtherDevicesAreRefused) {
+  const Buffer<float> in{Device::cpu(), {4}}, out{device(), {3}};
+  EXPECT_THAT(message_of<UserError>([&] { sums().launch(out, in, 1.0f); }),
+              HasSubstr("pipeline 'sums': argument 1 ('in') is on cpu, but argument 0 ('out') is on cuda:0"));
+  EXPECT_THAT(message_of<UserError>(
+                  [&] { sums().record({.stream = Stream(Device::cpu())}, out, Buffer<float>{device(), {4}}, 1.0f); }),
+              HasSubstr("pipeline 'sums': the stream is on cpu, the buffers are on cuda:0"));
+}
+
+}  // namespace
+}  // namespace samite::test
