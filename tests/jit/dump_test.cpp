@@ -73,7 +73,7 @@ TEST(Dump, WhereTheFolderCannotBeMadeIsAWarning) {
   {
     const DumpInto into(file);
     const Kernel scale{"scale", [](Array<float, 1> values) { values(thread_index()) *= 2; }};
-    Buffer<float> x(device(), {1}, {3});
+    Buffer<float> x(test::device(), {1}, {3});
     scale.launch({1}, x);
     EXPECT_EQ(x.to_vector()[0], 6);
   }
