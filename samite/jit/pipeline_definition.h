@@ -42,7 +42,11 @@ class PipelineDefinition {
   // UserError where there is none of that name.
   std::string schedule_for(DeviceKind device, const std::string &wanted) const;
 
-  // Made when it is first asked for. UserError as lowering says.
+  // UserError as lowering says.
+  schedules::Program lower(const Target &target, const std::string &schedule) const {
+    return lower_(target, schedule);
+  }
+  // The same, ready to run: made when it is first asked for.
   std::shared_ptr<const ScheduledProgram> program(const Target &target, const std::string &schedule);
 
   // What has been made so far, in order.

@@ -2,6 +2,7 @@
 
 #include "samite/jit/cuda_objects.h"
 #include "samite/jit/pipeline_launch.h"
+#include "samite/runtime/cuda_device.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,9 @@ PipelineReport jit::report(const PipelineDefinition &definition) {
 
 std::string jit::program_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
   const std::string name = definition.schedule_for(device.kind(), schedule);
+  // Who has no GPU may see what one would run.
+  if (device.kind() == DeviceKind::cuda && device.index() >= CudaDevice::count())
+    return schedules::to_string(definition.lower({device.kind(), 0}, name));
   return schedules::to_string(definition.program(target_of(device), name)->program());
 }
 

@@ -38,7 +38,7 @@ std::ostream &operator<<(std::ostream &stream, const PipelineReport &report);
 
 namespace jit {
 PipelineReport report(const PipelineDefinition &definition);
-// schedule/program.h, of what a launch on the device would run.
+// schedule/program.h, of what a launch on the device would run; there need be no such GPU.
 std::string program_text(PipelineDefinition &definition, Device device, const std::string &schedule);
 }  // namespace jit
 

@@ -29,6 +29,9 @@ auto smooth() {
                   }};
 }
 
+using testing::AllOf;
+using testing::HasSubstr;
+
 class SmoothPipeline : public testing::TestWithParam<const char *> {
  protected:
   static constexpr int height = 11, width = 23;
@@ -64,6 +67,13 @@ TEST_P(SmoothPipeline, IsTheSameInEverySchedule) {
   EXPECT_EQ(checked.to_vector(), expected);
 }
 INSTANTIATE_TEST_SUITE_P(Schedules, SmoothPipeline, testing::Values("", "at_root", "tiles", "blocks"));
+
+TEST(Pipeline, ProgramIsWhatALaunchWouldRun) {
+  const std::string cpu = smooth().program(Device::cpu(), "tiles"), cuda = smooth().program(Device::cuda(0), "blocks");
+  EXPECT_THAT(cpu, AllOf(HasSubstr("pipeline @smooth(@result: array<f32, 2>, @input: array<const f32, 2>) {"),
+                         HasSubstr("launch @smooth_output over (")));
+  EXPECT_THAT(cuda, HasSubstr("local shared $"));
+}
 
 }  // namespace
 }  // namespace samite::test
