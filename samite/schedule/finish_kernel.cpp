@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/rewrite.h"
 #include "samite/schedule/barriers.h"
+#include "samite/schedule/partition_loops.h"
 #include "samite/schedule/share_operations.h"
 
 #include <map>
@@ -47,7 +48,12 @@ Stmt with_array(const Stmt &stmt, std::uint32_t array) {
 std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,
                                           const std::vector<TemporaryArray> &temporaries, bool gpu) {
   kernel.body = share_operations(kernel.body);
-  if (gpu) kernel.body = with_barriers(kernel.body);
+  if (gpu) {
+    kernel.body = with_barriers(kernel.body);
+  } else {
+    partition_loops(kernel);
+    kernel.body = share_operations(kernel.body);
+  }
 
   std::set<std::uint32_t> arrays, written, scalars;
   std::set<LocalId> defined, read;
