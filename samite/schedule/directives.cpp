@@ -410,6 +410,23 @@ const Loop *DefinitionSchedule::loop(const std::string &name) const {
 
 namespace {
 
+bool about_loops(DirectiveKind kind) {
+  switch (kind) {
+    case DirectiveKind::split:
+    case DirectiveKind::fuse:
+    case DirectiveKind::reorder:
+    case DirectiveKind::rename:
+    case DirectiveKind::serial:
+    case DirectiveKind::unroll:
+    case DirectiveKind::vectorize:
+    case DirectiveKind::parallel:
+    case DirectiveKind::gpu_block:
+    case DirectiveKind::gpu_thread:
+    case DirectiveKind::gpu_lane: return true;
+    default: return false;
+  }
+}
+
 // A thread for each element on a GPU; tasks and vectors on the CPU.
 void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t d, bool gpu,
                        std::vector<ir::Directive> &directives) {
@@ -447,8 +464,7 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
   std::set<std::uint32_t> inside;
   for (const ir::Directive &directive : directives) {
     scheduler.apply(directive);
-    const bool of_function = directive.kind == DirectiveKind::compute_root || directive.kind == DirectiveKind::store_in;
-    if (!of_function) mentioned.insert({directive.func, directive.definition});
+    if (about_loops(directive.kind)) mentioned.insert({directive.func, directive.definition});
     if (directive.kind == DirectiveKind::compute_at) inside.insert(directive.func);
   }
   // What is computed at the root and has no loops of the user's.
