@@ -62,13 +62,15 @@ Stage::Handle define(Exterior exterior, const std::string &name, ScalarType type
   kept.reserve(ranges.size());
   for (std::size_t d = 0; d < ranges.size(); ++d) {
     const Int begin = Int::copy(ranges[d].begin.value(), where), extent = Int::copy(ranges[d].extent.value(), where);
-    const Int i = variables[d] - begin;
+    const bool from_zero = ranges[d].begin.value().is_constant(0);
+    const Int i = from_zero ? Int(variables[d]) : variables[d] - begin;
     if (exterior == Exterior::constant) {
       const Bool here = i >= 0 && i < extent;
       is_inside.emplace(is_inside ? *is_inside && here : here);
     }
     // The bounds are told once more, for whoever asks which elements are needed.
-    kept.push_back(clamp(inside(exterior, i, extent), 0, extent - 1) + begin);
+    const Int from_begin = clamp(inside(exterior, i, extent), 0, extent - 1);
+    kept.push_back(from_zero ? from_begin : from_begin + begin);
     element[d] = kept.back().value(where);
     indices[d] = variables[d].value(where);
   }

@@ -27,7 +27,8 @@
 // object however often it is copied; a plain C++ function takes and returns Funcs.
 //
 // Elements are defined outside of traced control flow, which is for computing a value. UserError otherwise, and for
-// definitions that leave elements open: with variables that are no index, or first definitions that read the Func.
+// definitions that leave elements open: with variables that are no index, or first definitions that read the Func. A
+// Func whose first definition is f(…) += … or f(…) -= … begins with zeros, and with ones if it is f(…) *= ….
 #pragma once
 
 #include "samite/lang/schedule.h"
@@ -68,6 +69,8 @@ struct ValueOf<A> {
   using type = Traced<value_type_of<A>>;
 };
 
+struct give_as_many_values;
+
 // A call of a Func of several values.
 template <Scalar... Ts>
 class Elements {
@@ -90,6 +93,9 @@ class Elements {
     std::apply([&](const Vs &...value) { store({Operand<Ts>(value, access_.where).value()...}); }, values.values);
     return *this;
   }
+  template <class... Vs>
+    requires(sizeof...(Vs) != sizeof...(Ts) || !(std::convertible_to<const Vs &, Operand<Ts>> && ...))
+  lang::give_as_many_values operator=(const FuncValues<Vs...> &) const = delete;  // in types that promote: cast<Int>(x)
   const Elements &operator=(const Elements &other) const {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       *this = FuncValues<Traced<Ts>...>{{other.get<i>()...}};
@@ -115,7 +121,7 @@ struct CalledAs<T> {
 
 struct give_integers_as_indices;
 template <class... Indices>
-concept NoIndices = sizeof...(Indices) > maximum_indices || !(std::convertible_to<const Indices &, Index> && ...);
+concept FuncIndices = (std::convertible_to<const Indices &, Index> && ...);
 
 }  // namespace lang
 
@@ -123,7 +129,9 @@ template <class... Ts>
 class Func : public Stage {
   static_assert(sizeof...(Ts) >= 1 && (Scalar<Ts> && ...),
                 "a Func's values are scalars: bool, 8- to 64-bit integers, f8e4m3, f8e5m2, half, bfloat16, float and "
-                "double; an array that it fills is no Array<const T, Rank>");
+                "double");
+  static_assert(!(std::is_const_v<Ts> || ...),
+                "an array that is filled is no Array<const T, Rank>; to fill it, declare the parameter Array<T, Rank>");
 
  public:
   using Call = typename lang::CalledAs<Ts...>::type;
@@ -137,22 +145,13 @@ class Func : public Stage {
   explicit Func(const Handle &handle) : Stage(handle) {}
 
   Call operator()(SourceLocation where = std::source_location::current()) const { return at({}, where); }
-  Call operator()(Index a) const { return at({a}, a.where()); }
-  Call operator()(Index a, Index b) const { return at({a, b}, a.where()); }
-  Call operator()(Index a, Index b, Index c) const { return at({a, b, c}, a.where()); }
-  Call operator()(Index a, Index b, Index c, Index d) const { return at({a, b, c, d}, a.where()); }
-  Call operator()(Index a, Index b, Index c, Index d, Index e) const { return at({a, b, c, d, e}, a.where()); }
-  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f) const {
-    return at({a, b, c, d, e, f}, a.where());
-  }
-  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g) const {
-    return at({a, b, c, d, e, f, g}, a.where());
-  }
-  Call operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g, Index h) const {
-    return at({a, b, c, d, e, f, g, h}, a.where());
+  template <class... Others>
+    requires(lang::FuncIndices<Others...> && sizeof...(Others) < lang::maximum_indices)
+  Call operator()(Index first, const Others &...others) const {
+    return at({first, Index(others, first.where())...}, first.where());
   }
   template <class... Indices>
-    requires lang::NoIndices<Indices...>
+    requires(!lang::FuncIndices<Indices...> || sizeof...(Indices) > lang::maximum_indices)
   lang::give_integers_as_indices operator()(const Indices &...) const = delete;  // at most 8; of a number: cast<Int>(x)
 
  private:

@@ -27,6 +27,10 @@ struct CaptureOf<R (C::*)(Ps...) const> {
                         SourceLocation where) {
     return lang::capture<std::remove_cvref_t<Ps>...>(name, names, function, where);
   }
+  template <class F>
+  static ir::CapturedPipeline run_pipeline(const std::vector<std::string> &names, const F &function) {
+    return lang::capture_pipeline<std::remove_cvref_t<Ps>...>("pipeline", names, function, {});
+  }
 };
 
 // What the front wrote down for `function`, a lambda whose parameters are p0, p1, ….
