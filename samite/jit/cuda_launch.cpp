@@ -52,11 +52,12 @@ driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents,
 void check_tile_memory(const KernelDefinition &definition, const Variant &variant, const driver::Context &context) {
   const std::int64_t most = context.limits().shared_bytes_opt_in;
   if (variant.tile_memory.bytes <= most) return;
-  throw UserError(definition.where(),
-                  "kernel '" + definition.name() + "': its " +
-                      (definition.forward().scheduled ? "shared arrays" : "tiles") + " take " + std::to_string(variant.tile_memory.bytes) +
-                      " bytes of a block's shared memory, and the device has " + std::to_string(most) + "; " +
-                      variant.tile_memory.too_large(most) + ":\n" + variant.tile_memory.to_string());
+  throw UserError(definition.where(), "kernel '" + definition.name() + "': its " +
+                                          (definition.forward().scheduled ? "shared arrays" : "tiles") + " take " +
+                                          std::to_string(variant.tile_memory.bytes) +
+                                          " bytes of a block's shared memory, and the device has " +
+                                          std::to_string(most) + "; " + variant.tile_memory.too_large(most) + ":\n" +
+                                          variant.tile_memory.to_string());
 }
 
 }  // namespace

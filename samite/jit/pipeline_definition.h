@@ -43,9 +43,7 @@ class PipelineDefinition {
   std::string schedule_for(DeviceKind device, const std::string &wanted) const;
 
   // UserError as lowering says.
-  schedules::Program lower(const Target &target, const std::string &schedule) const {
-    return lower_(target, schedule);
-  }
+  schedules::Program lower(const Target &target, const std::string &schedule) const { return lower_(target, schedule); }
   // The same, ready to run: made when it is first asked for.
   std::shared_ptr<const ScheduledProgram> program(const Target &target, const std::string &schedule);
 

@@ -88,7 +88,9 @@ class RecordedProgram::Survey : public ScheduledProgram::Visitor {
     std::optional<std::size_t> &most = bytes[temporary.number];
     most = std::max(most.value_or(0), bytes_of(temporary, extents));
   }
-  void launch(std::size_t, const schedules::KernelLaunch &, const Extents &, const HostValues &) override { ++launches; }
+  void launch(std::size_t, const schedules::KernelLaunch &, const Extents &, const HostValues &) override {
+    ++launches;
+  }
 
   std::size_t launches = 0;
   std::vector<std::optional<std::size_t>> bytes;

@@ -22,7 +22,7 @@ inline schedules::Step temporary(std::uint32_t number, ScalarType type, std::vec
   return {schedules::Temporary{number, "func" + std::to_string(number), type, std::move(extents), {}}};
 }
 inline schedules::Step launch(std::string_view kernel, std::vector<ir::Value> extents,
-                             std::vector<schedules::KernelArgument> arguments) {
+                              std::vector<schedules::KernelArgument> arguments) {
   return {schedules::KernelLaunch{ir::parse_kernel(kernel), std::move(extents), std::move(arguments)}};
 }
 inline schedules::Step loop(ir::LocalId index, ir::Value begin, ir::Value end, schedules::Steps body) {

@@ -212,6 +212,40 @@ TEST_F(ScheduledPipeline, LongLoopsOfTheHostAreNotUnrolled) {
   EXPECT_EQ(each.to_vector()[2499], 2509);
 }
 
+// Blocks of 48 threads, whose number is no multiple of a warp's, add to 4 elements.
+TEST_F(ScheduledPipeline, ScheduledKernelsAddAtomically) {
+  constexpr std::string_view text = R"(
+kernel @histogram(@to: array<i32, 1>, @from: array<const i32, 1>) blocks 1 of 48 scheduled {
+  %0: i32 = thread_index 0
+  %1: i32 = mul %0, 48
+  %2: i32 = extent @from, 0
+  for.thread %3: i32 in 0 .. 48 step 1 {
+    %4: i32 = add %1, %3
+    %5: bool = lt %4, %2
+    if %5 {
+      %6: i32 = load @from[%4]
+      accumulate atomic @to[%6] += 1
+    }
+  }
+})";
+  const ir::Parameter to{"to", ScalarType::Int32, 1}, from{"from", ScalarType::Int32, 1, true};
+  const auto pipeline = ByHand{.name = "histogram",
+                               .parameters = {to, from},
+                               .steps = {let(0, extent_of(1, 0)),
+                                         let(1, operation(ir::Op::Add, ScalarType::Int32, {local(0), number(47)})),
+                                         let(2, operation(ir::Op::Div, ScalarType::Int32, {local(1), number(48)})),
+                                         launch(text, {local(2)}, {given(0), given(1)})}}
+                            .pipeline<Array<std::int32_t, 1>, Array<const std::int32_t, 1>>();
+  constexpr std::int32_t count = 1'000'003;
+  std::vector<std::int32_t> values;
+  for (std::int32_t i = 0; i < count; ++i) values.push_back(i % 7 % 4);
+  const Buffer<std::int32_t> of{device_, {count}, values}, counts{device_, {4}};
+  pipeline.launch(counts, of);
+  EXPECT_THAT(counts.to_vector(), ElementsAre(285715, 285715, 285715, 142858));
+  pipeline.launch({.deterministic = true}, counts, of);
+  EXPECT_THAT(counts.to_vector(), ElementsAre(571430, 571430, 571430, 285716));
+}
+
 TEST_F(ScheduledPipeline, AreCapturedIntoGraphsAsTheirKernels) {
   const Stream stream{device_};
   PipelineLaunch launch = sums().record({.stream = stream}, out, in, 1.0f);
