@@ -59,6 +59,7 @@ struct Site {
   const DefinitionSchedule &schedule;
   Forms forms;
   Nest nest;
+  std::set<std::size_t> whole;  // splits, all of whose pieces are whole here
 };
 
 struct OpenLoop {
@@ -626,7 +627,7 @@ class Lowering {
       if (const auto most = at_most(loop.extent, range())) within.upper = std::max<std::int64_t>(*most - 1, 0);
       ranges_[loop.symbol] = within;
     }
-    return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest)};
+    return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest), whole_pieces};
   }
 
   void define(std::uint32_t f, std::size_t n, const Region &region, const std::set<std::size_t> &whole_pieces) {
@@ -740,7 +741,10 @@ class Lowering {
       values_.insert_or_assign(all[d].symbol, Value::local(ScalarType::Int32, index));
       open_.push_back({all[d].symbol, all[d].extent, false});
     }
-    whole_or_not(site, end);
+    whole_or_not(site, end, [&](const Site &here) {
+      produce(here, end, /*outer_loops=*/true);
+      loops(here, end);
+    });
     for (std::size_t d = i; d < end; ++d) open_.pop_back();
     storage_ = outer;
     in_kernel_ = false;
@@ -753,8 +757,10 @@ class Lowering {
     steps_->push_back({std::move(made)});
   }
 
-  // Where the pieces of this block are whole, its loops have constant extents and nothing is guarded.
-  void whole_or_not(const Site &site, std::size_t from) {
+  // Where the pieces of this block, or of this iteration, are whole, the loops inside have constant extents and nothing
+  // is guarded. Loops inside of what is written for pieces that are not whole are written once.
+  void whole_or_not(const Site &site, std::size_t from, const std::function<void(const Site &)> &inside) {
+    if (in_rest_) return inside(site);
     std::vector<Nest::Piece> pieces;
     const bool worthwhile = any_inside(site, from, LoopType::gpu_thread) || any_inside(site, from, LoopType::unrolled) ||
                             std::ranges::any_of(computed_inside(site, from), [&](std::uint32_t f) {
@@ -766,8 +772,8 @@ class Lowering {
         known = known && !depends_on(piece.outer, [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
       if (known) pieces.push_back(piece);
     }
-    if (!worthwhile || pieces.empty()) return inside(site, from);
-    std::set<std::size_t> whole;
+    if (!worthwhile || pieces.empty()) return inside(site);
+    std::set<std::size_t> whole = site.whole;
     std::optional<Value> all;
     for (const Nest::Piece &piece : pieces) {
       whole.insert(piece.relation);
@@ -784,10 +790,11 @@ class Lowering {
     };
     in_branch(branch.then_block, [&] {
       // The same loops again, of which those that are open keep their symbols.
-      Site again = same_with_whole_pieces(site, whole, from);
-      inside(again, from);
+      inside(same_with_whole_pieces(site, whole, from));
     });
-    in_branch(branch.else_block, [&] { inside(site, from); });
+    in_rest_ = true;
+    in_branch(branch.else_block, [&] { inside(site); });
+    in_rest_ = false;
     out_->emplace_back(std::move(branch), where_);
   }
 
@@ -806,17 +813,15 @@ class Lowering {
     Site again = site_of(site.function, site.number, site.schedule, region, whole);
     for (std::size_t l = 0; l < opened; ++l) {
       const Symbol fresh = again.nest.loops[l].symbol, known = site.nest.loops[l].symbol;
-      values_.insert_or_assign(fresh, values_.at(known));
+      const Value value = values_.at(known);
+      values_.insert_or_assign(fresh, value);
       ranges_[fresh] = ranges_[known];
+      again.nest.loops[l].symbol = known;
+      put(again.nest, fresh, value.is_constant() ? Affine(value.as_int()) : Affine(known));
     }
     return again;
   }
 
-  // After the loops of the launch: what is computed at any of them, and the rest.
-  void inside(const Site &site, std::size_t from) {
-    produce(site, from, /*outer_loops=*/true);
-    loops(site, from);
-  }
 
   bool must_be_unrolled(const Site &site, const Symbol &loop) const {
     const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
@@ -866,22 +871,32 @@ class Lowering {
 
   void opened(const Site &site, std::size_t i) {
     open_.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
-    produce(site, i + 1);
-    loops(site, i + 1);
+    const auto inside = [&](const Site &here) {
+      produce(here, i + 1);
+      loops(here, i + 1);
+    };
+    if (gpu_ || lanes_)
+      inside(site);
+    else
+      whole_or_not(site, i + 1, inside);
     open_.pop_back();
+  }
+
+  static void put(Nest &nest, const Symbol &symbol, const Affine &instead) {
+    const auto fix = [&](Affine &form) { form = form.substitute(symbol, instead); };
+    for (auto &[variable, form] : nest.variables) fix(form);
+    for (NestLoop &loop : nest.loops) fix(loop.extent);
+    for (auto &[value, whole] : nest.guards) {
+      fix(value);
+      fix(whole);
+    }
+    for (Nest::Piece &piece : nest.pieces) fix(piece.outer);
   }
 
   void once(const Site &site, std::size_t i, std::int64_t iteration) {
     const Symbol symbol = site.nest.loops[i].symbol;
-    const auto bound_before = bound_;
-    Site fixed{site.function, site.number, site.definition, site.schedule, site.forms, site.nest};
-    const auto fix = [&](Affine &form) { form = form.substitute(symbol, iteration); };
-    for (auto &[variable, form] : fixed.nest.variables) fix(form);
-    for (NestLoop &loop : fixed.nest.loops) fix(loop.extent);
-    for (auto &[value, whole] : fixed.nest.guards) {
-      fix(value);
-      fix(whole);
-    }
+    Site fixed{site.function, site.number, site.definition, site.schedule, site.forms, site.nest, site.whole};
+    put(fixed.nest, symbol, iteration);
     values_.insert_or_assign(symbol, number(iteration));
     const auto outer = storage_;
     produce(fixed, i + 1);
@@ -1450,6 +1465,7 @@ class Lowering {
   LocalId next_local_ = 0;
   LocalArrayId next_array_ = 0;
   bool in_kernel_ = false, lanes_ = false;
+  bool in_rest_ = false;  // where pieces are not whole
   bool block_fills_ = false;  // the block's threads compute together what is computed outside of their loops
   std::int64_t block_threads_ = 1;
   int groups_ = 0;
