@@ -27,7 +27,7 @@ using passes::Symbol;
 
 constexpr std::int64_t most_unrolled = 1024;       // copies of a body
 constexpr std::int64_t most_registers = 256;       // elements that a thread keeps where nothing is said of it
-constexpr std::int64_t most_on_stack = 256 << 10;  // bytes, on the CPU
+constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside of a kernel, where their number is a constant
 
 Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
 
@@ -45,7 +45,7 @@ struct Storage {
   bool local = false;
   std::vector<Affine> begin;
   std::vector<int> order;             // of an array: its dimensions, the outermost first
-  std::vector<std::int64_t> strides;  // of a local array
+  std::vector<Affine> strides;        // of a local array
   std::vector<std::optional<std::int64_t>> folds;
   MemorySpace space = MemorySpace::device;
   bool by_thread = false;  // on the CPU: each element is there for each thread
@@ -1161,29 +1161,42 @@ class Lowering {
     Storage storage;
     storage.local = true;
     storage.folds.resize(region.size());
-    std::vector<std::int64_t> caps;
+    // On the CPU, where the sizes are known at launch only, they are computed there.
+    bool computed_size = false;
+    std::vector<Affine> extents;
     for (std::size_t d = 0; d < region.size(); ++d) {
       auto most = at_most(region[d].extent, range());
       if (const auto fold = schedule.folds.find(static_cast<int>(d)); fold != schedule.folds.end()) {
         storage.folds[d] = fold->second;
         most = fold->second;
       }
-      if (!most)
+      const bool unknown = !most || *most > most_elements;
+      if (unknown && (gpu_ || threads_ || lanes_ || schedule.space == MemorySpace::registers))
         throw UserError(schedule.compute.where,
                         fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
                                     "kept inside of a kernel; split the loop that goes along '{1}', say "
                                     "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
                                     of.name, of.definitions[0].pure[d]->name));
-      caps.push_back(std::max<std::int64_t>(*most, 1));
+      computed_size = computed_size || unknown;
+      extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
       storage.begin.push_back(region[d].begin);
     }
     storage.strides.resize(region.size());
-    std::int64_t size = 1;
+    Affine all = 1;
     for (const int d : schedule.storage_order) {
-      storage.strides[static_cast<std::size_t>(d)] = size;
-      size *= caps[static_cast<std::size_t>(d)];
-      if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) size += pad->second;
+      const auto dimension = static_cast<std::size_t>(d);
+      storage.strides[dimension] = all;
+      Affine extent = extents[dimension];
+      if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+      if (all.is_constant() && (extent * all.constant()).known())
+        all = extent * all.constant();
+      else if (extent.is_constant())
+        all = all * extent.constant();
+      else
+        all = bound(derived({Op::Mul, all, extent, {}}));
+      if (!all.is_constant()) all = bound(all);
     }
+    const std::int64_t size = all.is_constant() ? all.constant() : most_elements;
     storage.space = space_of(f, size);
     if (storage.space == MemorySpace::shared && threads_)
       throw UserError(schedule.space_where, fmt::format("'{}' is kept by each thread, and not in shared memory", of.name));
@@ -1211,8 +1224,8 @@ class Lowering {
     }
     for (const ScalarType type : of.types) {
       storage.arrays.push_back(next_array_);
-      to->emplace_back(Allocate{next_array_++, type, Value::constant(ScalarType::Int64, elements), space},
-                       of.where);
+      const Value count = computed_size ? value_of(all) : Value::constant(ScalarType::Int64, elements);
+      to->emplace_back(Allocate{next_array_++, type, count, space}, of.where);
     }
     storage_.insert_or_assign(f, std::move(storage));
   }
@@ -1337,8 +1350,14 @@ class Lowering {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       Affine form = in_loops(site, indices[d]) - storage.begin[d];
       if (storage.folds[d]) form = remainder(in_loops(site, indices[d]), *storage.folds[d]);
-      if (form.known() && (sum + form * storage.strides[d]).known()) {
-        sum = sum + form * storage.strides[d];
+      const Affine &stride = storage.strides[d];
+      if (form.known() && stride.is_constant() && (sum + form * stride.constant()).known()) {
+        sum = sum + form * stride.constant();
+        continue;
+      }
+      if (form.known() && !storage.folds[d]) {
+        const Value part = (*this)(Op::Mul, value_of(form), value_of(stride));
+        more = more ? (*this)(Op::Add, *more, part) : part;
         continue;
       }
       Value index = as_i32(evaluate(site, indices[d], made));
@@ -1346,7 +1365,7 @@ class Lowering {
         index = floored_remainder(index, *storage.folds[d]);
       else
         index = (*this)(Op::Sub, index, value_of(storage.begin[d]));
-      index = (*this)(Op::Mul, index, number(storage.strides[d]));
+      index = (*this)(Op::Mul, index, value_of(stride));
       more = more ? (*this)(Op::Add, *more, index) : index;
     }
     if (storage.by_thread) {
