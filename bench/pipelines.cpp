@@ -1,0 +1,212 @@
+// Scheduled pipelines on the CPU beside the same algorithms in Halide (bench/halide/), in sizes that its README says.
+//
+//   pipelines [--python PYTHON] [names…]
+//
+// Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
+// peer's times are those of bench/halide/README.md.
+#include "examples/pipelines/blur.h"
+#include "examples/pipelines/matmul.h"
+#include "examples/pipelines/tensor_product.h"
+
+#include "bench/support/alternate.h"
+#include "bench/support/report.h"
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+using namespace samite;
+
+namespace {
+
+std::uint32_t mixed(std::uint32_t seed, std::uint32_t i) {
+  std::uint32_t h = i + seed * 0x9E3779B9u;
+  h ^= h >> 16, h *= 0x7FEB352Du;
+  h ^= h >> 15, h *= 0x846CA68Bu;
+  return h ^ (h >> 16);
+}
+
+template <class T, class F>
+Buffer<T> filled(const Extents &extents, const F &value) {
+  Buffer<T> buffer{Device::cpu(), extents};
+  for (std::int64_t i = 0; i < extents.count(); ++i) buffer.data()[i] = value(static_cast<std::uint32_t>(i));
+  return buffer;
+}
+
+// In [-1, 1).
+Buffer<float> uniform(std::uint32_t seed, const Extents &extents) {
+  return filled<float>(extents, [&](std::uint32_t i) { return float(mixed(seed, i) >> 8) * 0x1p-23f - 1; });
+}
+
+// Of channels, rows and columns: from 0 to 65486.
+int picture16(std::uint32_t i, int rows, int columns) {
+  const int x = int(i) % columns, y = int(i) / columns % rows, c = int(i) / columns / rows;
+  int wave = (3 * x + 2 * y + 341 * c) % 2048;
+  if (wave >= 1024) wave = 2047 - wave;
+  return wave * 48 + int(mixed(1, i) >> 18);
+}
+Buffer<float> picture(const Extents &extents, int rows, int columns) {
+  return filled<float>(extents, [&](std::uint32_t i) { return float(picture16(i, rows, columns)) / 65536.0f; });
+}
+
+// By row another one: row n is those numbers that sort mixed(seed + n, …).
+Buffer<std::int32_t> permutations(std::uint32_t seed, int rows, int count) {
+  Buffer<std::int32_t> buffer{Device::cpu(), {rows, count}};
+  for (int n = 0; n < rows; ++n) {
+    std::int32_t *const row = buffer.data() + std::int64_t{n} * count;
+    std::iota(row, row + count, 0);
+    std::sort(row, row + count,
+              [&](auto a, auto b) { return mixed(seed + n, std::uint32_t(a)) < mixed(seed + n, std::uint32_t(b)); });
+  }
+  return buffer;
+}
+
+struct Run {
+  std::function<void()> launch;
+  std::function<std::vector<double>()> result;
+  double operations = 0, tolerance = 2e-6;
+};
+
+template <class P, class Out, class... As>
+Run recorded(const P &pipeline, Out out, As... inputs) {
+  auto launch = std::make_shared<PipelineLaunch>(pipeline.record(out, inputs...));
+  Run run;
+  run.launch = [launch] { launch->launch(); };
+  run.result = [out] {
+    const auto values = out.to_vector();
+    return std::vector<double>(values.begin(), values.end());
+  };
+  return run;
+}
+
+Buffer<float> empty(const Extents &extents) { return Buffer<float>{Device::cpu(), extents}; }
+
+struct Case {
+  const char *name;
+  double halide_ms;  // as bench/halide/README.md has it
+  std::function<Run()> make;
+};
+
+const std::vector<Case> cases{
+    {"blur", 3.61,
+     [] {
+       return recorded(pipelines::blur(), empty({3072, 4096}), picture({3072, 4096}, 3072, 4096));
+     }},
+    {"matmul", 9.94,
+     [] {
+       Run run = recorded(pipelines::matmul(), empty({1024, 1024}), uniform(1, {1024, 1024}), uniform(2, {1024, 1024}));
+       run.operations = 2.0 * 1024 * 1024 * 1024;
+       return run;
+     }},
+    {"tensor_product", 196,
+     [] {
+       constexpr int points = 100'000, offsets = 27, channels = 64;
+       Run run = recorded(pipelines::tensor_product(), empty({points, channels}), uniform(1, {points, channels}),
+                          uniform(2, {offsets, channels, channels}), permutations(100, offsets, points),
+                          permutations(200, offsets, points));
+       run.operations = 2.0 * points * offsets * channels * channels;
+       return run;
+     }},
+};
+
+double processor_time() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval &time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+struct Times {
+  double best = 1e9, processor = 1e9;  // ms
+};
+
+Times measured(const Run &run) {
+  run.launch();
+  Times times;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5 || std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(600); ++i) {
+    const double busy = processor_time();
+    times.best = std::min(times.best, bench::seconds(run.launch) * 1e3);
+    times.processor = std::min(times.processor, (processor_time() - busy) * 1e3);
+  }
+  return times;
+}
+
+// Of Halide, and the elements that it computes; nothing where there is no Halide.
+struct Peer {
+  double ms = 0, processor_ms = 0;
+  std::vector<float> result;
+};
+Peer peer(const std::string &python, const std::string &name) {
+  if (python.empty()) return {};
+  const auto folder = std::filesystem::temp_directory_path() / "samite-bench-halide-";
+  const std::string command = fmt::format("{} {}/bench/halide/pipelines.py {} --json --threads 2 --check {}", python,
+                                          SAMITE_BENCH_SOURCE_DIR, name, folder.string());
+  FILE *const pipe = popen(command.c_str(), "r");
+  if (!pipe) return {};
+  std::string text;
+  for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) text += static_cast<char>(c);
+  if (pclose(pipe) != 0) return {};
+  Peer made;
+  const auto line = nlohmann::json::parse(text);
+  made.ms = line["value"];
+  made.processor_ms = line["processor_ms"];
+  const std::string file = folder.string() + name + ".bin";
+  made.result.resize(std::filesystem::file_size(file) / sizeof(float));
+  std::ifstream(file, std::ios::binary)
+      .read(reinterpret_cast<char *>(made.result.data()), std::streamsize(made.result.size() * sizeof(float)));
+  std::filesystem::remove(file);
+  return made;
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  std::vector<std::string> names(arguments + 1, arguments + count);
+  std::string python;
+  if (names.size() > 1 && names[0] == "--python") {
+    python = names[1];
+    names.erase(names.begin(), names.begin() + 2);
+  }
+  return bench::run("pipelines", [&](bench::Report &report) {
+    double product = 1;
+    int compared = 0;
+    for (const Case &each : cases) {
+      if (!names.empty() && std::ranges::find(names, each.name) == names.end()) continue;
+      const Run run = each.make();
+      const Peer halide = peer(python, each.name);
+      const Times times = measured(run);
+      if (!halide.result.empty()) {
+        const std::vector<double> ours = run.result();
+        double largest = 0, error = 0;
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+          largest = std::max(largest, std::abs(ours[i]));
+          error = std::max(error, std::abs(ours[i] - halide.result[i]));
+        }
+        if (!(error <= run.tolerance * largest))
+          throw std::runtime_error(fmt::format("{}: differs by {} of {}", each.name, error, largest));
+      }
+      const double peer_ms = halide.ms > 0 ? halide.ms : each.halide_ms;
+      std::string rate = fmt::format("{:.2f} ms of processors", times.processor);
+      if (halide.ms > 0) rate += fmt::format(", the peer {:.2f}", halide.processor_ms);
+      if (run.operations > 0) rate += fmt::format(", {:.1f} GFLOP/s", run.operations / times.best * 1e-6);
+      report.add({each.name, "time of a launch, two threads", times.best, "ms",
+                  halide.ms > 0 ? "Halide 21" : "Halide 21, recorded", peer_ms, rate},
+                 {.ratio_at_least = 0.9});
+      product *= peer_ms / times.best;
+      ++compared;
+    }
+    if (compared > 0)
+      report.note(fmt::format("geometric mean of the ratios: {:.2f}", std::pow(product, 1.0 / compared)));
+  });
+}
