@@ -169,22 +169,34 @@ std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional
   return !a ? b : !b ? a : std::min(*a, *b);
 }
 
+std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth);
+
+// Nothing of a form without a least or greatest of two in it. Such a one is replaced by each of the two. First come
+// those for which both have to do, since of the others the better one may be chosen afterwards.
+std::optional<std::optional<std::int64_t>> bound_of_extreme(const Affine &form, const passes::RangeOfSymbol &of,
+                                                            int depth) {
+  for (const bool one_is_enough : {false, true})
+    for (const AffineTerm &term : form.terms()) {
+      if (term.kind != TermKind::Least && term.kind != TermKind::Greatest) continue;
+      if (((term.kind == TermKind::Least) == (term.coefficient > 0)) != one_is_enough) continue;
+      AffineTerm alone = term;
+      alone.coefficient = 1;
+      const Affine rest = form - Affine(alone) * term.coefficient;
+      const auto a = bound_above(rest + (*term.operands)[0] * term.coefficient, of, depth - 1);
+      const auto b = bound_above(rest + (*term.operands)[1] * term.coefficient, of, depth - 1);
+      if (one_is_enough) return smaller(a, b);
+      return a && b ? std::optional(std::max(*a, *b)) : std::optional<std::int64_t>();
+    }
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth) {
   if (!form.known()) return std::nullopt;
   if (form.is_constant()) return form.constant();
   if (depth > 0)
+    if (const auto of_extreme = bound_of_extreme(form, of, depth)) return *of_extreme;
+  if (depth > 0)
     for (const AffineTerm &term : form.terms()) {
-      const bool extreme = term.kind == TermKind::Least || term.kind == TermKind::Greatest;
-      if (extreme) {
-        AffineTerm alone = term;
-        alone.coefficient = 1;
-        const Affine rest = form - Affine(alone) * term.coefficient;
-        const auto a = bound_above(rest + (*term.operands)[0] * term.coefficient, of, depth - 1);
-        const auto b = bound_above(rest + (*term.operands)[1] * term.coefficient, of, depth - 1);
-        // The least is at most either; the greatest is one of both.
-        if ((term.kind == TermKind::Least) == (term.coefficient > 0)) return smaller(a, b);
-        return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
-      }
       if (term.kind != TermKind::Quotient) continue;
       // a / n - b / n is at most (a - b) / n, rounded up.
       for (const AffineTerm &other : form.terms()) {

@@ -62,6 +62,12 @@ struct Site {
   std::set<std::size_t> whole;  // splits, all of whose pieces are whole here
 };
 
+// The iteration before the one that is written, of a loop whose iterations follow each other.
+struct Earlier {
+  const Site *before = nullptr;       // null in the first one
+  std::optional<Symbol> symbol = {};  // of a loop: 0 in the first iteration
+};
+
 struct OpenLoop {
   Symbol symbol;
   Affine extent;
@@ -742,7 +748,7 @@ class Lowering {
       open_.push_back({all[d].symbol, all[d].extent, false});
     }
     whole_or_not(site, end, [&](const Site &here) {
-      produce(here, end, /*outer_loops=*/true);
+      produce_of(here, end, 0);
       loops(here, end);
     });
     for (std::size_t d = i; d < end; ++d) open_.pop_back();
@@ -872,7 +878,10 @@ class Lowering {
   void opened(const Site &site, std::size_t i) {
     open_.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
     const auto inside = [&](const Site &here) {
-      produce(here, i + 1);
+      const Symbol symbol = here.nest.loops[i].symbol;
+      Site before = here;
+      put(before.nest, symbol, Affine(symbol) - 1);
+      produce(here, i + 1, {.before = &before, .symbol = symbol});
       loops(here, i + 1);
     };
     if (gpu_ || lanes_)
@@ -895,11 +904,12 @@ class Lowering {
 
   void once(const Site &site, std::size_t i, std::int64_t iteration) {
     const Symbol symbol = site.nest.loops[i].symbol;
-    Site fixed{site.function, site.number, site.definition, site.schedule, site.forms, site.nest, site.whole};
+    Site fixed = site, before = site;
     put(fixed.nest, symbol, iteration);
+    put(before.nest, symbol, iteration - 1);
     values_.insert_or_assign(symbol, number(iteration));
     const auto outer = storage_;
-    produce(fixed, i + 1);
+    produce(fixed, i + 1, {.before = iteration > 0 ? &before : nullptr});
     loops(fixed, i + 1);
     storage_ = outer;
   }
@@ -983,7 +993,7 @@ class Lowering {
     lanes_ = !gpu_ && !threads_->vectors;
     const auto outer = storage_;
     begin_group();
-    produce(site, end, /*outer_loops=*/end - i > 1, i);
+    produce_of(site, end, i);
     loops(site, end);
     end_group();
     storage_ = outer;
@@ -1078,13 +1088,17 @@ class Lowering {
 
   // Producers.
 
-  // Computes what is to be computed in the loop before number `from`, or, with `outer_loops`, in any from `first` on.
-  void produce(const Site &site, std::size_t from, bool outer_loops = false, std::size_t first = 0) {
+  // Computes what is to be computed in the loop before number `from`.
+  void produce(const Site &site, std::size_t from, const Earlier &earlier = {}) {
+    produce_of(site, from, from == 0 ? 0 : from - 1, earlier);
+  }
+  // The same in any of the loops from number `first` to before number `from`.
+  void produce_of(const Site &site, std::size_t from, std::size_t first, const Earlier &earlier = {}) {
     const std::vector<NestLoop> &all = site.nest.loops;
     const auto here = [&](const Place &place) {
       if (place.level == Place::Level::innermost) return from == all.size();
       if (place.level != Place::Level::at || place.function != site.function) return false;
-      for (std::size_t l = outer_loops ? first : (from == 0 ? 0 : from - 1); l < from; ++l)
+      for (std::size_t l = first; l < from; ++l)
         if (all[l].name == place.loop) return true;
       return false;
     };
@@ -1106,10 +1120,9 @@ class Lowering {
       if (in_kernel_ && threads_ && shared_here(f)) {
         together(site, from, f);
       } else {
-        const Region region = region_here(site, from, f);
-        if (!storage_.contains(f)) allocate(site, f, region);
-        const auto before = storage_.at(f).computed;
-        (void)before;
+        const bool kept = storage_.contains(f);
+        const Region region = kept ? slid(site, from, f, earlier) : region_here(site, from, f);
+        if (!kept) allocate(site, f, region);
         compute(f, region);
       }
       storage_.at(f).computed = true;
@@ -1120,6 +1133,55 @@ class Lowering {
   bool shared_here(std::uint32_t f) const {
     const auto storage = storage_.find(f);
     return storage != storage_.end() ? storage->second.space == MemorySpace::shared : in_shared(f);
+  }
+
+  // What the iteration before has left in storage outside of the loop is not computed again, where the part that is
+  // needed moves forwards along one dimension.
+  Region slid(const Site &site, std::size_t from, std::uint32_t f, const Earlier &earlier) {
+    Box box = *needed(site, from).at(f);
+    check_fold(f, box);
+    if (!earlier.before || function(f).definitions.size() > 1) return region_of(f, box);
+    const Boxes all_before = needed(*earlier.before, from);
+    const auto found = all_before.find(f);
+    if (found == all_before.end()) return region_of(f, box);
+    const Box &before = *found->second;
+    std::optional<std::size_t> moves;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      if (box[d] == before[d]) continue;
+      const bool forwards = at_least(box[d].lower - before[d].lower, range()).value_or(-1) >= 0;
+      if (moves || !forwards) return region_of(f, box);
+      moves = d;
+    }
+    if (!moves) return region_of(f, box);
+    Interval &dimension = box[*moves];
+    const Affine next = greatest(dimension.lower, before[*moves].upper + 1);
+    if (!next.known()) return region_of(f, box);
+    if (!earlier.symbol) {
+      dimension.lower = next;
+      return region_of(f, box);
+    }
+    const Symbol begin = new_symbol();
+    const Value first = (*this)(Op::Equal, value_of(*earlier.symbol), number(0));
+    const Value slid = operation({Op::Select, ScalarType::Int32, {first, value_of(dimension.lower), value_of(next)}});
+    values_.insert_or_assign(begin, slid);
+    ranges_[begin] = {};
+    dimension.lower = begin;
+    return region_of(f, box);
+  }
+
+  // Storage that is used again and again has room for what is needed at once.
+  void check_fold(std::uint32_t f, const Box &box) const {
+    for (const auto &[d, period] : schedules_[f].folds) {
+      const auto dimension = static_cast<std::size_t>(d);
+      const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, range());
+      if (most && *most <= period) continue;
+      throw UserError(schedules_[f].compute.where,
+                      fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "
+                                  "once; fold it after {4}",
+                                  function(f).name, function(f).definitions[0].pure[dimension]->name, period,
+                                  most ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
+                                  most ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
+    }
   }
 
   Region region_here(const Site &site, std::size_t from, std::uint32_t f) {
