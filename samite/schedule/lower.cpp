@@ -747,7 +747,7 @@ class Lowering {
       values_.insert_or_assign(all[d].symbol, Value::local(ScalarType::Int32, index));
       open_.push_back({all[d].symbol, all[d].extent, false});
     }
-    whole_or_not(site, end, [&](const Site &here) {
+    whole_or_not(site, i, end, [&](const Site &here) {
       produce_of(here, end, 0);
       loops(here, end);
     });
@@ -764,12 +764,14 @@ class Lowering {
   }
 
   // Where the pieces of this block, or of this iteration, are whole, the loops inside have constant extents and nothing
-  // is guarded. Loops inside of what is written for pieces that are not whole are written once.
-  void whole_or_not(const Site &site, std::size_t from, const std::function<void(const Site &)> &inside) {
+  // is guarded. Loops inside of what is written for pieces that are not whole are written once. Loops from `first` on
+  // are those that are made one or the other way, those from `from` on are not open yet.
+  void whole_or_not(const Site &site, std::size_t first, std::size_t from,
+                    const std::function<void(const Site &)> &inside) {
     if (in_rest_) return inside(site);
     std::vector<Nest::Piece> pieces;
-    const bool worthwhile = any_inside(site, from, LoopType::gpu_thread) || any_inside(site, from, LoopType::unrolled) ||
-                            std::ranges::any_of(computed_inside(site, from), [&](std::uint32_t f) {
+    const bool worthwhile = any_inside(site, first, LoopType::gpu_thread) || any_inside(site, first, LoopType::unrolled) ||
+                            std::ranges::any_of(computed_inside(site, first), [&](std::uint32_t f) {
                               return schedules_[f].space == MemorySpace::registers;
                             });
     for (const Nest::Piece &piece : site.nest.pieces) {
@@ -887,7 +889,7 @@ class Lowering {
     if (gpu_ || lanes_)
       inside(site);
     else
-      whole_or_not(site, i + 1, inside);
+      whole_or_not(site, i, i + 1, inside);
     open_.pop_back();
   }
 
