@@ -23,16 +23,20 @@ inline auto tensor_product() {
         auto [offset, point] = r;
         gathered(n, p, c) = input(input_map(n, p), c);
         product(n, p, m) += gathered(n, p, k) * weight(n, k, m);
+        result(p, m) = 0;
         result(output_map(offset, point), m) += product(offset, point, m);
 
-        Var chunk{"chunk"}, tile{"tile"}, pi{"pi"}, half{"half"}, mi{"mi"}, k1{"k1"}, k0{"k0"};
-        // Half of the channels in each of two tasks, so that no two add to one element; of 10 points in registers.
+        Var block{"block"}, chunk{"chunk"}, tile{"tile"}, rest{"rest"}, pi{"pi"}, pt{"pt"}, half{"half"}, mi{"mi"},
+            k1{"k1"}, k0{"k0"};
+        // Blocks of points are tasks: a map names each point once, so that no two of them add to one element. Chunks of
+        // 50 points are gathered, of which 5 at a time have their sums in registers.
         schedule_cpu([&] {
-          result.bound(m, 0, channels);
-          result.update().split(m, half, mi, 32).split(point, chunk, pi, 10);
-          result.update().reorder(mi, pi, chunk, offset, half).parallel(half).vectorize(mi);
+          result.bound(m, 0, channels).vectorize(m).split(p, block, pi, 1000).parallel(block);
+          result.update().allow_race_conditions().split(point, block, rest, 1000).split(rest, chunk, pt, 50);
+          result.update().split(pt, tile, pi, 5).reorder(m, pi, tile, chunk, block, offset).parallel(block);
+          result.update().vectorize(m);
           gathered.compute_at(result, chunk).vectorize(c);
-          product.compute_at(result, chunk).store_in(Memory::registers).vectorize(m);
+          product.compute_at(result, tile).store_in(Memory::registers).vectorize(m);
           product.update().reorder(m, p, n, k).vectorize(m).unroll(p);
         });
         schedule_cuda([&] {

@@ -90,6 +90,7 @@ struct Directive {
     bound,            // names of a dimension; numbers begin, extent
     align_bounds,     // names of a dimension; numbers modulus
     atomic,
+    allow_race_conditions,
     rfactor,       // names of a reduction variable, of its new variable, and so on in pairs; other is the new Func
     in,            // other is the new Func between this one and its callers, or only these consumers if there are any
     compute_with,  // other, other_definition, names of its loop

@@ -36,6 +36,7 @@ std::string name_of(Kind kind) {
     case Kind::bound: return "bound";
     case Kind::align_bounds: return "align_bounds";
     case Kind::atomic: return "atomic";
+    case Kind::allow_race_conditions: return "allow_race_conditions";
     case Kind::rfactor: return "rfactor";
     case Kind::in: return "in";
     case Kind::compute_with: return "compute_with";
@@ -219,6 +220,9 @@ const Stage &Stage::gpu_tile(const Var &x, const Var &y, const Var &xo, const Va
 }
 
 const Stage &Stage::atomic(SourceLocation where) const { return say(directive(Kind::atomic), where); }
+const Stage &Stage::allow_race_conditions(SourceLocation where) const {
+  return say(directive(Kind::allow_race_conditions), where);
+}
 
 const Stage &Stage::compute_with(const Stage &other, const Var &loop, SourceLocation where) const {
   return say(about(Kind::compute_with, other, {loop.name()}, where), where);

@@ -99,6 +99,9 @@ class Stage {
 
   // Of an update: other instances may add to the same element.
   const Stage &atomic(SourceLocation where = std::source_location::current()) const;
+  // Of an update: its loops may run in any order, because no two iterations change one element, which is not checked.
+  // It is so where a map that the update writes through names each element once.
+  const Stage &allow_race_conditions(SourceLocation where = std::source_location::current()) const;
   // Shares the loops of `other` from the outermost one to `loop`.
   const Stage &compute_with(const Stage &other, const Var &loop,
                             SourceLocation where = std::source_location::current()) const;

@@ -56,6 +56,7 @@ class Scheduler {
         return;
       case DirectiveKind::align_bounds: of(directive).alignments[dimension(directive)] = directive.numbers.at(0); return;
       case DirectiveKind::atomic: of_definition(directive).atomic = true; return;
+      case DirectiveKind::allow_race_conditions: of_definition(directive).unordered = true; return;
       case DirectiveKind::pipelined: of_definition(directive).stages = static_cast<int>(directive.numbers.at(0)); return;
       case DirectiveKind::prefetch: return;  // a hint: caches of the CPU and asynchronous copies do without
       case DirectiveKind::rfactor:
@@ -313,14 +314,16 @@ class Scheduler {
       const DefinitionSchedule &of = schedule.definitions[d];
       check_nesting(function, of);
       for (const Loop &loop : of.loops) {
-        if (loop.type == LoopType::serial || loop.type == LoopType::unrolled || of.atomic) continue;
+        if (loop.type == LoopType::serial || loop.type == LoopType::unrolled) continue;
+        if (of.atomic || of.unordered) continue;
         const std::set<std::string> names = made_of(of, loop.name);
         for (std::size_t r = 0; r < definition.reductions.size(); ++r)
           if (names.contains(of.roots[definition.pure.size() + r]) && races(definition, r, f))
             throw UserError(
                 loop.where,
                 fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
-                            "its iterations may update one element; say update().atomic(), or keep that loop serial",
+                            "its iterations may update one element; say update().atomic(), or keep that loop serial; "
+                            "where none of them do, say update().allow_race_conditions()",
                             loop.name, function.name, definition.reductions[r].variable.name));
       }
       for (const Relation &relation : of.relations)

@@ -38,6 +38,7 @@ struct DefinitionSchedule {
   std::vector<Relation> relations;  // in order: each is about loops that those before it have left
   std::vector<Loop> loops;          // the outermost first
   bool atomic = false;
+  bool unordered = false;  // no two iterations change one element, as the user says
   int stages = 1;  // of loads ahead
 
   const Loop *loop(const std::string &name) const;

@@ -42,6 +42,7 @@ std::vector<std::string> said(const ir::CapturedPipeline &pipeline, std::size_t 
                                                  {Kind::bound, "bound"},
                                                  {Kind::align_bounds, "align_bounds"},
                                                  {Kind::atomic, "atomic"},
+                                                 {Kind::allow_race_conditions, "allow_race_conditions"},
                                                  {Kind::rfactor, "rfactor"},
                                                  {Kind::in, "in"},
                                                  {Kind::compute_with, "compute_with"},
