@@ -5,8 +5,13 @@
 // Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
 // peer's times are those of bench/halide/README.md.
 #include "examples/pipelines/blur.h"
+#include "examples/pipelines/conv_layer.h"
+#include "examples/pipelines/depthwise_separable.h"
+#include "examples/pipelines/harris.h"
 #include "examples/pipelines/matmul.h"
+#include "examples/pipelines/stencil_chain.h"
 #include "examples/pipelines/tensor_product.h"
+#include "examples/pipelines/unsharp.h"
 
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
@@ -91,6 +96,9 @@ Run recorded(const P &pipeline, Out out, As... inputs) {
 
 Buffer<float> empty(const Extents &extents) { return Buffer<float>{Device::cpu(), extents}; }
 
+constexpr int rows = 2560, columns = 1536;  // of pictures, where nothing else is said
+Buffer<float> colours() { return picture({3, rows, columns}, rows, columns); }
+
 struct Case {
   const char *name;
   double halide_ms;  // as bench/halide/README.md has it
@@ -115,6 +123,34 @@ const std::vector<Case> cases{
                           uniform(2, {offsets, channels, channels}), permutations(100, offsets, points),
                           permutations(200, offsets, points));
        run.operations = 2.0 * points * offsets * channels * channels;
+       return run;
+     }},
+    {"stencil_chain_3d", 22.6,
+     [] {
+       Run run = recorded(pipelines::stencil_chain(), empty({256, 256, 256}), uniform(1, {256, 256, 256}));
+       run.operations = 8.0 * 4 * 256 * 256 * 256;
+       return run;
+     }},
+    {"conv_layer", 53,
+     [] {
+       Run run = recorded(pipelines::conv_layer(), empty({5, 80, 100, 128}), uniform(1, {5, 82, 102, 128}),
+                          uniform(2, {128, 3, 3, 128}), uniform(3, {128}));
+       run.operations = 2.0 * 5 * 80 * 100 * 128 * 128 * 9;
+       return run;
+     }},
+    {"unsharp", 3.73,
+     [] {
+       return recorded(pipelines::unsharp(), empty({3, rows, columns}), colours());
+     }},
+    {"harris", 2.87,
+     [] {
+       return recorded(pipelines::harris(), empty({rows - 6, columns - 6}), colours());
+     }},
+    {"depthwise_separable", 0.554,
+     [] {
+       Run run = recorded(pipelines::depthwise_separable(), empty({4, 112, 112, 16}), uniform(1, {4, 112, 112, 32}),
+                          uniform(2, {3, 3, 32}), uniform(3, {32, 16}), uniform(4, {16}));
+       run.operations = 2.0 * 4 * 112 * 112 * 32 * (9 + 16);
        return run;
      }},
 };
