@@ -3,6 +3,9 @@
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
 
+#include <charconv>
+#include <optional>
+
 namespace samite::codegen {
 namespace {
 
@@ -63,6 +66,18 @@ struct Masks {
   }
 };
 
+// How many instances a loop has, where both of its ends are constants of 32 bits.
+std::optional<int> constant_extent(const ThreadLoop &loop) {
+  const auto number = [](const std::string &text) -> std::optional<int> {
+    int value = 0;
+    const char *const end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && last == end ? std::optional(value) : std::nullopt;
+  };
+  const auto begin = number(loop.begin), end = number(loop.end);
+  return begin && end && *begin >= 0 && *end > *begin ? std::optional(*end - *begin) : std::nullopt;
+}
+
 }  // namespace
 
 void CpuTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
@@ -75,6 +90,14 @@ void CpuTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std
     out.open("for ({0} {1} = {2}; {1} < {3}; {1} = {3} - {1} > {4} ? {1} + {4} : {3}) {{", loop.type, loop.index,
              loop.begin, end, instances);
     out.line("{}", masks.definitions);
+    body();
+    out.close();
+    return;
+  }
+  if (const auto count = constant_extent(loop); count && *count % instances == 0 && loop.jam == 1) {
+    // Full vectors alone.
+    out.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", loop.type, loop.index, loop.begin, loop.end, instances);
+    out.line("const Mask {} = all_lanes();", loop.mask);
     body();
     out.close();
     return;

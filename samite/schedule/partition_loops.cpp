@@ -57,9 +57,9 @@ class Partition {
     const Value whole = rounded(Op::Copy, (*this)(Op::Max, (*this)(Op::Sub, upper, from), integer(0)));
     const Value all = (*this)(Op::GreaterEqual, upper, end);
     const Value to = made({Op::Select, index_type, {all, end, (*this)(Op::Add, from, whole)}});
-    if (lower_) found_.emplace_back(copy(begin, from, {}), where_);
+    if (lower_ && from != begin) found_.emplace_back(copy(begin, from, {}), where_);
     found_.emplace_back(middle(from, to), where_);
-    if (upper_) found_.emplace_back(copy(to, end, {}), where_);
+    if (upper_ && to != end) found_.emplace_back(copy(to, end, {}), where_);
     return std::move(found_);
   }
 
