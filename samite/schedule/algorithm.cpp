@@ -116,8 +116,8 @@ class Reader {
       Parameter result{"r", value.type().element(), 1};
       const auto number = static_cast<std::uint32_t>(kernel.parameters.size());
       kernel.parameters.push_back(result);
-      kernel.body.push_back(map_operands(
-          Stmt(Store{number, {Value::constant(ScalarType::Int32, 0)}, value}, where), with_parameters));
+      kernel.body.push_back(
+          map_operands(Stmt(Store{number, {Value::constant(ScalarType::Int32, 0)}, value}, where), with_parameters));
     }
     return passes::simplify(passes::promote(kernel)).body;
   }
@@ -202,9 +202,9 @@ class Reader {
     if (function.definitions.empty() && (!plain || calls_itself(definition, stores.func)))
       function.definitions.push_back(implied(stores, definition));
     else if (!function.definitions.empty() && function.definitions[0].indices.size() != rank)
-      throw UserError(stores.where, fmt::format("'{}' has {} indices here and {} at {}", function.name, rank,
-                                                function.definitions[0].indices.size(),
-                                                function.definitions[0].where.to_string()));
+      throw UserError(stores.where,
+                      fmt::format("'{}' has {} indices here and {} at {}", function.name, rank,
+                                  function.definitions[0].indices.size(), function.definitions[0].where.to_string()));
     if (!function.definitions.empty()) check_own_calls(definition, stores.func);
     function.definitions.push_back(std::move(definition));
   }
@@ -297,17 +297,27 @@ class Reader {
 
   void put_in_order() {
     std::vector<int> state(made_.functions.size());  // 1: open, 2: done
-    for (std::uint32_t f = 0; f < made_.functions.size(); ++f) visit_function(f, state);
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t f = 0; f < made_.functions.size(); ++f) visit_function(f, state, open);
   }
-  void visit_function(std::uint32_t f, std::vector<int> &state) {
+  // `open` are those that lead to f.
+  void visit_function(std::uint32_t f, std::vector<int> &state, std::vector<std::uint32_t> &open) {
     if (state[f] == 2) return;
-    if (state[f] == 1)
+    if (state[f] == 1) {
+      std::string circle = made_.functions[f].name;
+      for (auto caller = open.rbegin(); *caller != f; ++caller)
+        circle = made_.functions[*caller].name + " calls " + circle;
       throw UserError(made_.functions[f].where,
-                      fmt::format("'{}' is computed of Funcs that are computed of it", made_.functions[f].name));
+                      fmt::format("'{0}' is computed of Funcs that are computed of it: {0} calls {1}; a Func that "
+                                  "depends on its own values has an update that goes through a Reduction",
+                                  made_.functions[f].name, circle));
+    }
     state[f] = 1;
+    open.push_back(f);
     for (const Definition &definition : made_.functions[f].definitions)
       for (const std::uint32_t called : called_by(made_, definition))
-        if (called != f) visit_function(called, state);
+        if (called != f) visit_function(called, state, open);
+    open.pop_back();
     state[f] = 2;
     made_.order.push_back(f);
   }

@@ -13,6 +13,35 @@ namespace {
 
 using DirectiveKind = ir::Directive::Kind;
 
+bool about_loops(DirectiveKind kind) {
+  switch (kind) {
+    case DirectiveKind::split:
+    case DirectiveKind::fuse:
+    case DirectiveKind::reorder:
+    case DirectiveKind::rename:
+    case DirectiveKind::serial:
+    case DirectiveKind::unroll:
+    case DirectiveKind::vectorize:
+    case DirectiveKind::parallel:
+    case DirectiveKind::gpu_block:
+    case DirectiveKind::gpu_thread:
+    case DirectiveKind::gpu_lane: return true;
+    default: return false;
+  }
+}
+
+bool about_storage(DirectiveKind kind) {
+  switch (kind) {
+    case DirectiveKind::store_root:
+    case DirectiveKind::store_at:
+    case DirectiveKind::store_in:
+    case DirectiveKind::reorder_storage:
+    case DirectiveKind::pad:
+    case DirectiveKind::fold_storage: return true;
+    default: return false;
+  }
+}
+
 class Scheduler {
  public:
   explicit Scheduler(const Algorithm &algorithm) : algorithm_(algorithm) {
@@ -23,10 +52,11 @@ class Scheduler {
     if (directive.func >= made_.size()) return;  // of a Func that nothing calls
     const Function &function = algorithm_.functions[directive.func];
     if (directive.definition >= function.definitions.size())
-      throw UserError(directive.where, fmt::format("'{}' has {} update definition{}, and update({}) is asked for",
-                                                   function.name, function.definitions.size() - 1,
-                                                   function.definitions.size() == 2 ? "" : "s",
-                                                   directive.definition - 1));
+      throw UserError(directive.where,
+                      fmt::format("'{}' has {} update definition{}, and update({}) is asked for", function.name,
+                                  function.definitions.size() - 1, function.definitions.size() == 2 ? "" : "s",
+                                  directive.definition - 1));
+    if (about_loops(directive.kind) || about_storage(directive.kind)) said_.emplace(directive.func, directive);
     switch (directive.kind) {
       case DirectiveKind::split: return split(directive);
       case DirectiveKind::fuse: return fuse(directive);
@@ -54,17 +84,22 @@ class Scheduler {
       case DirectiveKind::bound:
         of(directive).bounds[dimension(directive)] = {directive.numbers.at(0), directive.numbers.at(1)};
         return;
-      case DirectiveKind::align_bounds: of(directive).alignments[dimension(directive)] = directive.numbers.at(0); return;
+      case DirectiveKind::align_bounds:
+        of(directive).alignments[dimension(directive)] = directive.numbers.at(0);
+        return;
       case DirectiveKind::atomic: of_definition(directive).atomic = true; return;
       case DirectiveKind::allow_race_conditions: of_definition(directive).unordered = true; return;
-      case DirectiveKind::pipelined: of_definition(directive).stages = static_cast<int>(directive.numbers.at(0)); return;
+      case DirectiveKind::pipelined:
+        of_definition(directive).stages = static_cast<int>(directive.numbers.at(0));
+        return;
       case DirectiveKind::prefetch: return;  // a hint: caches of the CPU and asynchronous copies do without
       case DirectiveKind::rfactor:
       case DirectiveKind::in:
       case DirectiveKind::compute_with:
       case DirectiveKind::specialize:
-        throw UserError(directive.where, "this directive is not there yet: rfactor, in, compute_with and specialize "
-                                         "are refused; write the other Func or pipeline out");
+        throw UserError(directive.where,
+                        "this directive is not there yet: rfactor, in, compute_with and specialize "
+                        "are refused; write the other Func or pipeline out");
     }
   }
 
@@ -139,7 +174,8 @@ class Scheduler {
     std::string outer = directive.names.at(1), inner = directive.names.at(2);
     const std::int64_t factor = directive.numbers.at(0);
     if (factor < 1)
-      throw UserError(directive.where, fmt::format("{} is split by {}; a factor is 1 at least", described(directive), factor));
+      throw UserError(directive.where,
+                      fmt::format("{} is split by {}; a factor is 1 at least", described(directive), factor));
     const std::size_t at = find(directive, whole);
     DefinitionSchedule &schedule = of_definition(directive);
     // A loop that keeps its name is another variable from here on.
@@ -151,7 +187,9 @@ class Scheduler {
     if (outer != whole) must_be_new(directive, outer);
     if (inner != whole) must_be_new(directive, inner);
     if (outer == inner)
-      throw UserError(directive.where, fmt::format("{} is split into two loops of one name, '{}'", described(directive), outer));
+      throw UserError(directive.where,
+                      fmt::format("{} is split into two loops of one name, '{}'; give the inner one another name",
+                                  described(directive), outer));
     schedule.relations.push_back({Relation::Kind::split, kept, outer, inner, factor, directive.tail, directive.where});
     const Loop before = schedule.loops[at];
     schedule.loops[at] = {outer, before.type, before.where};
@@ -178,8 +216,10 @@ class Scheduler {
                                   outer, inner, described(directive), inner, outer, names_of(schedule.loops)));
     if (fused != outer && fused != inner) must_be_new(directive, fused);
     std::string kept_outer = outer, kept_inner = inner;
-    if (fused == outer) replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
-    if (fused == inner) replace_name(schedule, inner, kept_inner = fmt::format("{}.{}", inner, schedule.relations.size()));
+    if (fused == outer)
+      replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
+    if (fused == inner)
+      replace_name(schedule, inner, kept_inner = fmt::format("{}.{}", inner, schedule.relations.size()));
     schedule.relations.push_back(
         {Relation::Kind::fuse, fused, kept_outer, kept_inner, 1, ir::Tail::automatic, directive.where});
     schedule.loops[a] = {fused, schedule.loops[a].type, directive.where};
@@ -190,8 +230,8 @@ class Scheduler {
     const std::size_t at = find(directive, directive.names.at(0));
     must_be_new(directive, directive.names.at(1));
     DefinitionSchedule &schedule = of_definition(directive);
-    schedule.relations.push_back({Relation::Kind::rename, directive.names[0], directive.names[1], "", 1,
-                                  ir::Tail::automatic, directive.where});
+    schedule.relations.push_back(
+        {Relation::Kind::rename, directive.names[0], directive.names[1], "", 1, ir::Tail::automatic, directive.where});
     schedule.loops[at].name = directive.names[1];
   }
 
@@ -202,7 +242,8 @@ class Scheduler {
     for (const std::string &name : directive.names) {
       const std::size_t at = find(directive, name);
       if (std::ranges::find(places, at) != places.end())
-        throw UserError(directive.where, fmt::format("reorder names '{}' of {} twice", name, described(directive)));
+        throw UserError(directive.where,
+                        fmt::format("reorder names '{}' of {} twice; name each loop once", name, described(directive)));
       places.push_back(at);
     }
     std::vector<Loop> wanted;
@@ -223,7 +264,8 @@ class Scheduler {
   void compute_inline(const ir::Directive &directive) {
     const Function &function = algorithm_.functions[directive.func];
     if (function.output)
-      throw UserError(directive.where, fmt::format("'{}' fills an array, and cannot be inlined", function.name));
+      throw UserError(directive.where,
+                      fmt::format("'{}' fills an array, and cannot be inlined; leave it at the root", function.name));
     if (function.definitions.size() > 1)
       throw UserError(directive.where,
                       fmt::format("'{}' has updates, and cannot be inlined; compute it at a loop of what calls it: "
@@ -246,7 +288,8 @@ class Scheduler {
     const Function &function = algorithm_.functions[directive.func];
     if (function.output && place.level == Place::Level::at)
       throw UserError(directive.where,
-                      fmt::format("'{}' fills an array of the caller's, and is computed at the root", function.name));
+                      fmt::format("'{}' fills an array of the caller's, and is computed at the root; leave it there",
+                                  function.name));
     FunctionSchedule &schedule = of(directive);
     if (compute) {
       schedule.compute = place;
@@ -275,7 +318,8 @@ class Scheduler {
     for (const std::string &name : directive.names) {
       const int d = dimension_named(directive, name);
       if (std::ranges::find(order, d) != order.end())
-        throw UserError(directive.where, fmt::format("reorder_storage names '{}' twice", name));
+        throw UserError(directive.where,
+                        fmt::format("reorder_storage names '{}' twice; name each dimension once", name));
       order.push_back(d);
     }
     const Function &function = algorithm_.functions[directive.func];
@@ -306,25 +350,29 @@ class Scheduler {
     return names;
   }
 
-  void check(std::uint32_t f) const {
+  void check(std::uint32_t f) {
     const Function &function = algorithm_.functions[f];
-    const FunctionSchedule &schedule = made_[f];
+    FunctionSchedule &schedule = made_[f];
+    check_level(f);
     for (std::size_t d = 0; d < function.definitions.size(); ++d) {
       const Definition &definition = function.definitions[d];
-      const DefinitionSchedule &of = schedule.definitions[d];
+      DefinitionSchedule &of = schedule.definitions[d];
       check_nesting(function, of);
       for (const Loop &loop : of.loops) {
         if (loop.type == LoopType::serial || loop.type == LoopType::unrolled) continue;
-        if (of.atomic || of.unordered) continue;
+        if (of.unordered) continue;
         const std::set<std::string> names = made_of(of, loop.name);
-        for (std::size_t r = 0; r < definition.reductions.size(); ++r)
-          if (names.contains(of.roots[definition.pure.size() + r]) && races(definition, r, f))
+        for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
+          if (!names.contains(of.roots[definition.pure.size() + r]) || !races(definition, r, f)) continue;
+          if (!of.atomic)
             throw UserError(
                 loop.where,
                 fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
                             "its iterations may update one element; say update().atomic(), or keep that loop serial; "
                             "where none of them do, say update().allow_race_conditions()",
                             loop.name, function.name, definition.reductions[r].variable.name));
+          if (loop.type == LoopType::gpu_thread || loop.type == LoopType::vectorized) of.meeting = loop;
+        }
       }
       for (const Relation &relation : of.relations)
         if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
@@ -335,6 +383,57 @@ class Scheduler {
     }
     if (schedule.compute.level == Place::Level::at) check_place(f, schedule.compute, "computed");
     if (schedule.store.level == Place::Level::at) check_place(f, schedule.store, "kept");
+    check_store(f);
+  }
+
+  // What is inlined has no loops and no memory; what is computed at the root is kept in device memory.
+  void check_level(std::uint32_t f) const {
+    const Function &function = algorithm_.functions[f];
+    const FunctionSchedule &schedule = made_[f];
+    const Place::Level level = schedule.compute.level;
+    if (const auto said = said_.find(f); level == Place::Level::inlined && said != said_.end() && is_called(f))
+      throw UserError(said->second.where,
+                      fmt::format("'{0}' is inlined where it is called, and {1}; say {0}.compute_root() or "
+                                  "{0}.compute_at(caller, loop)",
+                                  function.name, about_loops(said->second.kind) ? "has no loops" : "is kept nowhere"));
+    if (level == Place::Level::root && schedule.space && *schedule.space != ir::MemorySpace::device)
+      throw UserError(
+          schedule.space_where,
+          fmt::format(
+              "'{0}' is computed at the root, and is to be in {1}; {2}", function.name,
+              *schedule.space == ir::MemorySpace::shared ? "shared memory, which a block has" : "a thread's own memory",
+              function.output
+                  ? "what fills an array is kept in that array"
+                  : fmt::format("compute it at a loop of what calls it: {}.compute_at(caller, loop)", function.name)));
+  }
+
+  bool is_called(std::uint32_t f) const {
+    return std::ranges::any_of(algorithm_.functions, [&](const Function &function) {
+      return std::ranges::any_of(function.definitions, [&](const Definition &definition) {
+        return std::ranges::count(called_by(algorithm_, definition), f) != 0;
+      });
+    });
+  }
+
+  // A function is kept at the loop where it is computed, or around that.
+  void check_store(std::uint32_t f) const {
+    const Place &store = made_[f].store;
+    if (store.level != Place::Level::at) return;
+    // Outwards, from where it is computed.
+    Place compute = made_[f].compute;
+    while (compute.level == Place::Level::at && compute.function != store.function)
+      compute = made_[compute.function].compute;
+    bool around = false;
+    if (compute.level == Place::Level::at)
+      for (const DefinitionSchedule &of : made_[store.function].definitions) {
+        const Loop *outer = of.loop(store.loop), *inner = of.loop(compute.loop);
+        around = around || (outer && inner && outer <= inner);
+      }
+    if (!around)
+      throw UserError(store.where,
+                      fmt::format("'{}' is kept at the loop '{}' of '{}', which is not around the place where it is "
+                                  "computed; store it at the loop where it is computed, or at one outside of that",
+                                  algorithm_.functions[f].name, store.loop, algorithm_.functions[store.function].name));
   }
 
   // Different values of a reduction variable that is an index itself are different elements.
@@ -356,8 +455,17 @@ class Scheduler {
 
   void check_nesting(const Function &function, const DefinitionSchedule &schedule) const {
     int threads = 0;
-    const Loop *thread = nullptr, *inner = nullptr;
+    const Loop *thread = nullptr, *inner = nullptr, *block = nullptr, *between = nullptr;
     for (const Loop &loop : schedule.loops) {
+      if (loop.type == LoopType::gpu_block && between)
+        throw UserError(loop.where,
+                        fmt::format("loop '{}' of '{}' is between loops of blocks, '{}' and '{}'; reorder them so that "
+                                    "the loops of blocks are directly inside of each other",
+                                    between->name, function.name, block->name, loop.name));
+      if (loop.type == LoopType::gpu_block)
+        block = &loop;
+      else if (block)
+        between = &loop;
       if (loop.type == LoopType::gpu_thread) {
         ++threads;
         thread = &loop;
@@ -391,8 +499,9 @@ class Scheduler {
         if (std::ranges::find(names, loop.name) == names.end()) names.push_back(loop.name);
     }
     if (!has_loop)
-      throw UserError(place.where, fmt::format("'{}' is {} at the loop '{}' of '{}', which has no such loop; it has: {}",
-                                               function.name, what, place.loop, other.name, fmt::join(names, ", ")));
+      throw UserError(place.where,
+                      fmt::format("'{}' is {} at the loop '{}' of '{}', which has no such loop; it has: {}",
+                                  function.name, what, place.loop, other.name, fmt::join(names, ", ")));
     if (made_[place.function].compute.level == Place::Level::inlined)
       throw UserError(place.where, fmt::format("'{0}' is {1} at a loop of '{2}', which is inlined and has no loops; "
                                                "compute '{2}' somewhere first",
@@ -402,6 +511,8 @@ class Scheduler {
   const Algorithm &algorithm_;
   std::vector<FunctionSchedule> made_;
   std::set<std::uint32_t> stored_;  // whose place in memory was given
+  // By function the first directive about its loops, or about its memory.
+  std::map<std::uint32_t, ir::Directive> said_;
 };
 
 }  // namespace
@@ -413,23 +524,6 @@ const Loop *DefinitionSchedule::loop(const std::string &name) const {
 
 namespace {
 
-bool about_loops(DirectiveKind kind) {
-  switch (kind) {
-    case DirectiveKind::split:
-    case DirectiveKind::fuse:
-    case DirectiveKind::reorder:
-    case DirectiveKind::rename:
-    case DirectiveKind::serial:
-    case DirectiveKind::unroll:
-    case DirectiveKind::vectorize:
-    case DirectiveKind::parallel:
-    case DirectiveKind::gpu_block:
-    case DirectiveKind::gpu_thread:
-    case DirectiveKind::gpu_lane: return true;
-    default: return false;
-  }
-}
-
 // A thread for each element on a GPU; tasks and vectors on the CPU.
 void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t d, bool gpu,
                        std::vector<ir::Directive> &directives) {
@@ -438,7 +532,8 @@ void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t 
     if (variable) pure.push_back(variable->name);
   if (pure.empty()) return;
   const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
-    ir::Directive directive{.kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
+    ir::Directive directive{
+        .kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
     if (factor != 0) directive.numbers = {factor};
     directives.push_back(std::move(directive));
   };

@@ -33,12 +33,15 @@ struct Relation {
 };
 
 struct DefinitionSchedule {
-  // By dimension its variable, where it has a loop, then the variables of the reduction: as the loops are named at first.
+  // By dimension its variable, where it has a loop, then the variables of the reduction: as the loops are named at
+  // first.
   std::vector<std::string> roots;
   std::vector<Relation> relations;  // in order: each is about loops that those before it have left
   std::vector<Loop> loops;          // the outermost first
   bool atomic = false;
   bool unordered = false;  // no two iterations change one element, as the user says
+  // A loop of an atomic update some of whose iterations, threads or lanes, update one element at the same time.
+  std::optional<Loop> meeting;
   int stages = 1;  // of loads ahead
 
   const Loop *loop(const std::string &name) const;
@@ -64,8 +67,8 @@ struct FunctionSchedule {
   Place compute, store;
   std::optional<ir::MemorySpace> space;  // registers, instance (a thread's local memory), shared, device; else chosen
   SourceLocation space_where;
-  std::vector<int> storage_order;            // dimensions, the innermost first
-  std::map<int, std::int64_t> pads, folds;   // by dimension
+  std::vector<int> storage_order;                               // dimensions, the innermost first
+  std::map<int, std::int64_t> pads, folds;                      // by dimension
   std::map<int, std::pair<std::int64_t, std::int64_t>> bounds;  // begin, extent
   std::map<int, std::int64_t> alignments;
   std::vector<DefinitionSchedule> definitions;

@@ -27,6 +27,7 @@ using passes::Symbol;
 
 constexpr std::int64_t most_unrolled = 1024;       // copies of a body
 constexpr std::int64_t most_registers = 256;       // elements that a thread keeps where nothing is said of it
+constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
 constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside of a kernel, where their number is a constant
 
 Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
@@ -40,15 +41,16 @@ using Box = std::vector<Interval>;
 
 // Where the values of a function are kept.
 struct Storage {
-  bool computed = false;             // else there is room for them alone
+  bool computed = false;              // else there is room for them alone
   std::vector<std::uint32_t> arrays;  // by value: a parameter, or a local array
   bool local = false;
   std::vector<Affine> begin;
-  std::vector<int> order;             // of an array: its dimensions, the outermost first
-  std::vector<Affine> strides;        // of a local array
+  std::vector<int> order;       // of an array: its dimensions, the outermost first
+  std::vector<Affine> strides;  // of a local array
   std::vector<std::optional<std::int64_t>> folds;
   MemorySpace space = MemorySpace::device;
-  bool by_thread = false;  // on the CPU: each element is there for each thread
+  bool by_thread = false;         // on the CPU: each element is there for each thread
+  std::optional<int> owner = {};  // the thread nest each of whose threads has elements of its own
 };
 
 // A definition whose loops are being written.
@@ -82,6 +84,7 @@ struct ThreadNest {
   Block *outside;
   Block group;
   int number = 0;  // of the group
+  int id = 0;      // of the nest
   bool vectors;    // the CPU's lanes are loops inside
 };
 
@@ -144,8 +147,7 @@ class Lowering {
 
   Value value_of(const Symbol &symbol) {
     switch (symbol.kind) {
-      case Symbol::Kind::Parameter:
-        return as_i32(Value::parameter(algorithm_.parameters[symbol.id].type, symbol.id));
+      case Symbol::Kind::Parameter: return as_i32(Value::parameter(algorithm_.parameters[symbol.id].type, symbol.id));
       case Symbol::Kind::Extent: return operation({Op::Extent, ScalarType::Int32, {}, symbol.id, symbol.dimension});
       default: break;
     }
@@ -309,9 +311,10 @@ class Lowering {
             if (made.contains(let->local)) continue;
             Operation copy = let->value;
             if (copy.op == Op::Load)
-              throw UserError(stmt.where(), fmt::format("the range of a Reduction in '{}' is loaded from an array; give "
-                                                        "it as an argument of the pipeline",
-                                                        function.name));
+              throw UserError(stmt.where(),
+                              fmt::format("the range of a Reduction in '{}' is loaded from an array; give "
+                                          "it as an argument of the pipeline",
+                                          function.name));
             for (Value &operand : copy.operands) operand = rename(operand);
             where_ = stmt.where();
             made.insert_or_assign(let->local, operation(std::move(copy)));
@@ -418,7 +421,8 @@ class Lowering {
     Environment environment;
     for (const auto &[variable, form] : site.nest.variables) {
       Interval interval = over_loops(Interval::of(form), inner);
-      if (site.nest.guarded.contains(variable)) interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
+      if (site.nest.guarded.contains(variable))
+        interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
       environment.insert_or_assign(variable, interval);
     }
     Boxes boxes;
@@ -461,7 +465,8 @@ class Lowering {
         if (place.level == Place::Level::at) {
           here = inside.contains(place.function);
           if (place.function == site.function)
-            for (std::size_t i = from; i < site.nest.loops.size(); ++i) here = here || site.nest.loops[i].name == place.loop;
+            for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+              here = here || site.nest.loops[i].name == place.loop;
         }
         if (here) grows = inside.insert(f).second;
       }
@@ -494,9 +499,10 @@ class Lowering {
         const auto &variable = function(f).definitions[0].pure[d];
         throw UserError(
             last_call_.contains(f) ? last_call_.at(f) : function(f).where,
-            fmt::format("'{0}' is called at an index whose bounds are not known, along '{1}', so that it cannot be told "
-                        "how much of '{0}' to compute; write clamp(index, low, high), or {0}.bound({1}, begin, extent)",
-                        function(f).name, variable->name));
+            fmt::format(
+                "'{0}' is called at an index whose bounds are not known, along '{1}', so that it cannot be told "
+                "how much of '{0}' to compute; write clamp(index, low, high), or {0}.bound({1}, begin, extent)",
+                function(f).name, variable->name));
       }
       const Affine begin = bound(box[d].lower);
       Affine extent = box[d].upper - box[d].lower + 1;
@@ -511,7 +517,8 @@ class Lowering {
     const Affine result = bound(extent);
     if (most)
       result.for_each_symbol([&](const Symbol &symbol) {
-        if (result.is_symbol_and_constant(symbol) && result.constant() == 0) ranges_[symbol].upper = std::min(ranges_[symbol].upper, *most);
+        if (result.is_symbol_and_constant(symbol) && result.constant() == 0)
+          ranges_[symbol].upper = std::min(ranges_[symbol].upper, *most);
       });
     return result;
   }
@@ -534,6 +541,7 @@ class Lowering {
       storage_.insert_or_assign(f, storage);
     }
     follow(boxes);
+    require_room(boxes);
     for (const std::uint32_t f : algorithm_.order) {
       const auto needed = boxes.find(f);
       const Place::Level level = schedules_[f].compute.level;
@@ -545,6 +553,207 @@ class Lowering {
       compute(f, region);
       storage_.at(f).computed = true;
     }
+  }
+
+  // What is known to be read and written.
+
+  // The operations that a definition's values and indices need whatever its conditions are.
+  static std::vector<const Stmt *> unconditional(const Definition &definition) {
+    std::set<LocalId> needed;
+    const auto add = [&](const Value &value) {
+      if (value.is_local()) needed.insert(value.id());
+    };
+    for (const Value &value : definition.values) add(value);
+    for (const Value &index : definition.indices) add(index);
+    std::vector<const Stmt *> found;
+    for (auto stmt = definition.body.rbegin(); stmt != definition.body.rend(); ++stmt) {
+      const Let *let = stmt->as<Let>();
+      if (!needed.contains(let->local)) continue;
+      found.push_back(&*stmt);
+      if (let->value.op == Op::Select)
+        add(let->value.operands[0]);
+      else
+        for (const Value &operand : let->value.operands) add(operand);
+    }
+    return found;
+  }
+
+  // The sum of variables, each so many times: what it needs is exactly from its least to its greatest value.
+  static bool is_linear(const Affine &form, const Environment &environment) {
+    return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
+             return term.kind == AffineTerm::Kind::Symbol &&
+                    (term.symbol.kind != Symbol::Kind::Local || environment.contains(term.symbol.id));
+           });
+  }
+
+  // Functions of which all elements in their boxes are computed. Those inside of kernels may leave some of theirs out,
+  // where their indices belong together.
+  std::set<std::uint32_t> computed_wholly(const Boxes &boxes) const {
+    std::set<std::uint32_t> wholly;
+    for (const auto &[f, box] : boxes)
+      if (function(f).output || schedules_[f].compute.level == Place::Level::root ||
+          schedules_[f].bounds.size() == box->size())
+        wholly.insert(f);
+    const auto in_parts = [&](std::uint32_t caller, const Definition &definition, std::uint32_t f) {
+      const Forms forms(definition.body);
+      const Environment environment = environment_of(definition, *boxes.at(caller));
+      for (const Stmt &stmt : definition.body) {
+        const Operation &operation = stmt.as<Let>()->value;
+        const auto called = operation.op == Op::Load ? algorithm_.function_of(operation.array) : std::nullopt;
+        if (!called || called->function != f) continue;
+        std::set<Symbol> seen;
+        for (const Value &index : operation.operands) {
+          const Affine form = forms.form(index);
+          if (!is_linear(form, environment)) return true;
+          for (const AffineTerm &term : form.terms())
+            if (term.symbol.kind == Symbol::Kind::Local && !seen.insert(term.symbol).second) return true;
+        }
+      }
+      return false;
+    };
+    for (auto f = algorithm_.order.rbegin(); f != algorithm_.order.rend(); ++f) {
+      if (!boxes.contains(*f) || wholly.contains(*f)) continue;
+      bool whole = true;
+      for (const auto &[caller, box] : boxes)
+        for (const Definition &definition : function(caller).definitions)
+          if (caller != *f && std::ranges::count(called_by(algorithm_, definition), *f) != 0)
+            whole = whole && wholly.contains(caller) && !in_parts(caller, definition, *f);
+      if (whole) wholly.insert(*f);
+    }
+    return wholly;
+  }
+
+  struct Need {
+    Interval interval;
+    SourceLocation lower_where, upper_where;
+
+    void add(const Interval &more, SourceLocation where) {
+      const auto extend = [&](Affine &side, SourceLocation &of, const Affine &with) {
+        if (!with.known() || side == with) return;
+        side = with;
+        of = where;
+      };
+      extend(interval.lower, lower_where, least(interval.lower, more.lower));
+      extend(interval.upper, upper_where, greatest(interval.upper, more.upper));
+    }
+  };
+
+  // That arrays have the elements that definitions read and write, and Funcs those that are asked of them, wherever
+  // that is known before anything runs.
+  void require_room(const Boxes &boxes) {
+    for (const auto &[f, box] : boxes) require_equal_outputs(f);
+    for (const std::uint32_t f : computed_wholly(boxes)) {
+      const Box box = function(f).output ? box_of_output(f) : *boxes.at(f);
+      for (const Definition &definition : function(f).definitions)
+        if (!definition.predicate) require_room_for(f, definition, environment_of(definition, box));
+    }
+  }
+
+  void require_room_for(std::uint32_t f, const Definition &definition, const Environment &environment) {
+    const Forms forms(definition.body);
+    // By array and dimension.
+    std::map<std::pair<std::uint32_t, int>, Need> reads, writes;
+    const auto add = [&](std::map<std::pair<std::uint32_t, int>, Need> &needs, std::uint32_t array,
+                         const std::vector<Value> &indices, SourceLocation where) {
+      for (std::size_t d = 0; d < indices.size(); ++d) {
+        const Affine form = forms.form(indices[d]);
+        if (!is_linear(form, environment)) continue;
+        const Interval interval = over_all(form, environment);
+        if (!interval.lower.known() || !interval.upper.known()) continue;
+        const auto [need, fresh] = needs.try_emplace({array, static_cast<int>(d)}, Need{interval, where, where});
+        if (!fresh) need->second.add(interval, where);
+      }
+    };
+    for (const Stmt *stmt : unconditional(definition)) {
+      const Operation &operation = stmt->as<Let>()->value;
+      if (operation.op == Op::Load) add(reads, operation.array, operation.operands, stmt->where());
+    }
+    if (function(f).output && &definition != &function(f).definitions[0])
+      add(writes, *function(f).output, definition.indices, definition.where);
+    for (const auto &[place, need] : reads) require_need(f, place.first, place.second, need, false, environment);
+    for (const auto &[place, need] : writes) require_need(f, place.first, place.second, need, true, environment);
+  }
+
+  void require_need(std::uint32_t f, std::uint32_t array, int dimension, const Need &need, bool written,
+                    const Environment &environment) {
+    const auto called = algorithm_.function_of(array);
+    std::optional<std::uint32_t> given;  // an array of the caller's
+    Affine begin = 0, extent = 0;
+    if (!called) {
+      given = array;
+    } else if (const auto bounds = schedules_[called->function].bounds.find(dimension);
+               called->function != f && bounds != schedules_[called->function].bounds.end()) {
+      begin = bounds->second.first;
+      extent = bounds->second.second;
+    } else if (function(called->function).output) {
+      given = *function(called->function).output + called->number;
+    } else {
+      return;
+    }
+    if (given) extent = Symbol::extent(*given, dimension);
+    const Affine below = need.interval.lower - begin, above = need.interval.upper - begin - extent + 1;
+    const bool lower_fits = at_least(below, range()).value_or(-1) >= 0;
+    const bool upper_fits = at_most(above, range()).value_or(1) <= 0;
+    if ((lower_fits && upper_fits) || !below.known() || !above.known()) return;
+
+    where_ = upper_fits ? need.lower_where : need.upper_where;
+    const Value lower = value_of(need.interval.lower), upper = value_of(need.interval.upper);
+    const Value room = value_of(begin + extent);
+    std::optional<Value> fits;
+    if (!lower_fits) fits = (*this)(Op::GreaterEqual, lower, value_of(begin));
+    if (!upper_fits) {
+      const Value below_end = (*this)(Op::Less, upper, room);
+      fits = fits ? (*this)(Op::And, *fits, below_end) : below_end;
+    }
+    // Who goes through nothing needs nothing.
+    for (const auto &[variable, interval] : environment) {
+      const Affine count = interval.upper - interval.lower + 1;
+      if (!count.known() || at_least(count, range()).value_or(0) > 0) continue;
+      fits = (*this)(Op::Or, *fits, (*this)(Op::LessEqual, value_of(count), number(0)));
+    }
+    flush_host();
+    Message message;
+    message.values = {lower, upper};
+    if (given) {
+      const std::string &name = algorithm_.parameters[*given].name;
+      message.texts = {
+          fmt::format("'{}' {} '{}' at indices from ", function(f).name, written ? "updates" : "reads", name), " to ",
+          fmt::format(" along its dimension {}, which has ", dimension),
+          fmt::format(" elements; give a larger array, or {}",
+                      written  ? "go through fewer indices"
+                      : called ? "ask for less"
+                               : fmt::format("let a Func have values beyond its edges: repeat_edge({})", name))};
+      message.values.push_back(room);
+    } else {
+      const std::string &name = function(called->function).name;
+      const std::string &variable =
+          function(called->function).definitions[0].pure[static_cast<std::size_t>(dimension)]->name;
+      message.texts = {fmt::format("'{}' calls '{}' at indices from ", function(f).name, name), " to ",
+                       fmt::format(" along '{0}', and {1}.bound({0}, {2}, {3}) says that no others are needed; leave "
+                                   "that out, or give the bounds that are needed",
+                                   variable, name, begin.constant(), extent.constant())};
+    }
+    steps_->push_back({Requirement{*fits, std::move(message), where_}});
+  }
+
+  // The arrays of a Func of several values have the same extents.
+  void require_equal_outputs(std::uint32_t f) {
+    const Function &of = function(f);
+    if (!of.output) return;
+    for (std::uint32_t v = 1; v < of.types.size(); ++v)
+      for (int d = 0; d < of.rank(); ++d) {
+        const Value first = value_of(Symbol::extent(*of.output, d)),
+                    other = value_of(Symbol::extent(*of.output + v, d));
+        const Value equal = (*this)(Op::Equal, first, other);
+        flush_host();
+        Message message;
+        message.texts = {
+            fmt::format("'{}' fills the arrays '{}' and '{}', which have ", of.name,
+                        algorithm_.parameters[*of.output].name, algorithm_.parameters[*of.output + v].name),
+            " and ", fmt::format(" elements along dimension {}; give arrays of the same extents", d)};
+        message.values = {first, other};
+        steps_->push_back({Requirement{equal, std::move(message), of.where}});
+      }
   }
 
   // All of the array, whose extents are as the schedule says where it says so.
@@ -563,11 +772,11 @@ class Lowering {
       const Value fits = (*this)(Op::Equal, given, number(bounds->second.first + bounds->second.second));
       flush_host();
       Message message;
-      message.texts = {fmt::format("the schedule of '{}' says that '{}' goes from {} on for {} elements; array '{}' has ",
-                                   of.name, of.definitions[0].pure[static_cast<std::size_t>(d)]->name,
-                                   bounds->second.first, bounds->second.second,
-                                   algorithm_.parameters[*of.output].name),
-                       " there"};
+      message.texts = {
+          fmt::format("the schedule of '{}' says that '{}' goes from {} on for {} elements; array '{}' has ", of.name,
+                      of.definitions[0].pure[static_cast<std::size_t>(d)]->name, bounds->second.first,
+                      bounds->second.second, algorithm_.parameters[*of.output].name),
+          " there; give an array of that extent, or another schedule"};
       message.values = {given};
       steps_->push_back({Requirement{fits, std::move(message), of.where}});
     }
@@ -583,9 +792,10 @@ class Lowering {
     const Function &of = function(f);
     const FunctionSchedule &schedule = schedules_[f];
     if (of.rank() > maximum_rank)
-      throw UserError(of.where, fmt::format("'{}' has {} dimensions and is kept in device memory, which has {} at most; "
-                                            "compute it at a loop of what calls it",
-                                            of.name, of.rank(), maximum_rank));
+      throw UserError(of.where,
+                      fmt::format("'{}' has {} dimensions and is kept in device memory, which has {} at most; "
+                                  "compute it at a loop of what calls it",
+                                  of.name, of.rank(), maximum_rank));
     Storage storage;
     std::vector<Value> extents;
     storage.order.assign(schedule.storage_order.rbegin(), schedule.storage_order.rend());
@@ -623,7 +833,8 @@ class Lowering {
         roots.push_back({schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent});
     for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
       const Extent &of = reductions_.at(definition.reductions[r].variable.local);
-      roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
+      roots.push_back(
+          {schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
     }
     NestNeeds needs{[this] { return new_symbol(); }, [this](Derived what) { return derived(std::move(what)); }, range(),
                     whole_pieces};
@@ -639,7 +850,15 @@ class Lowering {
   void define(std::uint32_t f, std::size_t n, const Region &region, const std::set<std::size_t> &whole_pieces) {
     where_ = function(f).definitions[n].where;
     const DefinitionSchedule &schedule = schedules_[f].definitions[n];
-    const bool together = in_kernel_ && !threads_ && !lanes_ && block_fills_ && !has_type(schedule, LoopType::gpu_thread);
+    if (in_kernel_)
+      for (const Loop &loop : schedule.loops)
+        if (loop.type == LoopType::gpu_block)
+          throw UserError(loop.where,
+                          fmt::format("loop '{0}' of '{1}' is one of blocks, and '{1}' is computed inside of "
+                                      "a kernel; make it one of threads, or compute '{1}' at the root",
+                                      loop.name, function(f).name));
+    const bool together =
+        in_kernel_ && !threads_ && !lanes_ && block_fills_ && !has_type(schedule, LoopType::gpu_thread);
     if (together) {
       const DefinitionSchedule dealt = dealt_out(f, n);
       const Site site = site_of(f, n, dealt, region, whole_pieces);
@@ -770,10 +989,10 @@ class Lowering {
                     const std::function<void(const Site &)> &inside) {
     if (in_rest_) return inside(site);
     std::vector<Nest::Piece> pieces;
-    const bool worthwhile = any_inside(site, first, LoopType::gpu_thread) || any_inside(site, first, LoopType::unrolled) ||
-                            std::ranges::any_of(computed_inside(site, first), [&](std::uint32_t f) {
-                              return schedules_[f].space == MemorySpace::registers;
-                            });
+    const bool worthwhile =
+        any_inside(site, first, LoopType::gpu_thread) || any_inside(site, first, LoopType::unrolled) ||
+        std::ranges::any_of(computed_inside(site, first),
+                            [&](std::uint32_t f) { return schedules_[f].space == MemorySpace::registers; });
     for (const Nest::Piece &piece : site.nest.pieces) {
       bool known = true;
       for (std::size_t l = from; l < site.nest.loops.size(); ++l)
@@ -829,7 +1048,6 @@ class Lowering {
     }
     return again;
   }
-
 
   bool must_be_unrolled(const Site &site, const Symbol &loop) const {
     const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
@@ -924,8 +1142,9 @@ class Lowering {
                       fmt::format("loop '{}' of '{}' is unrolled and has {}; split it, and unroll the inner loop. A "
                                   "loop over what is in registers is unrolled, too: store_in local memory does without",
                                   loop.name, function(site.function).name,
-                                  most ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
-                                       : std::string("a number of iterations that is known at launch only")));
+                                  most && *most <= most_iterations
+                                      ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
+                                      : std::string("a number of iterations that is known at launch only")));
     const bool guarded = !(loop.extent == Affine(*most));
     for (std::int64_t k = 0; k < *most; ++k) {
       if (!guarded) {
@@ -965,12 +1184,12 @@ class Lowering {
     std::int64_t threads = 1;
     for (std::size_t l = i; l < end; ++l) {
       if (all[l].type != LoopType::gpu_thread && !vector)
-        throw UserError(all[l].where,
+        throw UserError(all[end - 1].where,
                         fmt::format("loop '{}' of '{}' is between loops of threads; reorder them so that the loops of "
                                     "threads are directly inside of each other",
                                     all[l].name, function(site.function).name));
       const auto most = at_most(all[l].extent, range());
-      if (!most || *most > std::numeric_limits<std::int32_t>::max())
+      if (!most || *most > most_iterations)
         throw UserError(all[l].where,
                         fmt::format("loop '{}' of '{}' is one of threads and has a number of iterations that is known "
                                     "at launch only; split it by a number of threads",
@@ -982,14 +1201,17 @@ class Lowering {
     const bool of_block = &site.schedule == &schedules_[site.function].definitions[site.number] && !vector;
     if (of_block) {
       if (threads > 1024)
-        throw UserError(all[end - 1].where,
-                        fmt::format("the loops of threads of '{}' make {} threads ({}); a block has 1024 at most",
-                                    function(site.function).name, threads, fmt::join(nest.caps, " x ")));
+        throw UserError(
+            all[end - 1].where,
+            fmt::format("the loops of threads of '{}' make {} threads ({}); a block has 1024 at most: split "
+                        "by smaller factors",
+                        function(site.function).name, threads, fmt::join(nest.caps, " x ")));
       block_threads_ = std::max(block_threads_, threads);
     }
     nest.outside = out_;
     nest.vectors = !gpu_ && any_inside(site, end, LoopType::vectorized);
     nest.number = groups_;
+    nest.id = ++nests_;
     threads_ = std::move(nest);
     for (std::size_t l = i; l < end; ++l) open_.push_back({all[l].symbol, all[l].extent, true});
     lanes_ = !gpu_ && !threads_->vectors;
@@ -1069,10 +1291,13 @@ class Lowering {
   void loop_of_block(const Site &site, std::size_t i) {
     const NestLoop &loop = site.nest.loops[i];
     if (depends_on_threads(loop.extent))
-      throw UserError(loop.where,
-                      fmt::format("the threads of a block go through loop '{}' of '{}' together, because shared memory "
-                                  "is filled in it, and its number of iterations differs between them",
-                                  loop.name, function(site.function).name));
+      throw UserError(
+          loop.where,
+          fmt::format(
+              "the threads of a block go through loop '{}' of '{}' together, because shared memory "
+              "is filled in it, and its number of iterations differs between them; split it into pieces that are "
+              "all whole, or compute what is in shared memory outside of it",
+              loop.name, function(site.function).name));
     end_group();
     For made = loop_over(loop.symbol, loop.extent, LoopKind::Serial);
     Block *const outside = std::exchange(threads_->outside, &made.body);
@@ -1123,6 +1348,7 @@ class Lowering {
         together(site, from, f);
       } else {
         const bool kept = storage_.contains(f);
+        if (!kept && !schedules_[f].folds.empty()) check_fold(f, *needed(site, from).at(f));
         const Region region = kept ? slid(site, from, f, earlier) : region_here(site, from, f);
         if (!kept) allocate(site, f, region);
         compute(f, region);
@@ -1177,12 +1403,13 @@ class Lowering {
       const auto dimension = static_cast<std::size_t>(d);
       const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, range());
       if (most && *most <= period) continue;
-      throw UserError(schedules_[f].compute.where,
-                      fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "
-                                  "once; fold it after {4}",
-                                  function(f).name, function(f).definitions[0].pure[dimension]->name, period,
-                                  most ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
-                                  most ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
+      throw UserError(
+          schedules_[f].compute.where,
+          fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "
+                      "once; fold it after {4}",
+                      function(f).name, function(f).definitions[0].pure[dimension]->name, period,
+                      most ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
+                      most ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
     }
   }
 
@@ -1236,11 +1463,12 @@ class Lowering {
       }
       const bool unknown = !most || *most > most_elements;
       if (unknown && (gpu_ || threads_ || lanes_ || schedule.space == MemorySpace::registers))
-        throw UserError(schedule.compute.where,
-                        fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
-                                    "kept inside of a kernel; split the loop that goes along '{1}', say "
-                                    "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
-                                    of.name, of.definitions[0].pure[d]->name));
+        throw UserError(
+            schedule.compute.where,
+            fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
+                        "kept inside of a kernel; split the loop that goes along '{1}', say "
+                        "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
+                        of.name, of.definitions[0].pure[d]->name));
       computed_size = computed_size || unknown;
       extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
       storage.begin.push_back(region[d].begin);
@@ -1263,13 +1491,18 @@ class Lowering {
     const std::int64_t size = all.is_constant() ? all.constant() : most_elements;
     storage.space = space_of(f, size);
     if (storage.space == MemorySpace::shared && threads_)
-      throw UserError(schedule.space_where, fmt::format("'{}' is kept by each thread, and not in shared memory", of.name));
+      throw UserError(
+          schedule.space_where,
+          fmt::format("'{}' is kept by each thread, and not in shared memory; store it at a loop of blocks, or "
+                      "in registers",
+                      of.name));
     (void)site;
     storage.by_thread = false;
     MemorySpace space = storage.space == MemorySpace::shared ? MemorySpace::shared : MemorySpace::instance;
     std::int64_t elements = size;
     Block *to = out_;
     if (threads_) {
+      storage.owner = threads_->id;
       const bool kept = keeps_across(f);
       if (kept && gpu_) {
         space = MemorySpace::thread;
@@ -1377,14 +1610,22 @@ class Lowering {
     const auto found = storage_.find(called->function);
     if (found == storage_.end() || (!found->second.computed && called->function != site.function)) {
       const Place &place = schedules_[called->function].compute;
-      throw UserError(place.where,
-                      fmt::format("'{0}' is computed at the loop '{1}' of '{2}', which is not around its call in '{3}'; "
-                                  "compute it at a loop of '{3}', or at one around both",
-                                  function(called->function).name, place.loop,
-                                  place.level == Place::Level::at ? function(place.function).name : "",
-                                  function(site.function).name));
+      throw UserError(
+          place.where,
+          fmt::format("'{0}' is computed at the loop '{1}' of '{2}', which is not around its call in '{3}'; "
+                      "compute it at a loop of '{3}', or at one around both",
+                      function(called->function).name, place.loop,
+                      place.level == Place::Level::at ? function(place.function).name : "",
+                      function(site.function).name));
     }
     const Storage &storage = found->second;
+    if (storage.owner && (!threads_ || threads_->id != *storage.owner))
+      throw UserError(
+          schedules_[called->function].space ? schedules_[called->function].space_where
+                                             : schedules_[called->function].compute.where,
+          fmt::format("'{0}' is kept by each thread for itself, and the threads of the block compute '{1}', "
+                      "which calls it, together; store '{0}' in shared memory, or '{1}' in registers",
+                      function(called->function).name, function(site.function).name));
     const std::uint32_t array = storage.arrays[called->number];
     if (storage.local)
       return operation({Op::LocalLoad, of.type, {local_index(site, storage, of.operands, made)}, array});
@@ -1475,6 +1716,11 @@ class Lowering {
   void store(const Site &site, Made &made) {
     const Storage &storage = storage_.at(site.function);
     const Function &of = function(site.function);
+    if (storage.local && site.schedule.meeting)
+      throw UserError(site.schedule.meeting->where,
+                      fmt::format("iterations of loop '{0}' update one element of '{1}' at the same time, and atomic "
+                                  "updates are of device memory; compute '{1}' at the root, or keep that loop serial",
+                                  site.schedule.meeting->name, of.name));
     // All values before any of them is stored: they may read each other's old ones.
     std::vector<std::pair<Op, Value>> values;  // what is added, or `Copy` of what is stored
     for (std::size_t v = 0; v < site.definition.values.size(); ++v) {
@@ -1484,10 +1730,11 @@ class Lowering {
         continue;
       }
       if (site.schedule.atomic && site.number > 0 && !storage.local)
-        throw UserError(site.definition.where,
-                        fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
-                                    "a value; other updates have no atomic step",
-                                    of.name));
+        throw UserError(
+            site.definition.where,
+            fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
+                        "a value; other updates have no atomic step: keep its loops serial, without atomic()",
+                        of.name));
       values.emplace_back(Op::Copy, evaluate(site, site.definition.values[v], made));
     }
     for (std::size_t v = 0; v < values.size(); ++v) {
@@ -1548,10 +1795,10 @@ class Lowering {
   LocalId next_local_ = 0;
   LocalArrayId next_array_ = 0;
   bool in_kernel_ = false, lanes_ = false;
-  bool in_rest_ = false;  // where pieces are not whole
+  bool in_rest_ = false;      // where pieces are not whole
   bool block_fills_ = false;  // the block's threads compute together what is computed outside of their loops
   std::int64_t block_threads_ = 1;
-  int groups_ = 0;
+  int groups_ = 0, nests_ = 0;
   std::optional<ThreadNest> threads_;
   std::vector<OpenLoop> open_;
   std::vector<TemporaryArray> temporaries_;

@@ -2,6 +2,8 @@
 
 #include "samite/base/error.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -47,8 +49,9 @@ class Maker {
       }
       case Relation::Kind::fuse: {
         const Affine outer = extents_.at(relation.outer), inner = extents_.at(relation.inner);
-        Affine all = inner.is_constant() ? outer * inner.constant() : outer.is_constant() ? inner * outer.constant()
-                                                                                         : Affine::unknown();
+        Affine all = inner.is_constant()   ? outer * inner.constant()
+                     : outer.is_constant() ? inner * outer.constant()
+                                           : Affine::unknown();
         if (!all.known()) all = needs_.derived({ir::Op::Mul, outer, inner, {}});
         extents_.insert_or_assign(relation.whole, all);
         break;
@@ -93,7 +96,14 @@ class Maker {
     }
     const Affine value = begin + inner;
     values_.insert_or_assign(relation.whole, value);
-    if (divides || relation.tail == ir::Tail::round_up) return;
+    if (divides) return;
+    if (relation.tail == ir::Tail::round_up)
+      throw UserError(
+          relation.where,
+          fmt::format("'{0}' is split by {1} with Tail::round_up, and is not known to be a multiple of {1}, "
+                      "so that more would be computed than there is room for; say bound or align_bounds of "
+                      "a multiple of {1}, or use Tail::guard",
+                      relation.whole, factor));
     if (needs_.whole_pieces.contains(number)) return;
     made_.pieces.push_back({number, outer, quotient(whole, factor)});
     // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
@@ -130,7 +140,8 @@ class Maker {
   bool depends_on_derived(const Affine &form) const {
     bool depends = false;
     form.for_each_symbol([&](const Symbol &symbol) {
-      depends = depends || std::ranges::none_of(made_.loops, [&](const NestLoop &loop) { return loop.symbol == symbol; });
+      depends =
+          depends || std::ranges::none_of(made_.loops, [&](const NestLoop &loop) { return loop.symbol == symbol; });
     });
     return depends;
   }

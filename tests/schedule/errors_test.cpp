@@ -1,0 +1,821 @@
+// What is refused when a pipeline is lowered, and what is said then: the line, what was expected and given, the remedy.
+#include "samite/base/error.h"
+#include "samite/schedule/lower.h"
+#include "tests/lang/captured_pipeline.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ScheduleErrors : public testing::Test {
+ protected:
+  // The line below the call is what is wrong.
+  void wrong_below(unsigned line = __builtin_LINE()) { line_ = line + 1; }
+
+  // Lowers the pipeline of this function, under its schedule for the target.
+  template <class F>
+  void lower(const F &function, bool gpu) {
+    const ir::CapturedPipeline captured = captured_pipeline(function);
+    try {
+      schedules::lower(captured, {.gpu = gpu});
+    } catch (const UserError &error) {
+      message_ = error.what();
+    }
+  }
+  template <class F>
+  void on_cpu(const F &function) {
+    lower(function, false);
+  }
+  template <class F>
+  void on_cuda(const F &function) {
+    lower(function, true);
+  }
+
+  // What is expected and given, then the remedy.
+  void says(const std::string &facts, const std::string &remedy) const {
+    EXPECT_THAT(message_, AllOf(HasSubstr(at_line(__FILE__, line_) + ": "), HasSubstr(facts), HasSubstr(remedy)));
+  }
+
+  const Var y{"y"}, x{"x"}, i{"i"}, yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+  std::string message_ = "no error";
+  unsigned line_ = 0;
+};
+
+// Names.
+
+TEST_F(ScheduleErrors, ALoopThatIsNotThere) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.vectorize("z");
+    });
+  });
+  says("'f' has no loop 'z'", "its loops are, from the outermost one: y, x");
+}
+
+TEST_F(ScheduleErrors, ALoopThatHasBeenSplit) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.split(x, xo, xi, 8);
+      wrong_below();
+      f.vectorize(x);
+    });
+  });
+  says("'f' has no loop 'x'", "its loops are, from the outermost one: y, xo, xi");
+}
+
+TEST_F(ScheduleErrors, ALoopOfAnUpdateThatIsNotThere) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    Reduction k{"k", 0, 4};
+    f(y, x) = 0;
+    f(y, x) += cast<Float>(k);
+    schedule_cpu([&] {
+      wrong_below();
+      f.update().unroll("kk");
+    });
+  });
+  says("update(0) of 'f' has no loop 'kk'", "its loops are, from the outermost one: y, x, k");
+}
+
+TEST_F(ScheduleErrors, OneNameForTwoSplits) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.split(y, yo, i, 8);
+      wrong_below();
+      f.split(x, xo, i, 8);
+    });
+  });
+  says("'f' has, or had, a loop 'i' already", "give the new loop a name of its own");
+}
+
+TEST_F(ScheduleErrors, OneNameForBothPiecesOfASplit) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.split(x, i, i, 8);
+    });
+  });
+  says("'f' is split into two loops of one name, 'i'", "give the inner one another name");
+}
+
+TEST_F(ScheduleErrors, ALoopIsSplitOnce) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.split(x, xo, xi, 8);
+      wrong_below();
+      f.split(x, "a", "b", 4);
+    });
+  });
+  says("'f' has no loop 'x'", "its loops are, from the outermost one: y, xo, xi");
+}
+
+TEST_F(ScheduleErrors, LoopsThatAreFusedAreNextToEachOther) {
+  on_cpu([&](Array<float, 3> result) {
+    Func f{"f", result};
+    f(i, y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.fuse(i, x, "both");
+    });
+  });
+  says("'i' and 'x' of 'f' are fused and 'x' is not the loop directly inside of 'i'",
+       "reorder them first. The loops are, from the outermost one: i, y, x");
+}
+
+TEST_F(ScheduleErrors, ReorderNamesALoopOnce) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.reorder(x, y, x);
+    });
+  });
+  says("reorder names 'x' of 'f' twice", "name each loop once");
+}
+
+TEST_F(ScheduleErrors, ADimensionThatIsNotThere) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.split(x, xo, xi, 8);
+      wrong_below();
+      f.bound(xi, 0, 8);
+    });
+  });
+  says("'f' has no dimension 'xi'", "its dimensions are: y, x");
+}
+
+TEST_F(ScheduleErrors, ReorderStorageNamesAllDimensions) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      f.compute_root();
+      wrong_below();
+      f.reorder_storage(y);
+    });
+  });
+  says("reorder_storage names 1 of the 2 dimensions of 'f'", "name all, the innermost one first");
+}
+
+// Places.
+
+TEST_F(ScheduleErrors, ComputedAtALoopThatIsNotThere) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      g.split(y, yo, yi, 8);
+      wrong_below();
+      f.compute_at(g, y);
+    });
+  });
+  says("'f' is computed at the loop 'y' of 'g', which has no such loop", "it has: yo, yi, x");
+}
+
+TEST_F(ScheduleErrors, ComputedAtALoopThatIsNotAroundItsUse) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g"}, h{"h", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    h(y, x) = g(y, x) + f(y, x);
+    schedule_cpu([&] {
+      g.compute_root();
+      wrong_below();
+      f.compute_at(h, y);
+    });
+  });
+  says("'f' is computed at the loop 'y' of 'h', which is not around its call in 'g'",
+       "compute it at a loop of 'g', or at one around both");
+}
+
+TEST_F(ScheduleErrors, ComputedAtALoopOfAFuncThatDoesNotCallIt) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g"}, h{"h", result};
+    f(y, x) = 0;
+    g(y, x) = 1;
+    h(y, x) = g(y, x) + f(y, x);
+    schedule_cpu([&] {
+      g.compute_root();
+      wrong_below();
+      f.compute_at(g, y);
+    });
+  });
+  says("'f' is computed at the loop 'y' of 'g', which is not around its call in 'h'",
+       "compute it at a loop of 'h', or at one around both");
+}
+
+TEST_F(ScheduleErrors, ComputedInAnInnerLoopThatIsInOneDefinitionOnly) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    Reduction k{"k", 0, 4};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    g(y, x) += f(y, k);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, k);
+    });
+  });
+  says("'f' is computed at the loop 'k' of 'g', which is not around its call in 'g'", "compute it at a loop of 'g'");
+}
+
+TEST_F(ScheduleErrors, ComputedAtALoopOfItself) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(f, y);
+    });
+  });
+  says("'f' is computed at a loop of 'f' itself", "name the Func that calls it");
+}
+
+TEST_F(ScheduleErrors, ComputedAtALoopOfWhatIsInlined) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g"}, h{"h", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    h(y, x) = g(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, y);
+    });
+  });
+  says("'f' is computed at a loop of 'g', which is inlined and has no loops", "compute 'g' somewhere first");
+}
+
+TEST_F(ScheduleErrors, KeptInsideOfTheLoopWhereItIsComputed) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, y).store_at(g, x);
+    });
+  });
+  says("'f' is kept at the loop 'x' of 'g', which is not around the place where it is computed",
+       "store it at the loop where it is computed, or at one outside of that");
+}
+
+TEST_F(ScheduleErrors, WhatFillsAnArrayIsComputedAtTheRoot) {
+  on_cpu([&](Array<float, 2> result, Array<float, 2> input) {
+    Func f{"f", result}, g{"g", input};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, y);
+    });
+  });
+  says("'f' fills an array of the caller's, and is computed at the root", "leave it there");
+}
+
+TEST_F(ScheduleErrors, WhatFillsAnArrayIsNotInlined) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_inline();
+    });
+  });
+  says("'f' fills an array, and cannot be inlined", "leave it at the root");
+}
+
+TEST_F(ScheduleErrors, WhatHasUpdatesIsNotInlined) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    Reduction k{"k", 0, 4};
+    f(y, x) = 0;
+    f(y, x) += cast<Float>(k);
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_inline();
+    });
+  });
+  says("'f' has updates, and cannot be inlined", "compute it at a loop of what calls it: f.compute_at(caller, loop)");
+}
+
+TEST_F(ScheduleErrors, WhatIsInlinedHasNoLoops) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.vectorize(x);
+    });
+  });
+  says("'f' is inlined where it is called, and has no loops", "say f.compute_root() or f.compute_at(caller, loop)");
+}
+
+TEST_F(ScheduleErrors, WhatIsInlinedHasNoMemory) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.store_in(Memory::shared);
+    });
+  });
+  says("'f' is inlined where it is called, and is kept nowhere", "say f.compute_root() or f.compute_at(caller, loop)");
+}
+
+// Kinds of loops.
+
+TEST_F(ScheduleErrors, BlocksInsideOfThreads) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cuda([&] {
+      f.gpu_threads(y);
+      wrong_below();
+      f.gpu_blocks(x);
+    });
+  });
+  says("loop 'x' of 'f' is one of blocks, inside of 'y', which is one of threads", "reorder them: blocks are outside");
+}
+
+TEST_F(ScheduleErrors, BlocksInsideOfAnotherKernel) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      f.compute_at(g, xo).store_in(Memory::shared);
+      wrong_below();
+      f.gpu_blocks(y);
+    });
+  });
+  says("loop 'y' of 'f' is one of blocks, and 'f' is computed inside of a kernel",
+       "make it one of threads, or compute 'f' at the root");
+}
+
+TEST_F(ScheduleErrors, ALoopBetweenBlocks) {
+  on_cuda([&](Array<float, 3> result) {
+    Func f{"f", result};
+    f(i, y, x) = 0;
+    schedule_cuda([&] {
+      f.split(x, xo, xi, 32).gpu_threads(xi);
+      wrong_below();
+      f.gpu_blocks(i, xo);
+    });
+  });
+  says("loop 'y' of 'f' is between loops of blocks",
+       "reorder them so that the loops of blocks are directly inside of "
+       "each other");
+}
+
+TEST_F(ScheduleErrors, ALoopBetweenThreads) {
+  on_cuda([&](Array<float, 3> result) {
+    Func f{"f", result};
+    f(i, y, x) = 0;
+    schedule_cuda([&] {
+      f.bound(i, 0, 4).bound(y, 0, 4).bound(x, 0, 4);
+      wrong_below();
+      f.gpu_threads(i, x);
+    });
+  });
+  says("loop 'y' of 'f' is between loops of threads",
+       "reorder them so that the loops of threads are directly inside of each other");
+}
+
+TEST_F(ScheduleErrors, FourDimensionsOfThreads) {
+  on_cuda([&](Array<float, 4> result) {
+    Var n{"n"};
+    Func f{"f", result};
+    f(n, i, y, x) = 0;
+    schedule_cuda([&] {
+      f.gpu_threads(n, i, y);
+      wrong_below();
+      f.gpu_threads(x);
+    });
+  });
+  says("'f' has 4 loops of threads", "a block has three dimensions: fuse some of them");
+}
+
+TEST_F(ScheduleErrors, MoreThreadsThanABlockHas) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cuda([&] {
+      wrong_below();
+      f.gpu_tile(x, y, xo, yo, xi, yi, 64, 32);
+    });
+  });
+  says("the loops of threads of 'f' make 2048 threads (32 x 64)", "a block has 1024 at most: split by smaller factors");
+}
+
+TEST_F(ScheduleErrors, AsManyThreadsAsALaunchSays) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cuda([&] {
+      wrong_below();
+      f.gpu_blocks(y).gpu_threads(x);
+    });
+  });
+  says("loop 'x' of 'f' is one of threads and has a number of iterations that is known at launch only",
+       "split it by a number of threads");
+}
+
+TEST_F(ScheduleErrors, ThreadsInsideOfThreads) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      f.compute_at(g, xi);
+      wrong_below();
+      f.gpu_threads(x);
+    });
+  });
+  says("'f' has loops of threads, and is computed inside of such",
+       "compute it outside of them, or leave its own serial");
+}
+
+TEST_F(ScheduleErrors, ThreadsThatDoNotGoThroughALoopTogether) {
+  on_cuda([&](Array<float, 1> result) {
+    Func f{"f"}, g{"g", result};
+    f(x) = cast<Float>(x);
+    g(x) = f(x) + f(x + 1);
+    schedule_cuda([&] {
+      g.bound(x, 0, 126);
+      wrong_below();
+      g.split(x, xo, xi, 4).gpu_threads(xo);
+      f.compute_at(g, xi).store_in(Memory::shared);
+    });
+  });
+  says(
+      "the threads of a block go through loop 'xi' of 'g' together, because shared memory is filled in it, and its "
+      "number of iterations differs between them",
+      "split it into pieces that are all whole, or compute what is in shared memory outside of it");
+}
+
+TEST_F(ScheduleErrors, SharedMemoryOfOneThread) {
+  on_cuda([&](Array<float, 1> result) {
+    Func f{"f"}, g{"g", result};
+    f(x) = cast<Float>(x);
+    g(x) = f(x) + f(x + 1);
+    schedule_cuda([&] {
+      g.split(x, xo, i, 128).split(i, "t", xi, 4).gpu_blocks(xo).gpu_threads("t");
+      wrong_below();
+      f.compute_at(g, xi).store_at(g, "t").store_in(Memory::shared);
+    });
+  });
+  says("'f' is kept by each thread, and not in shared memory", "store it at a loop of blocks, or in registers");
+}
+
+TEST_F(ScheduleErrors, AParallelLoopInsideOfAVector) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.vectorize(y);
+      wrong_below();
+      f.parallel(x);
+    });
+  });
+  says("loop 'x' of 'f' is parallel inside of 'y', which is vectorized", "reorder them");
+}
+
+TEST_F(ScheduleErrors, AnUnrolledLoopAsLongAsALaunchSays) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.unroll(x);
+    });
+  });
+  says("loop 'x' of 'f' is unrolled and has a number of iterations that is known at launch only",
+       "split it, and unroll the inner loop");
+}
+
+TEST_F(ScheduleErrors, TooLongAnUnrolledLoop) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.bound(x, 0, 5000);
+      wrong_below();
+      f.unroll(x);
+    });
+  });
+  says("loop 'x' of 'f' is unrolled and has 5000 iterations, more than 1024", "split it, and unroll the inner loop");
+}
+
+// Races.
+
+TEST_F(ScheduleErrors, AParallelReduction) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    Reduction k{"k", 0, 100};
+    f(x) = 0;
+    f(x) += cast<Float>(k);
+    schedule_cpu([&] {
+      wrong_below();
+      f.update().parallel(k);
+    });
+  });
+  says(
+      "loop 'k' of 'f' goes through the reduction variable 'k' in any order, and several of its iterations may update "
+      "one element",
+      "say update().atomic(), or keep that loop serial");
+}
+
+TEST_F(ScheduleErrors, AVectorOfUpdatesThatMeet) {
+  on_cpu([&](Array<float, 1> result, Array<const std::int32_t, 1> input) {
+    Func f{"f", result};
+    Reduction k{"k", 0, 100};
+    f(x) = 0;
+    f(input(k)) += 1.0f;
+    schedule_cpu([&] {
+      wrong_below();
+      f.update().vectorize(k, 8);
+    });
+  });
+  says("loop 'k_i' of 'f' goes through the reduction variable 'k' in any order",
+       "say update().atomic(), or keep that loop serial");
+}
+
+TEST_F(ScheduleErrors, ThreadsOfAReductionThatReadsWhatItWrites) {
+  on_cuda([&](Array<float, 1> result) {
+    Func f{"f", result};
+    Reduction k{"k", 1, 63};
+    f(x) = cast<Float>(x);
+    f(k) = f(k) + f(k - 1);
+    schedule_cuda([&] {
+      wrong_below();
+      f.update().gpu_threads(k);
+    });
+  });
+  says("loop 'k' of 'f' goes through the reduction variable 'k' in any order", "keep that loop serial");
+}
+
+TEST_F(ScheduleErrors, AnAtomicUpdateThatHasNoAtomicStep) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    Reduction k{"k", 0, 100};
+    f(x) = 1;
+    wrong_below();
+    f(x) = f(x) * 0.5f + cast<Float>(k);
+    schedule_cpu([&] { f.update().atomic().parallel(k); });
+  });
+  says("an update of 'f' is atomic, and is no f(…) += value, min or max of itself and a value",
+       "keep its loops serial, without atomic()");
+}
+
+TEST_F(ScheduleErrors, AtomicUpdatesOfWhatABlockShares) {
+  on_cuda([&](Array<float, 1> result, Array<const std::int32_t, 2> input) {
+    Func f{"f"}, g{"g", result};
+    Reduction k{"k", 0, 128};
+    f(y, x) = 0;
+    f(y, clamp(input(y, k), 0, 15)) += 1.0f;
+    g(y) = f(y, 0);
+    schedule_cuda([&] {
+      f.bound(x, 0, 16);
+      g.split(y, yo, yi, 1).gpu_blocks(yo).gpu_threads(yi);
+      f.compute_at(g, yo).store_in(Memory::shared);
+      wrong_below();
+      f.update().atomic().gpu_threads(k);
+    });
+  });
+  says("iterations of loop 'k' update one element of 'f' at the same time, and atomic updates are of device memory",
+       "compute 'f' at the root, or keep that loop serial");
+}
+
+TEST_F(ScheduleErrors, AnUpdateWithATailThatIsShifted) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    f(x) = 0;
+    f(x) += 1.0f;
+    schedule_cpu([&] {
+      wrong_below();
+      f.update().split(x, xo, xi, 8, Tail::shift_inwards);
+    });
+  });
+  says("an update of 'f' is split with a tail shifted inwards, which would update some elements twice",
+       "use Tail::guard");
+}
+
+TEST_F(ScheduleErrors, ATailBeyondTheArray) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    f(x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.split(x, xo, xi, 8, Tail::round_up);
+    });
+  });
+  says("'x' is split by 8 with Tail::round_up, and is not known to be a multiple of 8",
+       "say bound or align_bounds of a multiple of 8, or use Tail::guard");
+}
+
+// Regions and memory.
+
+TEST_F(ScheduleErrors, AFuncAtAnIndexWithoutBounds) {
+  on_cpu([&](Array<float, 1> result, Array<const std::int32_t, 1> input) {
+    Func f{"f"}, g{"g", result};
+    f(i) = cast<Float>(i) * 2;
+    wrong_below();
+    g(x) = f(input(x));
+    schedule_cpu([&] { f.compute_root(); });
+  });
+  says(
+      "'f' is called at an index whose bounds are not known, along 'i', so that it cannot be told how much of 'f' to "
+      "compute",
+      "write clamp(index, low, high), or f.bound(i, begin, extent)");
+}
+
+TEST_F(ScheduleErrors, AScatterWithoutBounds) {
+  on_cpu([&](Array<float, 1> result, Array<const std::int32_t, 1> input) {
+    Func f{"f"}, g{"g", result};
+    Reduction k{"k", 0, 100};
+    f(i) = 0;
+    wrong_below();
+    f(input(k)) += 1.0f;
+    g(x) = f(x);
+    schedule_cpu([&] { f.compute_root(); });
+  });
+  says("'f'", "write clamp(index, low, high), or f.bound(i, begin, extent)");
+}
+
+TEST_F(ScheduleErrors, MoreInAKernelThanIsKnown) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      g.split(y, yo, yi, 8).gpu_blocks(yo).gpu_threads(yi);
+      wrong_below();
+      f.compute_at(g, yo).store_in(Memory::shared);
+    });
+  });
+  says("how much of 'f' is needed at once along 'x' is known at launch only, and it is kept inside of a kernel",
+       "split the loop that goes along 'x', say f.bound(x, begin, extent), or compute 'f' at the root");
+}
+
+TEST_F(ScheduleErrors, RegistersOfABlock) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.compute_at(g, xo).store_in(Memory::registers);
+    });
+  });
+  says("'f' is to be in registers, and is computed where the whole block needs it: registers are a thread's own",
+       "Compute it inside of the loops of threads, or store it in shared memory");
+}
+
+TEST_F(ScheduleErrors, RegistersThatOtherThreadsNeed) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g"}, h{"h", result};
+    f(y, x) = cast<Float>(x);
+    g(y, x) = f(y, x) * 2;
+    h(y, x) = g(y, x) + g(y, x + 1) + f(y, x);
+    schedule_cuda([&] {
+      h.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.compute_at(h, xi).store_in(Memory::registers);
+      g.compute_at(h, xi).store_in(Memory::shared);
+    });
+  });
+  says("'f' is kept by each thread for itself, and the threads of the block compute 'g', which calls it, together",
+       "store 'f' in shared memory, or 'g' in registers");
+}
+
+TEST_F(ScheduleErrors, SharedMemoryOfWhatIsComputedAtTheRoot) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      f.compute_root();
+      wrong_below();
+      f.store_in(Memory::shared);
+    });
+  });
+  says("'f' is computed at the root, and is to be in shared memory, which a block has", "compute it at a loop");
+}
+
+TEST_F(ScheduleErrors, DeviceMemoryOfWhatIsComputedInAKernel) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.compute_at(g, xo).store_in(Memory::device);
+    });
+  });
+  says("'f' is computed inside of a kernel, and is to be in device memory", "compute it at the root for that");
+}
+
+TEST_F(ScheduleErrors, AFoldThatIsTooShort) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = cast<Float>(y);
+    g(y, x) = f(y, x) + f(y + 1, x) + f(y + 2, x);
+    schedule_cpu([&] {
+      g.bound(x, 0, 64);
+      wrong_below();
+      f.compute_at(g, y).fold_storage(y, 2);
+    });
+  });
+  says("the storage of 'f' is folded along 'y' after 2 elements, and 3 are needed at once", "fold it after 3 or more");
+}
+
+TEST_F(ScheduleErrors, MoreDimensionsThanDeviceMemoryHas) {
+  on_cpu([&](Array<float, 1> result) {
+    Var a{"a"}, b{"b"}, c{"c"}, d{"d"}, e{"e"};
+    Func g{"g", result};
+    wrong_below();
+    Func f{"f"};
+    f(a, b, c, d, e) = 0;
+    g(x) = f(x, x, x, x, x);
+    schedule_cpu([&] { f.compute_root(); });
+  });
+  says("'f' has 5 dimensions and is kept in device memory, which has 4 at most",
+       "compute it at a loop of what calls it");
+}
+
+TEST_F(ScheduleErrors, ARangeOfAReductionThatIsLoaded) {
+  on_cpu([&](Array<float, 1> result, Array<const std::int32_t, 1> input) {
+    Func f{"f", result};
+    wrong_below();
+    Reduction k{"k", 0, input(0)};
+    f(x) = 0;
+    f(x) += cast<Float>(k);
+  });
+  says("the range of a Reduction in 'f' is loaded from an array", "give it as an argument of the pipeline");
+}
+
+// Definitions.
+
+TEST_F(ScheduleErrors, AFuncWithoutADefinition) {
+  on_cpu([&](Array<float, 1> result) {
+    wrong_below();
+    Func f{"f"};
+    Func g{"g", result};
+    g(x) = f(x);
+  });
+  says("Func 'f' is called and has no definition", "define it first: f(x) = …");
+}
+
+TEST_F(ScheduleErrors, AnUpdateThatReadsElementsThatHaveNoOrder) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    f(x) = cast<Float>(x);
+    wrong_below();
+    f(x) = f(x) + f(x + 1);
+  });
+  says("an update of 'f' reads other elements of 'f' along 'x', which has no order", "make 'x' a Reduction");
+}
+
+TEST_F(ScheduleErrors, FuncsThatAreMadeOfEachOther) {
+  on_cpu([&](Array<float, 1> result) {
+    wrong_below();
+    Func f{"f"};
+    Func g{"g", result};
+    g(x) = f(x);
+    f(x) = g(x);
+  });
+  says("'f' is computed of Funcs that are computed of it: f calls g calls f",
+       "an update that goes through a Reduction");
+}
+
+}  // namespace
+}  // namespace samite::test
