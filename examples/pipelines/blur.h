@@ -14,10 +14,10 @@ inline auto blur() {
                     result(y, x) = (across(y - 1, x) + across(y, x) + across(y + 1, x)) * (1 / 3.0f);
 
                     Var yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"};
-                    // Tiles whose rows of `across` fit into the nearest cache.
+                    // Strips, in which each row of `across` is computed once and kept for the two rows below.
                     schedule_cpu([&] {
-                      result.tile(x, y, xo, yo, xi, yi, 256, 32).parallel(yo).vectorize(xi);
-                      across.compute_at(result, xo).vectorize(x);
+                      result.split(y, yo, yi, 32).parallel(yo).vectorize(x);
+                      across.store_at(result, yo).compute_at(result, yi).fold_storage(y, 4).vectorize(x);
                     });
                     schedule_cuda([&] {
                       result.gpu_tile(x, y, xo, yo, xi, yi, 32, 16);
