@@ -4,11 +4,15 @@
 //
 // Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
 // peer's times are those of bench/halide/README.md.
+#include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"
 #include "examples/pipelines/depthwise_separable.h"
 #include "examples/pipelines/harris.h"
+#include "examples/pipelines/histogram.h"
 #include "examples/pipelines/matmul.h"
+#include "examples/pipelines/nl_means.h"
+#include "examples/pipelines/recursive_filter.h"
 #include "examples/pipelines/stencil_chain.h"
 #include "examples/pipelines/tensor_product.h"
 #include "examples/pipelines/unsharp.h"
@@ -81,6 +85,7 @@ struct Run {
   std::function<void()> launch;
   std::function<std::vector<double>()> result;
   double operations = 0, tolerance = 2e-6;
+  bool bytes = false;  // else floats
 };
 
 template <class P, class Out, class... As>
@@ -154,6 +159,28 @@ const std::vector<Case> cases{
        run.operations = 2.0 * 4 * 112 * 112 * 32 * (9 + 16);
        return run;
      }},
+    {"recursive_filter", 11.8,
+     [] {
+       return recorded(pipelines::recursive_filter(), empty({3, rows, columns}), colours());
+     }},
+    {"histogram", 2.85,
+     [] {
+       const auto bytes = filled<std::uint8_t>({3, rows, columns}, [](std::uint32_t i) {
+         return static_cast<std::uint8_t>(picture16(i, rows, columns) >> 8);
+       });
+       Run run = recorded(pipelines::histogram(), Buffer<std::uint8_t>{Device::cpu(), {3, rows, columns}}, bytes);
+       run.bytes = true;
+       run.tolerance = 4 / 255.0;
+       return run;
+     }},
+    {"bilateral_grid", 17.8,
+     [] {
+       return recorded(pipelines::bilateral_grid(), empty({rows, columns}), picture({rows, columns}, rows, columns));
+     }},
+    {"nl_means", 29.8,
+     [] {
+       return recorded(pipelines::nl_means(), empty({3, 1024, 614}), picture({3, 1024, 614}, 1024, 614));
+     }},
 };
 
 double processor_time() {
@@ -184,7 +211,7 @@ struct Peer {
   double ms = 0, processor_ms = 0;
   std::vector<float> result;
 };
-Peer peer(const std::string &python, const std::string &name) {
+Peer peer(const std::string &python, const std::string &name, bool bytes) {
   if (python.empty()) return {};
   const auto folder = std::filesystem::temp_directory_path() / "samite-bench-halide-";
   const std::string command =
@@ -200,9 +227,16 @@ Peer peer(const std::string &python, const std::string &name) {
   made.ms = line["value"];
   made.processor_ms = line["processor_ms"];
   const std::string file = folder.string() + name + ".bin";
-  made.result.resize(std::filesystem::file_size(file) / sizeof(float));
-  std::ifstream(file, std::ios::binary)
-      .read(reinterpret_cast<char *>(made.result.data()), std::streamsize(made.result.size() * sizeof(float)));
+  const auto read = [&]<class T>(T) {
+    std::vector<T> elements(std::filesystem::file_size(file) / sizeof(T));
+    std::ifstream(file, std::ios::binary)
+        .read(reinterpret_cast<char *>(elements.data()), std::streamsize(elements.size() * sizeof(T)));
+    made.result.assign(elements.begin(), elements.end());
+  };
+  if (bytes)
+    read(std::uint8_t());
+  else
+    read(float());
   std::filesystem::remove(file);
   return made;
 }
@@ -222,7 +256,7 @@ int main(int count, char **arguments) {
     for (const Case &each : cases) {
       if (!names.empty() && std::ranges::find(names, each.name) == names.end()) continue;
       const Run run = each.make();
-      const Peer halide = peer(python, each.name);
+      const Peer halide = peer(python, each.name, run.bytes);
       const Times times = measured(run);
       if (!halide.result.empty()) {
         const std::vector<double> ours = run.result();

@@ -206,6 +206,16 @@ class Reader {
                       fmt::format("'{}' has {} indices here and {} at {}", function.name, rank,
                                   function.definitions[0].indices.size(), function.definitions[0].where.to_string()));
     if (!function.definitions.empty()) check_own_calls(definition, stores.func);
+    if (const Stmt *stmt = made_of_nothing(definition)) {
+      const bool alone = plain && function.definitions.empty() && definition.body.size() == definition.values.size();
+      if (!alone)
+        throw UserError(stmt->where(), fmt::format("undefined is the value of a first definition and nothing else: "
+                                                   "'{}' computes with it, or is an update",
+                                                   function.name));
+      definition.undefined = true;
+      definition.body.clear();
+      for (Value &value : definition.values) value = Value::zero(value.type());
+    }
     function.definitions.push_back(std::move(definition));
   }
 
@@ -242,6 +252,12 @@ class Reader {
       const Let *let = stmt.as<Let>();
       return let && let->value.op == Op::Load && is_own(let->value.array, func);
     });
+  }
+
+  static const Stmt *made_of_nothing(const Definition &definition) {
+    for (const Stmt &stmt : definition.body)
+      if (const Let *let = stmt.as<Let>(); let && let->value.op == Op::Unavailable) return &stmt;
+    return nullptr;
   }
 
   // f(i, j) += value, where f has no definition yet, begins with zeros; f(i, j) *= value with ones.

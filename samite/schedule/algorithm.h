@@ -26,6 +26,7 @@ struct Definition {
   std::vector<std::optional<ir::Variable>> pure;
   ir::Block bounds;                           // `Let`s that the ranges of the reduction need
   std::vector<ReductionVariable> reductions;  // the outermost first
+  bool undefined = false;                     // a pure one: its values are whatever was there
   SourceLocation where;
 };
 

@@ -821,7 +821,8 @@ class Lowering {
   // Loops.
 
   void compute(std::uint32_t f, const Region &region) {
-    for (std::size_t n = 0; n < function(f).definitions.size(); ++n) define(f, n, region, {});
+    for (std::size_t n = 0; n < function(f).definitions.size(); ++n)
+      if (!function(f).definitions[n].undefined) define(f, n, region, {});
   }
 
   Site site_of(std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule, const Region &region,
