@@ -52,12 +52,28 @@ PipelineReport jit::report(const PipelineDefinition &definition) {
   return report;
 }
 
-std::string jit::program_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
+namespace {
+
+template <class Text>
+std::string text_of_program(jit::PipelineDefinition &definition, Device device, const std::string &schedule,
+                            const Text &text) {
   const std::string name = definition.schedule_for(device.kind(), schedule);
   // Who has no GPU may see what one would run.
   if (device.kind() == DeviceKind::cuda && device.index() >= CudaDevice::count())
-    return schedules::to_string(definition.lower({device.kind(), 0}, name));
-  return schedules::to_string(definition.program(target_of(device), name)->program());
+    return text(definition.lower({device.kind(), 0}, name));
+  return text(definition.program(jit::target_of(device), name)->program());
+}
+
+}  // namespace
+
+std::string jit::program_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
+  return text_of_program(definition, device, schedule,
+                         [](const schedules::Program &program) { return schedules::to_string(program); });
+}
+
+std::string jit::loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
+  return text_of_program(definition, device, schedule,
+                         [](const schedules::Program &program) { return program.loop_nest; });
 }
 
 }  // namespace samite

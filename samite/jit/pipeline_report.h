@@ -40,6 +40,8 @@ namespace jit {
 PipelineReport report(const PipelineDefinition &definition);
 // schedule/program.h, of what a launch on the device would run; there need be no such GPU.
 std::string program_text(PipelineDefinition &definition, Device device, const std::string &schedule);
+// The same as the schedule's loops (schedule/loop_nest.h).
+std::string loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule);
 }  // namespace jit
 
 template <class Signature>

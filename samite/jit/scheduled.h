@@ -69,6 +69,13 @@ class Pipeline<void(Ps...)> {
     return at_call("asked for", where, [&] { return jit::program_text(*definition_, device, schedule); });
   }
 
+  // The same as the loops that the schedule makes, one a line, with what is produced in them, where it is kept and
+  // where the threads of a block wait.
+  std::string loop_nest(Device device = Device::cpu(), const std::string &schedule = "",
+                        SourceLocation where = std::source_location::current()) const {
+    return at_call("asked for", where, [&] { return jit::loop_nest_text(*definition_, device, schedule); });
+  }
+
   const std::string &name() const { return definition_->name(); }
 
   // For the library.

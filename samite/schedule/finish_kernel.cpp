@@ -45,8 +45,7 @@ Stmt with_array(const Stmt &stmt, std::uint32_t array) {
 
 }  // namespace
 
-std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,
-                                          const std::vector<TemporaryArray> &temporaries, bool gpu) {
+void order_kernel(Kernel &kernel, bool gpu) {
   kernel.body = share_operations(kernel.body);
   if (gpu) {
     kernel.body = with_barriers(kernel.body);
@@ -54,7 +53,10 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
     partition_loops(kernel);
     kernel.body = share_operations(kernel.body);
   }
+}
 
+std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,
+                                          const std::vector<TemporaryArray> &temporaries) {
   std::set<std::uint32_t> arrays, written, scalars;
   std::set<LocalId> defined, read;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {

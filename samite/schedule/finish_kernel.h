@@ -15,10 +15,13 @@ struct TemporaryArray {
   int rank;
 };
 
+// Shares what is computed twice. On a GPU the threads of a block wait for each other where they have to; on the CPU
+// vector loops are written in pieces.
+void order_kernel(ir::Kernel &kernel, bool gpu);
+
 // In `kernel` arrays and scalars are numbered as the pipeline's parameters, then its temporaries; locals that it does
 // not define are the host's. Afterwards its parameters are those that it uses, and each is given what is returned.
-// On a GPU the threads of a block wait for each other where they have to.
 std::vector<KernelArgument> finish_kernel(ir::Kernel &kernel, const std::vector<ir::Parameter> &parameters,
-                                          const std::vector<TemporaryArray> &temporaries, bool gpu);
+                                          const std::vector<TemporaryArray> &temporaries);
 
 }  // namespace samite::schedules

@@ -3,8 +3,10 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/fold.h"
+#include "samite/passes/plan_tile_memory.h"
 #include "samite/schedule/finish_kernel.h"
 #include "samite/schedule/inline_calls.h"
+#include "samite/schedule/loop_nest.h"
 #include "samite/schedule/nest.h"
 
 #include <fmt/core.h>
@@ -85,6 +87,8 @@ struct ThreadNest {
   Block group;
   int number = 0;  // of the group
   int id = 0;      // of the nest
+  std::vector<std::string> lines;  // of the loops, as the user knows them
+  int line = 0;                    // of the group
   bool vectors;    // the CPU's lanes are loops inside
 };
 
@@ -103,10 +107,13 @@ class Lowering {
     program_.name = algorithm_.name;
     program_.parameters = algorithm_.parameters;
     program_.where = algorithm_.where;
+    const int pipeline = nest_.open("pipeline " + algorithm_.name);
     find_reductions();
     compute_at_root();
     flush_host();
     program_.local_count = next_local_;
+    nest_.close(pipeline);
+    program_.loop_nest = nest_.text();
     return std::move(program_);
   }
 
@@ -550,7 +557,9 @@ class Lowering {
       where_ = function(f).where;
       const Region region = region_of(f, box);
       if (!storage_.contains(f)) allocate_temporary(f, region);
+      const int line = nest_.open_heading("produce " + function(f).name);
       compute(f, region);
+      nest_.close(line);
       storage_.at(f).computed = true;
     }
   }
@@ -815,14 +824,42 @@ class Lowering {
       temporaries_.push_back({name, of.types[v], static_cast<int>(extents.size())});
       steps_->push_back({Temporary{temporary, name, of.types[v], extents, of.where}});
     }
+    nest_.add(fmt::format("store {} in device memory: {}", of.name, dimensions_of(of, region)));
     storage_.insert_or_assign(f, std::move(storage));
+  }
+
+  // The loop nest, for a reader.
+
+  static std::string count_of(const Affine &extent) {
+    return extent.is_constant() ? std::to_string(extent.constant()) : "?";
+  }
+  // "f32[y 34, x ?]": what is known at launch only is "?".
+  static std::string dimensions_of(const Function &of, const Region &region) {
+    std::vector<std::string> all;
+    for (std::size_t d = 0; d < region.size(); ++d)
+      all.push_back(of.definitions[0].pure[d]->name + " " + count_of(region[d].extent));
+    return fmt::format("{}[{}]", name(of.types[0]), fmt::join(all, ", "));
+  }
+  std::string line_of(const Site &site, const NestLoop &loop, const char *kind) const {
+    const std::string range = loop.extent.is_constant() ? fmt::format(" in 0 .. {}", loop.extent.constant()) : "";
+    return fmt::format("{} {}.{}{}", kind, function(site.function).name, loop.name, range);
+  }
+  // "f(y, …) +=": what is stored, by the names of its variables.
+  std::string element_of(const Site &site) const {
+    std::vector<std::string> indices;
+    for (const auto &pure : site.definition.pure) indices.push_back(pure ? pure->name : "…");
+    return fmt::format("{}({})", function(site.function).name, fmt::join(indices, ", "));
   }
 
   // Loops.
 
   void compute(std::uint32_t f, const Region &region) {
-    for (std::size_t n = 0; n < function(f).definitions.size(); ++n)
-      if (!function(f).definitions[n].undefined) define(f, n, region, {});
+    for (std::size_t n = 0; n < function(f).definitions.size(); ++n) {
+      if (function(f).definitions[n].undefined) continue;
+      const int line = n > 0 ? nest_.open_heading(fmt::format("update {} of {}", n - 1, function(f).name)) : -1;
+      define(f, n, region, {});
+      nest_.close(line);
+    }
   }
 
   Site site_of(std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule, const Region &region,
@@ -926,8 +963,10 @@ class Lowering {
     open_.push_back({loop.symbol, loop.extent, false});
     Steps *const before = std::exchange(steps_, &made.body);
     const auto outer = storage_;
+    const int line = nest_.open(line_of(site, loop, "on the host, for"));
     produce(site, i + 1);
     loops(site, i + 1);
+    nest_.close(line);
     flush_host();
     storage_ = outer;
     steps_ = before;
@@ -959,6 +998,9 @@ class Lowering {
     block_threads_ = 1;
     block_fills_ = any_inside(site, end, LoopType::gpu_thread);
     const auto outer = storage_;
+    const int line = nest_.open("kernel " + kernel.name);
+    const std::vector<Kept> kept_before = std::exchange(kept_, {});
+    for (std::size_t d = i; d < end; ++d) nest_.open(line_of(site, all[d], gpu_ ? "gpu_block" : "parallel"));
     const LocalId first = next_local_;
     for (std::size_t d = i; d < end; ++d) {
       const LocalId index = next_local_++;
@@ -979,8 +1021,26 @@ class Lowering {
     kernel.block_threads = static_cast<int>(block_threads_);
     kernel.local_count = next_local_;
     kernel.local_array_count = next_array_;
-    made.arguments = finish_kernel(kernel, algorithm_.parameters, temporaries_, gpu_);
+    nest_.close(line);
+    order_kernel(kernel, gpu_);
+    nest_.add_barriers(kernel.body);
+    made.arguments = finish_kernel(kernel, algorithm_.parameters, temporaries_);
+    if (gpu_) nest_.rename(line, described(kernel));
+    kept_ = kept_before;
     steps_->push_back({std::move(made)});
+  }
+
+  // With its threads, and where what its blocks share lies.
+  std::string described(const Kernel &kernel) const {
+    std::string text = fmt::format("kernel {}, {} thread{} a block", kernel.name, kernel.block_threads,
+                                   kernel.block_threads == 1 ? "" : "s");
+    const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
+    std::vector<std::string> places;
+    for (const Kept &kept : kept_)
+      if (const passes::PlacedTile *place = plan.tile(kept.array))
+        places.push_back(fmt::format("{} at {}", kept.name, place->offset));
+    if (!places.empty()) text += fmt::format(", {} bytes of shared memory ({})", plan.bytes, fmt::join(places, ", "));
+    return text;
   }
 
   // Where the pieces of this block, or of this iteration, are whole, the loops inside have constant extents and nothing
@@ -1021,7 +1081,10 @@ class Lowering {
       inside(same_with_whole_pieces(site, whole, from));
     });
     in_rest_ = true;
-    in_branch(branch.else_block, [&] { inside(site); });
+    {
+      const LoopNest::Silence silence(nest_);
+      in_branch(branch.else_block, [&] { inside(site); });
+    }
     in_rest_ = false;
     out_->emplace_back(std::move(branch), where_);
   }
@@ -1074,9 +1137,15 @@ class Lowering {
   void serial_loop(const Site &site, std::size_t i) {
     const NestLoop &loop = site.nest.loops[i];
     // One iteration is none.
-    if (loop.extent == Affine(1)) return once(site, i, 0);
+    const int line = nest_.open(line_of(site, loop, "for"));
+    if (loop.extent == Affine(1)) {
+      once(site, i, 0);
+      return nest_.close(line);
+    }
     For made = loop_over(loop.symbol, loop.extent, LoopKind::Serial);
+    nest_.is_loop(line, made.index);
     into(made.body, [&] { opened(site, i); });
+    nest_.close(line);
     out_->emplace_back(std::move(made), where_);
   }
 
@@ -1147,7 +1216,10 @@ class Lowering {
                                       ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
                                       : std::string("a number of iterations that is known at launch only")));
     const bool guarded = !(loop.extent == Affine(*most));
+    const int line = nest_.open(line_of(site, loop, "unrolled"));
     for (std::int64_t k = 0; k < *most; ++k) {
+      std::optional<LoopNest::Silence> silence;
+      if (k > 0) silence.emplace(nest_);
       if (!guarded) {
         once(site, i, k);
         continue;
@@ -1156,6 +1228,7 @@ class Lowering {
       into(within.then_block, [&] { once(site, i, k); });
       if (!within.then_block.empty()) out_->emplace_back(std::move(within), where_);
     }
+    nest_.close(line);
   }
 
   // The CPU's lanes.
@@ -1163,7 +1236,9 @@ class Lowering {
     const NestLoop &loop = site.nest.loops[i];
     For made = loop_over(loop.symbol, loop.extent, LoopKind::Thread);
     lanes_ = true;
+    const int line = nest_.open(line_of(site, loop, "vectorized"));
     into(made.body, [&] { opened(site, i); });
+    nest_.close(line);
     lanes_ = false;
     out_->emplace_back(std::move(made), where_);
   }
@@ -1196,6 +1271,7 @@ class Lowering {
                                     "at launch only; split it by a number of threads",
                                     all[l].name, function(site.function).name));
       nest.loops.push_back(all[l]);
+      nest.lines.push_back(line_of(site, all[l], vector ? "vectorized" : "gpu_thread"));
       nest.caps.push_back(std::max<std::int64_t>(*most, 1));
       threads *= nest.caps.back();
     }
@@ -1231,17 +1307,26 @@ class Lowering {
   void begin_group() {
     threads_->number = ++groups_;
     threads_->group.clear();
+    threads_->line = nest_.open(threads_->lines[0]);
+    for (std::size_t l = 1; l < threads_->lines.size(); ++l) nest_.open(threads_->lines[l]);
     for (const NestLoop &loop : threads_->loops)
       values_.insert_or_assign(loop.symbol, Value::local(ScalarType::Int32, next_local_++));
     out_ = &threads_->group;
   }
 
   // Writes the loops of threads around what has been gathered.
-  void end_group() {
+  // What the lines inside of it were about.
+  std::vector<std::string> end_group() {
+    const std::vector<std::string> headings = nest_.headings(threads_->line);
+    write_group();
+    return headings;
+  }
+  void write_group() {
     Block group = std::move(threads_->group);
     threads_->group.clear();
     out_ = threads_->outside;
-    if (group.empty()) return;
+    if (group.empty()) return nest_.forget(threads_->line);
+    nest_.close(threads_->line);
     const std::size_t count = threads_->loops.size();
     std::vector<Value> index;
     for (const NestLoop &loop : threads_->loops) index.push_back(values_.at(loop.symbol));
@@ -1262,6 +1347,7 @@ class Lowering {
     for (const std::int64_t cap : threads_->caps) all *= cap;
     For made{next_local_++, ScalarType::Int32, number(0), number(all), number(1), {}, {}};
     made.kind = LoopKind::Thread;
+    nest_.is_loop(threads_->line, made.index);
     const Value thread = Value::local(ScalarType::Int32, made.index);
     out_ = &made.body;
     Affine rest{Symbol::local(made.index)};
@@ -1299,14 +1385,21 @@ class Lowering {
               "is filled in it, and its number of iterations differs between them; split it into pieces that are "
               "all whole, or compute what is in shared memory outside of it",
               loop.name, function(site.function).name));
-    end_group();
+    int first = -1;
+    for (std::string &heading : end_group()) {
+      const int line = nest_.open_heading(std::move(heading));
+      if (first == -1) first = line;
+    }
     For made = loop_over(loop.symbol, loop.extent, LoopKind::Serial);
+    const int line = nest_.open(line_of(site, loop, "for"));
+    nest_.is_loop(line, made.index);
     Block *const outside = std::exchange(threads_->outside, &made.body);
     const auto outer = storage_;
     const auto bound_before = bound_;
     begin_group();
     opened(site, i);
     end_group();
+    nest_.close(first == -1 ? line : first);
     storage_ = outer;
     threads_->outside = outside;
     out_ = outside;
@@ -1352,8 +1445,12 @@ class Lowering {
         if (!kept && !schedules_[f].folds.empty()) check_fold(f, *needed(site, from).at(f));
         const Region region = kept ? slid(site, from, f, earlier) : region_here(site, from, f);
         if (!kept) allocate(site, f, region);
+        const int line = nest_.open_heading("produce " + function(f).name);
         compute(f, region);
+        nest_.close(line);
       }
+      // Until what is open around it ends.
+      nest_.open_heading("consume " + function(f).name);
       storage_.at(f).computed = true;
       where_ = where;
     }
@@ -1438,7 +1535,9 @@ class Lowering {
     out_ = nest.outside;
     const Region region = region_of(f, box);
     if (!storage_.contains(f)) allocate(site, f, region);
+    const int line = nest_.open_heading("produce " + function(f).name);
     compute(f, region);
+    nest_.close(line);
     open_ = std::move(open);
     lanes_ = lanes;
     threads_ = std::move(nest);
@@ -1523,9 +1622,37 @@ class Lowering {
     for (const ScalarType type : of.types) {
       storage.arrays.push_back(next_array_);
       const Value count = computed_size ? value_of(all) : Value::constant(ScalarType::Int64, elements);
+      if (!nest_.silent()) kept_.push_back({of.name, next_array_});
       to->emplace_back(Allocate{next_array_++, type, count, space}, of.where);
     }
+    nest_.add(kept_as(f, storage, region, computed_size ? std::optional<std::int64_t>() : size));
     storage_.insert_or_assign(f, std::move(storage));
+  }
+
+  // "store f in shared memory: f32[y 8, x 32], 256 elements, 1024 bytes, pitch 32"
+  std::string kept_as(std::uint32_t f, const Storage &storage, const Region &region,
+                      std::optional<std::int64_t> elements) const {
+    const Function &of = function(f);
+    const char *memory = storage.space == MemorySpace::registers ? "registers"
+                         : !gpu_                                 ? "memory of its task"
+                         : storage.space == MemorySpace::shared  ? "shared memory"
+                                                                 : "local memory of its thread";
+    std::string text = fmt::format("store {} in {}: {}", of.name, memory, dimensions_of(of, region));
+    for (std::size_t v = 1; v < of.types.size(); ++v) text += fmt::format(" and {}", name(of.types[v]));
+    if (elements) {
+      std::int64_t bytes = 0;
+      for (const ScalarType type : of.types) bytes += *elements * static_cast<std::int64_t>(size_of(type));
+      text += fmt::format(", {} element{}, {} bytes", *elements, *elements == 1 ? "" : "s", bytes);
+    }
+    if (region.size() > 1) {
+      const Affine &pitch = storage.strides[static_cast<std::size_t>(schedules_[f].storage_order[1])];
+      if (pitch.is_constant() && (!elements || pitch.constant() < *elements))
+        text += fmt::format(", pitch {}", pitch.constant());
+    }
+    for (std::size_t d = 0; d < region.size(); ++d)
+      if (storage.folds[d])
+        text += fmt::format(", folded along {} after {}", of.definitions[0].pure[d]->name, *storage.folds[d]);
+    return text;
   }
 
   MemorySpace space_of(std::uint32_t f, std::int64_t size) const {
@@ -1738,6 +1865,11 @@ class Lowering {
                         of.name));
       values.emplace_back(Op::Copy, evaluate(site, site.definition.values[v], made));
     }
+    {
+      const bool atomic = site.schedule.atomic && site.number > 0 && !storage.local;
+      const bool sum = !storage.local && values[0].first == Op::Add;
+      nest_.add(fmt::format("{} {} …{}", element_of(site), sum ? "+=" : "=", atomic ? ", atomically" : ""));
+    }
     for (std::size_t v = 0; v < values.size(); ++v) {
       const auto &[op, value] = values[v];
       const std::uint32_t array = storage.arrays[v];
@@ -1785,10 +1917,18 @@ class Lowering {
     int group;
   };
 
+  // A local array of the kernel, and whose.
+  struct Kept {
+    std::string name;
+    LocalArrayId array;
+  };
+
   const bool gpu_;
   Algorithm algorithm_;
   std::vector<FunctionSchedule> schedules_;
   Program program_;
+  LoopNest nest_;
+  std::vector<Kept> kept_;
   Block host_;
   Block *out_;
   Steps *steps_;

@@ -71,6 +71,7 @@ struct Program {
   Steps steps;
   ir::LocalId local_count = 0;  // of the host's integers
   std::uint32_t temporary_count = 0;
+  std::string loop_nest;  // what it was made of, as text (schedule/loop_nest.h)
   SourceLocation where;
 };
 

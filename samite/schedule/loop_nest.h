@@ -1,0 +1,74 @@
+// The loops of a lowered pipeline as whoever wrote its schedule thinks of them: one a line, named after the Func and
+// the variable, around what is produced and kept where.
+//
+// Lowering writes this while it writes the program: a line where it opens a loop, makes room for a Func or stores a
+// value. A loop that it writes twice, for whole pieces and for others, is here once, and so is the body of a loop that
+// is unrolled.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::schedules {
+
+class LoopNest {
+ public:
+  // A line, and, unless nothing is written now, its number; what is opened before it is closed is inside of it.
+  int open(std::string line);
+  // One that says what the lines inside of it are for, and is left out where there are none.
+  int open_heading(std::string line);
+  // Also what is open inside of it; nothing where it has been closed already.
+  void close(int line);
+  void add(std::string line) { close(open(std::move(line))); }
+
+  // Of those that are open inside of the line.
+  std::vector<std::string> headings(int line) const;
+  bool silent() const { return silent_ > 0; }
+
+  void rename(int line, std::string text);
+  // Takes the line back, and all inside of it.
+  void forget(int line);
+  // The line is that of this loop.
+  void is_loop(int line, ir::LocalId index);
+
+  // Until it is destroyed, nothing is written: what is there already is written again.
+  class Silence {
+   public:
+    explicit Silence(LoopNest &nest) : nest_(nest) { ++nest_.silent_; }
+    Silence(const Silence &) = delete;
+    Silence &operator=(const Silence &) = delete;
+    ~Silence() { --nest_.silent_; }
+
+   private:
+    LoopNest &nest_;
+  };
+
+  // Adds lines for the barriers of a kernel's body, before the loops that they stand before.
+  void add_barriers(const ir::Block &body);
+
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::string text;
+    int parent;
+    std::vector<int> inside = {};
+    bool heading = false;
+    bool barrier_before = false;
+  };
+
+  void find_barriers(const ir::Block &block, bool &waits);
+  bool put_barrier(ir::LocalId loop);
+  void write(const std::vector<int> &lines, const std::string &indent, std::string &text) const;
+
+  std::vector<Line> lines_;
+  std::vector<int> top_, open_;
+  std::map<ir::LocalId, int> loops_;
+  int silent_ = 0;
+};
+
+}  // namespace samite::schedules
