@@ -82,6 +82,8 @@ class PipelineTrace {
   std::uint32_t scheduled(const Stage::Handle &func, const std::string &what, SourceLocation where) const;
   // A Func that the open schedule has beside those of the algorithm.
   Stage::Handle make_for_schedule(Declaration declaration, std::size_t definitions);
+  // The Func of this number.
+  Stage::Handle handle_of(std::uint32_t number) const { return {trace_.serial(), numbered_[number]}; }
 
   // Ends the capture; throws as Trace::finish does.
   ir::CapturedPipeline finish(std::string name);

@@ -43,6 +43,7 @@ std::string name_of(Kind kind) {
     case Kind::specialize: return "specialize";
     case Kind::pipelined: return "pipelined";
     case Kind::prefetch: return "prefetch";
+    case Kind::clone_in: return "clone_in";
   }
   return "";
 }
@@ -335,25 +336,36 @@ const Stage &Stage::prefetch(std::uint32_t array, const Var &loop, std::int64_t 
   return say(std::move(ahead), where);
 }
 
-Stage Stage::in(SourceLocation where) const { return in_front_of({}, where); }
+Stage Stage::in(SourceLocation where) const { return in_front_of(Kind::in, {}, where); }
 
 Stage Stage::in(const Stage &consumer, SourceLocation where) const {
   PipelineTrace &pipeline = pipeline_at(Kind::in, where);
   pipeline.open_schedule("in", where);
-  return in_front_of({pipeline.scheduled(consumer.handle_, "in", where)}, where);
+  return in_front_of(Kind::in, {pipeline.scheduled(consumer.handle_, "in", where)}, where);
 }
 
-Stage Stage::in_front_of(std::vector<std::uint32_t> consumers, SourceLocation where) const {
-  PipelineTrace &pipeline = pipeline_at(Kind::in, where);
-  pipeline.open_schedule("in", where);
-  pipeline.scheduled(handle_, "in", where);
+Stage Stage::clone_in(const Stage &consumer, SourceLocation where) const {
+  PipelineTrace &pipeline = pipeline_at(Kind::clone_in, where);
+  pipeline.open_schedule("clone_in", where);
+  return in_front_of(Kind::clone_in, {pipeline.scheduled(consumer.handle_, "clone_in", where)}, where);
+}
+
+Stage Stage::in_front_of(ir::Directive::Kind kind, std::vector<std::uint32_t> consumers, SourceLocation where) const {
+  PipelineTrace &pipeline = pipeline_at(kind, where);
+  const auto &directives = pipeline.open_schedule(name_of(kind), where).directives;
+  const std::uint32_t number = pipeline.scheduled(handle_, name_of(kind), where);
+  if (handle_.definition == 0 && !handle_.specialization)
+    for (const ir::Directive &said : directives)
+      if (said.kind == kind && said.func == number && said.consumers == consumers)
+        return Stage(pipeline.handle_of(said.other.value()));
   const auto func = pipeline.declaration(handle_, where);
-  PipelineTrace::Declaration copy{func.name + "_in", func.types, where};
+  const bool clone = kind == Kind::clone_in;
+  PipelineTrace::Declaration copy{func.name + (clone ? "_clone" : "_in"), func.types, where};
   copy.rank = func.rank;
-  ir::Directive between = directive(Kind::in);
+  ir::Directive between = directive(kind);
   between.consumers = std::move(consumers);
-  const Stage made(pipeline.make_for_schedule(std::move(copy), 1));
-  between.other = pipeline.scheduled(made.handle_, "in", where);
+  const Stage made(pipeline.make_for_schedule(std::move(copy), clone ? func.definitions.size() : 1));
+  between.other = pipeline.scheduled(made.handle_, name_of(kind), where);
   say_of_func(std::move(between), where);
   return made;
 }

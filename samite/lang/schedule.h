@@ -107,11 +107,14 @@ class Stage {
                             SourceLocation where = std::source_location::current()) const;
   // Loads so many stages ahead of the innermost loop around its memory.
   const Stage &pipelined(int stages, SourceLocation where = std::source_location::current()) const;
-  // A copy of the loops, for where the condition holds, which depends on no variable. It has the directives so far;
-  // what is said of the Stage that is returned is about the copy alone.
+  // A copy of the loops, for where the condition holds, which depends on parameters and extents alone. It has the
+  // directives so far; what is said of the Stage that is returned is about the copy alone. Of several, the first one
+  // whose condition holds is run. What `extent == 64` or `extent % 8 == 0` says is known in the copy.
   Stage specialize(const Operand<bool> &condition) const;
-  // Splits an update that goes through a Reduction: a new Func has a partial result for each value of `variable`, which
-  // takes the place of `reduced`, and this one goes through those. The new Func, for this schedule.
+  // Splits an update f(…) = f(…) op value that goes through a Reduction, where op is +, -, *, min, max, &, | or ^: a new
+  // Func has a partial result for each value of `variable`, which takes the place of the loop `reduced`, and this one
+  // goes through those. The loops of the Reduction that are left are the new Func's update's, as scheduled so far. The
+  // new Func, for this schedule.
   Stage rfactor(const Var &reduced, const Var &variable, SourceLocation where = std::source_location::current()) const;
   Stage rfactor(std::initializer_list<std::pair<Var, Var>> reduced,
                 SourceLocation where = std::source_location::current()) const;
@@ -148,9 +151,11 @@ class Stage {
     return prefetch(array.index(where), loop, distance, where);
   }
   // A new Func with the values of this one, which all that call this one call instead, or that consumer alone. The new
-  // Func, for this schedule.
+  // Func, for this schedule; the same one where it is asked for again. One for a consumer goes before one for all.
   Stage in(SourceLocation where = std::source_location::current()) const;
   Stage in(const Stage &consumer, SourceLocation where = std::source_location::current()) const;
+  // The same with the definitions of this one: computed anew, and by a schedule of its own.
+  Stage clone_in(const Stage &consumer, SourceLocation where = std::source_location::current()) const;
 
   // For the library: which of the Funcs that a capture has declared.
   struct Handle {
@@ -166,7 +171,7 @@ class Stage {
   const Stage &reorder_storage(const std::vector<Var> &dimensions, SourceLocation where) const;
   const Stage &prefetch(std::uint32_t array, const Var &loop, std::int64_t distance, SourceLocation where) const;
   const Stage &each(ir::Directive::Kind kind, std::initializer_list<const Var *> loops, SourceLocation where) const;
-  Stage in_front_of(std::vector<std::uint32_t> consumers, SourceLocation where) const;
+  Stage in_front_of(ir::Directive::Kind kind, std::vector<std::uint32_t> consumers, SourceLocation where) const;
   // A directive about the other Func, too; as one about this definition, or about this Func.
   ir::Directive about(ir::Directive::Kind kind, const Stage &other, std::vector<std::string> names,
                       SourceLocation where) const;

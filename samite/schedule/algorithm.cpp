@@ -49,13 +49,27 @@ class Reader {
       made_.functions.push_back(
           {func.name, func.types, func.array, func.output, func.inline_reduction, {}, func.where});
     for (const Stores &definition : definitions()) define(definition);
+    for (std::size_t f = 0; f < captured_.funcs.size(); ++f)
+      if (captured_.funcs[f].of_schedule) made_.functions[f].definitions.push_back(zeros(captured_.funcs[f]));
     for (const Function &function : made_.functions)
       if (function.definitions.empty())
         throw UserError(function.where, fmt::format("Func '{0}' is called and has no definition; define it first: "
                                                     "{0}(x) = …",
                                                     function.name));
-    put_in_order();
+    put_in_order(made_);
     return std::move(made_);
+  }
+
+  Condition condition(Algorithm &algorithm, const Value &value, SourceLocation where) {
+    made_.local_count = algorithm.local_count;
+    Computed computed = fresh({value}, trace_.body.size(), where);
+    algorithm.local_count = made_.local_count;
+    for (const Stmt &stmt : computed.body)
+      if (stmt.as<Let>()->value.op == Op::Load)
+        throw UserError(where,
+                        "the condition of a specialization reads an array, and chooses between loops before they "
+                        "run; ask for parameters and extents");
+    return {std::move(computed.body), computed.values[0]};
   }
 
  private:
@@ -311,31 +325,16 @@ class Reader {
     }
   }
 
-  void put_in_order() {
-    std::vector<int> state(made_.functions.size());  // 1: open, 2: done
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t f = 0; f < made_.functions.size(); ++f) visit_function(f, state, open);
-  }
-  // `open` are those that lead to f.
-  void visit_function(std::uint32_t f, std::vector<int> &state, std::vector<std::uint32_t> &open) {
-    if (state[f] == 2) return;
-    if (state[f] == 1) {
-      std::string circle = made_.functions[f].name;
-      for (auto caller = open.rbegin(); *caller != f; ++caller)
-        circle = made_.functions[*caller].name + " calls " + circle;
-      throw UserError(made_.functions[f].where,
-                      fmt::format("'{0}' is computed of Funcs that are computed of it: {0} calls {1}; a Func that "
-                                  "depends on its own values has an update that goes through a Reduction",
-                                  made_.functions[f].name, circle));
+  Definition zeros(const Func &func) {
+    Definition pure;
+    pure.where = func.where;
+    for (int d = 0; d < func.rank; ++d) {
+      const Variable variable{fmt::format("i{}", d), made_.local_count++, func.where};
+      pure.indices.push_back(Value::local(ScalarType::Int32, variable.local));
+      pure.pure.emplace_back(variable);
     }
-    state[f] = 1;
-    open.push_back(f);
-    for (const Definition &definition : made_.functions[f].definitions)
-      for (const std::uint32_t called : called_by(made_, definition))
-        if (called != f) visit_function(called, state, open);
-    open.pop_back();
-    state[f] = 2;
-    made_.order.push_back(f);
+    for (const ScalarType type : func.types) pure.values.push_back(Value::zero(type));
+    return pure;
   }
 
   const CapturedPipeline &captured_;
@@ -346,7 +345,47 @@ class Reader {
   Algorithm made_;
 };
 
+class Order {
+ public:
+  explicit Order(const Algorithm &algorithm) : algorithm_(algorithm), state_(algorithm.functions.size()) {}
+
+  std::vector<std::uint32_t> of_all() {
+    for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f) visit_function(f);
+    return std::move(order_);
+  }
+
+ private:
+  void visit_function(std::uint32_t f) {
+    if (state_[f] == State::done) return;
+    if (state_[f] == State::open) {
+      std::string circle = algorithm_.functions[f].name;
+      for (auto caller = open_.rbegin(); *caller != f; ++caller)
+        circle = algorithm_.functions[*caller].name + " calls " + circle;
+      throw UserError(algorithm_.functions[f].where,
+                      fmt::format("'{0}' is computed of Funcs that are computed of it: {0} calls {1}; a Func that "
+                                  "depends on its own values has an update that goes through a Reduction",
+                                  algorithm_.functions[f].name, circle));
+    }
+    state_[f] = State::open;
+    open_.push_back(f);
+    for (const Definition &definition : algorithm_.functions[f].definitions)
+      for (const std::uint32_t called : called_by(algorithm_, definition))
+        if (called != f) visit_function(called);
+    open_.pop_back();
+    state_[f] = State::done;
+    order_.push_back(f);
+  }
+
+  enum class State : std::uint8_t { unseen, open, done };
+  const Algorithm &algorithm_;
+  std::vector<State> state_;
+  std::vector<std::uint32_t> open_;  // those that lead to the one that is visited
+  std::vector<std::uint32_t> order_;
+};
+
 }  // namespace
+
+void put_in_order(Algorithm &algorithm) { algorithm.order = Order(algorithm).of_all(); }
 
 std::optional<Algorithm::Value> Algorithm::function_of(std::uint32_t array) const {
   for (std::uint32_t f = 0; f < functions.size(); ++f)
@@ -364,5 +403,10 @@ std::vector<std::uint32_t> called_by(const Algorithm &algorithm, const Definitio
 }
 
 Algorithm algorithm_of(const CapturedPipeline &captured) { return Reader(captured).read(); }
+
+Condition condition_of(const CapturedPipeline &captured, Algorithm &algorithm, const Value &condition,
+                       SourceLocation where) {
+  return Reader(captured).condition(algorithm, condition, where);
+}
 
 }  // namespace samite::schedules

@@ -2,9 +2,12 @@
 //
 // Made of what was captured (ir/func.h). Each definition has the statements that its indices and values need, in
 // structured form: operations on values, no control flow. A call of a Func is a load of the array that stands for it.
+//
+// A Func of a schedule is a function, too, of zeros that nothing calls, until the schedule's directive defines it.
 #pragma once
 
 #include "samite/ir/func.h"
+#include "samite/passes/affine.h"
 
 #include <optional>
 #include <string>
@@ -17,6 +20,20 @@ struct ReductionVariable {
   ir::Value begin, extent;  // made by Definition::bounds
 };
 
+// A reduction variable of the algorithm's that the definition goes through by others, which rfactor has split it into.
+struct JoinedVariable {
+  ir::Variable variable;
+  passes::Affine value;     // of the others, and of joined variables before this one; without `begin`
+  ir::Value begin, extent;  // made by Definition::bounds
+};
+
+// What is computed where value < extent. The value is factor * outer + a number below the factor.
+struct Guard {
+  passes::Affine value, outer;  // of variables
+  std::int64_t factor;
+  ir::Value extent;  // made by Definition::bounds
+};
+
 struct Definition {
   ir::Block body;                  // `Let`s alone, in order
   std::vector<ir::Value> indices;  // the pure definition's are its variables
@@ -27,6 +44,8 @@ struct Definition {
   ir::Block bounds;                           // `Let`s that the ranges of the reduction need
   std::vector<ReductionVariable> reductions;  // the outermost first
   bool undefined = false;                     // a pure one: its values are whatever was there
+  std::vector<JoinedVariable> joined;
+  std::vector<Guard> guards;  // beside the predicate
   SourceLocation where;
 };
 
@@ -42,6 +61,12 @@ struct Function {
   int rank() const { return static_cast<int>(definitions[0].indices.size()); }
 };
 
+// What a specialization asks for, before any loop runs.
+struct Condition {
+  ir::Block body;   // `Let`s alone
+  ir::Value value;  // a bool
+};
+
 struct Algorithm {
   std::string name;
   std::vector<ir::Parameter> parameters;  // the pipeline's own
@@ -49,6 +74,7 @@ struct Algorithm {
   // By function: in an order in which each is called only by later ones, or by itself.
   std::vector<std::uint32_t> order;
   ir::LocalId local_count = 0;
+  std::vector<Condition> conditions;  // of the schedule's specializations
   SourceLocation where;
 
   // The function that an array stands for, and which of its values; nothing of a parameter.
@@ -61,6 +87,13 @@ struct Algorithm {
 // UserError where a Func is called and never defined, where a definition cannot be, or where Funcs call each other
 // in a circle.
 Algorithm algorithm_of(const ir::CapturedPipeline &captured);
+
+// A condition of a schedule of the same pipeline. UserError where it reads an array.
+Condition condition_of(const ir::CapturedPipeline &captured, Algorithm &algorithm, const ir::Value &condition,
+                       SourceLocation where);
+
+// Makes Algorithm::order anew. UserError where functions call each other in a circle.
+void put_in_order(Algorithm &algorithm);
 
 // The functions that a definition calls.
 std::vector<std::uint32_t> called_by(const Algorithm &algorithm, const Definition &definition);

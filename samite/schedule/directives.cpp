@@ -7,28 +7,12 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace samite::schedules {
 namespace {
 
 using DirectiveKind = ir::Directive::Kind;
-
-bool about_loops(DirectiveKind kind) {
-  switch (kind) {
-    case DirectiveKind::split:
-    case DirectiveKind::fuse:
-    case DirectiveKind::reorder:
-    case DirectiveKind::rename:
-    case DirectiveKind::serial:
-    case DirectiveKind::unroll:
-    case DirectiveKind::vectorize:
-    case DirectiveKind::parallel:
-    case DirectiveKind::gpu_block:
-    case DirectiveKind::gpu_thread:
-    case DirectiveKind::gpu_lane: return true;
-    default: return false;
-  }
-}
 
 bool about_storage(DirectiveKind kind) {
   switch (kind) {
@@ -48,7 +32,8 @@ class Scheduler {
     for (const Function &function : algorithm.functions) made_.push_back(unscheduled(function));
   }
 
-  void apply(const ir::Directive &directive) {
+  // The directive of this number.
+  void apply(const ir::Directive &directive, std::size_t number) {
     if (directive.func >= made_.size()) return;  // of a Func that nothing calls
     const Function &function = algorithm_.functions[directive.func];
     if (directive.definition >= function.definitions.size())
@@ -56,7 +41,7 @@ class Scheduler {
                       fmt::format("'{}' has {} update definition{}, and update({}) is asked for", function.name,
                                   function.definitions.size() - 1, function.definitions.size() == 2 ? "" : "s",
                                   directive.definition - 1));
-    if (about_loops(directive.kind) || about_storage(directive.kind)) said_.emplace(directive.func, directive);
+    if (is_about_loops(directive.kind) || about_storage(directive.kind)) said_.emplace(directive.func, directive);
     switch (directive.kind) {
       case DirectiveKind::split: return split(directive);
       case DirectiveKind::fuse: return fuse(directive);
@@ -93,14 +78,20 @@ class Scheduler {
         of_definition(directive).stages = static_cast<int>(directive.numbers.at(0));
         return;
       case DirectiveKind::prefetch: return;  // a hint: caches of the CPU and asynchronous copies do without
+      case DirectiveKind::specialize: return specialize(directive, number);
+      case DirectiveKind::compute_with:
+        throw UserError(directive.where,
+                        fmt::format("compute_with is not there yet: '{}' and '{}' are computed in loops of their own. "
+                                    "For loops that they share, write one Func of both values: both(x) = values(a, b)",
+                                    function.name, algorithm_.functions[directive.other.value()].name));
       case DirectiveKind::rfactor:
       case DirectiveKind::in:
-      case DirectiveKind::compute_with:
-      case DirectiveKind::specialize:
-        throw UserError(directive.where,
-                        "this directive is not there yet: rfactor, in, compute_with and specialize "
-                        "are refused; write the other Func or pipeline out");
+      case DirectiveKind::clone_in: throw InternalError("functions of the schedule are not defined before its loops");
     }
+  }
+
+  const DefinitionSchedule &loops(std::uint32_t f, std::uint32_t definition) const {
+    return made_[f].definitions[definition];
   }
 
   Place::Level level(std::uint32_t f) const { return made_[f].compute.level; }
@@ -136,12 +127,30 @@ class Scheduler {
 
   FunctionSchedule &of(const ir::Directive &directive) { return made_[directive.func]; }
   DefinitionSchedule &of_definition(const ir::Directive &directive) {
-    return made_[directive.func].definitions[directive.definition];
+    DefinitionSchedule *schedule = &made_[directive.func].definitions[directive.definition];
+    if (directive.specialization)
+      for (const std::size_t i : specializations_.at(*directive.specialization))
+        schedule = &schedule->specializations[i];
+    return *schedule;
   }
   std::string described(const ir::Directive &directive) const {
     const std::string &name = algorithm_.functions[directive.func].name;
-    return directive.definition == 0 ? fmt::format("'{}'", name)
-                                     : fmt::format("update({}) of '{}'", directive.definition - 1, name);
+    const std::string definition = directive.definition == 0
+                                       ? fmt::format("'{}'", name)
+                                       : fmt::format("update({}) of '{}'", directive.definition - 1, name);
+    return directive.specialization ? "the specialization of " + definition : definition;
+  }
+
+  void specialize(const ir::Directive &directive, std::size_t number) {
+    DefinitionSchedule &schedule = of_definition(directive);
+    std::vector<std::size_t> path;
+    if (directive.specialization) path = specializations_.at(*directive.specialization);
+    path.push_back(schedule.specializations.size());
+    specializations_.insert_or_assign(number, std::move(path));
+    DefinitionSchedule copy = schedule;
+    copy.specializations.clear();
+    copy.condition = static_cast<std::size_t>(directive.numbers.at(0));
+    schedule.specializations.push_back(std::move(copy));
   }
   static std::string names_of(const std::vector<Loop> &loops) {
     std::vector<std::string> names;
@@ -331,56 +340,10 @@ class Scheduler {
     of(directive).storage_order = order;
   }
 
-  // Whether a loop is made of a variable of the reduction.
-  static std::set<std::string> made_of(const DefinitionSchedule &schedule, const std::string &loop) {
-    std::set<std::string> names{loop};
-    for (auto relation = schedule.relations.rbegin(); relation != schedule.relations.rend(); ++relation) {
-      switch (relation->kind) {
-        case Relation::Kind::split:
-          if (names.contains(relation->outer) || names.contains(relation->inner)) names.insert(relation->whole);
-          break;
-        case Relation::Kind::fuse:
-          if (names.contains(relation->whole)) names.insert({relation->outer, relation->inner});
-          break;
-        case Relation::Kind::rename:
-          if (names.contains(relation->outer)) names.insert(relation->whole);
-          break;
-      }
-    }
-    return names;
-  }
-
   void check(std::uint32_t f) {
-    const Function &function = algorithm_.functions[f];
     FunctionSchedule &schedule = made_[f];
     check_level(f);
-    for (std::size_t d = 0; d < function.definitions.size(); ++d) {
-      const Definition &definition = function.definitions[d];
-      DefinitionSchedule &of = schedule.definitions[d];
-      check_nesting(function, of);
-      for (const Loop &loop : of.loops) {
-        if (loop.type == LoopType::serial || loop.type == LoopType::unrolled) continue;
-        if (of.unordered) continue;
-        const std::set<std::string> names = made_of(of, loop.name);
-        for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
-          if (!names.contains(of.roots[definition.pure.size() + r]) || !races(definition, r, f)) continue;
-          if (!of.atomic)
-            throw UserError(
-                loop.where,
-                fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
-                            "its iterations may update one element; say update().atomic(), or keep that loop serial; "
-                            "where none of them do, say update().allow_race_conditions()",
-                            loop.name, function.name, definition.reductions[r].variable.name));
-          if (loop.type == LoopType::gpu_thread || loop.type == LoopType::vectorized) of.meeting = loop;
-        }
-      }
-      for (const Relation &relation : of.relations)
-        if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
-          throw UserError(relation.where,
-                          fmt::format("an update of '{}' is split with a tail shifted inwards, which would update some "
-                                      "elements twice; use Tail::guard",
-                                      function.name));
-    }
+    for (std::size_t d = 0; d < schedule.definitions.size(); ++d) check_definition(f, d, schedule.definitions[d]);
     if (schedule.compute.level == Place::Level::at) check_place(f, schedule.compute, "computed");
     if (schedule.store.level == Place::Level::at) check_place(f, schedule.store, "kept");
     check_store(f);
@@ -395,7 +358,7 @@ class Scheduler {
       throw UserError(said->second.where,
                       fmt::format("'{0}' is inlined where it is called, and {1}; say {0}.compute_root() or "
                                   "{0}.compute_at(caller, loop)",
-                                  function.name, about_loops(said->second.kind) ? "has no loops" : "is kept nowhere"));
+                                  function.name, is_about_loops(said->second.kind) ? "has no loops" : "is kept nowhere"));
     if (level == Place::Level::root && schedule.space && *schedule.space != ir::MemorySpace::device)
       throw UserError(
           schedule.space_where,
@@ -434,6 +397,36 @@ class Scheduler {
                       fmt::format("'{}' is kept at the loop '{}' of '{}', which is not around the place where it is "
                                   "computed; store it at the loop where it is computed, or at one outside of that",
                                   algorithm_.functions[f].name, store.loop, algorithm_.functions[store.function].name));
+  }
+
+  void check_definition(std::uint32_t f, std::size_t d, DefinitionSchedule &of) const {
+    const Function &function = algorithm_.functions[f];
+    const Definition &definition = function.definitions[d];
+    check_nesting(function, of);
+    for (const Loop &loop : of.loops) {
+      if (loop.type == LoopType::serial || loop.type == LoopType::unrolled) continue;
+      if (of.unordered) continue;
+      const std::set<std::string> names = of.made_of(loop.name);
+      for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
+        if (!names.contains(of.roots[definition.pure.size() + r]) || !races(definition, r, f)) continue;
+        if (!of.atomic)
+          throw UserError(
+              loop.where,
+              fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
+                          "its iterations may update one element; say update().atomic(), make partial results by "
+                          "update().rfactor(…), or keep that loop serial; where none of them do, say "
+                          "update().allow_race_conditions()",
+                          loop.name, function.name, definition.reductions[r].variable.name));
+        if (loop.type == LoopType::gpu_thread || loop.type == LoopType::vectorized) of.meeting = loop;
+      }
+    }
+    for (const Relation &relation : of.relations)
+      if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
+        throw UserError(relation.where,
+                        fmt::format("an update of '{}' is split with a tail shifted inwards, which would update some "
+                                    "elements twice; use Tail::guard",
+                                    function.name));
+    for (DefinitionSchedule &special : of.specializations) check_definition(f, d, special);
   }
 
   // Different values of a reduction variable that is an index itself are different elements.
@@ -513,6 +506,8 @@ class Scheduler {
   std::set<std::uint32_t> stored_;  // whose place in memory was given
   // By function the first directive about its loops, or about its memory.
   std::map<std::uint32_t, ir::Directive> said_;
+  // By the number of its directive: which of the specializations, of which of its specializations, and so on.
+  std::map<std::size_t, std::vector<std::size_t>> specializations_;
 };
 
 }  // namespace
@@ -522,18 +517,65 @@ const Loop *DefinitionSchedule::loop(const std::string &name) const {
   return found == loops.end() ? nullptr : &*found;
 }
 
+std::set<std::string> DefinitionSchedule::made_of(const std::string &loop) const {
+  std::set<std::string> names{loop};
+  for (auto relation = relations.rbegin(); relation != relations.rend(); ++relation) {
+    switch (relation->kind) {
+      case Relation::Kind::split:
+        if (names.contains(relation->outer) || names.contains(relation->inner)) names.insert(relation->whole);
+        break;
+      case Relation::Kind::fuse:
+        if (names.contains(relation->whole)) names.insert({relation->outer, relation->inner});
+        break;
+      case Relation::Kind::rename:
+        if (names.contains(relation->outer)) names.insert(relation->whole);
+        break;
+    }
+  }
+  return names;
+}
+
+bool is_about_loops(DirectiveKind kind) {
+  switch (kind) {
+    case DirectiveKind::split:
+    case DirectiveKind::fuse:
+    case DirectiveKind::reorder:
+    case DirectiveKind::rename:
+    case DirectiveKind::serial:
+    case DirectiveKind::unroll:
+    case DirectiveKind::vectorize:
+    case DirectiveKind::parallel:
+    case DirectiveKind::gpu_block:
+    case DirectiveKind::gpu_thread:
+    case DirectiveKind::gpu_lane: return true;
+    default: return false;
+  }
+}
+
+DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
+                            std::uint32_t function, std::uint32_t definition) {
+  Scheduler scheduler(algorithm);
+  for (const ir::Directive &directive : directives)
+    if (directive.func == function && directive.definition == definition && !directive.specialization &&
+        is_about_loops(directive.kind))
+      scheduler.apply(directive, 0);
+  return scheduler.loops(function, definition);
+}
+
 namespace {
 
-// A thread for each element on a GPU; tasks and vectors on the CPU.
-void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t d, bool gpu,
+// A thread for each element on a GPU; tasks and vectors on the CPU. Of the loops that `about` is about.
+void add_default_loops(const Function &function, const ir::Directive &about, bool gpu,
                        std::vector<ir::Directive> &directives) {
   std::vector<std::string> pure;
-  for (const auto &variable : function.definitions[d].pure)
+  for (const auto &variable : function.definitions[about.definition].pure)
     if (variable) pure.push_back(variable->name);
   if (pure.empty()) return;
   const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
-    ir::Directive directive{
-        .kind = kind, .func = f, .definition = d, .names = std::move(names), .where = function.where};
+    ir::Directive directive = about;
+    directive.kind = kind;
+    directive.names = std::move(names);
+    directive.where = function.where;
     if (factor != 0) directive.numbers = {factor};
     directives.push_back(std::move(directive));
   };
@@ -558,21 +600,31 @@ void add_default_loops(const Function &function, std::uint32_t f, std::uint32_t 
 std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
                                         bool gpu) {
   Scheduler scheduler(algorithm);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> mentioned;
+  using Loops =
+      std::tuple<std::uint32_t, std::uint32_t, std::optional<std::uint32_t>>;  // of a definition, or of a copy
+  std::set<Loops> all, mentioned;
+  for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f)
+    for (std::uint32_t d = 0; d < algorithm.functions[f].definitions.size(); ++d) all.insert({f, d, std::nullopt});
   std::set<std::uint32_t> inside;
-  for (const ir::Directive &directive : directives) {
-    scheduler.apply(directive);
-    if (about_loops(directive.kind)) mentioned.insert({directive.func, directive.definition});
+  for (std::size_t i = 0; i < directives.size(); ++i) {
+    const ir::Directive &directive = directives[i];
+    scheduler.apply(directive, i);
+    const Loops about{directive.func, directive.definition, directive.specialization};
+    if (is_about_loops(directive.kind)) mentioned.insert(about);
+    if (directive.kind == DirectiveKind::specialize) {
+      const Loops copy{directive.func, directive.definition, static_cast<std::uint32_t>(i)};
+      all.insert(copy);
+      if (mentioned.contains(about)) mentioned.insert(copy);
+    }
     if (directive.kind == DirectiveKind::compute_at) inside.insert(directive.func);
   }
   // What is computed at the root and has no loops of the user's.
   std::vector<ir::Directive> more;
-  for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f) {
-    if (inside.contains(f) || scheduler.level(f) != Place::Level::root) continue;
-    for (std::uint32_t d = 0; d < algorithm.functions[f].definitions.size(); ++d)
-      if (!mentioned.contains({f, d})) add_default_loops(algorithm.functions[f], f, d, gpu, more);
-  }
-  for (const ir::Directive &directive : more) scheduler.apply(directive);
+  for (const auto &[f, d, specialization] : all)
+    if (!inside.contains(f) && scheduler.level(f) == Place::Level::root && !mentioned.contains({f, d, specialization}))
+      add_default_loops(algorithm.functions[f],
+                        {.kind = {}, .func = f, .definition = d, .specialization = specialization}, gpu, more);
+  for (std::size_t i = 0; i < more.size(); ++i) scheduler.apply(more[i], directives.size() + i);
   return scheduler.finish();
 }
 

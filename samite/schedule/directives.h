@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,13 @@ struct DefinitionSchedule {
   // A loop of an atomic update some of whose iterations, threads or lanes, update one element at the same time.
   std::optional<Loop> meeting;
   int stages = 1;  // of loads ahead
+  // Copies for where a condition holds, which Algorithm::conditions has; the first one whose condition holds is used.
+  std::vector<DefinitionSchedule> specializations;
+  std::size_t condition = 0;  // of a copy
 
   const Loop *loop(const std::string &name) const;
+  // The loop, or one that there was, and all those that it is made of.
+  std::set<std::string> made_of(const std::string &loop) const;
 };
 
 struct Place {
@@ -74,8 +80,16 @@ struct FunctionSchedule {
   std::vector<DefinitionSchedule> definitions;
 };
 
+// Whether a directive splits, orders or marks loops.
+bool is_about_loops(ir::Directive::Kind kind);
+
+// What the directives make of the loops of one definition, whatever is to be said against that.
+DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
+                            std::uint32_t function, std::uint32_t definition);
+
 // By function. A function that no directive places is inlined where that is possible, or else computed at the root. A
 // definition at the root about whose loops nothing is said runs in parallel: as vectors, or as a thread an element.
+// The algorithm has the functions of the schedule (schedule/functions_of_schedule.h).
 std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
                                         bool gpu);
 

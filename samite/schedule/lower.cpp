@@ -5,6 +5,7 @@
 #include "samite/passes/fold.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/schedule/finish_kernel.h"
+#include "samite/schedule/functions_of_schedule.h"
 #include "samite/schedule/inline_calls.h"
 #include "samite/schedule/loop_nest.h"
 #include "samite/schedule/nest.h"
@@ -119,13 +120,13 @@ class Lowering {
 
  private:
   static std::vector<FunctionSchedule> schedule_of(const CapturedPipeline &captured, const Choice &choice,
-                                                   const Algorithm &algorithm) {
+                                                   Algorithm &algorithm) {
     const CapturedSchedule::For target = choice.gpu ? CapturedSchedule::For::cuda : CapturedSchedule::For::cpu;
     std::vector<std::string> names;
     for (const CapturedSchedule &schedule : captured.schedules) {
       names.push_back(schedule.name);
       if (choice.name.empty() ? schedule.target == target : schedule.name == choice.name)
-        return scheduled(algorithm, schedule.directives, choice.gpu);
+        return scheduled(algorithm, define_functions_of_schedule(algorithm, captured, schedule), choice.gpu);
     }
     if (choice.name.empty()) return default_schedule(algorithm, choice.gpu);
     throw UserError(algorithm.where,
@@ -333,6 +334,9 @@ class Lowering {
         for (const ReductionVariable &reduction : definition.reductions)
           reductions_.insert_or_assign(reduction.variable.local,
                                        Extent{integer(reduction.begin), integer(reduction.extent)});
+        for (const JoinedVariable &joined : definition.joined)
+          reductions_.insert_or_assign(joined.variable.local, Extent{integer(joined.begin), integer(joined.extent)});
+        for (const Guard &guard : definition.guards) guard_extents_.insert_or_assign(&guard, integer(guard.extent));
       }
   }
 
@@ -340,6 +344,10 @@ class Lowering {
     for (const ReductionVariable &reduction : definition.reductions) {
       const Extent &range = reductions_.at(reduction.variable.local);
       environment.insert_or_assign(reduction.variable.local, Interval{range.begin, range.begin + range.extent - 1});
+    }
+    for (const JoinedVariable &joined : definition.joined) {
+      const Extent &range = reductions_.at(joined.variable.local);
+      environment.insert_or_assign(joined.variable.local, Interval{range.begin, range.begin + range.extent - 1});
     }
   }
 
@@ -862,6 +870,30 @@ class Lowering {
     }
   }
 
+  static Affine in_nest(Affine form, const Nest &nest) {
+    for (const auto &[variable, of] : nest.variables) form = form.substitute(Symbol::local(variable), of);
+    return form;
+  }
+
+  // The variables that a definition goes through by others. Guards count as splits from number `first` on.
+  void add_joined(const Definition &definition, std::size_t first, const std::set<std::size_t> &whole_pieces,
+                  Nest &nest) const {
+    for (const JoinedVariable &joined : definition.joined) {
+      const LocalId local = joined.variable.local;
+      const Extent &of = reductions_.at(local);
+      nest.variables.insert_or_assign(local, of.begin + in_nest(joined.value, nest));
+      nest.ranges.insert_or_assign(local, Interval{of.begin, of.begin + of.extent - 1});
+      nest.guarded.insert(local);
+    }
+    for (std::size_t g = 0; g < definition.guards.size(); ++g) {
+      const Guard &guard = definition.guards[g];
+      if (whole_pieces.contains(first + g)) continue;
+      const Affine &extent = guard_extents_.at(&guard);
+      nest.guards.emplace_back(in_nest(guard.value, nest), extent);
+      nest.pieces.push_back({first + g, in_nest(guard.outer, nest), quotient(extent, guard.factor)});
+    }
+  }
+
   Site site_of(std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule, const Region &region,
                const std::set<std::size_t> &whole_pieces) {
     const Definition &definition = function(f).definitions[n];
@@ -877,6 +909,7 @@ class Lowering {
     NestNeeds needs{[this] { return new_symbol(); }, [this](Derived what) { return derived(std::move(what)); }, range(),
                     whole_pieces};
     Nest nest = nest_of(schedule, roots, needs);
+    add_joined(definition, schedule.relations.size(), whole_pieces, nest);
     for (const NestLoop &loop : nest.loops) {
       Range within{0, Range::none_above};
       if (const auto most = at_most(loop.extent, range())) within.upper = std::max<std::int64_t>(*most - 1, 0);
@@ -1948,6 +1981,7 @@ class Lowering {
   std::map<Symbol, Derived> derived_;
   std::map<Symbol, Range> ranges_;
   std::map<LocalId, Extent> reductions_;
+  std::map<const Guard *, Affine> guard_extents_;
   std::map<std::uint32_t, Storage> storage_;
   std::set<std::pair<std::uint32_t, int>> bounds_required_;
   mutable std::map<std::uint32_t, SourceLocation> last_call_;

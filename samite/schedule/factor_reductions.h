@@ -1,0 +1,27 @@
+// Reductions in two steps: the directive rfactor.
+//
+// Of f(i) = f(i) op value(r, k), rfactor(r, u) makes
+//
+//   partial(i, u) = the identity of op;   partial(i, u) = partial(i, u) op value(u, k)
+//   f(i) = f(i) op partial(i, r)
+//
+// where r and k are loops of the update as it is scheduled so far: a loop that a split has made of a reduction variable
+// becomes a variable of its own, and where the last piece is not whole, a condition leaves out what lies beyond. The
+// operation is done in another order: it is one of those that may be, +, *, min, max, &, |, ^, or -, of which the
+// partial results are sums.
+//
+// An index that depends on a variable that f no longer goes through becomes all of its dimension: of a histogram, f
+// adds up partial histograms.
+#pragma once
+
+#include "samite/schedule/directives.h"
+
+namespace samite::schedules {
+
+// Redefines the update that the directive is about, defines the directive's Func, and gives the directives `before` as
+// they are about the two from then on. Loops of the reduction that are left are the new Func's. UserError where the
+// update is none of that form.
+std::vector<ir::Directive> with_factored_reduction(Algorithm &algorithm, std::vector<ir::Directive> before,
+                                                   const ir::Directive &rfactor);
+
+}  // namespace samite::schedules

@@ -1,0 +1,39 @@
+// Functions between a function and those that call it: the directives in and clone_in.
+//
+// f.in() makes g(x) = f(x), which all callers of f call instead; f.in(h) makes one for h alone, which goes before that
+// for all. What stands between f and its callers calls f itself, and so do f's own updates. f.clone_in(h) is the same
+// with a copy of f's definitions.
+#pragma once
+
+#include "samite/schedule/algorithm.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace samite::schedules {
+
+class WrappedCalls {
+ public:
+  explicit WrappedCalls(Algorithm &algorithm) : algorithm_(algorithm) {}
+
+  // Defines the directive's Func, and has it called. UserError where nothing calls the function.
+  void wrap(const ir::Directive &directive);
+
+ private:
+  // What stands between a function and its callers.
+  struct Between {
+    std::optional<std::uint32_t> for_all;
+    std::set<std::uint32_t> all;
+  };
+
+  void define_as_call(std::uint32_t f, std::uint32_t wrapper, SourceLocation where);
+  void define_as_copy(std::uint32_t f, std::uint32_t clone);
+  // Whether there was such a call.
+  bool call_instead(std::uint32_t caller, std::uint32_t f, std::uint32_t wrapper);
+
+  Algorithm &algorithm_;
+  std::map<std::uint32_t, Between> between_;  // by function
+};
+
+}  // namespace samite::schedules
