@@ -57,6 +57,11 @@ void ScheduledProgram::add(const schedules::Steps &steps) {
                        read(loop.end);
                        add(loop.body);
                      },
+                     [&](const schedules::HostBranch &branch) {
+                       read(branch.condition);
+                       add(branch.then_steps);
+                       add(branch.else_steps);
+                     },
                      [&](const schedules::Requirement &requirement) {
                        read(requirement.condition);
                        read_all(requirement.message.values);
@@ -87,6 +92,10 @@ void ScheduledProgram::run(const schedules::Steps &steps, HostValues &values, Vi
                          values.define(loop.index, ir::Value::constant(loop.begin.type(), i));
                          run(loop.body, values, visitor);
                        }
+                     },
+                     [&](const schedules::HostBranch &branch) {
+                       run(values.of(branch.condition).bits() != 0 ? branch.then_steps : branch.else_steps, values,
+                           visitor);
                      },
                      [&](const schedules::Requirement &requirement) {
                        if (values.of(requirement.condition).bits() == 0)

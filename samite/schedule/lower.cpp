@@ -9,6 +9,7 @@
 #include "samite/schedule/inline_calls.h"
 #include "samite/schedule/loop_nest.h"
 #include "samite/schedule/nest.h"
+#include "samite/schedule/specialize.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -221,6 +222,7 @@ class Lowering {
 
   passes::RangeOfSymbol range() const {
     return [this](const Symbol &symbol) -> Range {
+      if (const auto known = known_.find(symbol); known != known_.end()) return known->second;
       if (symbol.kind == Symbol::Kind::Extent) return {0, (std::int64_t{1} << 31) - 1};
       const auto found = ranges_.find(symbol);
       return found == ranges_.end() ? Range{} : found->second;
@@ -251,6 +253,7 @@ class Lowering {
     Block *const before = out_;
     if (threads_) out_ = threads_->outside;
     values_.insert_or_assign(symbol, value_of(form));
+    computed_.insert_or_assign(symbol, form);
     out_ = before;
     return symbol;
   }
@@ -495,7 +498,8 @@ class Lowering {
     return std::ranges::any_of(computed_inside(site, from), [&](std::uint32_t f) { return in_shared(f); });
   }
   static bool has_type(const DefinitionSchedule &schedule, LoopType type) {
-    return std::ranges::any_of(schedule.loops, [&](const Loop &loop) { return loop.type == type; });
+    return std::ranges::any_of(schedule.loops, [&](const Loop &loop) { return loop.type == type; }) ||
+           std::ranges::any_of(schedule.specializations, [&](const auto &special) { return has_type(special, type); });
   }
   bool any_inside(const Site &site, std::size_t from, LoopType type) const {
     for (std::size_t i = from; i < site.nest.loops.size(); ++i)
@@ -507,7 +511,8 @@ class Lowering {
   }
 
   // A box as it is computed: its bounds are known.
-  Region region_of(std::uint32_t f, const Box &box) {
+  Region region_of(std::uint32_t f, Box box) {
+    for (Interval &dimension : box) dimension = {as_known(dimension.lower), as_known(dimension.upper)};
     Region region;
     for (std::size_t d = 0; d < box.size(); ++d) {
       if (!box[d].lower.known() || !box[d].upper.known()) {
@@ -919,6 +924,8 @@ class Lowering {
   }
 
   void define(std::uint32_t f, std::size_t n, const Region &region, const std::set<std::size_t> &whole_pieces) {
+    if (const DefinitionSchedule &all = schedules_[f].definitions[n]; !all.specializations.empty())
+      return choose(f, n, region, DefinitionSchedule(all), 0);
     where_ = function(f).definitions[n].where;
     const DefinitionSchedule &schedule = schedules_[f].definitions[n];
     if (in_kernel_)
@@ -937,6 +944,147 @@ class Lowering {
     }
     const Site site = site_of(f, n, schedule, region, whole_pieces);
     loops(site, 0);
+  }
+
+  // Specializations.
+
+  // The specialization of number `i` where its condition holds, or else one of those behind it, or the loops of no
+  // condition.
+  void choose(std::uint32_t f, std::size_t n, const Region &region, const DefinitionSchedule &all, std::size_t i) {
+    const auto with = [&](const DefinitionSchedule &schedule, const Region &known_region) {
+      schedules_[f].definitions[n] = schedule;
+      define(f, n, known_region, {});
+      schedules_[f].definitions[n] = all;
+    };
+    if (i == all.specializations.size()) {
+      DefinitionSchedule rest = all;
+      rest.specializations.clear();
+      return with(rest, region);
+    }
+    const DefinitionSchedule &special = all.specializations[i];
+    where_ = function(f).definitions[n].where;
+    if (threads_ && std::ranges::any_of(reachable(function(f).definitions[n], f),
+                                        [&](std::uint32_t called) { return in_shared(called); }))
+      throw UserError(where_, fmt::format("'{}' is specialized and computed by each thread, and what it needs is in "
+                                          "shared memory, which the block fills together; specialize the Func whose "
+                                          "loops are the block's",
+                                          function(f).name));
+    const Condition &condition = algorithm_.conditions[special.condition];
+    either(
+        value_of(condition),
+        [&] {
+          const auto fixed = fixed_;
+          const auto known = known_;
+          const auto reductions = reductions_;
+          const auto guard_extents = guard_extents_;
+          const std::string name = std::exchange(name_end_, name_end_ + fmt::format("_special{}", i));
+          assume(facts_of(condition));
+          Region known_region = region;
+          for (Extent &extent : known_region) assume_in(extent);
+          with(special, known_region);
+          name_end_ = name;
+          fixed_ = fixed;
+          known_ = known;
+          reductions_ = reductions;
+          guard_extents_ = guard_extents;
+        },
+        [&] { choose(f, n, region, all, i + 1); });
+  }
+
+  Value value_of(const Condition &condition) {
+    std::map<LocalId, Value> made;
+    const auto rename = [&](const Value &value) {
+      const auto found = value.is_local() ? made.find(value.id()) : made.end();
+      return found == made.end() ? value : found->second;
+    };
+    for (const Stmt &stmt : condition.body) {
+      const Let *let = stmt.as<Let>();
+      Operation copy = let->value;
+      for (Value &operand : copy.operands) operand = rename(operand);
+      made.insert_or_assign(let->local, operation(std::move(copy)));
+    }
+    return rename(condition.value);
+  }
+
+  // A branch of the host, or inside of a kernel.
+  void either(const Value &condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
+    if (in_kernel_) {
+      If branch{condition, {}, {}, {}};
+      into(branch.then_block, then);
+      into(branch.else_block, otherwise);
+      out_->emplace_back(std::move(branch), where_);
+      return;
+    }
+    flush_host();
+    HostBranch branch{condition, {}, {}};
+    Steps *const before = steps_;
+    const auto into_steps = [&](Steps &steps, const std::function<void()> &write) {
+      const auto outer = storage_;
+      steps_ = &steps;
+      write();
+      flush_host();
+      storage_ = outer;
+      steps_ = before;
+    };
+    into_steps(branch.then_steps, then);
+    into_steps(branch.else_steps, otherwise);
+    steps_->push_back({std::move(branch)});
+  }
+
+  // The integers that are known are put into all forms that are used from here on.
+  void assume(const Facts &facts) {
+    for (const auto &[symbol, range] : facts.ranges) {
+      const Range before = this->range()(symbol);
+      known_[symbol] = {std::max(range.lower, before.lower), std::min(range.upper, before.upper)};
+    }
+    for (const auto &[symbol, multiple] : facts.multiples) {
+      const Affine count = quotient(Affine(symbol) - multiple.rest, multiple.modulus);
+      const Symbol made = new_symbol();
+      ranges_[made] = range_of(count, range());
+      values_.insert_or_assign(made, value_of(count));
+      fixed_.insert_or_assign(symbol, Affine(made) * multiple.modulus + multiple.rest);
+    }
+    for (const auto &[symbol, number] : facts.equal) {
+      known_[symbol] = {number, number};
+      fixed_.insert_or_assign(symbol, number);
+    }
+    for (auto &[local, extent] : reductions_) assume_in(extent);
+    for (auto &[guard, extent] : guard_extents_) extent = as_known(extent);
+    for (auto &[function, storage] : storage_)
+      for (Affine &begin : storage.begin) begin = as_known(begin);
+  }
+  void assume_in(Extent &extent) const {
+    extent.begin = as_known(extent.begin);
+    extent.extent = as_known(extent.extent);
+  }
+
+  // The form with what is known of parameters and extents, also of those that were computed before.
+  Affine as_known(const Affine &form) const {
+    if (fixed_.empty() || !form.known()) return form;
+    Affine result = form;
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::optional<Symbol> known;
+      result.for_each_symbol([&](const Symbol &symbol) {
+        if (!known &&
+            (fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)))))
+          known = symbol;
+      });
+      if (!known) break;
+      const auto number = fixed_.find(*known);
+      result = result.substitute(*known, number != fixed_.end() ? number->second : computed_.at(*known));
+      if (!result.known()) return form;
+      changed = true;
+    }
+    return result;
+  }
+  bool is_known_better(const Affine &form) const {
+    bool better = false;
+    form.for_each_symbol([&](const Symbol &symbol) {
+      better =
+          better || fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)));
+    });
+    return better;
   }
 
   // All elements of the region, over the threads of the block.
@@ -1023,6 +1171,7 @@ class Lowering {
     Kernel &kernel = made.kernel;
     kernel.name = fmt::format("{}_{}", algorithm_.name, function(site.function).name);
     if (site.number > 0) kernel.name += fmt::format("_{}", site.number);
+    kernel.name += name_end_;
     kernel.where = function(site.function).where;
     kernel.launch_rank = static_cast<int>(made.extents.size());
     Block *const before = std::exchange(out_, &kernel.body);
@@ -1727,7 +1876,7 @@ class Lowering {
   Affine in_loops(const Site &site, const Value &index) const {
     Affine form = site.forms.form(index);
     for (const auto &[variable, of] : site.nest.variables) form = form.substitute(Symbol::local(variable), of);
-    return form;
+    return as_known(form);
   }
 
   using Made = std::map<LocalId, Value>;
@@ -1982,6 +2131,10 @@ class Lowering {
   std::map<Symbol, Range> ranges_;
   std::map<LocalId, Extent> reductions_;
   std::map<const Guard *, Affine> guard_extents_;
+  std::map<Symbol, Affine> computed_;  // forms whose values were computed once
+  std::map<Symbol, Affine> fixed_;     // where a specialization's condition holds
+  std::map<Symbol, Range> known_;
+  std::string name_end_;  // of kernels of a specialization
   std::map<std::uint32_t, Storage> storage_;
   std::set<std::pair<std::uint32_t, int>> bounds_required_;
   mutable std::map<std::uint32_t, SourceLocation> last_call_;

@@ -81,6 +81,14 @@ class Printer {
     text_ += indent + "}\n";
   }
 
+  void print(const HostBranch &branch, const std::string &indent) {
+    text_ += fmt::format("{}if {} {{\n", indent, value(branch.condition));
+    print(branch.then_steps, indent + "  ");
+    text_ += indent + "} else {\n";
+    print(branch.else_steps, indent + "  ");
+    text_ += indent + "}\n";
+  }
+
   void print(const Requirement &requirement, const std::string &indent) {
     text_ += fmt::format("{}require {}", indent, value(requirement.condition));
     for (std::size_t i = 0; i < requirement.message.texts.size(); ++i) {

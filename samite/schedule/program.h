@@ -54,6 +54,12 @@ struct HostLoop {
   Steps body;
 };
 
+// One or the other.
+struct HostBranch {
+  ir::Value condition;  // a bool
+  Steps then_steps, else_steps;
+};
+
 // UserError with this message where the condition is false. A part that is a value is written as its number.
 struct Requirement {
   ir::Value condition;
@@ -62,7 +68,7 @@ struct Requirement {
 };
 
 struct Step {
-  std::variant<ir::Let, Temporary, KernelLaunch, HostLoop, Requirement> kind;
+  std::variant<ir::Let, Temporary, KernelLaunch, HostLoop, HostBranch, Requirement> kind;
 };
 
 struct Program {
