@@ -413,8 +413,8 @@ class Scheduler {
           throw UserError(
               loop.where,
               fmt::format("loop '{}' of '{}' goes through the reduction variable '{}' in any order, and several of "
-                          "its iterations may update one element; say update().atomic(), make partial results by "
-                          "update().rfactor(…), or keep that loop serial; where none of them do, say "
+                          "its iterations may update one element; say update().atomic(), or keep that loop serial, or "
+                          "go through partial results: update().rfactor(loop, variable); where none of them do, say "
                           "update().allow_race_conditions()",
                           loop.name, function.name, definition.reductions[r].variable.name));
         if (loop.type == LoopType::gpu_thread || loop.type == LoopType::vectorized) of.meeting = loop;
