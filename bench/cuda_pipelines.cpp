@@ -54,32 +54,33 @@ auto tensor_product() {
           product.update().split(k, c1, c0, 16).reorder(m, p, n, c0, c1);
           gather_weight.compute_at(product, c1).store_in(Memory::shared);
         });
-        const auto tiled = [&](int pairs_of_block, int sums) {
+        // Inputs and weights of a block's pairs in shared memory; each thread has so many sums, 4 or 2 neighbours of each
+        // of its pairs.
+        const auto tiled = [&](int pairs_of_block, int own_pairs, int channels) {
           output.bound(m, 0, 64);
-          output.update().atomic().split(pair, block, rest, pairs_of_block).split(rest, thread, own, sums);
-          output.update().split(m, mt, mi, 2).reorder(mi, own, mt, thread, block, offset);
+          output.update().atomic().split(pair, block, rest, pairs_of_block).split(rest, thread, own, own_pairs);
+          output.update().split(m, mt, mi, channels).reorder(mi, own, mt, thread, block, offset);
           output.update().gpu_blocks(block, offset).gpu_threads(mt, thread);
           product.compute_at(output, mt).store_in(Memory::registers);
           gather_weight.compute_at(output, block).store_in(Memory::shared);
           gather_input.compute_at(output, block).store_in(Memory::shared);
           product.update().split(k, c1, c0, 4).unroll(c0);
         };
-        // Inputs and weights of 128 pairs in shared memory, 2 x 16 sums.
         schedule("tiled", [&] {
-          tiled(128, 16);
+          tiled(128, 8, 4);
           product.update().reorder(m, p, n, c0, c1);
         });
-        schedule("tiled inside", [&] {
-          tiled(128, 16);
+        schedule("tiled, terms inside", [&] {
+          tiled(128, 8, 4);
           product.update().reorder(c0, m, p, n, c1);
         });
-        schedule("tiled 64x8", [&] {
-          tiled(64, 8);
-          product.update().reorder(m, p, n, c0, c1);
+        schedule("tiled, 16 pairs a thread", [&] {
+          tiled(128, 16, 2);
+          product.update().reorder(c0, m, p, n, c1);
         });
-        schedule("tiled 128x8", [&] {
-          tiled(128, 8);
-          product.update().reorder(m, p, n, c0, c1);
+        schedule("tiled, 64 pairs", [&] {
+          tiled(64, 8, 4);
+          product.update().reorder(c0, m, p, n, c1);
         });
       }};
 }
@@ -120,7 +121,8 @@ void measure_tensor_product(bench::Report &report) {
   const auto pipeline = tensor_product();
   const double operations = 2.0 * 27 * static_cast<double>(pairs) * 64 * 64;
   const Stream stream = Stream::standard(device);
-  for (const char *schedule : {"first", "tiled", "tiled inside", "tiled 64x8", "tiled 128x8"}) {
+  for (const char *schedule :
+       {"first", "tiled", "tiled, terms inside", "tiled, 16 pairs a thread", "tiled, 64 pairs"}) {
     PipelineLaunch launch = pipeline.record({.schedule = schedule}, result, input, weight, input_map, output_map);
     launch.launch();
     const std::vector<float> computed = result.to_vector();

@@ -447,7 +447,7 @@ class Verifier {
 
   void check_strip(const Allocate &allocate) const {
     check_lowered("memory of a strip");
-    if (is_tile_kernel(kernel_)) fail("memory of a strip in a kernel whose instances are blocks");
+    if (is_tile_kernel(kernel_) && !kernel_.scheduled) fail("memory of a strip in a kernel whose instances are blocks");
     if (in_thread_loop_) fail("memory of a strip inside of a thread loop");
     if (!allocate.size.is_constant()) fail("memory of a strip whose size is no constant");
   }

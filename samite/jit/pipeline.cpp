@@ -26,12 +26,14 @@
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/number_iterations.h"
+#include "samite/passes/pack_accesses.h"
 #include "samite/passes/pipeline_loops.h"
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
+#include "samite/passes/share_loads.h"
 #include "samite/passes/side_by_side.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/spread_tiles.h"
@@ -387,7 +389,7 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, 
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices) {
-  if (kernel.scheduled) return plan_scheduled_for_gpu(std::move(kernel), architecture);
+  if (kernel.scheduled) return plan_scheduled_for_gpu(std::move(kernel), architecture, arrays, choices.debug);
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!choices.debug)
     kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
@@ -415,8 +417,13 @@ ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel) {
                  "place_arrays");
 }
 
-ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture) {
+ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
+                                  const passes::FactsOfArrays &arrays, bool debug) {
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
+  if (!debug) {
+    kernel = checked(passes::share_loads(std::move(kernel), arrays), ir::Form::lowered, "share_loads");
+    kernel = checked(passes::pack_accesses(std::move(kernel), arrays), ir::Form::lowered, "pack_accesses");
+  }
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   return checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
 }

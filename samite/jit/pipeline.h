@@ -43,7 +43,8 @@ ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architec
 // The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
 // the stack. On a GPU: the same → plan memory. The functions above call these for such kernels.
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered);
-ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture);
+ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
+                                  const passes::FactsOfArrays &arrays, bool debug);
 
 // lower → emit C++ → compile → link → load
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);

@@ -29,6 +29,7 @@ using passes::Interval;
 using passes::Range;
 using passes::Symbol;
 
+constexpr std::int64_t elements_at_once = 4;       // that a thread fetches for its block
 constexpr std::int64_t most_unrolled = 1024;       // copies of a body
 constexpr std::int64_t most_registers = 256;       // elements that a thread keeps where nothing is said of it
 constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
@@ -938,7 +939,7 @@ class Lowering {
     const bool together =
         in_kernel_ && !threads_ && !lanes_ && block_fills_ && !has_type(schedule, LoopType::gpu_thread);
     if (together) {
-      const DefinitionSchedule dealt = dealt_out(f, n);
+      const DefinitionSchedule dealt = dealt_out(f, n, region);
       const Site site = site_of(f, n, dealt, region, whole_pieces);
       return loops(site, 0);
     }
@@ -1085,10 +1086,20 @@ class Lowering {
           better || fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)));
     });
     return better;
+  // Whether the definition loads from an array along its last dimension, as the variable goes on.
+  bool goes_along_row(const Definition &definition, LocalId variable) const {
+    const Forms forms(definition.body);
+    const Symbol symbol = Symbol::local(variable);
+    return std::ranges::any_of(definition.body, [&](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      if (!let || let->value.op != Op::Load || algorithm_.function_of(let->value.array)) return false;
+      const Affine last = forms.form(let->value.operands.back());
+      return last.known() && last.coefficient(symbol) == 1;
+    });
   }
 
   // All elements of the region, over the threads of the block.
-  DefinitionSchedule dealt_out(std::uint32_t f, std::size_t n) const {
+  DefinitionSchedule dealt_out(std::uint32_t f, std::size_t n, const Region &region) const {
     const FunctionSchedule &schedule = schedules_[f];
     const Definition &definition = function(f).definitions[n];
     DefinitionSchedule dealt;
@@ -1096,6 +1107,20 @@ class Lowering {
     for (auto d = schedule.storage_order.rbegin(); d != schedule.storage_order.rend(); ++d)
       if (const auto &pure = definition.pure[static_cast<std::size_t>(*d)])
         dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
+    // A few neighbours at a time, which one load may then bring (passes/pack_accesses.h).
+    std::optional<Loop> neighbours;
+    if (const auto &last = definition.pure[static_cast<std::size_t>(schedule.storage_order.front())];
+        last && gpu_ && definition.reductions.empty() && goes_along_row(definition, last->local)) {
+      const Affine &extent = region[static_cast<std::size_t>(schedule.storage_order.front())].extent;
+      if (extent.is_constant() && extent.constant() % elements_at_once == 0 && extent.constant() > elements_at_once) {
+        const std::string outer = last->name + ".unit", inner = last->name + ".element";
+        dealt.relations.push_back({Relation::Kind::split, last->name, outer, inner, elements_at_once,
+                                   ir::Tail::automatic, definition.where});
+        dealt.loops.back().name = outer;
+        neighbours = Loop{inner, LoopType::unrolled, definition.where};
+      }
+    }
+    if (neighbours) dealt.loops.push_back(*neighbours);
     for (const ReductionVariable &reduction : definition.reductions) {
       dealt.roots.push_back(reduction.variable.name);
       dealt.loops.push_back({reduction.variable.name, LoopType::serial, definition.where});
@@ -1201,6 +1226,7 @@ class Lowering {
     out_ = before;
     (void)first;
     kernel.block_threads = static_cast<int>(block_threads_);
+    kernel.scheduled = true;
     kernel.local_count = next_local_;
     kernel.local_array_count = next_array_;
     nest_.close(line);

@@ -1,0 +1,277 @@
+#include "samite/passes/pack_accesses.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/index_forms.h"
+#include "samite/passes/rename.h"
+#include "samite/passes/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr std::int64_t unit_bytes = 16;
+
+// What is written, and what else is done with it.
+struct Uses {
+  std::vector<bool> written, read;  // by parameter
+
+  explicit Uses(const Kernel &kernel) : written(kernel.parameters.size()), read(kernel.parameters.size()) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const auto array = array_written(stmt)) written[*array] = true;
+      if (const auto array = array_read(stmt); array && !stmt.as<Accumulate>()) read[*array] = true;
+    });
+  }
+};
+
+class Packer {
+ public:
+  Packer(const Kernel &kernel, const FactsOfArrays &arrays)
+      : arrays_(arrays), forms_(kernel), uses_(kernel), next_local_(kernel.local_count) {}
+
+  Block packed(const Block &block) {
+    Block inner;
+    for (const Stmt &stmt : block) inner.push_back(with_packed_blocks(stmt));
+    return packed_accesses(inner);
+  }
+
+  // Whether a load along the loop is one of those that can be packed.
+  bool goes_along_row(const For &loop) const {
+    return std::ranges::any_of(loop.body, [&](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      if (!let || !can_load(let->value)) return false;
+      const std::vector<Value> &indices = let->value.operands;
+      if (forms_.slope(indices.back(), loop) != 1) return false;
+      return std::all_of(indices.begin(), indices.end() - 1,
+                         [&](const Value &index) { return forms_.slope(index, loop) == 0 || forms_.same_in(index, loop); });
+    });
+  }
+
+  LocalId local_count() const { return next_local_; }
+
+ private:
+  Stmt with_packed_blocks(const Stmt &stmt) {
+    if (const For *loop = stmt.as<For>()) {
+      For copy = *loop;
+      copy.body = packed(loop->body);
+      return {std::move(copy), stmt.where()};
+    }
+    if (const If *branch = stmt.as<If>()) {
+      If copy = *branch;
+      copy.then_block = packed(branch->then_block);
+      copy.else_block = packed(branch->else_block);
+      return {std::move(copy), stmt.where()};
+    }
+    return stmt;
+  }
+
+  bool can_load(const Operation &operation) const {
+    if (operation.op != Op::Load) return false;
+    const ArrayFacts facts = facts_of(arrays_, operation.array);
+    return facts.rows_in_units() && facts.unaliased && !uses_.written[operation.array] &&
+           size_of(operation.type.element()) <= 8;
+  }
+  bool can_add(const Accumulate &accumulate) const {
+    return accumulate.atomic && facts_of(arrays_, accumulate.array).rows_in_units() && !uses_.read[accumulate.array] &&
+           accumulate.value.type() == Type(ScalarType::Float32);
+  }
+
+  // An access, and how far its element is from the others of its row.
+  struct Access {
+    std::size_t statement;
+    std::int64_t at;
+    Value index;
+  };
+  struct Row {
+    std::uint32_t array;
+    std::vector<Value> before;  // the indices but the last
+    Affine rest;                // of the last one, without its constant
+    bool loads;
+    std::vector<Access> accesses;
+  };
+
+  void note(std::vector<Row> &rows, std::uint32_t array, const std::vector<Value> &indices, bool loads,
+            std::size_t statement) const {
+    const Affine form = forms_(indices.back()).form;
+    if (!form.known()) return;
+    const std::vector<Value> before(indices.begin(), indices.end() - 1);
+    const Affine rest = form - form.constant();
+    auto row = std::ranges::find_if(rows, [&](const Row &row) {
+      return row.array == array && row.loads == loads && row.before == before && row.rest == rest;
+    });
+    if (row == rows.end()) row = rows.insert(rows.end(), {array, before, rest, loads, {}});
+    const bool again = std::ranges::any_of(row->accesses, [&](const Access &a) { return a.at == form.constant(); });
+    if (!again) row->accesses.push_back({statement, form.constant(), indices.back()});
+  }
+
+  // What takes the place of a statement; several of a pack have one of them.
+  struct Replaced {
+    std::map<std::size_t, Block> by;
+    std::set<std::size_t> gone;
+  };
+
+  Block packed_accesses(const Block &block) {
+    std::vector<Row> rows;
+    for (std::size_t s = 0; s < block.size(); ++s) {
+      if (const Let *let = block[s].as<Let>(); let && can_load(let->value))
+        note(rows, let->value.array, let->value.operands, true, s);
+      else if (const Accumulate *add = block[s].as<Accumulate>(); add && can_add(*add))
+        note(rows, add->array, add->indices, false, s);
+    }
+    Replaced replaced;
+    for (Row &row : rows) pack(block, row, replaced);
+    Block made;
+    for (std::size_t s = 0; s < block.size(); ++s) {
+      if (const auto by = replaced.by.find(s); by != replaced.by.end())
+        made.insert(made.end(), by->second.begin(), by->second.end());
+      if (!replaced.gone.contains(s)) made.push_back(block[s]);
+    }
+    return made;
+  }
+
+  void pack(const Block &block, Row &row, Replaced &replaced) {
+    std::ranges::sort(row.accesses, {}, &Access::at);
+    const Stmt &any = block[row.accesses[0].statement];
+    const ScalarType type = row.loads ? any.as<Let>()->value.type.element() : ScalarType::Float32;
+    const std::int64_t most = unit_bytes / static_cast<std::int64_t>(size_of(type));
+    for (std::size_t i = 0; i < row.accesses.size();) {
+      std::int64_t count = std::min<std::int64_t>(most, 8);
+      for (; count > 1; count /= 2)
+        if (together(row.accesses, i, count)) break;
+      if (count > 1) {
+        const std::span<const Access> accesses = std::span(row.accesses).subspan(i, static_cast<std::size_t>(count));
+        row.loads ? pack_loads(block, row, accesses, replaced) : pack_additions(block, row, accesses, replaced);
+      }
+      i += static_cast<std::size_t>(count);
+    }
+  }
+
+  bool together(const std::vector<Access> &accesses, std::size_t first, std::int64_t count) const {
+    if (first + static_cast<std::size_t>(count) > accesses.size()) return false;
+    if (forms_.divisor(accesses[first].index) % count != 0) return false;
+    for (std::int64_t k = 1; k < count; ++k)
+      if (accesses[first + static_cast<std::size_t>(k)].at != accesses[first].at + k) return false;
+    return true;
+  }
+
+  // At the first of the loads, where the index of the first element may not have been computed yet.
+  void pack_loads(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) {
+    const Access &earliest = *std::ranges::min_element(accesses, {}, &Access::statement);
+    const SourceLocation where = block[earliest.statement].where();
+    LoadPack pack{{}, block[earliest.statement].as<Let>()->value.type, row.array, row.before, LoadPack::How::constant};
+    Block made;
+    Value index = earliest.index;
+    if (const std::int64_t back = earliest.at - accesses[0].at; back > 0) {
+      made.emplace_back(
+          Let{next_local_, {Op::Sub, index.type(), {index, Value::constant(index.type(), back)}}}, where);
+      index = Value::local(index.type(), next_local_++);
+    }
+    pack.indices.push_back(index);
+    for (const Access &access : accesses) {
+      pack.locals.push_back(block[access.statement].as<Let>()->local);
+      replaced.gone.insert(access.statement);
+    }
+    made.emplace_back(std::move(pack), where);
+    replaced.by[earliest.statement] = std::move(made);
+  }
+
+  // At the last of the additions, where all values are there.
+  void pack_additions(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) const {
+    const Access &latest = *std::ranges::max_element(accesses, {}, &Access::statement);
+    StorePack pack{row.array, row.before, {}, StorePack::How::atomic_add};
+    pack.indices.push_back(accesses[0].index);
+    for (const Access &access : accesses) {
+      pack.values.push_back(block[access.statement].as<Accumulate>()->value);
+      replaced.gone.insert(access.statement);
+    }
+    Block made;
+    made.emplace_back(std::move(pack), block[latest.statement].where());
+    replaced.by[latest.statement] = std::move(made);
+  }
+
+  const FactsOfArrays &arrays_;
+  const IndexForms forms_;
+  const Uses uses_;
+  LocalId next_local_;
+};
+
+// Whether each statement computes, and no more: its order among those of other iterations stays.
+bool only_computes(const Block &block) {
+  return std::ranges::all_of(block, [](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>()) return info(let->value.op).typing != Typing::Atomic;
+    return stmt.as<LocalStore>() != nullptr;
+  });
+}
+
+class Unroller {
+ public:
+  Unroller(Kernel &kernel, const FactsOfArrays &arrays) : kernel_(kernel), packer_(kernel, arrays) {}
+
+  Block unrolled(const Block &block) {
+    return rewrite(block, [&](const Stmt &stmt) -> Stmt {
+      const For *loop = stmt.as<For>();
+      return loop ? unrolled(*loop, stmt) : stmt;
+    });
+  }
+
+ private:
+  static constexpr std::size_t most_statements = 256;
+
+  Stmt unrolled(const For &loop, const Stmt &stmt) {
+    constexpr std::int64_t copies = 4;
+    const bool counted = loop.kind == LoopKind::Serial && loop.begin.is_constant() && loop.end.is_constant() &&
+                         loop.step.is_constant() && loop.begin.as_int() == 0 && loop.step.as_int() == 1 &&
+                         loop.carried.empty();
+    if (!counted || loop.end.as_int() % copies != 0 || loop.end.as_int() < copies) return stmt;
+    if (loop.body.size() * copies > most_statements || !only_computes(loop.body) || !packer_.goes_along_row(loop))
+      return stmt;
+    For made = loop;
+    made.index = kernel_.local_count++;
+    made.end = Value::constant(loop.type, loop.end.as_int() / copies);
+    const Value index = Value::local(loop.type, made.index);
+    made.body.clear();
+    const auto let = [&](Op op, const Value &a, std::int64_t b) {
+      const LocalId local = kernel_.local_count++;
+      made.body.emplace_back(Let{local, {op, loop.type, {a, Value::constant(loop.type, b)}}}, stmt.where());
+      return Value::local(loop.type, local);
+    };
+    const Value first = let(Op::Mul, index, copies);
+    for (std::int64_t k = 0; k < copies; ++k) {
+      const Value at = k == 0 ? first : let(Op::Add, first, k);
+      std::unordered_map<LocalId, LocalId> names;
+      const Block copy = renamed(
+          loop.body, {[&](const Value &value) {
+                        if (!value.is_local()) return value;
+                        if (value.id() == loop.index) return at;
+                        const auto found = names.find(value.id());
+                        return found == names.end() ? value : Value::local(value.type(), found->second);
+                      },
+                      [&](LocalId local) { return names[local] = kernel_.local_count++; },
+                      [](LocalArrayId array) { return array; }});
+      made.body.insert(made.body.end(), copy.begin(), copy.end());
+    }
+    return {std::move(made), stmt.where()};
+  }
+
+  Kernel &kernel_;
+  const Packer packer_;
+};
+
+}  // namespace
+
+Kernel pack_accesses(Kernel kernel, const FactsOfArrays &arrays) {
+  Unroller unroller(kernel, arrays);
+  kernel.body = unroller.unrolled(kernel.body);
+  Packer packer(kernel, arrays);
+  kernel.body = packer.packed(kernel.body);
+  kernel.local_count = packer.local_count();
+  return kernel;
+}
+
+}  // namespace samite::passes
