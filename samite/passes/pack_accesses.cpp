@@ -221,15 +221,20 @@ class Unroller {
   }
 
  private:
-  static constexpr std::size_t most_statements = 256;
+  static constexpr std::size_t most_statements = 640;
+  static constexpr std::int64_t most_copies = 16;
 
   Stmt unrolled(const For &loop, const Stmt &stmt) {
-    constexpr std::int64_t copies = 4;
+    // All of a short loop: the loads of several packs are then on their way at once.
+    std::int64_t copies = 4;
+    if (loop.end.is_constant() && loop.end.as_int() <= most_copies &&
+        loop.body.size() * static_cast<std::size_t>(loop.end.as_int()) <= most_statements)
+      copies = loop.end.as_int();
     const bool counted = loop.kind == LoopKind::Serial && loop.begin.is_constant() && loop.end.is_constant() &&
                          loop.step.is_constant() && loop.begin.as_int() == 0 && loop.step.as_int() == 1 &&
                          loop.carried.empty();
-    if (!counted || loop.end.as_int() % copies != 0 || loop.end.as_int() < copies) return stmt;
-    if (loop.body.size() * copies > most_statements || !only_computes(loop.body) || !packer_.goes_along_row(loop))
+    if (!counted || loop.end.as_int() % 4 != 0 || loop.end.as_int() < 4) return stmt;
+    if (loop.body.size() * static_cast<std::size_t>(copies) > most_statements || !only_computes(loop.body) || !packer_.goes_along_row(loop))
       return stmt;
     For made = loop;
     made.index = kernel_.local_count++;
