@@ -1188,15 +1188,80 @@ class Lowering {
       return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
     };
     while (end < all.size() && launches(all[end]) && end - i < static_cast<std::size_t>(maximum_rank)) ++end;
-    KernelLaunch made;
-    for (std::size_t d = i; d < end; ++d) made.extents.push_back(value_of(all[d].extent));
-    if (made.extents.empty()) made.extents.push_back(number(1));
+    std::vector<Value> extents;
+    for (std::size_t d = i; d < end; ++d) extents.push_back(value_of(all[d].extent));
+    if (extents.empty()) extents.push_back(number(1));
+    const std::vector<Nest::Piece> pieces = gpu_ ? pieces_of_launch(site, i, end) : std::vector<Nest::Piece>{};
+    if (pieces.empty()) {
+      flush_host();
+      steps_->push_back({kernel_over(site, i, end, extents, {}, {})});
+      return;
+    }
+    // Blocks whose pieces are whole have a kernel of their own, which needs fewer registers without the other's code.
+    std::map<std::size_t, Value> whole;  // how many, by dimension
+    for (const Nest::Piece &piece : pieces) {
+      const std::size_t d = dimension_of(site, i, end, piece);
+      const Value count = (*this)(Op::Min, (*this)(Op::Max, value_of(piece.whole), number(0)), extents[d]);
+      const auto known = whole.find(d);
+      if (known == whole.end())
+        whole.emplace(d, count);
+      else
+        known->second = (*this)(Op::Min, known->second, count);
+    }
+    std::vector<std::vector<Value>> of_rest;  // extents: the pieces of one dimension that are not whole
+    for (const auto &[rest, count] : whole) {
+      std::vector<Value> over = extents;
+      for (const auto &[d, count_of_d] : whole)
+        if (d < rest) over[d] = count_of_d;
+      over[rest] = (*this)(Op::Sub, extents[rest], count);
+      of_rest.push_back(std::move(over));
+    }
     flush_host();
+    std::vector<Value> of_whole = extents;
+    for (const auto &[d, count] : whole) of_whole[d] = count;
+    steps_->push_back({kernel_over(site, i, end, of_whole, pieces, {})});
+    std::map<std::size_t, LocalId> begins;
+    for (const auto &[d, count] : whole) begins.emplace(d, next_local_++);
+    const KernelLaunch of_pieces = kernel_over(site, i, end, extents, {}, begins);
+    std::size_t next = 0;
+    for (const auto &[rest, count] : whole) {
+      KernelLaunch launch = of_pieces;
+      launch.extents = of_rest[next++];
+      for (KernelArgument &argument : launch.arguments) {
+        auto *host = std::get_if<HostArgument>(&argument);
+        if (!host || !host->value.is_local()) continue;
+        for (const auto &[d, begin] : begins)
+          if (host->value.id() == begin) host->value = d == rest ? count : number(0);
+      }
+      steps_->push_back({std::move(launch)});
+    }
+  }
 
+  // The splits whose pieces are counted by a loop of the launch.
+  std::vector<Nest::Piece> pieces_of_launch(const Site &site, std::size_t begin, std::size_t end) const {
+    std::vector<Nest::Piece> found;
+    if (!gains_by_whole_pieces(site, begin)) return found;
+    for (const Nest::Piece &piece : site.nest.pieces)
+      if (dimension_of(site, begin, end, piece) < end - begin) found.push_back(piece);
+    return found;
+  }
+  static std::size_t dimension_of(const Site &site, std::size_t begin, std::size_t end, const Nest::Piece &piece) {
+    std::size_t d = begin;
+    while (d < end && !(piece.outer == Affine(site.nest.loops[d].symbol))) ++d;
+    return d - begin;
+  }
+
+  // `whole`: pieces that are known to be whole. `begins`: by dimension, where the launch begins, if not at 0.
+  KernelLaunch kernel_over(const Site &site, std::size_t i, std::size_t end, const std::vector<Value> &extents,
+                           const std::vector<Nest::Piece> &whole, const std::map<std::size_t, LocalId> &begins) {
+    const std::vector<NestLoop> &all = site.nest.loops;
+    KernelLaunch made;
+    made.extents = extents;
     Kernel &kernel = made.kernel;
     kernel.name = fmt::format("{}_{}", algorithm_.name, function(site.function).name);
     if (site.number > 0) kernel.name += fmt::format("_{}", site.number);
     kernel.name += name_end_;
+    if (!begins.empty()) kernel.name += "_rest";
     kernel.where = function(site.function).where;
     kernel.launch_rank = static_cast<int>(made.extents.size());
     Block *const before = std::exchange(out_, &kernel.body);
@@ -1208,23 +1273,33 @@ class Lowering {
     const int line = nest_.open("kernel " + kernel.name);
     const std::vector<Kept> kept_before = std::exchange(kept_, {});
     for (std::size_t d = i; d < end; ++d) nest_.open(line_of(site, all[d], gpu_ ? "gpu_block" : "parallel"));
-    const LocalId first = next_local_;
     for (std::size_t d = i; d < end; ++d) {
       const LocalId index = next_local_++;
       out_->emplace_back(Let{index, {Op::ThreadIndex, ScalarType::Int32, {}, 0, static_cast<std::int32_t>(d - i)}},
                          where_);
-      values_.insert_or_assign(all[d].symbol, Value::local(ScalarType::Int32, index));
+      Value value = Value::local(ScalarType::Int32, index);
+      if (const auto begin = begins.find(d - i); begin != begins.end())
+        value = (*this)(Op::Add, value, Value::local(ScalarType::Int32, begin->second));
+      values_.insert_or_assign(all[d].symbol, value);
       open_.push_back({all[d].symbol, all[d].extent, false});
     }
-    whole_or_not(site, i, end, [&](const Site &here) {
+    const auto inside = [&](const Site &here) {
       produce_of(here, end, 0);
       loops(here, end);
-    });
+    };
+    const bool rest = std::exchange(in_rest_, in_rest_ || !begins.empty());
+    if (whole.empty()) {
+      whole_or_not(site, i, end, inside);
+    } else {
+      std::set<std::size_t> relations = site.whole;
+      for (const Nest::Piece &piece : whole) relations.insert(piece.relation);
+      whole_or_not(same_with_whole_pieces(site, relations, end), i, end, inside);
+    }
+    in_rest_ = rest;
     for (std::size_t d = i; d < end; ++d) open_.pop_back();
     storage_ = outer;
     in_kernel_ = false;
     out_ = before;
-    (void)first;
     kernel.block_threads = static_cast<int>(block_threads_);
     kernel.scheduled = true;
     kernel.local_count = next_local_;
@@ -1235,7 +1310,14 @@ class Lowering {
     made.arguments = finish_kernel(kernel, algorithm_.parameters, temporaries_);
     if (gpu_) nest_.rename(line, described(kernel));
     kept_ = kept_before;
-    steps_->push_back({std::move(made)});
+    return made;
+  }
+
+  // Whether loops inside want constant extents.
+  bool gains_by_whole_pieces(const Site &site, std::size_t from) const {
+    return any_inside(site, from, LoopType::gpu_thread) || any_inside(site, from, LoopType::unrolled) ||
+           std::ranges::any_of(computed_inside(site, from),
+                               [&](std::uint32_t f) { return schedules_[f].space == MemorySpace::registers; });
   }
 
   // With its threads, and where what its blocks share lies.
@@ -1258,17 +1340,13 @@ class Lowering {
                     const std::function<void(const Site &)> &inside) {
     if (in_rest_) return inside(site);
     std::vector<Nest::Piece> pieces;
-    const bool worthwhile =
-        any_inside(site, first, LoopType::gpu_thread) || any_inside(site, first, LoopType::unrolled) ||
-        std::ranges::any_of(computed_inside(site, first),
-                            [&](std::uint32_t f) { return schedules_[f].space == MemorySpace::registers; });
     for (const Nest::Piece &piece : site.nest.pieces) {
       bool known = true;
       for (std::size_t l = from; l < site.nest.loops.size(); ++l)
         known = known && !depends_on(piece.outer, [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
       if (known) pieces.push_back(piece);
     }
-    if (!worthwhile || pieces.empty()) return inside(site);
+    if (pieces.empty() || !gains_by_whole_pieces(site, first)) return inside(site);
     std::set<std::size_t> whole = site.whole;
     std::optional<Value> all;
     for (const Nest::Piece &piece : pieces) {
