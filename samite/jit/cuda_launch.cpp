@@ -9,7 +9,9 @@
 #include "samite/jit/race_shadows.h"
 #include "samite/runtime/cuda_device.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <span>
 
 namespace samite::jit {
@@ -52,12 +54,17 @@ driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents,
 void check_tile_memory(const KernelDefinition &definition, const Variant &variant, const driver::Context &context) {
   const std::int64_t most = context.limits().shared_bytes_opt_in;
   if (variant.tile_memory.bytes <= most) return;
-  throw UserError(definition.where(), "kernel '" + definition.name() + "': its " +
-                                          (definition.forward().scheduled ? "shared arrays" : "tiles") + " take " +
-                                          std::to_string(variant.tile_memory.bytes) +
-                                          " bytes of a block's shared memory, and the device has " +
-                                          std::to_string(most) + "; " + variant.tile_memory.too_large(most) + ":\n" +
-                                          variant.tile_memory.to_string());
+  const bool scheduled = definition.forward().scheduled;
+  passes::TileMemoryPlan plan = variant.tile_memory;
+  // Funcs, whose lines are where they were declared.
+  if (scheduled) std::ranges::stable_sort(plan.tiles, std::greater<>(), &passes::PlacedTile::bytes);
+  throw UserError(definition.where(),
+                  "kernel '" + definition.name() +
+                      "': " + (scheduled ? "what its blocks keep of Funcs takes " : "its tiles take ") +
+                      std::to_string(plan.bytes) + " bytes of a block's shared memory, and the device has " +
+                      std::to_string(most) + "; " + plan.too_large(most, scheduled ? "Func" : "tile") +
+                      (scheduled ? ". Split by smaller factors, or store Funcs elsewhere. The largest first" : "") +
+                      ":\n" + plan.to_string());
 }
 
 }  // namespace

@@ -112,14 +112,14 @@ std::string TileMemoryPlan::to_string() const {
   return text + std::to_string(bytes) + " B in all\n";
 }
 
-std::string TileMemoryPlan::too_large(std::int64_t most) const {
+std::string TileMemoryPlan::too_large(std::int64_t most, std::string_view what) const {
   if (bytes <= most || tiles.empty()) return "";
   const PlacedTile &largest = *std::ranges::max_element(tiles, {}, &PlacedTile::bytes);
   const std::int64_t over = bytes - most, fits = largest.bytes - over;
-  const std::string what =
-      "the tile of " + std::to_string(largest.elements) + " elements at " + largest.where.to_string();
-  if (fits <= 0) return std::to_string(over) + " bytes too many: make several of them smaller, first of all " + what;
-  return std::to_string(over) + " bytes too many: " + what + " would fit with " +
+  const std::string which = "the " + std::string(what) + " of " + std::to_string(largest.elements) + " elements at " +
+                            largest.where.to_string();
+  if (fits <= 0) return std::to_string(over) + " bytes too many: make several of them smaller, first of all " + which;
+  return std::to_string(over) + " bytes too many: " + which + " would fit with " +
          std::to_string(largest.elements * fits / largest.bytes) +
          (largest.stages > 1 ? ", or with fewer stages of its loop" : "");
 }

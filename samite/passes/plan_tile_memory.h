@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace samite::passes {
@@ -38,8 +39,8 @@ struct TileMemoryPlan {
   const PlacedTile *tile(ir::LocalArrayId array) const;  // null where it is in registers
   // A line for each tile, with its bytes, place, live range and source line.
   std::string to_string() const;
-  // What would have to be smaller to take no more than `most` bytes.
-  std::string too_large(std::int64_t most) const;
+  // What would have to be smaller to take no more than `most` bytes. `what` each is called.
+  std::string too_large(std::int64_t most, std::string_view what = "tile") const;
 };
 
 // Not of tiles that a loop keeps in device memory.

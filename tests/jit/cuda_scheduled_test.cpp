@@ -130,5 +130,31 @@ TEST_P(CudaPipelines, OtherDevicesAreRefused) {
               HasSubstr("pipeline 'sums': the stream is on cpu, the buffers are on cuda:0"));
 }
 
+TEST_P(CudaPipelines, MoreSharedMemoryThanTheDeviceHas) {
+  const unsigned line = __LINE__ + 5;
+  const Pipeline pipeline{"rows", {"out"}, [](Array<float, 1> out) {
+                            Var x{"x"}, xb{"xb"}, xt{"xt"};
+                            Func few{"few"};
+                            Func many{"many"};
+                            Func sums{"sums", out};
+                            few(x) = cast<Float>(x);
+                            many(x) = cast<Float>(x) + 1;
+                            sums(x) = many(x) + many(x + 99'999) + few(x);
+                            schedule_cuda([&] {
+                              sums.split(x, xb, xt, 64).gpu_blocks(xb).gpu_threads(xt);
+                              many.compute_at(sums, xb).store_in(Memory::shared);
+                              few.compute_at(sums, xb).store_in(Memory::shared);
+                            });
+                          }};
+  const Buffer<float> out{device(), {64}};
+  const std::string message = message_of<UserError>([&] { pipeline.launch(out); });
+  EXPECT_THAT(message, HasSubstr("kernel 'rows_sums': what its blocks keep of Funcs takes 400512 bytes of a block's "
+                                 "shared memory, and the device has "));
+  EXPECT_THAT(message, HasSubstr("the Func of 100063 elements at "));
+  EXPECT_THAT(message, HasSubstr("cuda_scheduled_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("Split by smaller factors, or store Funcs elsewhere"));
+  EXPECT_LT(message.find("100063 of f32"), message.find(" 64 of f32")) << "the largest first";
+}
+
 }  // namespace
 }  // namespace samite::test
