@@ -19,7 +19,8 @@ inline auto histogram() {
         Func<Byte> result{"result", out};
         const auto color = [&](int channel) { return cast<Float>(in(channel, y, x)); };
         bright(y, x) = 0.299f * color(0) + 0.587f * color(1) + 0.114f * color(2);
-        bin(y, x) = cast<Int>(clamp(bright(y, x), 0.0f, 255.0f));
+        const Int level = cast<Int>(clamp(bright(y, x), 0.0f, 255.0f));
+        bin(y, x) = level;
         of_row(y, v) = 0;
         of_row(y, clamp(bin(y, rx), 0, 255)) += 1;
         total(v) = 0;
@@ -27,7 +28,7 @@ inline auto histogram() {
         steps(v) = total(v);
         steps(rv) += steps(rv - 1);
         Float pixels = cast<Float>(in.extent(1) * in.extent(2));
-        Float even = clamp(cast<Float>(steps(clamp(bin(y, x), 0, 255))) * (255 / pixels), 0.0f, 255.0f);
+        Float even = clamp(cast<Float>(steps(clamp(level, 0, 255))) * (255 / pixels), 0.0f, 255.0f);
         Float red = (color(0) - bright(y, x)) * 0.713f, blue = (color(2) - bright(y, x)) * 0.564f;
         const auto byte = [](const Float &value) { return cast<UInt8>(cast<Int>(clamp(value, 0.0f, 255.0f))); };
         result(c, y, x) = select(c == 0, byte(even + 1.4f * red),
