@@ -26,9 +26,9 @@ inline auto stencil_chain() {
                     // All steps move along z together, in strips of rows: each keeps the planes that the next one
                     // needs.
                     schedule_cpu([&] {
-                      result.split(y, yo, yi, 64).reorder(x, yi, z, yo).parallel(yo).vectorize(x);
+                      result.split(y, yo, yi, 32).reorder(x, yi, z, yo).parallel(yo).vectorize(x);
                       for (const Func<float> &step : {step1, step2, step3})
-                        step.store_at(result, yo).compute_at(result, z).fold_storage(z, 4).vectorize(x);
+                        step.store_at(result, yo).compute_at(result, z).fold_storage(z, 8).vectorize(x);
                     });
                     // Two steps at a time: the first one of each for a box in shared memory.
                     schedule_cuda([&] {

@@ -12,6 +12,7 @@ namespace samite::passes {
 namespace {
 
 constexpr std::int64_t largest = std::int64_t{1} << 61;
+constexpr int most_nested = 4;  // least and greatest ones inside of each other that are looked at
 
 // Nothing where a number would be too large.
 std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
@@ -153,8 +154,11 @@ class AffineRules {
   // sign 1: the least, -1: the greatest.
   static Affine extreme(const Affine &a, const Affine &b, std::int64_t sign) {
     if (!a.known() || !b.known()) return Affine::unknown();
-    if (const auto less = difference(a, b)) return sign * *less <= 0 ? a : b;
+    if (at_most(a, b, most_nested)) return sign > 0 ? a : b;
+    if (at_most(b, a, most_nested)) return sign > 0 ? b : a;
     const Kind kind = sign > 0 ? Kind::Least : Kind::Greatest;
+    if (const auto simpler = without(a, b, sign)) return extreme(*simpler, b, sign);
+    if (const auto simpler = without(b, a, sign)) return extreme(a, *simpler, sign);
     if (auto known = among(kind, a, b, sign)) return *known;
     if (auto known = among(kind, b, a, sign)) return *known;
     // What both have is taken out, and so is the first one's constant.
@@ -218,6 +222,37 @@ class AffineRules {
       }
     }
     return a;
+  }
+
+  static bool is(const Affine &a, Kind kind) {
+    return a.terms_.size() == 1 && a.terms_[0].kind == kind && a.terms_[0].coefficient == 1;
+  }
+  static Affine operand(const Affine &a, std::size_t i) { return (*a.terms_[0].operands)[i] + a.constant_; }
+
+  // Whether a <= b, as far as that shows in how they are made of least and greatest ones.
+  static bool at_most(const Affine &a, const Affine &b, int nested) {
+    if (const auto less = difference(a, b)) return *less <= 0;
+    if (nested == 0) return false;
+    const auto below = [&](const Affine &x, const Affine &y) { return at_most(x, y, nested - 1); };
+    if (is(b, Kind::Least)) return below(a, operand(b, 0)) && below(a, operand(b, 1));
+    if (is(a, Kind::Greatest)) return below(operand(a, 0), b) && below(operand(a, 1), b);
+    return (is(a, Kind::Least) && (below(operand(a, 0), b) || below(operand(a, 1), b))) ||
+           (is(b, Kind::Greatest) && (below(a, operand(b, 0)) || below(a, operand(b, 1))));
+  }
+
+  // A simpler `a` for the greatest of it and b: inside of it, the greatest of x and what is at most b is x. So it is
+  // with least ones. Clamps of clamps become one.
+  static std::optional<Affine> without(const Affine &a, const Affine &b, std::int64_t sign) {
+    for (const Kind kind : {Kind::Least, Kind::Greatest}) {
+      if (!is(a, kind)) continue;
+      const bool same = (kind == Kind::Least) == (sign > 0);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const Affine own = operand(a, i), other = operand(a, 1 - i);
+        if (same && (sign > 0 ? at_most(b, own, most_nested) : at_most(own, b, most_nested))) return other;
+        if (const auto simpler = without(own, b, sign)) return extreme(*simpler, other, kind == Kind::Least ? 1 : -1);
+      }
+    }
+    return std::nullopt;
   }
 
   // Where `a` is already the least or the greatest of two, one of which a constant parts from `b`.

@@ -172,9 +172,12 @@ std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional
 std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth);
 
 // Nothing of a form without a least or greatest of two in it. Such a one is replaced by each of the two. First come
-// those for which both have to do, since of the others the better one may be chosen afterwards.
+// those for which both have to do. Of the others the better one may be chosen, and which of several is replaced first
+// matters: all are tried.
 std::optional<std::optional<std::int64_t>> bound_of_extreme(const Affine &form, const passes::RangeOfSymbol &of,
                                                             int depth) {
+  bool found = false;
+  std::optional<std::int64_t> best;
   for (const bool one_is_enough : {false, true})
     for (const AffineTerm &term : form.terms()) {
       if (term.kind != TermKind::Least && term.kind != TermKind::Greatest) continue;
@@ -183,11 +186,14 @@ std::optional<std::optional<std::int64_t>> bound_of_extreme(const Affine &form, 
       alone.coefficient = 1;
       const Affine rest = form - Affine(alone) * term.coefficient;
       const auto a = bound_above(rest + (*term.operands)[0] * term.coefficient, of, depth - 1);
+      if (!one_is_enough && !a) return std::optional<std::int64_t>();
       const auto b = bound_above(rest + (*term.operands)[1] * term.coefficient, of, depth - 1);
-      if (one_is_enough) return smaller(a, b);
-      return a && b ? std::optional(std::max(*a, *b)) : std::optional<std::int64_t>();
+      if (!one_is_enough) return b ? std::optional(std::max(*a, *b)) : std::nullopt;
+      best = smaller(best, smaller(a, b));
+      found = true;
     }
-  return std::nullopt;
+  if (!found) return std::nullopt;
+  return best;
 }
 
 std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth) {
