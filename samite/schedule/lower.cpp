@@ -1086,6 +1086,8 @@ class Lowering {
           better || fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)));
     });
     return better;
+  }
+
   // Whether the definition loads from an array along its last dimension, as the variable goes on.
   bool goes_along_row(const Definition &definition, LocalId variable) const {
     const Forms forms(definition.body);
@@ -1270,6 +1272,8 @@ class Lowering {
     block_threads_ = 1;
     block_fills_ = any_inside(site, end, LoopType::gpu_thread);
     const auto outer = storage_;
+    std::optional<LoopNest::Silence> silence;
+    if (!begins.empty()) silence.emplace(nest_);
     const int line = nest_.open("kernel " + kernel.name);
     const std::vector<Kept> kept_before = std::exchange(kept_, {});
     for (std::size_t d = i; d < end; ++d) nest_.open(line_of(site, all[d], gpu_ ? "gpu_block" : "parallel"));
