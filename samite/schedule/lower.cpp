@@ -88,11 +88,11 @@ struct ThreadNest {
   std::vector<std::int64_t> caps;
   Block *outside;
   Block group;
-  int number = 0;  // of the group
-  int id = 0;      // of the nest
+  int number = 0;                  // of the group
+  int id = 0;                      // of the nest
   std::vector<std::string> lines;  // of the loops, as the user knows them
   int line = 0;                    // of the group
-  bool vectors;    // the CPU's lanes are loops inside
+  bool vectors;                    // the CPU's lanes are loops inside
 };
 
 class Lowering {
@@ -1061,31 +1061,27 @@ class Lowering {
 
   // The form with what is known of parameters and extents, also of those that were computed before.
   Affine as_known(const Affine &form) const {
-    if (fixed_.empty() || !form.known()) return form;
+    if ((fixed_.empty() && known_.empty()) || !form.known()) return form;
     Affine result = form;
-    for (bool changed = true; changed;) {
-      changed = false;
+    for (;;) {
       std::optional<Symbol> known;
       result.for_each_symbol([&](const Symbol &symbol) {
-        if (!known &&
-            (fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)))))
-          known = symbol;
+        if (!known && (fixed_.contains(symbol) || is_computed_of_known(symbol))) known = symbol;
       });
-      if (!known) break;
-      const auto number = fixed_.find(*known);
-      result = result.substitute(*known, number != fixed_.end() ? number->second : computed_.at(*known));
+      if (!known) return result;
+      const auto fixed = fixed_.find(*known);
+      result = result.substitute(*known, fixed != fixed_.end() ? fixed->second : computed_.at(*known));
       if (!result.known()) return form;
-      changed = true;
     }
-    return result;
   }
-  bool is_known_better(const Affine &form) const {
-    bool better = false;
-    form.for_each_symbol([&](const Symbol &symbol) {
-      better =
-          better || fixed_.contains(symbol) || (computed_.contains(symbol) && is_known_better(computed_.at(symbol)));
-    });
-    return better;
+  bool is_computed_of_known(const Symbol &symbol) const {
+    const auto computed = computed_.find(symbol);
+    bool of_known = false;
+    if (computed != computed_.end())
+      computed->second.for_each_symbol([&](const Symbol &of) {
+        of_known = of_known || fixed_.contains(of) || known_.contains(of) || is_computed_of_known(of);
+      });
+    return of_known;
   }
 
   // Whether the definition loads from an array along its last dimension, as the variable goes on.
