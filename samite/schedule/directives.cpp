@@ -420,6 +420,7 @@ class Scheduler {
         if (loop.type == LoopType::gpu_thread || loop.type == LoopType::vectorized) of.meeting = loop;
       }
     }
+    if (d > 0) check_order(f, d, of);
     for (const Relation &relation : of.relations)
       if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
         throw UserError(relation.where,
@@ -427,6 +428,95 @@ class Scheduler {
                                     "elements twice; use Tail::guard",
                                     function.name));
     for (DefinitionSchedule &special : of.specializations) check_definition(f, d, special);
+  }
+
+  // An update that is no sum, least or greatest value goes through its reductions in their order: only what has several
+  // iterations at an element counts.
+  void check_order(std::uint32_t f, std::size_t d, const DefinitionSchedule &of) const {
+    const Function &function = algorithm_.functions[f];
+    const Definition &definition = function.definitions[d];
+    if (of.unordered || in_any_order(f, d)) return;
+    std::vector<std::string> order;
+    for (std::size_t r = 0; r < definition.reductions.size(); ++r)
+      if (races(definition, r, f)) order.push_back(of.roots[definition.pure.size() + r]);
+    const auto refuse = [&](SourceLocation where) {
+      throw UserError(
+          where, fmt::format("the schedule changes the order in which update({}) of '{}' goes through its reduction, "
+                             "and the update is no sum, min or max of the element and a value: its result depends on "
+                             "the order",
+                             d - 1, function.name));
+    };
+    for (const Relation &relation : of.relations) {
+      const auto outer = std::ranges::find(order, relation.outer), inner = std::ranges::find(order, relation.inner);
+      if (relation.kind == Relation::Kind::fuse) {
+        if (outer != order.end() && inner != order.end()) {
+          if (inner != outer + 1) refuse(relation.where);
+          *outer = relation.whole;
+          order.erase(inner);
+        } else if (outer != order.end() || inner != order.end()) {
+          *(outer != order.end() ? outer : inner) = relation.whole;
+        }
+      } else if (const auto whole = std::ranges::find(order, relation.whole); whole != order.end()) {
+        *whole = relation.outer;
+        if (relation.kind == Relation::Kind::split) order.insert(whole + 1, relation.inner);
+      }
+    }
+    std::size_t next = 0;
+    for (const Loop &loop : of.loops) {
+      const auto found = std::ranges::find(order, loop.name);
+      if (found == order.end()) continue;
+      if (found != order.begin() + static_cast<std::ptrdiff_t>(next)) refuse(loop.where);
+      ++next;
+    }
+    if (of.atomic)
+      for (const Loop &loop : of.loops)
+        if (loop.type != LoopType::serial && loop.type != LoopType::unrolled &&
+            std::ranges::find(order, loop.name) != order.end())
+          throw UserError(
+              definition.where,
+              fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
+                          "a value; other updates have no atomic step: keep its loops serial, without atomic()",
+                          function.name));
+  }
+
+  // Whether each value is the sum, the least or the greatest of the element and of what does not depend on the Func.
+  bool in_any_order(std::uint32_t f, std::size_t d) const {
+    const Function &function = algorithm_.functions[f];
+    const Definition &definition = function.definitions[d];
+    std::map<ir::LocalId, int> uses;
+    const auto use = [&](const ir::Value &value) {
+      if (value.is_local()) ++uses[value.id()];
+    };
+    std::map<ir::LocalId, const ir::Operation *> made;
+    for (const ir::Stmt &stmt : definition.body) {
+      const ir::Let *let = stmt.as<ir::Let>();
+      made[let->local] = &let->value;
+      for (const ir::Value &operand : let->value.operands) use(operand);
+    }
+    for (const ir::Value &value : definition.values) use(value);
+    for (const ir::Value &value : definition.indices) use(value);
+    if (definition.predicate) use(*definition.predicate);
+
+    std::size_t combined = 0, own = 0;
+    for (std::size_t v = 0; v < definition.values.size(); ++v) {
+      const auto value = definition.values[v].is_local() ? made.find(definition.values[v].id()) : made.end();
+      if (value == made.end() || uses[value->first] != 1) return false;
+      const ir::Operation &of = *value->second;
+      if (of.op != ir::Op::Add && of.op != ir::Op::Sub && of.op != ir::Op::Min && of.op != ir::Op::Max) return false;
+      for (std::size_t i = 0; i < (of.op == ir::Op::Sub ? 1u : 2u); ++i) {
+        const auto load = of.operands[i].is_local() ? made.find(of.operands[i].id()) : made.end();
+        if (load == made.end() || uses[load->first] != 1 || load->second->op != ir::Op::Load ||
+            load->second->array != function.array + v || load->second->operands != definition.indices)
+          continue;
+        ++combined;
+        break;
+      }
+    }
+    for (const auto &[local, operation] : made)
+      if (operation->op == ir::Op::Load && operation->array >= function.array &&
+          operation->array < function.array + function.types.size())
+        ++own;
+    return combined == definition.values.size() && own == combined;
   }
 
   // Different values of a reduction variable that is an index itself are different elements.

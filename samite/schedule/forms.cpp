@@ -76,11 +76,14 @@ Interval over_all(const Affine &form, const Environment &environment) {
   return result;
 }
 
-Interval Forms::interval(const Value &value, const Environment &environment) const {
+Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range) const {
   if (const Affine of = form(value); of.known()) return over_all(of, environment);
   const Operation *operation = this->operation(value);
   if (!operation) return {};
-  const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment); };
+  const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment, range); };
+  const auto natural = [&](const Interval &of) {
+    return of.lower.known() && at_least(of.lower, range).value_or(-1) >= 0;
+  };
   const auto constant = [&](std::size_t i) {
     const Value &divisor = operation->operands[i];
     return divisor.is_constant() ? divisor.as_int() : 0;
@@ -124,15 +127,14 @@ Interval Forms::interval(const Value &value, const Environment &environment) con
       // Quotients of C++ are rounded towards zero: of a negative number it may be one more than rounded down.
       const Interval of = operand(0);
       const Affine lower = quotient(of.lower, constant(1));
-      if (of.lower.is_constant() && of.lower.constant() >= 0) return {lower, quotient(of.upper, constant(1))};
+      if (natural(of)) return {lower, quotient(of.upper, constant(1))};
       return {lower, greatest(quotient(of.upper, constant(1)),
                               least(quotient(of.upper + (constant(1) - 1), constant(1)), 0))};
     }
     case Op::Rem: {
       if (constant(1) <= 0) return {};
       const Interval of = operand(0);
-      const bool natural = of.lower.is_constant() && of.lower.constant() >= 0;
-      return {natural ? 0 : 1 - constant(1), constant(1) - 1};
+      return {natural(of) ? 0 : 1 - constant(1), constant(1) - 1};
     }
     case Op::ShiftRight:
       if (constant(1) <= 0 || constant(1) > 30) return {};

@@ -23,7 +23,9 @@ class Forms {
 
   // Unknown where it is no integer, or no form.
   passes::Affine form(const ir::Value &value) const;
-  passes::Interval interval(const ir::Value &value, const Environment &environment) const;
+  // `of` is where the symbols of the environment's intervals lie.
+  passes::Interval interval(const ir::Value &value, const Environment &environment,
+                            const passes::RangeOfSymbol &of) const;
   // The operation that a local is the result of; null of a variable.
   const ir::Operation *operation(const ir::Value &value) const;
 

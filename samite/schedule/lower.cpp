@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -56,6 +57,8 @@ struct Storage {
   MemorySpace space = MemorySpace::device;
   bool by_thread = false;         // on the CPU: each element is there for each thread
   std::optional<int> owner = {};  // the thread nest each of whose threads has elements of its own
+  // Where there was made room for it: how many kernels, loops over lanes and loops over threads were around that.
+  int inside = 0;
 };
 
 // A definition whose loops are being written.
@@ -377,7 +380,7 @@ class Lowering {
       const auto called = algorithm_.function_of(let->value.array);
       if (!called) continue;
       Box box;
-      for (const Value &index : let->value.operands) box.push_back(forms.interval(index, environment));
+      for (const Value &index : let->value.operands) box.push_back(forms.interval(index, environment, range()));
       unite(boxes[called->function], box);
       last_call_[called->function] = stmt.where();
     }
@@ -385,24 +388,46 @@ class Lowering {
 
   // With what a function's own updates touch, and what the schedule says of its bounds.
   void complete(std::uint32_t f, Box &box) const {
+    // What an update touches may depend on how far another one goes.
+    constexpr int most_rounds = 8;
+    for (int round = 0; round < most_rounds; ++round) {
+      const Box before = box;
+      grow(f, box);
+      if (box == before) {
+        box = as_computed(f, box);
+        return;
+      }
+    }
+    throw UserError(function(f).where,
+                    fmt::format("each update of '{}' touches elements that others of them reach, further "
+                                "and further; write them as Funcs of their own",
+                                function(f).name));
+  }
+  void grow(std::uint32_t f, Box &box) const {
     const Function &of = function(f);
     for (std::size_t n = 1; n < of.definitions.size(); ++n) {
       const Definition &definition = of.definitions[n];
       const Forms forms(definition.body);
-      Environment environment;
-      for (std::size_t d = 0; d < box.size(); ++d)
-        if (definition.pure[d]) environment.insert_or_assign(definition.pure[d]->local, box[d]);
-      add_reductions(definition, environment);
+      const Box all = as_computed(f, box);
+      const Environment environment = environment_of(definition, all);
       std::optional<Box> touched = box;
       Box written;
       for (std::size_t d = 0; d < box.size(); ++d)
-        written.push_back(definition.pure[d] ? box[d] : forms.interval(definition.indices[d], environment));
+        written.push_back(definition.pure[d] ? box[d] : forms.interval(definition.indices[d], environment, range()));
       unite(touched, written);
       Boxes own;
       add_calls(definition, forms, environment, own);
-      if (own.contains(f)) unite(touched, *own.at(f));
+      if (own.contains(f)) {
+        for (std::size_t d = 0; d < box.size(); ++d)
+          if (definition.pure[d]) (*own.at(f))[d] = box[d];  // it reads what is at the same index there
+        unite(touched, *own.at(f));
+      }
       box = *touched;
     }
+  }
+  // The bounds that the schedule gives. Where it rounds the extent up, that may begin anywhere: of the result as many
+  // elements are computed as are the largest multiple (floored).
+  Box as_computed(std::uint32_t f, Box box) const {
     const FunctionSchedule &schedule = schedules_[f];
     for (const auto &[d, bounds] : schedule.bounds)
       box[static_cast<std::size_t>(d)] = {bounds.first, bounds.first + bounds.second - 1};
@@ -411,6 +436,29 @@ class Lowering {
       of_dimension.lower = quotient(of_dimension.lower, modulus) * modulus;
       of_dimension.upper = quotient(of_dimension.upper, modulus) * modulus + (modulus - 1);
     }
+    if (!function(f).output)
+      for (std::size_t d = 0; d < box.size(); ++d) box[d].upper = box[d].upper + (rounded(f, d) - 1);
+    return box;
+  }
+  Region floored(std::uint32_t f, Region region) const {
+    if (!function(f).output)
+      for (std::size_t d = 0; d < region.size(); ++d)
+        if (const std::int64_t modulus = rounded(f, d); modulus != 1)
+          region[d].extent = quotient(region[d].extent, modulus) * modulus;
+    return region;
+  }
+
+  // Splits that round up make the extent of a dimension a multiple of this.
+  std::int64_t rounded(std::uint32_t f, std::size_t d) const {
+    std::int64_t modulus = 1;
+    for (std::size_t n = 0; n < function(f).definitions.size(); ++n) {
+      if (!function(f).definitions[n].pure[d]) continue;
+      const DefinitionSchedule &schedule = schedules_[f].definitions[n];
+      modulus = std::lcm(modulus, rounded_to(schedule, schedule.roots[d]));
+      for (const DefinitionSchedule &special : schedule.specializations)
+        modulus = std::lcm(modulus, rounded_to(special, special.roots[d]));
+    }
+    return modulus;
   }
 
   Environment environment_of(const Definition &definition, const Box &box) const {
@@ -528,6 +576,7 @@ class Lowering {
       const Affine begin = bound(box[d].lower);
       Affine extent = box[d].upper - box[d].lower + 1;
       if (!extent.known()) extent = box[d].upper - begin + 1;
+      if (!extent.known()) extent = bound(box[d].upper) - begin + 1;
       if (!extent.is_constant()) extent = bound_extent(extent);
       region.push_back({begin, extent});
     }
@@ -551,6 +600,7 @@ class Lowering {
     for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f) {
       const Function &of = function(f);
       if (!of.output) continue;
+      require_output(f);
       boxes[f] = box_of_output(f);
       Storage storage;
       for (std::uint32_t v = 0; v < of.types.size(); ++v) storage.arrays.push_back(*of.output + v);
@@ -569,7 +619,7 @@ class Lowering {
       if (needed == boxes.end() || (level != Place::Level::root && !function(f).output)) continue;
       const Box box = function(f).output ? box_of_output(f) : *needed->second;
       where_ = function(f).where;
-      const Region region = region_of(f, box);
+      const Region region = floored(f, region_of(f, box));
       if (!storage_.contains(f)) allocate_temporary(f, region);
       const int line = nest_.open_heading("produce " + function(f).name);
       compute(f, region);
@@ -780,30 +830,50 @@ class Lowering {
   }
 
   // All of the array, whose extents are as the schedule says where it says so.
-  Box box_of_output(std::uint32_t f) {
-    const Function &of = function(f);
+  Box box_of_output(std::uint32_t f) const {
     Box box;
-    for (int d = 0; d < of.rank(); ++d) {
-      const Symbol extent = Symbol::extent(*of.output, d);
-      box.push_back({0, Affine(extent) - 1});
+    for (int d = 0; d < function(f).rank(); ++d) {
       const auto bounds = schedules_[f].bounds.find(d);
-      if (bounds == schedules_[f].bounds.end()) continue;
-      box.back() = {bounds->second.first, bounds->second.first + bounds->second.second - 1};
-      if (!bounds_required_.insert({f, d}).second) continue;
-      where_ = of.where;
-      const Value given = value_of(extent);
-      const Value fits = (*this)(Op::Equal, given, number(bounds->second.first + bounds->second.second));
-      flush_host();
-      Message message;
-      message.texts = {
-          fmt::format("the schedule of '{}' says that '{}' goes from {} on for {} elements; array '{}' has ", of.name,
-                      of.definitions[0].pure[static_cast<std::size_t>(d)]->name, bounds->second.first,
-                      bounds->second.second, algorithm_.parameters[*of.output].name),
-          " there; give an array of that extent, or another schedule"};
-      message.values = {given};
-      steps_->push_back({Requirement{fits, std::move(message), of.where}});
+      box.push_back({0, bounds == schedules_[f].bounds.end() ? Affine(Symbol::extent(*function(f).output, d)) - 1
+                                                             : Affine(bounds->second.second - 1)});
     }
     return box;
+  }
+
+  // What the schedule needs of the arrays that a function fills.
+  void require_output(std::uint32_t f) {
+    const Function &of = function(f);
+    for (int d = 0; d < of.rank(); ++d) {
+      const std::string &name = of.definitions[0].pure[static_cast<std::size_t>(d)]->name;
+      const std::string array = fmt::format("array '{}' has ", algorithm_.parameters[*of.output].name);
+      where_ = of.where;
+      const Value given = value_of(Symbol::extent(*of.output, d));
+      if (const auto bounds = schedules_[f].bounds.find(d); bounds != schedules_[f].bounds.end()) {
+        const auto [begin, extent] = bounds->second;
+        if (begin != 0)
+          throw UserError(of.where,
+                          fmt::format("the schedule of '{0}' says that '{1}' goes from {2} on; '{0}' fills an "
+                                      "array, whose elements begin at 0",
+                                      of.name, name, begin));
+        require((*this)(Op::Equal, given, number(extent)), given,
+                {fmt::format("the schedule of '{}' says that '{}' goes from 0 on for {} elements; {}", of.name, name,
+                             extent, array),
+                 " there; give an array of that extent, or another schedule"});
+      }
+      if (const std::int64_t modulus = rounded(f, static_cast<std::size_t>(d)); modulus != 1)
+        require(
+            (*this)(Op::Equal, (*this)(Op::Rem, given, number(modulus)), number(0)), given,
+            {fmt::format("the schedule of '{}' rounds '{}' up to a multiple of {}; {}", of.name, name, modulus, array),
+             " there; give an array of such an extent, or use Tail::guard"});
+    }
+  }
+
+  void require(Value condition, Value value, std::vector<std::string> texts) {
+    require(condition, Message{std::move(texts), {value}});
+  }
+  void require(Value condition, Message message) {
+    flush_host();
+    steps_->push_back({Requirement{condition, std::move(message), where_}});
   }
 
   void flush_host() {
@@ -906,7 +976,8 @@ class Lowering {
     std::vector<Root> roots;
     for (std::size_t d = 0; d < region.size(); ++d)
       if (definition.pure[d])
-        roots.push_back({schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent});
+        roots.push_back(
+            {schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent, rounded(f, d)});
     for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
       const Extent &of = reductions_.at(definition.reductions[r].variable.local);
       roots.push_back(
@@ -1147,6 +1218,7 @@ class Lowering {
     if (type == LoopType::parallel || type == LoopType::gpu_block) type = LoopType::serial;
     if (type == LoopType::vectorized && gpu_) type = threads_ ? LoopType::unrolled : LoopType::gpu_thread;
     if (type == LoopType::vectorized && lanes_) type = LoopType::serial;
+    if (type == LoopType::gpu_thread && lanes_ && !threads_) type = LoopType::serial;  // of the CPU: a lane's own
     if (type == LoopType::serial && must_be_unrolled(site, loop.symbol)) type = LoopType::unrolled;
     switch (type) {
       case LoopType::gpu_thread: return thread_loops(site, i);
@@ -1543,6 +1615,7 @@ class Lowering {
     for (std::size_t l = i; l < all.size(); ++l)
       if (all[l].type == LoopType::gpu_thread || l == i) end = l + 1;
     ThreadNest nest;
+    constexpr std::int64_t most_threads = std::int64_t{1} << 31;
     std::int64_t threads = 1;
     for (std::size_t l = i; l < end; ++l) {
       if (all[l].type != LoopType::gpu_thread && !vector)
@@ -1559,8 +1632,14 @@ class Lowering {
       nest.loops.push_back(all[l]);
       nest.lines.push_back(line_of(site, all[l], vector ? "vectorized" : "gpu_thread"));
       nest.caps.push_back(std::max<std::int64_t>(*most, 1));
-      threads *= nest.caps.back();
+      threads = nest.caps.back() > most_threads / threads ? most_threads : threads * nest.caps.back();
     }
+    if (gpu_ && end - i > 1 && threads == most_threads)
+      throw UserError(
+          all[i].where,
+          fmt::format("how many iterations the loops of threads of '{}' have is known at launch only; split them "
+                      "by a number of threads",
+                      function(site.function).name));
     const bool of_block = &site.schedule == &schedules_[site.function].definitions[site.number] && !vector;
     if (of_block) {
       if (threads > 1024)
@@ -1617,21 +1696,30 @@ class Lowering {
     std::vector<Value> index;
     for (const NestLoop &loop : threads_->loops) index.push_back(values_.at(loop.symbol));
     if (!gpu_) {
-      // The innermost loop is the vectors' lanes, unless there are vectors inside.
-      for (std::size_t l = count; l-- > 0;) {
+      // The innermost loop is the vectors' lanes, unless there are vectors inside. An extent may depend on outer loops.
+      const std::function<void(std::size_t)> write = [&](std::size_t l) {
+        if (l == count) {
+          for (Stmt &stmt : group) out_->push_back(std::move(stmt));
+          return;
+        }
         const Value end = value_of(threads_->loops[l].extent);
-        For made{index[l].id(), ScalarType::Int32, number(0), end, number(1), std::move(group), {}};
+        For made{index[l].id(), ScalarType::Int32, number(0), end, number(1), {}, {}};
         if (l + 1 == count && !threads_->vectors) made.kind = LoopKind::Thread;
-        group = {};
-        group.emplace_back(std::move(made), where_);
-      }
-      for (Stmt &stmt : group) out_->push_back(std::move(stmt));
+        Block *const around = std::exchange(out_, &made.body);
+        write(l + 1);
+        out_ = around;
+        out_->emplace_back(std::move(made), where_);
+      };
+      write(0);
       return;
     }
     // One loop over all of them, the last dimension faster.
     std::int64_t all = 1;
     for (const std::int64_t cap : threads_->caps) all *= cap;
-    For made{next_local_++, ScalarType::Int32, number(0), number(all), number(1), {}, {}};
+    // One loop alone goes as far as it is long.
+    const bool as_it_is = count == 1 && all > 1024;
+    const Value end = as_it_is ? value_of(threads_->loops[0].extent) : number(all);
+    For made{next_local_++, ScalarType::Int32, number(0), end, number(1), {}, {}};
     made.kind = LoopKind::Thread;
     nest_.is_loop(threads_->line, made.index);
     const Value thread = Value::local(ScalarType::Int32, made.index);
@@ -1645,8 +1733,10 @@ class Lowering {
       rest = quotient(rest, threads_->caps[l]);
       const Value value = value_of(here);
       out_->emplace_back(Let{index[l].id(), {Op::Copy, ScalarType::Int32, {value}}}, where_);
+    }
+    for (std::size_t l = count; l-- > 0;) {
       const NestLoop &loop = threads_->loops[l];
-      if (loop.extent == Affine(threads_->caps[l])) continue;
+      if (as_it_is || loop.extent == Affine(threads_->caps[l])) continue;
       const Value within = (*this)(Op::Less, index[l], value_of(loop.extent));
       inside = inside ? (*this)(Op::And, *inside, within) : within;
     }
@@ -1728,9 +1818,16 @@ class Lowering {
         together(site, from, f);
       } else {
         const bool kept = storage_.contains(f);
-        if (!kept && !schedules_[f].folds.empty()) check_fold(f, *needed(site, from).at(f));
-        const Region region = kept ? slid(site, from, f, earlier) : region_here(site, from, f);
+        if (!kept && !schedules_[f].folds.empty()) check_fold(f, box_here(site, from, f));
+        const Region region = floored(f, kept ? slid(site, from, f, earlier) : region_here(site, from, f));
         if (!kept) allocate(site, f, region);
+        if (storage_.at(f).inside != inside_now())
+          throw UserError(
+              schedules_[f].store.where,
+              fmt::format("'{0}' is kept outside of parallel loops, of blocks, threads or lanes, and computed "
+                          "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
+                          "it outside",
+                          function(f).name));
         const int line = nest_.open_heading("produce " + function(f).name);
         compute(f, region);
         nest_.close(line);
@@ -1741,6 +1838,8 @@ class Lowering {
       where_ = where;
     }
   }
+
+  int inside_now() const { return in_kernel_ + lanes_ + threads_.has_value(); }
 
   bool shared_here(std::uint32_t f) const {
     const auto storage = storage_.find(f);
@@ -1753,6 +1852,9 @@ class Lowering {
     Box box = *needed(site, from).at(f);
     check_fold(f, box);
     if (!earlier.before || function(f).definitions.size() > 1) return region_of(f, box);
+    // Of what is rounded up, less may have been computed than the box says.
+    for (std::size_t d = 0; d < box.size(); ++d)
+      if (rounded(f, d) != 1) return region_of(f, box);
     const Boxes all_before = needed(*earlier.before, from);
     const auto found = all_before.find(f);
     if (found == all_before.end()) return region_of(f, box);
@@ -1798,10 +1900,13 @@ class Lowering {
   }
 
   Region region_here(const Site &site, std::size_t from, std::uint32_t f) {
-    Boxes boxes = needed(site, from);
+    return region_of(f, box_here(site, from, f));
+  }
+  Box box_here(const Site &site, std::size_t from, std::uint32_t f) const {
+    const Boxes boxes = needed(site, from);
     const auto found = boxes.find(f);
     internal_check(found != boxes.end(), "a function that is computed is not needed");
-    return region_of(f, *found->second);
+    return *found->second;
   }
 
   // The block computes f for all of its threads.
@@ -1819,7 +1924,8 @@ class Lowering {
     for (const OpenLoop &loop : open)
       if (!loop.thread) open_.push_back(loop);
     out_ = nest.outside;
-    const Region region = region_of(f, box);
+    check_fold(f, box);
+    const Region region = floored(f, region_of(f, box));
     if (!storage_.contains(f)) allocate(site, f, region);
     const int line = nest_.open_heading("produce " + function(f).name);
     compute(f, region);
@@ -1836,6 +1942,7 @@ class Lowering {
     const Function &of = function(f);
     const FunctionSchedule &schedule = schedules_[f];
     Storage storage;
+    storage.inside = inside_now();
     storage.local = true;
     storage.folds.resize(region.size());
     // On the CPU, where the sizes are known at launch only, they are computed there.
@@ -2108,6 +2215,18 @@ class Lowering {
   }
 
   void body(const Site &site) {
+    // What stands outside of the threads' loops is done by each of them: one is enough, and more would update twice.
+    if (gpu_ && block_fills_ && !threads_) {
+      For one{next_local_++, ScalarType::Int32, number(0), number(1), number(1), {}, {}};
+      one.kind = LoopKind::Thread;
+      into(one.body, [&] { body_of_thread(site); });
+      out_->emplace_back(std::move(one), where_);
+      return;
+    }
+    body_of_thread(site);
+  }
+
+  void body_of_thread(const Site &site) {
     std::optional<Value> inside;
     for (const auto &[value, whole] : site.nest.guards) {
       const Value within = (*this)(Op::Less, value_of(value), value_of(whole));
@@ -2240,7 +2359,6 @@ class Lowering {
   std::map<Symbol, Range> known_;
   std::string name_end_;  // of kernels of a specialization
   std::map<std::uint32_t, Storage> storage_;
-  std::set<std::pair<std::uint32_t, int>> bounds_required_;
   mutable std::map<std::uint32_t, SourceLocation> last_call_;
 };
 

@@ -21,7 +21,10 @@ class Maker {
       : schedule_(schedule), roots_(roots), needs_(needs) {}
 
   Nest make() {
-    for (const Root &root : roots_) extents_.insert_or_assign(root.name, root.extent);
+    for (const Root &root : roots_) {
+      extents_.insert_or_assign(root.name, root.extent);
+      multiples_.insert_or_assign(root.name, root.multiple);
+    }
     for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r]);
     for (const Loop &loop : schedule_.loops) {
       const Symbol symbol = needs_.new_symbol();
@@ -43,6 +46,9 @@ class Maker {
       case Relation::Kind::split: {
         const Affine whole = extents_.at(relation.whole);
         const Affine pieces = quotient(whole + (relation.factor - 1), relation.factor);
+        const std::int64_t multiple = multiples_[relation.whole];
+        multiples_[relation.outer] = multiple % relation.factor == 0 ? multiple / relation.factor : 1;
+        multiples_[relation.inner] = relation.factor;
         extents_.insert_or_assign(relation.outer, pieces);
         extents_.insert_or_assign(relation.inner, Affine(relation.factor));
         break;
@@ -56,7 +62,10 @@ class Maker {
         extents_.insert_or_assign(relation.whole, all);
         break;
       }
-      case Relation::Kind::rename: extents_.insert_or_assign(relation.outer, extents_.at(relation.whole)); break;
+      case Relation::Kind::rename:
+        extents_.insert_or_assign(relation.outer, extents_.at(relation.whole));
+        multiples_[relation.outer] = multiples_[relation.whole];
+        break;
     }
   }
 
@@ -84,7 +93,8 @@ class Maker {
     const Affine whole = extents_.at(relation.whole), outer = values_.at(relation.outer),
                  inner = values_.at(relation.inner);
     const std::int64_t factor = relation.factor;
-    const bool divides = remainder(whole, factor) == Affine(0);
+    const bool divides = remainder(whole, factor) == Affine(0) ||
+                         (multiples_[relation.whole] > 0 && multiples_[relation.whole] % factor == 0);
     Affine begin = outer * factor;
     if (!divides && relation.tail == ir::Tail::shift_inwards) {
       // Where there are fewer elements than one piece has, the guard below is left.
@@ -96,14 +106,8 @@ class Maker {
     }
     const Affine value = begin + inner;
     values_.insert_or_assign(relation.whole, value);
+    // A tail that rounds up has made the extent a multiple, where that was possible; else it is guarded.
     if (divides) return;
-    if (relation.tail == ir::Tail::round_up)
-      throw UserError(
-          relation.where,
-          fmt::format("'{0}' is split by {1} with Tail::round_up, and is not known to be a multiple of {1}, "
-                      "so that more would be computed than there is room for; say bound or align_bounds of "
-                      "a multiple of {1}, or use Tail::guard",
-                      relation.whole, factor));
     if (needs_.whole_pieces.contains(number)) return;
     made_.pieces.push_back({number, outer, quotient(whole, factor)});
     // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
@@ -150,10 +154,22 @@ class Maker {
   const std::vector<Root> &roots_;
   const NestNeeds &needs_;
   std::unordered_map<std::string, Affine> extents_, values_;
+  std::unordered_map<std::string, std::int64_t> multiples_;  // of loops: what their extents are known to be
   Nest made_;
 };
 
 }  // namespace
+
+std::int64_t rounded_to(const DefinitionSchedule &schedule, const std::string &loop) {
+  for (const Relation &relation : schedule.relations) {
+    if (relation.whole != loop) continue;
+    if (relation.kind == Relation::Kind::rename) return rounded_to(schedule, relation.outer);
+    if (relation.kind != Relation::Kind::split) return 1;
+    const std::int64_t pieces = rounded_to(schedule, relation.outer);
+    return pieces > 1 || relation.tail == ir::Tail::round_up ? relation.factor * pieces : 1;
+  }
+  return 1;
+}
 
 Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs) {
   return Maker(schedule, roots, needs).make();

@@ -47,6 +47,7 @@ struct Root {
   std::string name;
   ir::LocalId variable;
   passes::Affine begin, extent;
+  std::int64_t multiple = 1;  // the extent is one of this, also where its form does not show it
 };
 
 // What the nest needs of its surroundings.
@@ -56,6 +57,10 @@ struct NestNeeds {
   passes::RangeOfSymbol range;                         // of symbols outside
   std::set<std::size_t> whole_pieces;                  // splits, by their relation, all of whose pieces are whole
 };
+
+// What the extent of a loop is to be a multiple of, so that all pieces of splits that round up are whole: of the loop
+// that has this name at first.
+std::int64_t rounded_to(const DefinitionSchedule &schedule, const std::string &loop);
 
 Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs);
 

@@ -627,17 +627,14 @@ TEST_F(ScheduleErrors, AnUpdateWithATailThatIsShifted) {
        "use Tail::guard");
 }
 
-TEST_F(ScheduleErrors, ATailBeyondTheArray) {
+TEST_F(ScheduleErrors, BoundsOfAnArrayThatDoNotBeginAtZero) {
   on_cpu([&](Array<float, 1> result) {
+    wrong_below();
     Func f{"f", result};
     f(x) = 0;
-    schedule_cpu([&] {
-      wrong_below();
-      f.split(x, xo, xi, 8, Tail::round_up);
-    });
+    schedule_cpu([&] { f.bound(x, 1, 8); });
   });
-  says("'x' is split by 8 with Tail::round_up, and is not known to be a multiple of 8",
-       "say bound or align_bounds of a multiple of 8, or use Tail::guard");
+  says("the schedule of 'f' says that 'x' goes from 1 on", "'f' fills an array, whose elements begin at 0");
 }
 
 // Regions and memory.

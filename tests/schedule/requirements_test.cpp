@@ -111,6 +111,19 @@ TEST_F(PipelineRequirements, AnOutputOfTheExtentThatASchedulePromises) {
                 "an array of that extent, or another schedule"));
 }
 
+TEST_F(PipelineRequirements, AnOutputThatATailRoundsUp) {
+  const Pipeline ones{"ones", {"out"}, [&](Array<float, 1> out) {
+                        Var xo{"xo"}, xi{"xi"};
+                        Func f{"f", out};
+                        f(x) = 1;
+                        schedule_cpu([&] { f.split(x, xo, xi, 8, Tail::round_up); });
+                      }};
+  ones.launch(floats(16));
+  EXPECT_THAT(message_of<UserError>([&] { ones.launch(floats(12)); }),
+              HasSubstr("the schedule of 'f' rounds 'x' up to a multiple of 8; array 'out' has 12 there; give an array "
+                        "of such an extent, or use Tail::guard"));
+}
+
 TEST_F(PipelineRequirements, BoundsThatHoldLessThanIsNeeded) {
   const Pipeline pairs{"pairs", {"out"}, [&](Array<float, 1> out) {
                          Func f{"f"}, g{"g", out};

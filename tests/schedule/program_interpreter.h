@@ -1,0 +1,38 @@
+// Runs what a schedule is lowered to (schedule/program.h), statement by statement, and is strict about it: no element
+// outside of its array, none that nothing was stored to, and none that another block or thread stores to or reads at
+// the same time.
+//
+// Numbers are integers, in f32 too. A block's threads run a loop over threads one after another; what stands outside of
+// such is done by each thread of a GPU's block.
+#pragma once
+
+#include "samite/schedule/program.h"
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace samite::test {
+
+struct InterpretedArray {
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> values;
+  std::vector<char> known;  // which elements have a value
+};
+
+// What no program may do, with the statement that does it.
+struct ProgramFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// A requirement that does not hold: its message.
+struct RequirementFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// It takes too long.
+struct ProgramTooLong {};
+
+// A scalar argument is an array of one element. The arrays are left as the program leaves them.
+void run_program(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu);
+
+}  // namespace samite::test

@@ -1,0 +1,413 @@
+#include "tests/schedule/random_schedule.h"
+
+#include "samite/base/error.h"
+#include "samite/schedule/lower.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace samite::test {
+namespace {
+
+using ir::Directive;
+using ir::Tail;
+using DirectiveKind = Directive::Kind;
+
+class Scheduler {
+ public:
+  Scheduler(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured, Chance &chance, bool gpu,
+            Refusals &refusals, std::vector<Directive> &tried)
+      : algorithm_(algorithm), captured_(captured), chance_(chance), gpu_(gpu), refusals_(refusals), tried_(tried) {
+    for (const RandomFunction &function : algorithm.functions) {
+      loops_.emplace_back();
+      for (const RandomDefinition &definition : function.definitions) {
+        std::vector<std::string> loops;
+        for (const Node &index : definition.indices)
+          if (index->kind == Expression::Kind::variable)
+            loops.push_back(RandomAlgorithm::variables[static_cast<std::size_t>(index->number)]);
+        for (const RandomReduction &r : definition.reductions) loops.push_back(r.name);
+        loops_.back().push_back(std::move(loops));
+      }
+    }
+  }
+
+  std::vector<Directive> schedule() {
+    // Those that call come first, so that others are computed at their loops.
+    for (std::size_t f = algorithm_.functions.size(); f-- > 0;) {
+      const RandomFunction &function = algorithm_.functions[f];
+      if (!function.output) place(f);
+      for (std::size_t d = 0; d < function.definitions.size(); ++d) loops(f, d);
+      store(f);
+    }
+    return accepted_;
+  }
+
+ private:
+  using Loops = std::vector<std::vector<std::vector<std::string>>>;
+
+  Directive about(DirectiveKind kind, std::size_t f, std::size_t d = 0, std::vector<std::string> names = {},
+                  std::vector<std::int64_t> numbers = {}) const {
+    Directive directive{
+        .kind = kind, .func = static_cast<std::uint32_t>(f), .definition = static_cast<std::uint32_t>(d)};
+    directive.names = std::move(names);
+    directive.numbers = std::move(numbers);
+    return directive;
+  }
+
+  // Takes the directives that are open, if they are taken, and the loops as they leave them.
+  bool take() {
+    if (open_.empty()) return true;
+    tried_ = accepted_;
+    tried_.insert(tried_.end(), open_.begin(), open_.end());
+    bool taken = true;
+    try {
+      schedules::lower(with_schedule(captured_, tried_), {gpu_, "random"});
+      accepted_ = tried_;
+      loops_ = next_;
+    } catch (const UserError &error) {
+      ++refusals_[without_names(error.what())];
+      taken = false;
+    }
+    open_.clear();
+    return taken;
+  }
+  void begin() {
+    open_.clear();
+    next_ = loops_;
+  }
+
+  std::string new_name(const std::string &of) { return fmt::format("{}{}", of.substr(0, 1), names_++); }
+
+  int factor() {
+    static const std::vector<int> factors{1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 16, 32};
+    return chance_.one_of(factors);
+  }
+  Tail tail() {
+    static const std::vector<Tail> tails{Tail::automatic, Tail::automatic, Tail::guard, Tail::shift_inwards,
+                                         Tail::round_up};
+    return chance_.one_of(tails);
+  }
+
+  void place(std::size_t f) {
+    begin();
+    const int kind = chance_.below(10);
+    if (kind < 2) {
+      open_.push_back(about(DirectiveKind::compute_root, f));
+    } else if (kind < 3) {
+      open_.push_back(about(DirectiveKind::compute_inline, f));
+    } else if (kind < 9) {
+      // At a loop of one of those that call it, or of what calls them.
+      std::vector<std::size_t> callers;
+      for (std::size_t g = f + 1; g < algorithm_.functions.size(); ++g)
+        if (calls(g, f) || chance_.percent(15)) callers.push_back(g);
+      if (callers.empty()) return;
+      const std::size_t g = chance_.one_of(callers);
+      const auto &definition = chance_.one_of(loops_[g]);
+      if (definition.empty()) return;
+      const int at = chance_.below(static_cast<int>(definition.size()));
+      open_.push_back(about(DirectiveKind::compute_at, f, 0, {definition[static_cast<std::size_t>(at)]}));
+      open_.back().other = static_cast<std::uint32_t>(g);
+      if (chance_.percent(25)) {
+        if (chance_.percent(30)) {
+          open_.push_back(about(DirectiveKind::store_root, f));
+        } else {
+          open_.push_back(
+              about(DirectiveKind::store_at, f, 0, {definition[static_cast<std::size_t>(chance_.below(at + 1))]}));
+          open_.back().other = static_cast<std::uint32_t>(g);
+        }
+      }
+      if (chance_.percent(gpu_ ? 50 : 25)) {
+        using ir::MemorySpace;
+        static const std::vector<MemorySpace> spaces{MemorySpace::registers, MemorySpace::instance, MemorySpace::shared,
+                                                     MemorySpace::shared, MemorySpace::device};
+        open_.push_back(about(DirectiveKind::store_in, f));
+        open_.back().space = chance_.one_of(spaces);
+      }
+    }
+    take();
+  }
+  bool calls(std::size_t g, std::size_t f) const {
+    const std::function<bool(const Node &)> in = [&](const Node &node) {
+      if (node->kind == Expression::Kind::call && node->number == static_cast<std::int64_t>(f)) return true;
+      return std::ranges::any_of(node->operands, in);
+    };
+    for (const RandomDefinition &definition : algorithm_.functions[g].definitions)
+      if (std::ranges::any_of(definition.indices, in) || std::ranges::any_of(definition.values, in) ||
+          (definition.predicate && in(definition.predicate)))
+        return true;
+    return false;
+  }
+
+  void loops(std::size_t f, std::size_t d) {
+    if (loops_[f][d].empty()) return;
+    if (chance_.percent(45)) {
+      begin();
+      whole(f, d);
+      take();
+    }
+    for (int count = chance_.below(5); count > 0; --count) {
+      begin();
+      one(f, d);
+      take();
+    }
+  }
+
+  void split(std::size_t f, std::size_t d, const std::string &loop, const std::string &outer, const std::string &inner,
+             int by, Tail with) {
+    open_.push_back(about(DirectiveKind::split, f, d, {loop, outer, inner}, {by}));
+    open_.back().tail = with;
+    auto &loops = next_[f][d];
+    const auto at = std::ranges::find(loops, loop);
+    *at = outer;
+    loops.insert(at + 1, inner);
+  }
+  void reorder(std::size_t f, std::size_t d, const std::vector<std::string> &outermost_first) {
+    open_.push_back(about(DirectiveKind::reorder, f, d, {outermost_first.rbegin(), outermost_first.rend()}));
+    next_[f][d] = outermost_first;
+  }
+  void atomic(std::size_t f, std::size_t d, int percent) {
+    if (d > 0 && chance_.percent(percent)) open_.push_back(about(DirectiveKind::atomic, f, d));
+  }
+
+  // A common kind of schedule: tiles, of blocks and threads or of tasks and vectors.
+  void whole(std::size_t f, std::size_t d) {
+    const std::vector<std::string> before = loops_[f][d];
+    std::vector<std::string> outer, inner, serial;
+    for (const std::string &loop : before) {
+      if (chance_.percent(70)) {
+        const std::string o = new_name(loop), i = new_name(loop);
+        split(f, d, loop, o, i, factor(), tail());
+        outer.push_back(o);
+        inner.push_back(i);
+      } else if (chance_.percent(70)) {
+        serial.push_back(loop);
+      } else {
+        outer.push_back(loop);
+      }
+    }
+    std::vector<std::string> order = outer;
+    const bool between = chance_.percent(40);
+    if (between) order.insert(order.end(), serial.begin(), serial.end());
+    order.insert(order.end(), inner.begin(), inner.end());
+    if (!between) order.insert(order.end(), serial.begin(), serial.end());
+    if (order.size() > 1) reorder(f, d, order);
+    const bool of_gpu = chance_.percent(gpu_ ? 90 : 25);
+    for (const std::string &loop : outer)
+      if (chance_.percent(80))
+        open_.push_back(about(of_gpu ? DirectiveKind::gpu_block : DirectiveKind::parallel, f, d, {loop}));
+    if (of_gpu) {
+      for (const std::string &loop : inner)
+        if (chance_.percent(85)) open_.push_back(about(DirectiveKind::gpu_thread, f, d, {loop}));
+    } else if (!order.empty()) {
+      if (chance_.percent(60)) open_.push_back(about(DirectiveKind::vectorize, f, d, {order.back()}));
+      if (chance_.percent(25)) open_.push_back(about(DirectiveKind::unroll, f, d, {chance_.one_of(order)}));
+    }
+    atomic(f, d, 30);
+  }
+
+  void one(std::size_t f, std::size_t d) {
+    const auto &loops = loops_[f][d];
+    const std::string loop = chance_.one_of(loops);
+    switch (chance_.below(12)) {
+      case 0:
+      case 1:
+      case 2: {
+        const std::string inner = new_name(loop);
+        const std::string outer = chance_.percent(30) ? loop : new_name(loop);
+        split(f, d, loop, outer, inner, factor(), tail());
+        break;
+      }
+      case 3:
+        if (loops.size() > 1) {
+          const auto at = static_cast<std::size_t>(chance_.below(static_cast<int>(loops.size()) - 1));
+          const std::string fused = new_name("f");
+          open_.push_back(about(DirectiveKind::fuse, f, d, {loops[at], loops[at + 1], fused}));
+          auto &next = next_[f][d];
+          next[at] = fused;
+          next.erase(next.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+        }
+        break;
+      case 4:
+      case 5: {
+        std::vector<std::string> order = loops;
+        for (std::size_t i = order.size(); i-- > 1;)
+          std::swap(order[i], order[static_cast<std::size_t>(chance_.below(static_cast<int>(i) + 1))]);
+        if (order.size() > 1) reorder(f, d, order);
+        break;
+      }
+      case 6: open_.push_back(about(DirectiveKind::unroll, f, d, {loop})); break;
+      case 7:
+        open_.push_back(about(DirectiveKind::vectorize, f, d, {chance_.percent(70) ? loops.back() : loop}));
+        atomic(f, d, 20);
+        break;
+      case 8:
+        open_.push_back(about(gpu_ && chance_.percent(80) ? DirectiveKind::gpu_block : DirectiveKind::parallel, f, d,
+                              {chance_.percent(70) ? loops.front() : loop}));
+        atomic(f, d, 20);
+        break;
+      case 9:
+        open_.push_back(about(gpu_ || chance_.percent(20) ? DirectiveKind::gpu_thread : DirectiveKind::serial, f, d,
+                              {chance_.percent(70) ? loops.back() : loop}));
+        atomic(f, d, 20);
+        break;
+      case 10: {
+        const std::string name = new_name(loop);
+        open_.push_back(about(DirectiveKind::rename, f, d, {loop, name}));
+        *std::ranges::find(next_[f][d], loop) = name;
+        break;
+      }
+      case 11:
+        if (d > 0) open_.push_back(about(DirectiveKind::atomic, f, d));
+        break;
+    }
+  }
+
+  void store(std::size_t f) {
+    const RandomFunction &function = algorithm_.functions[f];
+    const auto dimension = [&](std::size_t d) {
+      return RandomAlgorithm::variables[static_cast<std::size_t>(function.variables[d])];
+    };
+    const auto any = [&] { return static_cast<std::size_t>(chance_.below(static_cast<int>(function.rank()))); };
+    if (function.rank() == 0) return;
+    if (chance_.percent(12)) {
+      begin();
+      std::vector<std::string> order;
+      for (std::size_t d = 0; d < function.rank(); ++d) order.push_back(dimension(d));
+      for (std::size_t i = order.size(); i-- > 1;)
+        std::swap(order[i], order[static_cast<std::size_t>(chance_.below(static_cast<int>(i) + 1))]);
+      open_.push_back(about(DirectiveKind::reorder_storage, f, 0, order));
+      take();
+    }
+    if (chance_.percent(12)) {
+      begin();
+      open_.push_back(about(DirectiveKind::pad, f, 0, {dimension(any())}, {chance_.between(0, 3)}));
+      take();
+    }
+    if (chance_.percent(12)) {
+      begin();
+      open_.push_back(about(DirectiveKind::fold_storage, f, 0, {dimension(any())}, {chance_.between(1, 16)}));
+      take();
+    }
+    if (chance_.percent(12)) {
+      begin();
+      open_.push_back(about(DirectiveKind::align_bounds, f, 0, {dimension(any())}, {chance_.between(1, 8)}));
+      take();
+    }
+    if (chance_.percent(30)) {
+      begin();
+      const std::size_t d = any();
+      if (function.output) {
+        const std::int64_t extent = algorithm_.arguments[*function.output].extents[d];
+        open_.push_back(about(DirectiveKind::bound, f, 0, {dimension(d)}, {0, extent}));
+      } else if (function.called[d] && function.definitions.size() == 1) {
+        const auto [low, high] = *function.called[d];
+        const int more = chance_.below(3);
+        open_.push_back(about(DirectiveKind::bound, f, 0, {dimension(d)}, {low - more, high - low + 1 + 2 * more}));
+      }
+      take();
+    }
+  }
+
+  const RandomAlgorithm &algorithm_;
+  const ir::CapturedPipeline &captured_;
+  Chance &chance_;
+  const bool gpu_;
+  Refusals &refusals_;
+  std::vector<Directive> &tried_;
+  std::vector<Directive> accepted_, open_;
+  Loops loops_, next_;
+  int names_ = 0;
+};
+
+const char *name_of(DirectiveKind kind) {
+  switch (kind) {
+    case DirectiveKind::split: return "split";
+    case DirectiveKind::fuse: return "fuse";
+    case DirectiveKind::reorder: return "reorder";
+    case DirectiveKind::rename: return "rename";
+    case DirectiveKind::serial: return "serial";
+    case DirectiveKind::unroll: return "unroll";
+    case DirectiveKind::vectorize: return "vectorize";
+    case DirectiveKind::parallel: return "parallel";
+    case DirectiveKind::gpu_block: return "gpu_blocks";
+    case DirectiveKind::gpu_thread: return "gpu_threads";
+    case DirectiveKind::gpu_lane: return "gpu_lanes";
+    case DirectiveKind::compute_inline: return "compute_inline";
+    case DirectiveKind::compute_root: return "compute_root";
+    case DirectiveKind::compute_at: return "compute_at";
+    case DirectiveKind::store_root: return "store_root";
+    case DirectiveKind::store_at: return "store_at";
+    case DirectiveKind::store_in: return "store_in";
+    case DirectiveKind::reorder_storage: return "reorder_storage";
+    case DirectiveKind::pad: return "pad";
+    case DirectiveKind::fold_storage: return "fold_storage";
+    case DirectiveKind::bound: return "bound";
+    case DirectiveKind::align_bounds: return "align_bounds";
+    case DirectiveKind::atomic: return "atomic";
+    default: return "?";
+  }
+}
+
+}  // namespace
+
+std::string without_names(const std::string &message) {
+  // Of what stands between quotes, and of numbers.
+  std::string text;
+  bool quoted = false;
+  for (const char c : message) {
+    if (c == '\'') {
+      if (!quoted) text += "'…'";
+      quoted = !quoted;
+    } else if (!quoted && c >= '0' && c <= '9') {
+      if (text.empty() || text.back() != '#') text += '#';
+    } else if (!quoted) {
+      text += c;
+    }
+  }
+  if (const auto first = text.find(": "); first != std::string::npos && text.find("unknown") < first)
+    text = text.substr(first + 2);
+  if (const auto loops = text.find("its loops are"); loops != std::string::npos) text.resize(loops);
+  if (const auto loops = text.find("it has: "); loops != std::string::npos) text.resize(loops);
+  if (const auto loops = text.find("The loops are"); loops != std::string::npos) text.resize(loops);
+  return text;
+}
+
+std::vector<ir::Directive> random_schedule(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured,
+                                           Chance &chance, bool gpu, Refusals &refusals,
+                                           std::vector<ir::Directive> &tried) {
+  return Scheduler(algorithm, captured, chance, gpu, refusals, tried).schedule();
+}
+
+ir::CapturedPipeline with_schedule(ir::CapturedPipeline captured, const std::vector<ir::Directive> &directives) {
+  captured.schedules.push_back({ir::CapturedSchedule::For::name, "random", directives, {}});
+  return captured;
+}
+
+std::string to_string(const RandomAlgorithm &algorithm, const std::vector<ir::Directive> &directives) {
+  std::string text;
+  for (const Directive &directive : directives) {
+    std::vector<std::string> arguments;
+    if (directive.other) arguments.push_back(algorithm.functions[*directive.other].name);
+    for (const std::string &name : directive.names) arguments.push_back(name);
+    for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
+    static const std::vector<std::string> tails{"", "guard", "shift_inwards", "round_up"};
+    if (directive.tail != Tail::automatic)
+      arguments.push_back("Tail::" + tails[static_cast<std::size_t>(directive.tail)]);
+    if (directive.kind == DirectiveKind::store_in) {
+      using ir::MemorySpace;
+      arguments.push_back(directive.space == MemorySpace::registers ? "Memory::registers"
+                          : directive.space == MemorySpace::shared  ? "Memory::shared"
+                          : directive.space == MemorySpace::device  ? "Memory::device"
+                                                                    : "Memory::local");
+    }
+    text += fmt::format("{}{}.{}({});\n", algorithm.functions[directive.func].name,
+                        directive.definition ? fmt::format(".update({})", directive.definition - 1) : "",
+                        name_of(directive.kind), fmt::join(arguments, ", "));
+  }
+  return text;
+}
+
+}  // namespace samite::test

@@ -1,0 +1,213 @@
+// A schedule never changes the result: algorithms by chance under schedules by chance, compared with what the
+// definitions say of each element. SAMITE_TEST_RANDOM_SCHEDULES is how many, and SAMITE_TEST_RANDOM_SEED the first.
+#include "tests/schedule/random_schedule.h"
+#include "samite/base/error.h"
+#include "samite/jit/scheduled.h"
+#include "samite/schedule/lower.h"
+#include "tests/schedule/program_interpreter.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+namespace samite::test {
+namespace {
+
+int from_environment(const char *name, int otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::atoi(text) : otherwise;
+}
+
+struct Counts {
+  int run = 0, required = 0, too_long = 0, failed = 0, compiled = 0, directives = 0;
+  Refusals refusals;
+};
+
+using Expected = std::map<std::uint32_t, std::vector<std::int64_t>>;  // by parameter
+
+// What the arrays are to hold.
+Expected meaning(const RandomAlgorithm &algorithm) {
+  Meaning meaning(algorithm);
+  Expected expected;
+  for (std::size_t f = 0; f < algorithm.functions.size(); ++f) {
+    const RandomFunction &function = algorithm.functions[f];
+    if (!function.output) continue;
+    for (std::size_t v = 0; v < function.types.size(); ++v) {
+      const std::uint32_t parameter = *function.output + static_cast<std::uint32_t>(v);
+      const RandomArgument &array = algorithm.arguments[parameter];
+      for (std::size_t i = 0; i < array.values.size(); ++i) {
+        Meaning::Point point(array.extents.size());
+        std::size_t rest = i;
+        for (std::size_t d = point.size(); d-- > 0;) {
+          point[d] = static_cast<std::int64_t>(rest) % array.extents[d];
+          rest /= static_cast<std::size_t>(array.extents[d]);
+        }
+        expected[parameter].push_back(meaning.value(f, v, point));
+      }
+    }
+  }
+  return expected;
+}
+
+std::string difference(const RandomAlgorithm &algorithm, const Expected &expected,
+                       const std::function<std::int64_t(std::uint32_t, std::size_t)> &found) {
+  for (const auto &[parameter, values] : expected)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (found(parameter, i) != values[i])
+        return fmt::format("element {} of {} is {}, and ought to be {}", i, algorithm.parameters[parameter].name,
+                           found(parameter, i), values[i]);
+  return {};
+}
+
+// What is wrong, or nothing.
+std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline, bool gpu,
+                        const Expected &expected) {
+  std::vector<InterpretedArray> arguments;
+  for (std::size_t p = 0; p < algorithm.arguments.size(); ++p) {
+    const RandomArgument &argument = algorithm.arguments[p];
+    arguments.push_back({argument.extents, argument.values, {}});
+    arguments.back().known.assign(argument.values.size(), !expected.contains(static_cast<std::uint32_t>(p)));
+  }
+  run_program(schedules::lower(pipeline, {gpu, "random"}), arguments, gpu);
+  for (const auto &[parameter, values] : expected)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!arguments[parameter].known[i])
+        return fmt::format("element {} of {} has no value", i, algorithm.parameters[parameter].name);
+  return difference(algorithm, expected,
+                    [&](std::uint32_t parameter, std::size_t i) { return arguments[parameter].values[i]; });
+}
+
+template <class T>
+void fill(const AnyBuffer &buffer, const std::vector<std::int64_t> &values) {
+  for (std::size_t i = 0; i < values.size(); ++i) static_cast<T *>(buffer.data())[i] = static_cast<T>(values[i]);
+}
+
+std::string compiled(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline, const Expected &expected,
+                     bool debug) {
+  std::vector<jit::OwnedArgument> arguments;
+  for (std::size_t p = 0; p < algorithm.parameters.size(); ++p) {
+    const ir::Parameter &parameter = algorithm.parameters[p];
+    const RandomArgument &argument = algorithm.arguments[p];
+    if (parameter.rank == 0) {
+      arguments.push_back({{}, static_cast<std::uint64_t>(argument.values[0])});
+      continue;
+    }
+    const AnyBuffer buffer(Device::cpu(), parameter.type, Extents(std::span(argument.extents)));
+    std::vector<std::int64_t> values = argument.values;
+    if (!parameter.read_only) values.assign(values.size(), -777);
+    if (parameter.type == ScalarType::Int32) fill<std::int32_t>(buffer, values);
+    if (parameter.type == ScalarType::UInt8) fill<std::uint8_t>(buffer, values);
+    if (parameter.type == ScalarType::Float32) fill<float>(buffer, values);
+    arguments.push_back({buffer});
+  }
+  const auto definition = std::make_shared<jit::PipelineDefinition>(pipeline);
+  jit::record_pipeline(definition, {.schedule = "random", .debug = debug}, arguments, {}).launch();
+  return difference(algorithm, expected, [&](std::uint32_t parameter, std::size_t i) {
+    const void *data = arguments[parameter].buffer.data();
+    return algorithm.parameters[parameter].type == ScalarType::Float32
+               ? static_cast<std::int64_t>(static_cast<const float *>(data)[i])
+               : static_cast<std::int64_t>(static_cast<const std::int32_t *>(data)[i]);
+  });
+}
+
+void report(std::uint32_t seed, bool gpu, const std::string &wrong, const RandomAlgorithm &algorithm,
+            const std::vector<ir::Directive> &directives, Counts &counts) {
+  ++counts.failed;
+  if (counts.failed > 5 && !std::getenv("SAMITE_TEST_RANDOM_ALL")) return;
+  if (std::getenv("SAMITE_TEST_RANDOM_BRIEF")) {
+    fmt::print("{}{}: {}\n", gpu ? "gpu " : "", seed, wrong.substr(0, 250));
+    return;
+  }
+  std::string program;
+  if (std::getenv("SAMITE_TEST_RANDOM_PROGRAM")) try {
+      program = to_string(schedules::lower(with_schedule(algorithm.captured(), directives), {gpu, "random"}));
+    } catch (const std::exception &) {
+    }
+  ADD_FAILURE() << "seed " << seed << (gpu ? " of a GPU: " : ": ") << wrong << "\n"
+                << algorithm.to_string() << to_string(algorithm, directives) << program;
+}
+
+void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
+  Chance chance(seed * 2 + gpu);
+  RandomAlgorithm algorithm;
+  Expected expected;
+  for (;;) {
+    algorithm = random_algorithm(chance);
+    try {
+      expected = meaning(algorithm);
+      std::string wrong;
+      try {
+        wrong = interpreted(algorithm, with_schedule(algorithm.captured(), {}), gpu, expected);
+      } catch (const UserError &error) {
+        ++counts.refusals["without a schedule: " + without_names(error.what())];
+        continue;
+      } catch (const RequirementFailure &failure) {
+        ++counts.refusals["without a schedule, at launch: " + without_names(failure.what())];
+        continue;
+      } catch (const ProgramTooLong &) {
+        continue;
+      } catch (const std::exception &error) {
+        wrong = error.what();
+      }
+      if (!wrong.empty()) return report(seed, gpu, "without a schedule: " + wrong, algorithm, {}, counts);
+      break;
+    } catch (const Meaning::TooMuch &) {
+    }
+  }
+  const ir::CapturedPipeline captured = algorithm.captured();
+  std::vector<ir::Directive> directives;
+  std::string wrong;
+  try {
+    directives.clear();
+    std::vector<ir::Directive> tried;
+    try {
+      directives = random_schedule(algorithm, captured, chance, gpu, counts.refusals, tried);
+    } catch (...) {
+      directives = tried;
+      throw;
+    }
+    const ir::CapturedPipeline pipeline = with_schedule(captured, directives);
+    counts.directives += static_cast<int>(directives.size());
+    wrong = interpreted(algorithm, pipeline, gpu, expected);
+    ++counts.run;
+    if (wrong.empty() && !gpu && compiles > 0 && seed % static_cast<std::uint32_t>(compiles) == 0) {
+      ++counts.compiled;
+      wrong = compiled(algorithm, pipeline, expected, seed % 7 == 0);
+      if (!wrong.empty()) wrong = "compiled: " + wrong;
+    }
+  } catch (const ProgramTooLong &) {
+    ++counts.too_long;
+  } catch (const RequirementFailure &failure) {
+    ++counts.required;
+    ++counts.refusals["at launch: " + without_names(failure.what())];
+  } catch (const UserError &error) {
+    wrong = std::string("UserError: ") + error.what();
+  } catch (const std::exception &error) {
+    wrong = error.what();
+  }
+  if (!wrong.empty()) report(seed, gpu, wrong, algorithm, directives, counts);
+}
+
+void try_all(bool gpu, int count, int compiles) {
+  const auto first = static_cast<std::uint32_t>(from_environment("SAMITE_TEST_RANDOM_SEED", 1));
+  count = from_environment("SAMITE_TEST_RANDOM_SCHEDULES", count);
+  compiles = from_environment("SAMITE_TEST_RANDOM_COMPILED", compiles);
+  Counts counts;
+  for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed)
+    try_seed(seed, gpu, compiles, counts);
+  if (std::getenv("SAMITE_TEST_RANDOM_SCHEDULES")) {
+    std::string reasons;
+    for (const auto &[reason, times] : counts.refusals) reasons += fmt::format("  {:5} {}\n", times, reason);
+    fmt::print("{} run, {} compiled, {} failed, {} not run because of a requirement, {} too long; {} directives\n{}",
+               counts.run, counts.compiled, counts.failed, counts.required, counts.too_long, counts.directives,
+               reasons);
+  }
+}
+
+TEST(RandomSchedules, ChangeNothingOnTheCpu) { try_all(false, 100, 3); }
+TEST(RandomSchedules, ChangeNothingOnAGpu) { try_all(true, 100, 0); }
+
+}  // namespace
+}  // namespace samite::test
