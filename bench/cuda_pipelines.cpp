@@ -1,7 +1,7 @@
 // Scheduled pipelines on a GPU: the tensor product with gather and scatter (sparse convolution) under several
-// schedules, a 7-point stencil of 512³, a 3 x 3 box blur of 4096² and a product of 2048² matrices. The last three beside
-// the same work per thread or per tile, measured in the same process; the tensor product beside its multiplications at
-// the device's rate of f32. Without a GPU there is nothing to measure.
+// schedules, a 7-point stencil of 512³, a 3 x 3 box blur of 4096² and a product of 2048² matrices. The last three
+// beside the same work per thread or per tile, measured in the same process; the tensor product beside its
+// multiplications at the device's rate of f32. Without a GPU there is nothing to measure.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/runtime/cuda_device.h"
@@ -34,8 +34,7 @@ auto tensor_product() {
       [](Array<float, 2> result, Array<const float, 2> input, Array<const float, 3> weight,
          Array<const std::int32_t, 2> input_map, Array<const std::int32_t, 2> output_map) {
         Var n{"n"}, p{"p"}, c{"c"}, m{"m"};
-        Func gather_input{"gather_input"}, gather_weight{"gather_weight"}, product{"product"},
-            output{"output", result};
+        Func gather_input{"gather_input"}, gather_weight{"gather_weight"}, product{"product"}, output{"output", result};
         Reduction k{"k", 0, 64};
         Reduction pairs{"pairs", {{0, 27}, {0, input_map.extent(1)}}};
         const Var offset = pairs[0], pair = pairs[1];
@@ -44,7 +43,8 @@ auto tensor_product() {
         product(n, p, m) += gather_input(n, p, k) * gather_weight(n, k, m);
         output(output_map(offset, pair), m) += product(offset, pair, m);
 
-        Var block{"block"}, rest{"rest"}, thread{"thread"}, own{"own"}, mb{"mb"}, mt{"mt"}, mi{"mi"}, c1{"c1"}, c0{"c0"};
+        Var block{"block"}, rest{"rest"}, thread{"thread"}, own{"own"}, mb{"mb"}, mt{"mt"}, mi{"mi"}, c1{"c1"},
+            c0{"c0"};
         // As its user wrote it first: the weights of 16 terms in shared memory, 4 sums in each thread's registers.
         schedule("first", [&] {
           output.update().atomic().split(pair, block, rest, 128).split(rest, thread, own, 4).split(m, mb, mt, 32);
@@ -54,8 +54,8 @@ auto tensor_product() {
           product.update().split(k, c1, c0, 16).reorder(m, p, n, c0, c1);
           gather_weight.compute_at(product, c1).store_in(Memory::shared);
         });
-        // Inputs and weights of a block's pairs in shared memory; each thread has so many sums, 4 or 2 neighbours of each
-        // of its pairs.
+        // Inputs and weights of a block's pairs in shared memory; each thread has so many sums, 4 or 2 neighbours of
+        // each of its pairs.
         const auto tiled = [&](int pairs_of_block, int own_pairs, int channels) {
           output.bound(m, 0, 64);
           output.update().atomic().split(pair, block, rest, pairs_of_block).split(rest, thread, own, own_pairs);
@@ -127,10 +127,10 @@ void measure_tensor_product(bench::Report &report) {
     launch.launch();
     const std::vector<float> computed = result.to_vector();
     for (std::size_t i = 0; i < places.size(); ++i)
-      bench::require_close(computed[static_cast<std::size_t>(places[i].first * 64 + places[i].second)], expected[i], 1e-3,
-                           schedule);
-    const auto [time, again] = bench::alternate_on_device({.rounds = 10, .calls = 5}, stream, [&] { launch.launch(); },
-                                                          [&] { launch.launch(); });
+      bench::require_close(computed[static_cast<std::size_t>(places[i].first * 64 + places[i].second)], expected[i],
+                           1e-3, schedule);
+    const auto [time, again] = bench::alternate_on_device(
+        {.rounds = 10, .calls = 5}, stream, [&] { launch.launch(); }, [&] { launch.launch(); });
     report.add({fmt::format("tensor product, 250,000 points, 4.43 M pairs, 64 to 64, schedule {}", schedule),
                 "time of a launch", std::min(time, again) * 1e3, "ms", "its multiplications at 51 TFLOP/s",
                 operations / f32_rate * 1e3, fmt::format("{:.1f} TFLOP/s", operations / time * 1e-12)},
@@ -155,9 +155,10 @@ void measure_stencil(bench::Report &report) {
       }};
   const Kernel kernel{"stencil_by_thread", [](Array<float, 3> next, Array<const float, 3> now, Float a, Float b) {
                         auto [z, y, x] = thread_index<3>();
-                        next(z, y, x) = a * now(z + 1, y + 1, x + 1) +
-                                        b * (now(z + 1, y + 1, x) + now(z + 1, y + 1, x + 2) + now(z + 1, y, x + 1) +
-                                             now(z + 1, y + 2, x + 1) + now(z, y + 1, x + 1) + now(z + 2, y + 1, x + 1));
+                        next(z, y, x) =
+                            a * now(z + 1, y + 1, x + 1) +
+                            b * (now(z + 1, y + 1, x) + now(z + 1, y + 1, x + 2) + now(z + 1, y, x + 1) +
+                                 now(z + 1, y + 2, x + 1) + now(z, y + 1, x + 1) + now(z + 2, y + 1, x + 1));
                       }};
   const Buffer<float> now = random_buffer({n + 2, n + 2, n + 2}, 4);
   Buffer<float> next{Device::cuda(0), {n, n, n}}, same{Device::cuda(0), {n, n, n}};
@@ -167,9 +168,9 @@ void measure_stencil(bench::Report &report) {
   by_thread.launch();
   for (const std::int64_t i : {std::int64_t{0}, std::int64_t{211}, n - 1})
     bench::require_close(next.at(i, i, i), same.at(i, i, i), 1e-6, "stencil");
-  const auto [time, peer_time] =
-      bench::alternate_on_device({.rounds = 15, .calls = 10}, Stream::standard(Device::cuda(0)),
-                                 [&] { launch.launch(); }, [&] { by_thread.launch(); });
+  const auto [time, peer_time] = bench::alternate_on_device(
+      {.rounds = 15, .calls = 10}, Stream::standard(Device::cuda(0)), [&] { launch.launch(); },
+      [&] { by_thread.launch(); });
   report.add({"7-point stencil, 512³, as a pipeline", "time of a launch", time * 1e3, "ms", "the kernel per thread",
               peer_time * 1e3, fmt::format("{:.2f} TB/s", 8.0 * n * n * n / time * 1e-12)},
              {.ratio_at_least = 0.95});
@@ -177,19 +178,18 @@ void measure_stencil(bench::Report &report) {
 
 void measure_blur(bench::Report &report) {
   constexpr std::int64_t n = 4096;
-  const Pipeline pipeline{
-      "blur", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
-        Var y{"y"}, x{"x"}, yo{"yo"}, yi{"yi"}, ys{"ys"}, yt{"yt"}, xo{"xo"}, xi{"xi"};
-        Func rows{"rows"}, output{"output", result};
-        rows(y, x) = (input(y, x) + input(y, x + 1) + input(y, x + 2)) * (1.0f / 3);
-        output(y, x) = (rows(y, x) + rows(y + 1, x) + rows(y + 2, x)) * (1.0f / 3);
-        schedule_cuda([&] {
-          output.bound(y, 0, n).bound(x, 0, n);
-          output.split(y, yo, ys, 32).split(ys, yt, yi, 8).split(x, xo, xi, 64);
-          output.reorder(yi, xi, yt, xo, yo).gpu_blocks(xo, yo).gpu_threads(xi, yt).unroll(yi);
-          rows.compute_at(output, xi).store_in(Memory::registers);
-        });
-      }};
+  const Pipeline pipeline{"blur", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
+                            Var y{"y"}, x{"x"}, yo{"yo"}, yi{"yi"}, ys{"ys"}, yt{"yt"}, xo{"xo"}, xi{"xi"};
+                            Func rows{"rows"}, output{"output", result};
+                            rows(y, x) = (input(y, x) + input(y, x + 1) + input(y, x + 2)) * (1.0f / 3);
+                            output(y, x) = (rows(y, x) + rows(y + 1, x) + rows(y + 2, x)) * (1.0f / 3);
+                            schedule_cuda([&] {
+                              output.bound(y, 0, n).bound(x, 0, n);
+                              output.split(y, yo, ys, 32).split(ys, yt, yi, 8).split(x, xo, xi, 64);
+                              output.reorder(yi, xi, yt, xo, yo).gpu_blocks(xo, yo).gpu_threads(xi, yt).unroll(yi);
+                              rows.compute_at(output, xi).store_in(Memory::registers);
+                            });
+                          }};
   const Kernel kernel{"blur_by_thread", [](Array<float, 2> result, Array<const float, 2> input) {
                         auto [y, x] = thread_index<2>();
                         const auto row = [&](const Int &i) {
@@ -205,9 +205,9 @@ void measure_blur(bench::Report &report) {
   by_thread.launch();
   for (const std::int64_t i : {std::int64_t{0}, std::int64_t{1733}, n - 1})
     bench::require_close(result.at(i, i), same.at(i, i), 1e-5, "blur");
-  const auto [time, peer_time] =
-      bench::alternate_on_device({.rounds = 15, .calls = 20}, Stream::standard(Device::cuda(0)),
-                                 [&] { launch.launch(); }, [&] { by_thread.launch(); });
+  const auto [time, peer_time] = bench::alternate_on_device(
+      {.rounds = 15, .calls = 20}, Stream::standard(Device::cuda(0)), [&] { launch.launch(); },
+      [&] { by_thread.launch(); });
   report.add({"blur 3 x 3, 4096², as a pipeline", "time of a launch", time * 1e3, "ms", "the kernel per thread",
               peer_time * 1e3, fmt::format("{:.2f} TB/s", 8.0 * n * n / time * 1e-12)},
              {.ratio_at_least = 0.95});
@@ -239,8 +239,7 @@ void measure_product(bench::Report &report) {
         schedule("8x8x8", [&] { tiled(8, 8, 8); });
         schedule("8x8x16", [&] { tiled(8, 8, 16); });
       }};
-  const TileKernel kernel{"matmul_by_tile",
-                          [](Array<float, 2> c, Array<const float, 2> a, Array<const float, 2> b) {
+  const TileKernel kernel{"matmul_by_tile", [](Array<float, 2> c, Array<const float, 2> a, Array<const float, 2> b) {
                             auto [i, j] = block_index<2>();
                             Tile<float> sum = tile::zeros<float>({128, 128});
                             for (Int k : range(n / 16, pipelined(3)))
@@ -256,9 +255,9 @@ void measure_product(bench::Report &report) {
     launch.launch();
     for (const std::int64_t i : {std::int64_t{0}, std::int64_t{733}, n - 1})
       bench::require_close(result.at(i, i), same.at(i, i), 1e-3, "product");
-    const auto [time, peer_time] =
-        bench::alternate_on_device({.rounds = 15, .calls = 10}, Stream::standard(Device::cuda(0)),
-                                   [&] { launch.launch(); }, [&] { by_tile.launch(); });
+    const auto [time, peer_time] = bench::alternate_on_device(
+        {.rounds = 15, .calls = 10}, Stream::standard(Device::cuda(0)), [&] { launch.launch(); },
+        [&] { by_tile.launch(); });
     report.add({fmt::format("product of 2048² matrices of f32, as a pipeline, schedule {}", schedule),
                 "time of a launch", time * 1e3, "ms", "the kernel per tile", peer_time * 1e3,
                 fmt::format("{:.1f} TFLOP/s", 2.0 * n * n * n / time * 1e-12)},

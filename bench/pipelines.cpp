@@ -112,10 +112,7 @@ struct Case {
 };
 
 const std::vector<Case> cases{
-    {"blur", 3.61,
-     [] {
-       return recorded(pipelines::blur(), empty({3072, 4096}), picture({3072, 4096}, 3072, 4096));
-     }},
+    {"blur", 3.61, [] { return recorded(pipelines::blur(), empty({3072, 4096}), picture({3072, 4096}, 3072, 4096)); }},
     {"matmul", 9.94,
      [] {
        Run run = recorded(pipelines::matmul(), empty({1024, 1024}), uniform(1, {1024, 1024}), uniform(2, {1024, 1024}));
@@ -144,14 +141,8 @@ const std::vector<Case> cases{
        run.operations = 2.0 * 5 * 80 * 100 * 128 * 128 * 9;
        return run;
      }},
-    {"unsharp", 3.73,
-     [] {
-       return recorded(pipelines::unsharp(), empty({3, rows, columns}), colours());
-     }},
-    {"harris", 2.87,
-     [] {
-       return recorded(pipelines::harris(), empty({rows - 6, columns - 6}), colours());
-     }},
+    {"unsharp", 3.73, [] { return recorded(pipelines::unsharp(), empty({3, rows, columns}), colours()); }},
+    {"harris", 2.87, [] { return recorded(pipelines::harris(), empty({rows - 6, columns - 6}), colours()); }},
     {"depthwise_separable", 0.554,
      [] {
        Run run = recorded(pipelines::depthwise_separable(), empty({4, 112, 112, 16}), uniform(1, {4, 112, 112, 32}),
@@ -160,9 +151,7 @@ const std::vector<Case> cases{
        return run;
      }},
     {"recursive_filter", 11.8,
-     [] {
-       return recorded(pipelines::recursive_filter(), empty({3, rows, columns}), colours());
-     }},
+     [] { return recorded(pipelines::recursive_filter(), empty({3, rows, columns}), colours()); }},
     {"histogram", 2.85,
      [] {
        const auto bytes = filled<std::uint8_t>({3, rows, columns}, [](std::uint32_t i) {
@@ -178,9 +167,7 @@ const std::vector<Case> cases{
        return recorded(pipelines::bilateral_grid(), empty({rows, columns}), picture({rows, columns}, rows, columns));
      }},
     {"nl_means", 29.8,
-     [] {
-       return recorded(pipelines::nl_means(), empty({3, 1024, 614}), picture({3, 1024, 614}, 1024, 614));
-     }},
+     [] { return recorded(pipelines::nl_means(), empty({3, 1024, 614}), picture({3, 1024, 614}, 1024, 614)); }},
 };
 
 double processor_time() {

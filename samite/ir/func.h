@@ -53,7 +53,7 @@ struct Func {
   std::optional<std::uint32_t>
       output;                     // the array parameter that it fills, or the first one of as many as it has values
   bool inline_reduction = false;  // made by sum(r, …) and its like
-  bool of_schedule = false;       // made by a directive in, clone_in, rfactor: a schedule's, with no store in the kernel
+  bool of_schedule = false;  // made by a directive in, clone_in, rfactor: a schedule's, with no store in the kernel
   SourceLocation where;
 };
 

@@ -92,18 +92,18 @@ class Elements {
   }
 
   template <class... Vs>
-  requires(sizeof...(Vs) == sizeof...(Ts) && (std::convertible_to<const Vs &, Operand<Ts>> && ...)) const Elements &
-  operator=(const FuncValues<Vs...> &values) const {
+    requires(sizeof...(Vs) == sizeof...(Ts) && (std::convertible_to<const Vs &, Operand<Ts>> && ...))
+  const Elements &operator=(const FuncValues<Vs...> &values) const {
     std::apply([&](const Vs &...value) { store({Operand<Ts>(value, access_.where).value()...}); }, values.values);
     return *this;
   }
   template <class... Vs>
-  requires(sizeof...(Vs) != sizeof...(Ts) ||
-           !(std::convertible_to<const Vs &, Operand<Ts>> && ...)) lang::give_as_many_values
-  operator=(const FuncValues<Vs...> &) const = delete;  // in types that promote: cast<Int>(x)
+    requires(sizeof...(Vs) != sizeof...(Ts) || !(std::convertible_to<const Vs &, Operand<Ts>> && ...))
+  lang::give_as_many_values operator=(const FuncValues<Vs...> &) const = delete;  // in types that promote: cast<Int>(x)
   const Elements &operator=(const Elements &other) const {
-    [&]<std::size_t... i>(std::index_sequence<i...>) { *this = FuncValues<Traced<Ts>...>{{other.get<i>()...}}; }
-    (std::index_sequence_for<Ts...>());
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      *this = FuncValues<Traced<Ts>...>{{other.get<i>()...}};
+    }(std::index_sequence_for<Ts...>());
     return *this;
   }
   const Elements &operator=(const Elements &other) { return std::as_const(*this) = other; }
@@ -150,13 +150,13 @@ class Func : public Stage {
 
   Call operator()(SourceLocation where = std::source_location::current()) const { return at({}, where); }
   template <class... Others>
-  requires(lang::FuncIndices<Others...> && sizeof...(Others) < lang::maximum_indices) Call operator()(
-      Index first, const Others &...others) const {
+    requires(lang::FuncIndices<Others...> && sizeof...(Others) < lang::maximum_indices)
+  Call operator()(Index first, const Others &...others) const {
     return at({first, Index(others, first.where())...}, first.where());
   }
   template <class... Indices>
-  requires(!lang::FuncIndices<Indices...> || sizeof...(Indices) > lang::maximum_indices) lang::give_integers_as_indices
-  operator()(const Indices &...) const = delete;  // at most 8; of a number: cast<Int>(x)
+    requires(!lang::FuncIndices<Indices...> || sizeof...(Indices) > lang::maximum_indices)
+  lang::give_integers_as_indices operator()(const Indices &...) const = delete;  // at most 8; of a number: cast<Int>(x)
 
  private:
   Call at(std::initializer_list<Index> indices, SourceLocation where) const {
@@ -164,7 +164,7 @@ class Func : public Stage {
   }
 };
 
-Func(const lang::FuncName &)->Func<float>;
+Func(const lang::FuncName &) -> Func<float>;
 
 // The value of a first definition where updates define all elements that are read: none is stored. UserError where it
 // is anything else.

@@ -111,10 +111,10 @@ class Stage {
   // directives so far; what is said of the Stage that is returned is about the copy alone. Of several, the first one
   // whose condition holds is run. What `extent == 64` or `extent % 8 == 0` says is known in the copy.
   Stage specialize(const Operand<bool> &condition) const;
-  // Splits an update f(…) = f(…) op value that goes through a Reduction, where op is +, -, *, min, max, &, | or ^: a new
-  // Func has a partial result for each value of `variable`, which takes the place of the loop `reduced`, and this one
-  // goes through those. The loops of the Reduction that are left are the new Func's update's, as scheduled so far. The
-  // new Func, for this schedule.
+  // Splits an update f(…) = f(…) op value that goes through a Reduction, where op is +, -, *, min, max, &, | or ^: a
+  // new Func has a partial result for each value of `variable`, which takes the place of the loop `reduced`, and this
+  // one goes through those. The loops of the Reduction that are left are the new Func's update's, as scheduled so far.
+  // The new Func, for this schedule.
   Stage rfactor(const Var &reduced, const Var &variable, SourceLocation where = std::source_location::current()) const;
   Stage rfactor(std::initializer_list<std::pair<Var, Var>> reduced,
                 SourceLocation where = std::source_location::current()) const;

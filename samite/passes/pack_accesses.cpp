@@ -48,8 +48,9 @@ class Packer {
       if (!let || !can_load(let->value)) return false;
       const std::vector<Value> &indices = let->value.operands;
       if (forms_.slope(indices.back(), loop) != 1) return false;
-      return std::all_of(indices.begin(), indices.end() - 1,
-                         [&](const Value &index) { return forms_.slope(index, loop) == 0 || forms_.same_in(index, loop); });
+      return std::all_of(indices.begin(), indices.end() - 1, [&](const Value &index) {
+        return forms_.slope(index, loop) == 0 || forms_.same_in(index, loop);
+      });
     });
   }
 
@@ -168,8 +169,7 @@ class Packer {
     Block made;
     Value index = earliest.index;
     if (const std::int64_t back = earliest.at - accesses[0].at; back > 0) {
-      made.emplace_back(
-          Let{next_local_, {Op::Sub, index.type(), {index, Value::constant(index.type(), back)}}}, where);
+      made.emplace_back(Let{next_local_, {Op::Sub, index.type(), {index, Value::constant(index.type(), back)}}}, where);
       index = Value::local(index.type(), next_local_++);
     }
     pack.indices.push_back(index);
@@ -234,7 +234,8 @@ class Unroller {
                          loop.step.is_constant() && loop.begin.as_int() == 0 && loop.step.as_int() == 1 &&
                          loop.carried.empty();
     if (!counted || loop.end.as_int() % 4 != 0 || loop.end.as_int() < 4) return stmt;
-    if (loop.body.size() * static_cast<std::size_t>(copies) > most_statements || !only_computes(loop.body) || !packer_.goes_along_row(loop))
+    if (loop.body.size() * static_cast<std::size_t>(copies) > most_statements || !only_computes(loop.body) ||
+        !packer_.goes_along_row(loop))
       return stmt;
     For made = loop;
     made.index = kernel_.local_count++;
@@ -250,15 +251,15 @@ class Unroller {
     for (std::int64_t k = 0; k < copies; ++k) {
       const Value at = k == 0 ? first : let(Op::Add, first, k);
       std::unordered_map<LocalId, LocalId> names;
-      const Block copy = renamed(
-          loop.body, {[&](const Value &value) {
-                        if (!value.is_local()) return value;
-                        if (value.id() == loop.index) return at;
-                        const auto found = names.find(value.id());
-                        return found == names.end() ? value : Value::local(value.type(), found->second);
-                      },
-                      [&](LocalId local) { return names[local] = kernel_.local_count++; },
-                      [](LocalArrayId array) { return array; }});
+      const Block copy =
+          renamed(loop.body, {[&](const Value &value) {
+                                if (!value.is_local()) return value;
+                                if (value.id() == loop.index) return at;
+                                const auto found = names.find(value.id());
+                                return found == names.end() ? value : Value::local(value.type(), found->second);
+                              },
+                              [&](LocalId local) { return names[local] = kernel_.local_count++; },
+                              [](LocalArrayId array) { return array; }});
       made.body.insert(made.body.end(), copy.begin(), copy.end());
     }
     return {std::move(made), stmt.where()};

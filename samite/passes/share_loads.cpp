@@ -101,7 +101,8 @@ class LoadSharer {
       const Let *let = stmt.as<Let>();
       bool same = runs && let && (constant_load(let->value) || info(let->value.op).pure);
       if (same)
-        for (const Value &operand : let->value.operands) same = same && !(operand.is_local() && of_loop.contains(operand.id()));
+        for (const Value &operand : let->value.operands)
+          same = same && !(operand.is_local() && of_loop.contains(operand.id()));
       if (!same) {
         copy.body.push_back(stmt);
         continue;

@@ -355,10 +355,11 @@ class Scheduler {
     const FunctionSchedule &schedule = made_[f];
     const Place::Level level = schedule.compute.level;
     if (const auto said = said_.find(f); level == Place::Level::inlined && said != said_.end() && is_called(f))
-      throw UserError(said->second.where,
-                      fmt::format("'{0}' is inlined where it is called, and {1}; say {0}.compute_root() or "
-                                  "{0}.compute_at(caller, loop)",
-                                  function.name, is_about_loops(said->second.kind) ? "has no loops" : "is kept nowhere"));
+      throw UserError(
+          said->second.where,
+          fmt::format("'{0}' is inlined where it is called, and {1}; say {0}.compute_root() or "
+                      "{0}.compute_at(caller, loop)",
+                      function.name, is_about_loops(said->second.kind) ? "has no loops" : "is kept nowhere"));
     if (level == Place::Level::root && schedule.space && *schedule.space != ir::MemorySpace::device)
       throw UserError(
           schedule.space_where,

@@ -99,7 +99,8 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
   }
 
   const auto renumbered = [&](const Value &value) {
-    if (value.kind() == Value::Kind::Parameter) return Value::parameter(value.type(), new_number.at(value.parameter_index()));
+    if (value.kind() == Value::Kind::Parameter)
+      return Value::parameter(value.type(), new_number.at(value.parameter_index()));
     if (value.is_local())
       if (const auto host = of_host.find(value.id()); host != of_host.end())
         return Value::parameter(ScalarType::Int32, host->second);
@@ -113,26 +114,27 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
   // Numbers of locals are dense.
   std::map<LocalId, LocalId> dense;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, const Type &) { dense.emplace(local, static_cast<LocalId>(dense.size())); });
+    for_each_definition(stmt,
+                        [&](LocalId local, const Type &) { dense.emplace(local, static_cast<LocalId>(dense.size())); });
   });
-  kernel.body = passes::rewrite(map_operands(kernel.body,
-                                             [&](const Value &value) {
-                                               return value.is_local() ? Value::local(value.type(), dense.at(value.id()))
-                                                                       : value;
-                                             }),
-                                [&](const Stmt &stmt) -> Stmt {
-                                  if (const Let *let = stmt.as<Let>()) {
-                                    Let copy = *let;
-                                    copy.local = dense.at(copy.local);
-                                    return {copy, stmt.where()};
-                                  }
-                                  if (const For *loop = stmt.as<For>()) {
-                                    For copy = *loop;
-                                    copy.index = dense.at(copy.index);
-                                    return {copy, stmt.where()};
-                                  }
-                                  return stmt;
-                                });
+  kernel.body =
+      passes::rewrite(map_operands(kernel.body,
+                                   [&](const Value &value) {
+                                     return value.is_local() ? Value::local(value.type(), dense.at(value.id())) : value;
+                                   }),
+                      [&](const Stmt &stmt) -> Stmt {
+                        if (const Let *let = stmt.as<Let>()) {
+                          Let copy = *let;
+                          copy.local = dense.at(copy.local);
+                          return {copy, stmt.where()};
+                        }
+                        if (const For *loop = stmt.as<For>()) {
+                          For copy = *loop;
+                          copy.index = dense.at(copy.index);
+                          return {copy, stmt.where()};
+                        }
+                        return stmt;
+                      });
   kernel.local_count = static_cast<LocalId>(dense.size());
   return arguments;
 }

@@ -47,8 +47,9 @@ Affine Forms::made(const Operation &operation) const {
     case Op::Copy: return of[0];
     case Op::Cast:
       // Of what fits anyway: an index.
-      return is_integer(operation.operands[0].type().element()) && size_of(operation.type.element()) >= 4 ? of[0]
-                                                                                                       : Affine::unknown();
+      return is_integer(operation.operands[0].type().element()) && size_of(operation.type.element()) >= 4
+                 ? of[0]
+                 : Affine::unknown();
     case Op::Neg: return of[0] * -1;
     case Op::Add: return of[0] + of[1];
     case Op::Sub: return of[0] - of[1];
@@ -99,9 +100,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
       default: return {};
     }
   };
-  const auto least_of = [](const Affine &a, const Affine &b) {
-    return !a.known() ? b : !b.known() ? a : least(a, b);
-  };
+  const auto least_of = [](const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : least(a, b); };
   const auto greatest_of = [](const Affine &a, const Affine &b) {
     return !a.known() ? b : !b.known() ? a : greatest(a, b);
   };
@@ -128,8 +127,8 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
       const Interval of = operand(0);
       const Affine lower = quotient(of.lower, constant(1));
       if (natural(of)) return {lower, quotient(of.upper, constant(1))};
-      return {lower, greatest(quotient(of.upper, constant(1)),
-                              least(quotient(of.upper + (constant(1) - 1), constant(1)), 0))};
+      return {lower,
+              greatest(quotient(of.upper, constant(1)), least(quotient(of.upper + (constant(1) - 1), constant(1)), 0))};
     }
     case Op::Rem: {
       if (constant(1) <= 0) return {};

@@ -1,12 +1,12 @@
 // What the integers of a definition are, and where they lie.
 //
 // An integer is a form (passes/affine.h) of the definition's variables, of parameters and of extents, where it can be
-// written as one. Where it cannot, its interval may still be known: of the least and greatest of two, of a selection, of
-// a type of few values.
+// written as one. Where it cannot, its interval may still be known: of the least and greatest of two, of a selection,
+// of a type of few values.
 #pragma once
 
-#include "samite/schedule/algorithm.h"
 #include "samite/passes/interval.h"
+#include "samite/schedule/algorithm.h"
 
 #include <functional>
 #include <map>

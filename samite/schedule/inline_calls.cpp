@@ -81,7 +81,8 @@ class Inliner {
     std::unordered_map<LocalId, Value> own;
     for (std::size_t d = 0; d < indices.size(); ++d) {
       Value index = indices[d];
-      if (index.type() != Type(ScalarType::Int32)) index = made({Op::Cast, ScalarType::Int32, {index}}, definition.where);
+      if (index.type() != Type(ScalarType::Int32))
+        index = made({Op::Cast, ScalarType::Int32, {index}}, definition.where);
       own.insert_or_assign(definition.indices[d].id(), index);
     }
     const auto rename_own = [&](const Value &value) {

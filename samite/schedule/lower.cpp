@@ -1183,8 +1183,8 @@ class Lowering {
       const Affine &extent = region[static_cast<std::size_t>(schedule.storage_order.front())].extent;
       if (extent.is_constant() && extent.constant() % elements_at_once == 0 && extent.constant() > elements_at_once) {
         const std::string outer = last->name + ".unit", inner = last->name + ".element";
-        dealt.relations.push_back({Relation::Kind::split, last->name, outer, inner, elements_at_once,
-                                   ir::Tail::automatic, definition.where});
+        dealt.relations.push_back(
+            {Relation::Kind::split, last->name, outer, inner, elements_at_once, ir::Tail::automatic, definition.where});
         dealt.loops.back().name = outer;
         neighbours = Loop{inner, LoopType::unrolled, definition.where};
       }

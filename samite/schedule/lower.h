@@ -9,8 +9,8 @@
 // what the block does together; what a thread keeps across that is memory of the thread.
 #pragma once
 
-#include "samite/schedule/program.h"
 #include "samite/ir/func.h"
+#include "samite/schedule/program.h"
 
 #include <string>
 

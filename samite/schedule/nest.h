@@ -29,11 +29,11 @@ struct Derived {
 };
 
 struct Nest {
-  std::vector<NestLoop> loops;                    // the outermost first
+  std::vector<NestLoop> loops;                      // the outermost first
   std::map<ir::LocalId, passes::Affine> variables;  // each variable of the definition, in symbols of the loops
   std::map<ir::LocalId, passes::Interval> ranges;   // where each lies as a whole
   std::vector<std::pair<passes::Affine, passes::Affine>> guards;  // the first is to be below the second
-  std::set<ir::LocalId> guarded;  // the variables that they are about
+  std::set<ir::LocalId> guarded;                                  // the variables that they are about
   // Splits whose last piece may be shorter, by the number of the piece: 'outer' is to be below `whole`.
   struct Piece {
     std::size_t relation;
@@ -53,9 +53,9 @@ struct Root {
 // What the nest needs of its surroundings.
 struct NestNeeds {
   std::function<passes::Symbol()> new_symbol;
-  std::function<passes::Affine(Derived)> derived;      // a symbol for it
-  passes::RangeOfSymbol range;                         // of symbols outside
-  std::set<std::size_t> whole_pieces;                  // splits, by their relation, all of whose pieces are whole
+  std::function<passes::Affine(Derived)> derived;  // a symbol for it
+  passes::RangeOfSymbol range;                     // of symbols outside
+  std::set<std::size_t> whole_pieces;              // splits, by their relation, all of whose pieces are whole
 };
 
 // What the extent of a loop is to be a multiple of, so that all pieces of splits that round up are whole: of the loop

@@ -4,11 +4,13 @@
 using namespace samite;
 
 #ifdef SAMITE_EXPECT_OK
-Pipeline twice{"twice", [](Array<float, 1> y, Array<const float, 1> x) {
+Pipeline twice {
+  "twice", [](Array<float, 1> y, Array<const float, 1> x) {
 #else
 Pipeline twice{"twice", [](Array<float, 1> y, auto x) {
 #endif
-                 Var i{"i"};
-                 Func output{"output", y};
-                 output(i) = 2.0f * x(i);
-               }};
+    Var i{"i"};
+    Func output{"output", y};
+    output(i) = 2.0f * x(i);
+  }
+};

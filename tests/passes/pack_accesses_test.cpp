@@ -61,8 +61,9 @@ TEST(PackAccesses, NothingWhereTheFirstMayBeAnywhere) {
 }
 
 TEST(PackAccesses, NothingOfRowsThatBeginAnywhereOrMayBeWritten) {
-  for (ArrayFacts facts : {ArrayFacts{.unit_stride = true, .unaliased = true}, ArrayFacts{.unaliased = true, .aligned_rows = true},
-                           ArrayFacts{.unit_stride = true, .aligned_rows = true}})
+  for (ArrayFacts facts :
+       {ArrayFacts{.unit_stride = true, .unaliased = true}, ArrayFacts{.unaliased = true, .aligned_rows = true},
+        ArrayFacts{.unit_stride = true, .aligned_rows = true}})
     EXPECT_THAT(packed(loads("%9: i32 = mul @n, 4", 4), facts), Not(HasSubstr("load_pack")));
   EXPECT_THAT(packed("%9: i32 = mul @n, 4 %10: i32 = add %9, 1 %11: f32 = load @y[0, %9] %12: f32 = load @y[0, %10] "
                      "store @y[1, 0] = %11 store @y[1, 1] = %12"),
@@ -70,30 +71,31 @@ TEST(PackAccesses, NothingOfRowsThatBeginAnywhereOrMayBeWritten) {
 }
 
 TEST(PackAccesses, OfTwoRowsAreApart) {
-  const std::string text =
-      packed("%9: i32 = mul @n, 2 %10: i32 = add %9, 1 %11: i32 = add @n, 1 %12: f32 = load @x[@n, %9] "
-             "%13: f32 = load @x[%11, %10] local_store $0[0] = %12 local_store $0[1] = %13");
+  const std::string text = packed(
+      "%9: i32 = mul @n, 2 %10: i32 = add %9, 1 %11: i32 = add @n, 1 %12: f32 = load @x[@n, %9] "
+      "%13: f32 = load @x[%11, %10] local_store $0[0] = %12 local_store $0[1] = %13");
   EXPECT_THAT(text, Not(HasSubstr("load_pack")));
 }
 
 TEST(PackAccesses, AdditionsToNeighboursAreOneStepForEach) {
-  const std::string text =
-      packed("%9: i32 = mul %1, 2 %10: i32 = add %9, 1 %11: f32 = local_load $0[0] %12: f32 = local_load $0[1] "
-             "accumulate atomic @y[@n, %9] += %11 accumulate atomic @y[@n, %10] += %12");
+  const std::string text = packed(
+      "%9: i32 = mul %1, 2 %10: i32 = add %9, 1 %11: f32 = local_load $0[0] %12: f32 = local_load $0[1] "
+      "accumulate atomic @y[@n, %9] += %11 accumulate atomic @y[@n, %10] += %12");
   EXPECT_THAT(text, HasSubstr("accumulate_pack atomic @y[@n, %9] += %11, %12"));
   EXPECT_THAT(text, Not(HasSubstr("accumulate atomic")));
 }
 
 TEST(PackAccesses, AdditionsToAnArrayThatIsReadStay) {
-  const std::string text =
-      packed("%9: i32 = mul %1, 2 %10: i32 = add %9, 1 %11: f32 = load @y[0, 0] "
-             "accumulate atomic @y[@n, %9] += %11 accumulate atomic @y[@n, %10] += %11");
+  const std::string text = packed(
+      "%9: i32 = mul %1, 2 %10: i32 = add %9, 1 %11: f32 = load @y[0, 0] "
+      "accumulate atomic @y[@n, %9] += %11 accumulate atomic @y[@n, %10] += %11");
   EXPECT_THAT(text, Not(HasSubstr("accumulate_pack")));
 }
 
 TEST(PackAccesses, ALoopAlongARowIsUnrolled) {
-  const std::string body = "for %9: i32 in 0 .. 64 step 1 { %10: i32 = load @map[%1] %11: f32 = load @x[%10, %9] "
-                           "%12: f32 = local_load $0[0] %13: f32 = add %12, %11 local_store $0[0] = %13 }";
+  const std::string body =
+      "for %9: i32 in 0 .. 64 step 1 { %10: i32 = load @map[%1] %11: f32 = load @x[%10, %9] "
+      "%12: f32 = local_load $0[0] %13: f32 = add %12, %11 local_store $0[0] = %13 }";
   const std::string text = packed(body);
   EXPECT_THAT(text, HasSubstr("in 0 .. 16 step 1"));
   EXPECT_THAT(text, HasSubstr("load_pack constant"));
@@ -103,20 +105,23 @@ TEST(PackAccesses, ALoopAlongARowIsUnrolled) {
 }
 
 TEST(ShareLoads, LeaveOnlyLoopsThatRun) {
-  const std::string text = packed("for %9: i32 in 0 .. @n step 1 { %10: i32 = load @map[%1] "
-                                  "%11: f32 = cast %10 local_store $0[0] = %11 }");
+  const std::string text = packed(
+      "for %9: i32 in 0 .. @n step 1 { %10: i32 = load @map[%1] "
+      "%11: f32 = cast %10 local_store $0[0] = %11 }");
   EXPECT_GT(text.find("load @map"), text.find("for %")) << text;
 }
 
 TEST(ShareLoads, EqualOnesAreOne) {
-  const std::string text = packed("%9: f32 = load @x[%1, 1] local_store $0[0] = %9 %10: f32 = load @x[%1, 1] "
-                                  "local_store $0[1] = %10");
+  const std::string text = packed(
+      "%9: f32 = load @x[%1, 1] local_store $0[0] = %9 %10: f32 = load @x[%1, 1] "
+      "local_store $0[1] = %10");
   EXPECT_THAT(text, HasSubstr("local_store $0[1] = %9"));
 }
 
 TEST(ShareLoads, NotOfAnArrayThatIsWritten) {
-  const std::string text = packed("%9: f32 = load @y[%1, 1] store @y[%1, 1] = 2.0 %10: f32 = load @y[%1, 1] "
-                                  "local_store $0[0] = %9 local_store $0[1] = %10");
+  const std::string text = packed(
+      "%9: f32 = load @y[%1, 1] store @y[%1, 1] = 2.0 %10: f32 = load @y[%1, 1] "
+      "local_store $0[0] = %9 local_store $0[1] = %10");
   EXPECT_THAT(text, HasSubstr("local_store $0[1] = %10"));
 }
 
