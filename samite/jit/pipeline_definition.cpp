@@ -37,7 +37,7 @@ PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Paramet
                                         name_, parameters_.size()));
 }
 
-PipelineDefinition::PipelineDefinition(ir::CapturedPipeline captured)
+PipelineDefinition::PipelineDefinition(const ir::CapturedPipeline &captured)
     : PipelineDefinition(
           captured.algorithm.name, own_parameters(captured), schedule_names(captured),
           [captured](const Target &target, const std::string &schedule) {

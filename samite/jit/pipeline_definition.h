@@ -30,7 +30,7 @@ class PipelineDefinition {
                      Lower lower, SourceLocation where);
 
   // Whose programs schedules::lower makes.
-  explicit PipelineDefinition(ir::CapturedPipeline captured);
+  explicit PipelineDefinition(const ir::CapturedPipeline &captured);
 
   const std::string &name() const { return name_; }
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }

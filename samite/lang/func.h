@@ -182,8 +182,10 @@ auto values(const As &...as) {
 }  // namespace samite
 
 template <class... Ts>
+// Structured bindings want it. NOLINTNEXTLINE(bugprone-std-namespace-modification)
 struct std::tuple_size<samite::lang::Elements<Ts...>> : std::integral_constant<std::size_t, sizeof...(Ts)> {};
 template <std::size_t i, class... Ts>
+// Structured bindings want it. NOLINTNEXTLINE(bugprone-std-namespace-modification)
 struct std::tuple_element<i, samite::lang::Elements<Ts...>> {
   using type = samite::Traced<std::tuple_element_t<i, std::tuple<Ts...>>>;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ranges>
 
 namespace samite::lang {
 namespace {
@@ -76,8 +77,8 @@ void Trace::assign(ir::LocalId local, ir::Value value, SourceLocation where) {
 const ir::Operation *Trace::operation(const ir::Value &value) const {
   if (!value.is_local()) return nullptr;
   const ir::Block &statements = open_.back().statements;
-  for (auto stmt = statements.rbegin(); stmt != statements.rend(); ++stmt)
-    if (const ir::Let *let = stmt->as<ir::Let>(); let && let->local == value.id()) return &let->value;
+  for (const ir::Stmt &stmt : std::views::reverse(statements))
+    if (const ir::Let *let = stmt.as<ir::Let>(); let && let->local == value.id()) return &let->value;
   return nullptr;
 }
 

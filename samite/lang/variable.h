@@ -148,8 +148,10 @@ struct ValueType<Reduction<1>> : ValueType<Var> {};
 }  // namespace samite
 
 template <int Rank>
+// Structured bindings want it. NOLINTNEXTLINE(bugprone-std-namespace-modification)
 struct std::tuple_size<samite::Reduction<Rank>> : std::integral_constant<std::size_t, Rank> {};
 template <std::size_t dimension, int Rank>
+// Structured bindings want it. NOLINTNEXTLINE(bugprone-std-namespace-modification)
 struct std::tuple_element<dimension, samite::Reduction<Rank>> {
   using type = samite::Var;
 };

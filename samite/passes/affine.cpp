@@ -247,7 +247,8 @@ class AffineRules {
       if (!is(a, kind)) continue;
       const bool same = (kind == Kind::Least) == (sign > 0);
       for (std::size_t i = 0; i < 2; ++i) {
-        const Affine own = operand(a, i), other = operand(a, 1 - i);
+        const Affine own = operand(a, i);
+        Affine other = operand(a, 1 - i);
         if (same && (sign > 0 ? at_most(b, own, most_nested) : at_most(own, b, most_nested))) return other;
         if (const auto simpler = without(own, b, sign)) return extreme(*simpler, other, kind == Kind::Least ? 1 : -1);
       }

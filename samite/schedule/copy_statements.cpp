@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace samite::schedules {
 
@@ -14,8 +15,8 @@ std::set<LocalId> dependencies_of(const Block &body, const std::vector<Value> &v
     if (value.is_local()) found.insert(value.id());
   };
   for (const Value &value : values) add(value);
-  for (auto stmt = body.rbegin(); stmt != body.rend(); ++stmt)
-    if (found.contains(stmt->as<Let>()->local)) for_each_operand(*stmt, add);
+  for (const auto &stmt : std::views::reverse(body))
+    if (found.contains(stmt.as<Let>()->local)) for_each_operand(stmt, add);
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -610,16 +611,16 @@ const Loop *DefinitionSchedule::loop(const std::string &name) const {
 
 std::set<std::string> DefinitionSchedule::made_of(const std::string &loop) const {
   std::set<std::string> names{loop};
-  for (auto relation = relations.rbegin(); relation != relations.rend(); ++relation) {
-    switch (relation->kind) {
+  for (const auto &relation : std::views::reverse(relations)) {
+    switch (relation.kind) {
       case Relation::Kind::split:
-        if (names.contains(relation->outer) || names.contains(relation->inner)) names.insert(relation->whole);
+        if (names.contains(relation.outer) || names.contains(relation.inner)) names.insert(relation.whole);
         break;
       case Relation::Kind::fuse:
-        if (names.contains(relation->whole)) names.insert({relation->outer, relation->inner});
+        if (names.contains(relation.whole)) names.insert({relation.outer, relation.inner});
         break;
       case Relation::Kind::rename:
-        if (names.contains(relation->outer)) names.insert(relation->whole);
+        if (names.contains(relation.outer)) names.insert(relation.whole);
         break;
     }
   }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 
 namespace samite::schedules {
@@ -347,32 +348,31 @@ class Factoring {
   // left out.
   void join(std::map<std::string, Affine> values, const Numbers &extents, const StatementCopy &bounds,
             Definition &update) const {
-    for (auto relation = schedule_.relations.rbegin(); relation != schedule_.relations.rend(); ++relation) {
-      if (!is_affected(relation->kind == Relation::Kind::fuse ? relation->outer : relation->whole)) continue;
-      switch (relation->kind) {
+    for (const auto &relation : std::views::reverse(schedule_.relations)) {
+      if (!is_affected(relation.kind == Relation::Kind::fuse ? relation.outer : relation.whole)) continue;
+      switch (relation.kind) {
         case Relation::Kind::split: {
-          const Affine outer = values.at(relation->outer),
-                       value = outer * relation->factor + values.at(relation->inner);
-          const Value &extent = extents.at(relation->whole);
-          const bool divides = extent.is_constant() && extent.as_int() % relation->factor == 0;
-          if (!divides && relation->tail != Tail::round_up)
-            update.guards.push_back({value, outer, relation->factor, extent});
-          values.insert_or_assign(relation->whole, value);
+          const Affine outer = values.at(relation.outer), value = outer * relation.factor + values.at(relation.inner);
+          const Value &extent = extents.at(relation.whole);
+          const bool divides = extent.is_constant() && extent.as_int() % relation.factor == 0;
+          if (!divides && relation.tail != Tail::round_up)
+            update.guards.push_back({value, outer, relation.factor, extent});
+          values.insert_or_assign(relation.whole, value);
           break;
         }
         case Relation::Kind::fuse: {
-          const Affine fused = values.at(relation->whole);
-          const Value &inner = extents.at(relation->inner);
+          const Affine fused = values.at(relation.whole);
+          const Value &inner = extents.at(relation.inner);
           if (!inner.is_constant() || inner.as_int() < 1)
             fail(
                 fmt::format("in {}, '{}' is fused with '{}', whose number of iterations is known at launch only; do "
                             "not fuse them, or split the inner one first",
-                            described(), relation->outer, relation->inner));
-          values.insert_or_assign(relation->outer, quotient(fused, inner.as_int()));
-          values.insert_or_assign(relation->inner, remainder(fused, inner.as_int()));
+                            described(), relation.outer, relation.inner));
+          values.insert_or_assign(relation.outer, quotient(fused, inner.as_int()));
+          values.insert_or_assign(relation.inner, remainder(fused, inner.as_int()));
           break;
         }
-        case Relation::Kind::rename: values.insert_or_assign(relation->whole, values.at(relation->outer)); break;
+        case Relation::Kind::rename: values.insert_or_assign(relation.whole, values.at(relation.outer)); break;
       }
     }
     for (std::size_t r = 0; r < old_.reductions.size(); ++r) {
@@ -503,16 +503,16 @@ class Factoring {
     if (reordered) {
       // The order that the loops have now, as far as both have them.
       Directive of_f = more, of_other = more;
-      for (auto loop = schedule_.loops.rbegin(); loop != schedule_.loops.rend(); ++loop) {
-        const auto kept = kept_.find(loop->name);
+      for (const auto &loop : std::views::reverse(schedule_.loops)) {
+        const auto kept = kept_.find(loop.name);
         if (kept != kept_.end()) {
-          of_f.names.push_back(loop->name);
+          of_f.names.push_back(loop.name);
           of_other.names.push_back(rfactor_.names[2 * kept->second + 1]);
-        } else if (!is_pure(loop->name)) {
-          of_other.names.push_back(loop->name);
+        } else if (!is_pure(loop.name)) {
+          of_other.names.push_back(loop.name);
         } else {
-          of_f.names.push_back(loop->name);
-          if (pure_.contains(loop->name)) of_other.names.push_back(loop->name);
+          of_f.names.push_back(loop.name);
+          if (pure_.contains(loop.name)) of_other.names.push_back(loop.name);
         }
       }
       if (of_f.names.size() > 1) made.push_back(std::move(of_f));

@@ -109,8 +109,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
     case Op::Cast: {
       const ScalarType from = operation->operands[0].type().element();
       if (is_floating(from)) return of_type(operation->type.element());
-      const Interval of = operand(0);
-      const Interval narrow = of_type(from);
+      Interval of = operand(0), narrow = of_type(from);
       if (of.lower.known() || of.upper.known()) return of;
       return narrow;
     }

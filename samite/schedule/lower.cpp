@@ -18,6 +18,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 
 namespace samite::schedules {
@@ -303,8 +304,7 @@ class Lowering {
                                           : over(*side, *made, derived_.at(*made).range).upper;
       }
     }
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
-      interval = over(interval, loop->symbol, {0, loop->extent - 1});
+    for (const auto &loop : std::views::reverse(loops)) interval = over(interval, loop.symbol, {0, loop.extent - 1});
     return interval;
   }
 
@@ -471,11 +471,11 @@ class Lowering {
 
   // From what calls on to what is called; of functions that have no values yet.
   void follow(Boxes &boxes) const {
-    for (auto f = algorithm_.order.rbegin(); f != algorithm_.order.rend(); ++f) {
-      const auto found = boxes.find(*f);
-      if (found == boxes.end() || has_values(*f)) continue;
-      complete(*f, *found->second);
-      for (const Definition &definition : function(*f).definitions)
+    for (unsigned int f : std::views::reverse(algorithm_.order)) {
+      const auto found = boxes.find(f);
+      if (found == boxes.end() || has_values(f)) continue;
+      complete(f, *found->second);
+      for (const Definition &definition : function(f).definitions)
         add_calls(definition, Forms(definition.body), environment_of(definition, *found->second), boxes);
     }
   }
@@ -639,10 +639,10 @@ class Lowering {
     for (const Value &value : definition.values) add(value);
     for (const Value &index : definition.indices) add(index);
     std::vector<const Stmt *> found;
-    for (auto stmt = definition.body.rbegin(); stmt != definition.body.rend(); ++stmt) {
-      const Let *let = stmt->as<Let>();
+    for (const auto &stmt : std::views::reverse(definition.body)) {
+      const Let *let = stmt.as<Let>();
       if (!needed.contains(let->local)) continue;
-      found.push_back(&*stmt);
+      found.push_back(&stmt);
       if (let->value.op == Op::Select)
         add(let->value.operands[0]);
       else
@@ -684,14 +684,14 @@ class Lowering {
       }
       return false;
     };
-    for (auto f = algorithm_.order.rbegin(); f != algorithm_.order.rend(); ++f) {
-      if (!boxes.contains(*f) || wholly.contains(*f)) continue;
+    for (unsigned int f : std::views::reverse(algorithm_.order)) {
+      if (!boxes.contains(f) || wholly.contains(f)) continue;
       bool whole = true;
       for (const auto &[caller, box] : boxes)
         for (const Definition &definition : function(caller).definitions)
-          if (caller != *f && std::ranges::count(called_by(algorithm_, definition), *f) != 0)
-            whole = whole && wholly.contains(caller) && !in_parts(caller, definition, *f);
-      if (whole) wholly.insert(*f);
+          if (caller != f && std::ranges::count(called_by(algorithm_, definition), f) != 0)
+            whole = whole && wholly.contains(caller) && !in_parts(caller, definition, f);
+      if (whole) wholly.insert(f);
     }
     return wholly;
   }
@@ -1173,8 +1173,8 @@ class Lowering {
     const Definition &definition = function(f).definitions[n];
     DefinitionSchedule dealt;
     for (const auto &pure : definition.pure) dealt.roots.push_back(pure ? pure->name : std::string());
-    for (auto d = schedule.storage_order.rbegin(); d != schedule.storage_order.rend(); ++d)
-      if (const auto &pure = definition.pure[static_cast<std::size_t>(*d)])
+    for (int d : std::views::reverse(schedule.storage_order))
+      if (const auto &pure = definition.pure[static_cast<std::size_t>(d)])
         dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
     // A few neighbours at a time, which one load may then bring (passes/pack_accesses.h).
     std::optional<Loop> neighbours;
@@ -2050,7 +2050,7 @@ class Lowering {
 
   MemorySpace space_of(std::uint32_t f, std::int64_t size) const {
     const FunctionSchedule &schedule = schedules_[f];
-    if (schedule.space == MemorySpace::shared) return threads_ ? MemorySpace::shared : MemorySpace::shared;
+    if (schedule.space == MemorySpace::shared) return MemorySpace::shared;
     if (schedule.space == MemorySpace::device)
       throw UserError(schedule.space_where,
                       fmt::format("'{}' is computed inside of a kernel, and is to be in device memory; compute it at "

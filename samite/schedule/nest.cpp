@@ -25,7 +25,7 @@ class Maker {
       extents_.insert_or_assign(root.name, root.extent);
       multiples_.insert_or_assign(root.name, root.multiple);
     }
-    for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r]);
+    for (const auto &relation : schedule_.relations) extents_of(relation);
     for (const Loop &loop : schedule_.loops) {
       const Symbol symbol = needs_.new_symbol();
       values_.insert_or_assign(loop.name, Affine(symbol));
