@@ -1178,9 +1178,10 @@ class Lowering {
         dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
     // A few neighbours at a time, which one load may then bring (passes/pack_accesses.h).
     std::optional<Loop> neighbours;
-    if (const auto &last = definition.pure[static_cast<std::size_t>(schedule.storage_order.front())];
+    const auto row = region.empty() ? 0 : static_cast<std::size_t>(schedule.storage_order.front());
+    if (const auto last = region.empty() ? std::nullopt : definition.pure[row];
         last && gpu_ && definition.reductions.empty() && goes_along_row(definition, last->local)) {
-      const Affine &extent = region[static_cast<std::size_t>(schedule.storage_order.front())].extent;
+      const Affine &extent = region[row].extent;
       if (extent.is_constant() && extent.constant() % elements_at_once == 0 && extent.constant() > elements_at_once) {
         const std::string outer = last->name + ".unit", inner = last->name + ".element";
         dealt.relations.push_back(

@@ -1,8 +1,12 @@
 // The loops of a lowered pipeline, as its user reads them.
+#include "examples/pipelines/tensor_product_steps.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
 
 #include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
 
 namespace samite::test {
 namespace {
@@ -165,6 +169,20 @@ TEST(LoopNest, SaysNothingTwice) {
   EXPECT_EQ(count(text, "barrier\n"), 1);
   EXPECT_THAT(text, HasSubstr("kernel pipeline_g, 64 threads a block, 260 bytes of shared memory (f at 0):\n"));
   EXPECT_THAT(text, Not(HasSubstr("?")));
+}
+
+// What docs/pipelines.md shows is what is printed.
+TEST(LoopNest, IsInTheDocumentationAsItIs) {
+  std::stringstream document;
+  document << std::ifstream(SAMITE_SOURCE_DIR "/docs/pipelines.md").rdbuf();
+  const auto pipeline = pipelines::tensor_product_steps();
+  for (const char *schedule : {"first", "tiled"}) {
+    const std::string text = pipeline.loop_nest(Device::cuda(0), schedule);
+    std::istringstream kernel(inside_of(text, "kernel tensor_product_output_1"));
+    std::string shown = "```text\n";
+    for (std::string line; std::getline(kernel, line);) shown += line.substr(6) + "\n";
+    EXPECT_NE(document.str().find(shown + "```\n"), std::string::npos) << schedule << "\n" << shown;
+  }
 }
 
 }  // namespace
