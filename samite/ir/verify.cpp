@@ -447,7 +447,7 @@ class Verifier {
 
   void check_strip(const Allocate &allocate) const {
     check_lowered("memory of a strip");
-    if (is_tile_kernel(kernel_) && !kernel_.scheduled) fail("memory of a strip in a kernel whose instances are blocks");
+    if (is_tile_kernel(kernel_)) fail("memory of a strip in a kernel whose instances are blocks");
     if (in_thread_loop_) fail("memory of a strip inside of a thread loop");
     if (!allocate.size.is_constant()) fail("memory of a strip whose size is no constant");
   }
@@ -546,7 +546,8 @@ class Verifier {
   // Neighbours that one access moves.
   void check_pack(const Parameter &of, std::span<const Value> indices, std::size_t count) const {
     check_lowered("access to several elements");
-    if (is_tile_kernel(kernel_)) fail("an access to several elements, and each thread of a tile kernel has its own");
+    if (is_tile_kernel(kernel_) && !kernel_.scheduled)
+      fail("an access to several elements, and each thread of a tile kernel has its own");
     check_indices(of, indices);
     if (count != 2 && count != 4 && count != 8) fail("an access to {} elements, expected 2, 4 or 8", count);
   }
