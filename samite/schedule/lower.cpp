@@ -83,6 +83,7 @@ struct OpenLoop {
   Symbol symbol;
   Affine extent;
   bool thread;
+  bool inside = false;  // of a loop over threads, each of which goes through it by itself
 };
 
 // The loops of threads that are open. What each thread does is gathered in `group`, until the block does something
@@ -251,7 +252,7 @@ class Lowering {
     if (form.nodes() <= simple) return form;
     const Symbol symbol = new_symbol();
     ranges_[symbol] = range_of(form, range());
-    if (threads_ && depends_on_threads(form)) {
+    if (threads_ && depends_on_threads(form, /*or_inside=*/true)) {
       bound_.insert_or_assign(symbol, Bound{form, value_of(form), threads_->number});
       return symbol;
     }
@@ -276,9 +277,12 @@ class Lowering {
     });
     return depends;
   }
-  bool depends_on_threads(const Affine &form) const {
+  // On the index of a thread, or on that of a loop that each thread goes through by itself.
+  bool depends_on_threads(const Affine &form, bool or_inside = false) const {
     return depends_on(form, [&](const Symbol &symbol) {
-      return std::ranges::any_of(open_, [&](const OpenLoop &loop) { return loop.thread && loop.symbol == symbol; });
+      return std::ranges::any_of(open_, [&](const OpenLoop &loop) {
+        return (loop.thread || (or_inside && loop.inside)) && loop.symbol == symbol;
+      });
     });
   }
 
@@ -1211,8 +1215,12 @@ class Lowering {
       return host_loop(site, i);
     }
     if (i == all.size()) {
+      // What is computed for this body is no other one's, also where no loop is around it.
+      const auto outer = storage_;
       produce(site, i);
-      return body(site);
+      body(site);
+      storage_ = outer;
+      return;
     }
     const NestLoop &loop = all[i];
     LoopType type = loop.type;
@@ -1525,7 +1533,8 @@ class Lowering {
   }
 
   void opened(const Site &site, std::size_t i) {
-    open_.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
+    const bool by_thread = threads_ && out_ != &threads_->group;
+    open_.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false, by_thread});
     const auto inside = [&](const Site &here) {
       const Symbol symbol = here.nest.loops[i].symbol;
       Site before = here;

@@ -118,10 +118,18 @@ class Maker {
         inside = inside && !outer.contains(within->symbol);
       if (inside && !depends_on_derived(outer)) {
         loop->extent = least(factor, whole - begin);
+        // Of what is more than one loop's index, it is not seen that the pieces end with the whole.
+        if (std::ranges::none_of(made_.loops, [&](const NestLoop &of) { return outer == Affine(of.symbol); }))
+          guard(relation, number);
         return;
       }
     }
     made_.guards.emplace_back(value, whole);
+    guard(relation, number);
+  }
+
+  // The variables that the loop was made of go no further than they do as a whole.
+  void guard(const Relation &relation, std::size_t number) {
     for (const Root &root : roots_)
       if (made_of(relation.whole, number).contains(root.name)) made_.guarded.insert(root.variable);
   }
