@@ -1,0 +1,51 @@
+// The integers of a pipeline as values: forms (passes/affine.h) are computed where they are needed, or named once.
+#pragma once
+
+#include "samite/schedule/open_loops.h"
+#include "samite/schedule/statement_writer.h"
+#include "samite/schedule/symbols.h"
+
+#include <map>
+
+namespace samite::schedules {
+
+class Integers {
+ public:
+  Integers(StatementWriter &writer, Symbols &symbols, const OpenLoops &open,
+           const std::vector<ir::Parameter> &parameters)
+      : write_(writer), symbols_(symbols), open_(open), parameters_(parameters) {}
+
+  // Of what is known where the writer stands.
+  ir::Value value_of(const passes::Symbol &symbol);
+  ir::Value value_of(const passes::Affine &form);
+
+  passes::Symbol new_symbol() { return passes::Symbol::local(write_.new_local()); }
+  // The symbol is this value from here on.
+  void set(const passes::Symbol &symbol, const ir::Value &value) { values_.insert_or_assign(symbol, value); }
+  ir::Value known(const passes::Symbol &symbol) const { return values_.at(symbol); }
+  // A symbol for what is no form.
+  passes::Affine derived(Derived what);
+  // A form that is used again and again: computed once, where it is not simple.
+  passes::Affine bound(const passes::Affine &form);
+  // The same of an extent, which is known to be no more than its form may be.
+  passes::Affine bound_extent(const passes::Affine &extent);
+
+ private:
+  ir::Value value_of(const passes::AffineTerm &term);
+  ir::Value divided(const passes::Affine &a, std::int64_t by, bool remainder);
+
+  // By each thread for itself: known in this group of theirs, computed again in others.
+  struct InGroup {
+    ir::Value value;
+    int group;
+  };
+
+  StatementWriter &write_;
+  Symbols &symbols_;
+  const OpenLoops &open_;
+  const std::vector<ir::Parameter> &parameters_;
+  std::map<passes::Symbol, ir::Value> values_;
+  std::map<passes::Symbol, InGroup> in_groups_;
+};
+
+}  // namespace samite::schedules

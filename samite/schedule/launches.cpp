@@ -1,0 +1,174 @@
+#include "samite/schedule/launches.h"
+
+#include "samite/passes/plan_tile_memory.h"
+#include "samite/schedule/loops.h"
+#include "samite/schedule/producers.h"
+#include "samite/schedule/whole_pieces.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+
+namespace {
+
+std::size_t dimension_of(const Site &site, std::size_t begin, std::size_t end, const Nest::Piece &piece) {
+  std::size_t d = begin;
+  while (d < end && !(piece.outer == Affine(site.nest.loops[d].symbol))) ++d;
+  return d - begin;
+}
+
+// The splits whose pieces are counted by a loop of the launch.
+std::vector<Nest::Piece> pieces_of_launch(const Lowering &lowering, const Site &site, std::size_t begin,
+                                          std::size_t end) {
+  std::vector<Nest::Piece> found;
+  if (!gains_by_whole_pieces(lowering, site, begin)) return found;
+  for (const Nest::Piece &piece : site.nest.pieces)
+    if (dimension_of(site, begin, end, piece) < end - begin) found.push_back(piece);
+  return found;
+}
+
+// With its threads, and where what its blocks share lies.
+std::string described(const Lowering &lowering, const Kernel &kernel) {
+  std::string text = fmt::format("kernel {}, {} thread{} a block", kernel.name, kernel.block_threads,
+                                 kernel.block_threads == 1 ? "" : "s");
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
+  std::vector<std::string> places;
+  for (const Kept &kept : lowering.kernel.kept)
+    if (const passes::PlacedTile *place = plan.tile(kept.array))
+      places.push_back(fmt::format("{} at {}", kept.name, place->offset));
+  if (!places.empty()) text += fmt::format(", {} bytes of shared memory ({})", plan.bytes, fmt::join(places, ", "));
+  return text;
+}
+
+// `whole`: pieces that are known to be whole. `begins`: by dimension, where the launch begins, if not at 0.
+KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
+                         const std::vector<Value> &extents, const std::vector<Nest::Piece> &whole,
+                         const std::map<std::size_t, LocalId> &begins) {
+  const std::vector<NestLoop> &all = site.nest.loops;
+  KernelLaunch made;
+  made.extents = extents;
+  Kernel &kernel = made.kernel;
+  kernel.name = fmt::format("{}_{}", lowering.algorithm.name, lowering.function(site.function).name);
+  if (site.number > 0) kernel.name += fmt::format("_{}", site.number);
+  kernel.name += lowering.host.name_end;
+  if (!begins.empty()) kernel.name += "_rest";
+  kernel.where = lowering.function(site.function).where;
+  kernel.launch_rank = static_cast<int>(made.extents.size());
+  Block *const before = std::exchange(lowering.write.out, &kernel.body);
+  lowering.kernel.open = true;
+  lowering.kernel.next_array = 0;
+  lowering.kernel.block_threads = 1;
+  lowering.kernel.block_fills = any_inside(lowering, site, end, LoopType::gpu_thread);
+  const auto outer = lowering.storages;
+  std::optional<LoopNest::Silence> silence;
+  if (!begins.empty()) silence.emplace(lowering.nest);
+  const int line = lowering.nest.open("kernel " + kernel.name);
+  const std::vector<Kept> kept_before = std::exchange(lowering.kernel.kept, {});
+  for (std::size_t d = i; d < end; ++d)
+    lowering.nest.open(line_of(lowering, site, all[d], lowering.gpu ? "gpu_block" : "parallel"));
+  for (std::size_t d = i; d < end; ++d) {
+    const LocalId index = lowering.write.new_local();
+    lowering.write.out->emplace_back(
+        Let{index, {Op::ThreadIndex, ScalarType::Int32, {}, 0, static_cast<std::int32_t>(d - i)}},
+        lowering.write.where);
+    Value value = Value::local(ScalarType::Int32, index);
+    if (const auto begin = begins.find(d - i); begin != begins.end())
+      value = lowering.write(Op::Add, value, Value::local(ScalarType::Int32, begin->second));
+    lowering.integers.set(all[d].symbol, value);
+    lowering.open.all.push_back({all[d].symbol, all[d].extent, false});
+  }
+  const auto inside = [&](const Site &here) {
+    produce_of(lowering, here, end, 0);
+    loops(lowering, here, end);
+  };
+  const bool rest = std::exchange(lowering.kernel.in_rest, lowering.kernel.in_rest || !begins.empty());
+  if (whole.empty()) {
+    whole_or_not(lowering, site, i, end, inside);
+  } else {
+    std::set<std::size_t> relations = site.whole;
+    for (const Nest::Piece &piece : whole) relations.insert(piece.relation);
+    whole_or_not(lowering, same_with_whole_pieces(lowering, site, relations, end), i, end, inside);
+  }
+  lowering.kernel.in_rest = rest;
+  for (std::size_t d = i; d < end; ++d) lowering.open.all.pop_back();
+  lowering.storages = outer;
+  lowering.kernel.open = false;
+  lowering.write.out = before;
+  kernel.block_threads = static_cast<int>(lowering.kernel.block_threads);
+  kernel.scheduled = true;
+  kernel.local_count = lowering.write.next_local;
+  kernel.local_array_count = lowering.kernel.next_array;
+  lowering.nest.close(line);
+  order_kernel(kernel, lowering.gpu);
+  lowering.nest.add_barriers(kernel.body);
+  made.arguments = finish_kernel(kernel, lowering.algorithm.parameters, lowering.host.temporaries);
+  if (lowering.gpu) lowering.nest.rename(line, described(lowering, kernel));
+  lowering.kernel.kept = kept_before;
+  return made;
+}
+
+}  // namespace
+
+void launch(Lowering &lowering, const Site &site, std::size_t i) {
+  std::size_t end = i;
+  const std::vector<NestLoop> &all = site.nest.loops;
+  const auto launches = [](const NestLoop &loop) {
+    return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
+  };
+  while (end < all.size() && launches(all[end]) && end - i < static_cast<std::size_t>(maximum_rank)) ++end;
+  std::vector<Value> extents;
+  for (std::size_t d = i; d < end; ++d) extents.push_back(lowering.integers.value_of(all[d].extent));
+  if (extents.empty()) extents.push_back(number(1));
+  const std::vector<Nest::Piece> pieces =
+      lowering.gpu ? pieces_of_launch(lowering, site, i, end) : std::vector<Nest::Piece>{};
+  if (pieces.empty()) {
+    lowering.host.flush();
+    lowering.host.steps->push_back({kernel_over(lowering, site, i, end, extents, {}, {})});
+    return;
+  }
+  // Blocks whose pieces are whole have a kernel of their own, which needs fewer registers without the other's code.
+  std::map<std::size_t, Value> whole;  // how many, by dimension
+  for (const Nest::Piece &piece : pieces) {
+    const std::size_t d = dimension_of(site, i, end, piece);
+    const Value count = lowering.write(
+        Op::Min, lowering.write(Op::Max, lowering.integers.value_of(piece.whole), number(0)), extents[d]);
+    const auto known = whole.find(d);
+    if (known == whole.end())
+      whole.emplace(d, count);
+    else
+      known->second = lowering.write(Op::Min, known->second, count);
+  }
+  std::vector<std::vector<Value>> of_rest;  // extents: the pieces of one dimension that are not whole
+  for (const auto &[rest, count] : whole) {
+    std::vector<Value> over = extents;
+    for (const auto &[d, count_of_d] : whole)
+      if (d < rest) over[d] = count_of_d;
+    over[rest] = lowering.write(Op::Sub, extents[rest], count);
+    of_rest.push_back(std::move(over));
+  }
+  lowering.host.flush();
+  std::vector<Value> of_whole = extents;
+  for (const auto &[d, count] : whole) of_whole[d] = count;
+  lowering.host.steps->push_back({kernel_over(lowering, site, i, end, of_whole, pieces, {})});
+  std::map<std::size_t, LocalId> begins;
+  for (const auto &[d, count] : whole) begins.emplace(d, lowering.write.new_local());
+  const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, {}, begins);
+  std::size_t next = 0;
+  for (const auto &[rest, count] : whole) {
+    KernelLaunch launch = of_pieces;
+    launch.extents = of_rest[next++];
+    for (KernelArgument &argument : launch.arguments) {
+      auto *host = std::get_if<HostArgument>(&argument);
+      if (!host || !host->value.is_local()) continue;
+      for (const auto &[d, begin] : begins)
+        if (host->value.id() == begin) host->value = d == rest ? count : number(0);
+    }
+    lowering.host.steps->push_back({std::move(launch)});
+  }
+}
+
+}  // namespace samite::schedules

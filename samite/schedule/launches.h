@@ -1,0 +1,12 @@
+// Launches of kernels: the loops of blocks, or parallel ones, of a definition.
+#pragma once
+
+#include "samite/schedule/sites.h"
+
+namespace samite::schedules {
+
+// A kernel, from its loops of blocks on, which begin at loop `i`. On a GPU blocks whose pieces are not whole have a
+// kernel of their own.
+void launch(Lowering &lowering, const Site &site, std::size_t i);
+
+}  // namespace samite::schedules

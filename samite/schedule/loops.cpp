@@ -1,0 +1,196 @@
+#include "samite/schedule/loops.h"
+
+#include "samite/base/error.h"
+#include "samite/schedule/bodies.h"
+#include "samite/schedule/launches.h"
+#include "samite/schedule/producers.h"
+#include "samite/schedule/thread_loops.h"
+#include "samite/schedule/whole_pieces.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Symbol;
+
+namespace {
+
+constexpr std::int64_t most_unrolled = 1024;       // copies of a body
+constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
+
+bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
+  const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
+    const auto storage = lowering.storages.find(f);
+    if (storage == lowering.storages.end() || !storage->second.local || storage->second.space != MemorySpace::registers)
+      return false;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Affine form = in_loops(lowering, site, indices[d]);
+      if (!form.known() || (form - storage->second.begin[d]).contains(loop)) return true;
+    }
+    return false;
+  };
+  if (depends(site.definition.indices, site.function)) return true;
+  for (const Stmt &stmt : site.definition.body) {
+    const Let *let = stmt.as<Let>();
+    if (let->value.op != Op::Load) continue;
+    const auto called = lowering.algorithm.function_of(let->value.array);
+    if (called && depends(let->value.operands, called->function)) return true;
+  }
+  return false;
+}
+
+void host_loop(Lowering &lowering, const Site &site, std::size_t i) {
+  const NestLoop &loop = site.nest.loops[i];
+  const Value end = lowering.integers.value_of(loop.extent);
+  lowering.host.flush();
+  HostLoop made{lowering.write.new_local(), number(0), end, {}};
+  lowering.integers.set(loop.symbol, Value::local(ScalarType::Int32, made.index));
+  lowering.open.all.push_back({loop.symbol, loop.extent, false});
+  Steps *const before = std::exchange(lowering.host.steps, &made.body);
+  const auto outer = lowering.storages;
+  const int line = lowering.nest.open(line_of(lowering, site, loop, "on the host, for"));
+  produce(lowering, site, i + 1);
+  loops(lowering, site, i + 1);
+  lowering.nest.close(line);
+  lowering.host.flush();
+  lowering.storages = outer;
+  lowering.host.steps = before;
+  lowering.open.all.pop_back();
+  lowering.host.steps->push_back({std::move(made)});
+}
+
+void once(Lowering &lowering, const Site &site, std::size_t i, std::int64_t iteration) {
+  const Symbol symbol = site.nest.loops[i].symbol;
+  Site fixed = site, before = site;
+  put(fixed.nest, symbol, iteration);
+  put(before.nest, symbol, iteration - 1);
+  lowering.integers.set(symbol, number(iteration));
+  const auto outer = lowering.storages;
+  produce(lowering, fixed, i + 1, {.before = iteration > 0 ? &before : nullptr});
+  loops(lowering, fixed, i + 1);
+  lowering.storages = outer;
+}
+
+void serial_loop(Lowering &lowering, const Site &site, std::size_t i) {
+  const NestLoop &loop = site.nest.loops[i];
+  // One iteration is none.
+  const int line = lowering.nest.open(line_of(lowering, site, loop, "for"));
+  if (loop.extent == Affine(1)) {
+    once(lowering, site, i, 0);
+    return lowering.nest.close(line);
+  }
+  For made = loop_over(lowering, loop.symbol, loop.extent, LoopKind::Serial);
+  lowering.nest.is_loop(line, made.index);
+  lowering.into(made.body, [&] { opened(lowering, site, i); });
+  lowering.nest.close(line);
+  lowering.write.out->emplace_back(std::move(made), lowering.write.where);
+}
+
+void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
+  const NestLoop &loop = site.nest.loops[i];
+  const auto most = at_most(loop.extent, lowering.symbols.range());
+  if (!most || *most > most_unrolled)
+    throw UserError(loop.where,
+                    fmt::format("loop '{}' of '{}' is unrolled and has {}; split it, and unroll the inner loop. A "
+                                "loop over what is in registers is unrolled, too: store_in local memory does without",
+                                loop.name, lowering.function(site.function).name,
+                                most && *most <= most_iterations
+                                    ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
+                                    : std::string("a number of iterations that is known at launch only")));
+  const bool guarded = !(loop.extent == Affine(*most));
+  const int line = lowering.nest.open(line_of(lowering, site, loop, "unrolled"));
+  for (std::int64_t k = 0; k < *most; ++k) {
+    std::optional<LoopNest::Silence> silence;
+    if (k > 0) silence.emplace(lowering.nest);
+    if (!guarded) {
+      once(lowering, site, i, k);
+      continue;
+    }
+    If within{lowering.write(Op::Less, number(k), lowering.integers.value_of(loop.extent)), {}, {}, {}};
+    lowering.into(within.then_block, [&] { once(lowering, site, i, k); });
+    if (!within.then_block.empty()) lowering.write.out->emplace_back(std::move(within), lowering.write.where);
+  }
+  lowering.nest.close(line);
+}
+
+// The CPU's lanes.
+void vector_loop(Lowering &lowering, const Site &site, std::size_t i) {
+  const NestLoop &loop = site.nest.loops[i];
+  For made = loop_over(lowering, loop.symbol, loop.extent, LoopKind::Thread);
+  lowering.open.lanes = true;
+  const int line = lowering.nest.open(line_of(lowering, site, loop, "vectorized"));
+  lowering.into(made.body, [&] { opened(lowering, site, i); });
+  lowering.nest.close(line);
+  lowering.open.lanes = false;
+  lowering.write.out->emplace_back(std::move(made), lowering.write.where);
+}
+
+}  // namespace
+
+void loops(Lowering &lowering, const Site &site, std::size_t i) {
+  const std::vector<NestLoop> &all = site.nest.loops;
+  if (!lowering.kernel.open) {
+    const auto launches = [](const NestLoop &loop) {
+      return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
+    };
+    const bool later = std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i), all.end(), launches);
+    if (!later || launches(all[i])) return launch(lowering, site, i);
+    return host_loop(lowering, site, i);
+  }
+  if (i == all.size()) {
+    // What is computed for this body is no other one's, also where no loop is around it.
+    const auto outer = lowering.storages;
+    produce(lowering, site, i);
+    body(lowering, site);
+    lowering.storages = outer;
+    return;
+  }
+  const NestLoop &loop = all[i];
+  LoopType type = loop.type;
+  if (type == LoopType::parallel || type == LoopType::gpu_block) type = LoopType::serial;
+  if (type == LoopType::vectorized && lowering.gpu)
+    type = lowering.open.threads ? LoopType::unrolled : LoopType::gpu_thread;
+  if (type == LoopType::vectorized && lowering.open.lanes) type = LoopType::serial;
+  if (type == LoopType::gpu_thread && lowering.open.lanes && !lowering.open.threads)
+    type = LoopType::serial;  // of the CPU: a lane's own
+  if (type == LoopType::serial && must_be_unrolled(lowering, site, loop.symbol)) type = LoopType::unrolled;
+  switch (type) {
+    case LoopType::gpu_thread: return thread_loops(lowering, site, i);
+    case LoopType::unrolled: return unrolled_loop(lowering, site, i);
+    case LoopType::vectorized: return vector_loop(lowering, site, i);
+    default: break;
+  }
+  if (lowering.open.threads && meets_inside(lowering, site, i)) return loop_of_block(lowering, site, i);
+  serial_loop(lowering, site, i);
+}
+
+For loop_over(Lowering &lowering, const Symbol &symbol, const Affine &extent, LoopKind kind) {
+  const Value end = lowering.integers.value_of(extent);
+  For made{lowering.write.new_local(), ScalarType::Int32, number(0), end, number(1), {}, {}};
+  made.kind = kind;
+  lowering.integers.set(symbol, Value::local(ScalarType::Int32, made.index));
+  return made;
+}
+
+void opened(Lowering &lowering, const Site &site, std::size_t i) {
+  const bool by_thread = lowering.open.threads && lowering.write.out != &lowering.open.threads->group;
+  lowering.open.all.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false, by_thread});
+  const auto inside = [&](const Site &here) {
+    const Symbol symbol = here.nest.loops[i].symbol;
+    Site before = here;
+    put(before.nest, symbol, Affine(symbol) - 1);
+    produce(lowering, here, i + 1, {.before = &before, .symbol = symbol});
+    loops(lowering, here, i + 1);
+  };
+  if (lowering.gpu || lowering.open.lanes)
+    inside(site);
+  else
+    whole_or_not(lowering, site, i, i + 1, inside);
+  lowering.open.all.pop_back();
+}
+
+}  // namespace samite::schedules

@@ -1,0 +1,73 @@
+// What the steps of lowering share: the algorithm and its schedule, and where the program that is written stands.
+//
+// lower.h says what is made. Who does it: regions.h what is needed of each Func; sites.h a definition whose loops are
+// written; producers.h what is computed inside of loops; loops.h, thread_loops.h and launches.h the loops; storage.h
+// memory; bodies.h the innermost statements; symbols.h and integers.h the integers of all of these.
+#pragma once
+
+#include "samite/schedule/finish_kernel.h"
+#include "samite/schedule/integers.h"
+#include "samite/schedule/loop_nest.h"
+#include "samite/schedule/storage.h"
+
+#include <string>
+
+namespace samite::schedules {
+
+// The program as far as it is written: the steps that the host's are added to.
+struct HostSteps {
+  Program program;
+  Steps *steps = &program.steps;
+  ir::Block statements;  // which follow the steps
+  std::vector<TemporaryArray> temporaries;
+  std::string name_end;  // of kernels of a specialization
+
+  // The statements become steps.
+  void flush();
+  void add(Step step);
+};
+
+// A local array of the kernel, and whose.
+struct Kept {
+  std::string name;
+  ir::LocalArrayId array;
+};
+
+// The kernel that is written.
+struct OpenKernel {
+  bool open = false;
+  bool in_rest = false;      // where pieces are not whole
+  bool block_fills = false;  // the block's threads compute together what is computed outside of their loops
+  std::int64_t block_threads = 1;
+  ir::LocalArrayId next_array = 0;
+  std::vector<Kept> kept;
+  int groups = 0, nests = 0;  // of threads, in all kernels
+};
+
+struct Lowering {
+  const bool gpu;
+  const Algorithm algorithm;
+  std::vector<FunctionSchedule> schedules;  // a specialization's while its loops are written
+  StatementWriter write;
+  Symbols symbols;
+  OpenLoops open;
+  Integers integers;
+  Reductions reductions;
+  Storages storages;
+  HostSteps host;
+  OpenKernel kernel;
+  LoopNest nest;
+  mutable std::map<std::uint32_t, SourceLocation> last_call;  // of each function, for messages
+
+  Lowering(bool for_gpu, Algorithm of, std::vector<FunctionSchedule> schedules_of);
+  Lowering(const Lowering &) = delete;
+  Lowering &operator=(const Lowering &) = delete;
+
+  const Function &function(std::uint32_t f) const { return algorithm.functions[f]; }
+  bool in_shared(std::uint32_t f) const { return schedules[f].space == ir::MemorySpace::shared; }
+
+  // Writes into this block; what is computed in it is known in it alone.
+  void into(ir::Block &block, const std::function<void()> &contents);
+};
+
+}  // namespace samite::schedules

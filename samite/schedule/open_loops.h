@@ -1,0 +1,34 @@
+// The loops that are open where the lowering of a pipeline stands.
+#pragma once
+
+#include "samite/schedule/symbols.h"
+
+#include <optional>
+
+namespace samite::schedules {
+
+// The loops of threads that are open. What each thread does is gathered in `group`, until the block does something
+// together, before which the loops are written.
+struct ThreadNest {
+  std::vector<NestLoop> loops;
+  std::vector<std::int64_t> caps;
+  ir::Block *outside;
+  ir::Block group;
+  int number = 0;                  // of the group
+  int id = 0;                      // of the nest
+  std::vector<std::string> lines;  // of the loops, as the user knows them
+  int line = 0;                    // of the group
+  bool vectors;                    // the CPU's lanes are loops inside
+};
+
+struct OpenLoops {
+  std::vector<OpenLoop> all;
+  std::optional<ThreadNest> threads;
+  bool lanes = false;  // of the CPU's vectors
+};
+
+// On the index of a thread, or on that of a loop that each thread goes through by itself.
+bool depends_on_threads(const OpenLoops &open, const Symbols &symbols, const passes::Affine &form,
+                        bool or_inside = false);
+
+}  // namespace samite::schedules

@@ -1,0 +1,165 @@
+#include "samite/schedule/producers.h"
+
+#include "samite/base/error.h"
+#include "samite/schedule/definitions.h"
+#include "samite/schedule/thread_loops.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Interval;
+using passes::Symbol;
+
+namespace {
+
+bool shared_here(const Lowering &lowering, std::uint32_t f) {
+  const auto storage = lowering.storages.find(f);
+  return storage != lowering.storages.end() ? storage->second.space == MemorySpace::shared : lowering.in_shared(f);
+}
+
+Box box_here(const Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
+  const Boxes boxes = needed(lowering, site, from);
+  const auto found = boxes.find(f);
+  internal_check(found != boxes.end(), "a function that is computed is not needed");
+  return *found->second;
+}
+
+Region region_here(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
+  return region_of(lowering, f, box_here(lowering, site, from, f));
+}
+
+// Storage that is used again and again has room for what is needed at once.
+void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
+  for (const auto &[d, period] : lowering.schedules[f].folds) {
+    const auto dimension = static_cast<std::size_t>(d);
+    const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, lowering.symbols.range());
+    if (most && *most <= period) continue;
+    throw UserError(
+        lowering.schedules[f].compute.where,
+        fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "
+                    "once; fold it after {4}",
+                    lowering.function(f).name, lowering.function(f).definitions[0].pure[dimension]->name, period,
+                    most ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
+                    most ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
+  }
+}
+
+// What the iteration before has left in storage outside of the loop is not computed again, where the part that is
+// needed moves forwards along one dimension.
+Region slid(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f, const Earlier &earlier) {
+  Box box = *needed(lowering, site, from).at(f);
+  check_fold(lowering, f, box);
+  if (!earlier.before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
+  // Of what is rounded up, less may have been computed than the box says.
+  for (std::size_t d = 0; d < box.size(); ++d)
+    if (rounded(lowering, f, d) != 1) return region_of(lowering, f, box);
+  const Boxes all_before = needed(lowering, *earlier.before, from);
+  const auto found = all_before.find(f);
+  if (found == all_before.end()) return region_of(lowering, f, box);
+  const Box &before = *found->second;
+  std::optional<std::size_t> moves;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (box[d] == before[d]) continue;
+    const bool forwards = at_least(box[d].lower - before[d].lower, lowering.symbols.range()).value_or(-1) >= 0;
+    if (moves || !forwards) return region_of(lowering, f, box);
+    moves = d;
+  }
+  if (!moves) return region_of(lowering, f, box);
+  Interval &dimension = box[*moves];
+  const Affine next = greatest(dimension.lower, before[*moves].upper + 1);
+  if (!next.known()) return region_of(lowering, f, box);
+  if (!earlier.symbol) {
+    dimension.lower = next;
+    return region_of(lowering, f, box);
+  }
+  const Symbol begin = lowering.integers.new_symbol();
+  const Value first = lowering.write(Op::Equal, lowering.integers.value_of(*earlier.symbol), number(0));
+  const Value slid = lowering.write.operation(
+      {Op::Select,
+       ScalarType::Int32,
+       {first, lowering.integers.value_of(dimension.lower), lowering.integers.value_of(next)}});
+  lowering.integers.set(begin, slid);
+  lowering.symbols.set_range(begin, {});
+  dimension.lower = begin;
+  return region_of(lowering, f, box);
+}
+
+// The block computes f for all of its threads.
+void together(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
+  Box box = box_here(lowering, site, from, f);
+  std::vector<OpenLoop> threads;
+  for (const OpenLoop &loop : lowering.open.all)
+    if (loop.thread) threads.push_back(loop);
+  for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
+  between_threads(lowering, [&] {
+    check_fold(lowering, f, box);
+    const Region region = floored(lowering, f, region_of(lowering, f, box));
+    if (!lowering.storages.contains(f)) allocate(lowering, f, region);
+    const int line = lowering.nest.open_heading("produce " + lowering.function(f).name);
+    compute(lowering, f, region);
+    lowering.nest.close(line);
+  });
+}
+
+}  // namespace
+
+void produce(Lowering &lowering, const Site &site, std::size_t from, const Earlier &earlier) {
+  produce_of(lowering, site, from, from == 0 ? 0 : from - 1, earlier);
+}
+
+void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::size_t first, const Earlier &earlier) {
+  const std::vector<NestLoop> &all = site.nest.loops;
+  const auto here = [&](const Place &place) {
+    if (place.level == Place::Level::innermost) return from == all.size();
+    if (place.level != Place::Level::at || place.function != site.function) return false;
+    for (std::size_t l = first; l < from; ++l)
+      if (all[l].name == place.loop) return true;
+    return false;
+  };
+  std::vector<std::uint32_t> computed, stored;
+  const std::set<std::uint32_t> candidates = reachable(lowering, site.definition, site.function);
+  for (const std::uint32_t f : lowering.algorithm.order) {
+    if (!candidates.contains(f)) continue;
+    const bool compute_here = here(lowering.schedules[f].compute);
+    if (compute_here) computed.push_back(f);
+    if (!lowering.storages.contains(f) && (compute_here || here(lowering.schedules[f].store))) stored.push_back(f);
+  }
+  if (computed.empty() && stored.empty()) return;
+  for (const std::uint32_t f : stored) {
+    const bool now = std::ranges::find(computed, f) != computed.end();
+    if (!now) allocate(lowering, f, region_here(lowering, site, from, f));
+  }
+  for (const std::uint32_t f : computed) {
+    const SourceLocation where = std::exchange(lowering.write.where, lowering.function(f).where);
+    if (lowering.kernel.open && lowering.open.threads && shared_here(lowering, f)) {
+      together(lowering, site, from, f);
+    } else {
+      const bool kept = lowering.storages.contains(f);
+      if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, box_here(lowering, site, from, f));
+      const Region region =
+          floored(lowering, f, kept ? slid(lowering, site, from, f, earlier) : region_here(lowering, site, from, f));
+      if (!kept) allocate(lowering, f, region);
+      if (lowering.storages.at(f).inside != inside_now(lowering))
+        throw UserError(
+            lowering.schedules[f].store.where,
+            fmt::format("'{0}' is kept outside of parallel loops, of blocks, threads or lanes, and computed "
+                        "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
+                        "it outside",
+                        lowering.function(f).name));
+      const int line = lowering.nest.open_heading("produce " + lowering.function(f).name);
+      compute(lowering, f, region);
+      lowering.nest.close(line);
+    }
+    // Until what is open around it ends.
+    lowering.nest.open_heading("consume " + lowering.function(f).name);
+    lowering.storages.at(f).computed = true;
+    lowering.write.where = where;
+  }
+}
+
+}  // namespace samite::schedules

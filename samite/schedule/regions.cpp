@@ -1,0 +1,229 @@
+#include "samite/schedule/regions.h"
+
+#include "samite/base/error.h"
+#include "samite/schedule/lowering.h"
+
+#include <fmt/core.h>
+
+#include <numeric>
+#include <ranges>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Interval;
+using passes::Symbol;
+
+namespace {
+
+void add_reductions(const Lowering &lowering, const Definition &definition, Environment &environment) {
+  for (const ReductionVariable &reduction : definition.reductions) {
+    const Extent &range = lowering.reductions.extents.at(reduction.variable.local);
+    environment.insert_or_assign(reduction.variable.local, Interval{range.begin, range.begin + range.extent - 1});
+  }
+  for (const JoinedVariable &joined : definition.joined) {
+    const Extent &range = lowering.reductions.extents.at(joined.variable.local);
+    environment.insert_or_assign(joined.variable.local, Interval{range.begin, range.begin + range.extent - 1});
+  }
+}
+
+// The bounds that the schedule gives. Where it rounds the extent up, that may begin anywhere: of the result as many
+// elements are computed as are the largest multiple (floored).
+Box as_computed(const Lowering &lowering, std::uint32_t f, Box box) {
+  const FunctionSchedule &schedule = lowering.schedules[f];
+  for (const auto &[d, bounds] : schedule.bounds)
+    box[static_cast<std::size_t>(d)] = {bounds.first, bounds.first + bounds.second - 1};
+  for (const auto &[d, modulus] : schedule.alignments) {
+    Interval &of_dimension = box[static_cast<std::size_t>(d)];
+    of_dimension.lower = quotient(of_dimension.lower, modulus) * modulus;
+    of_dimension.upper = quotient(of_dimension.upper, modulus) * modulus + (modulus - 1);
+  }
+  if (!lowering.function(f).output)
+    for (std::size_t d = 0; d < box.size(); ++d) box[d].upper = box[d].upper + (rounded(lowering, f, d) - 1);
+  return box;
+}
+
+void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
+  const Function &of = lowering.function(f);
+  for (std::size_t n = 1; n < of.definitions.size(); ++n) {
+    const Definition &definition = of.definitions[n];
+    const Forms forms(definition.body);
+    const Box all = as_computed(lowering, f, box);
+    const Environment environment = environment_of(lowering, definition, all);
+    std::optional<Box> touched = box;
+    Box written;
+    for (std::size_t d = 0; d < box.size(); ++d)
+      written.push_back(
+          definition.pure[d] ? box[d] : forms.interval(definition.indices[d], environment, lowering.symbols.range()));
+    unite(touched, written);
+    Boxes own;
+    add_calls(lowering, definition, forms, environment, own);
+    if (own.contains(f)) {
+      for (std::size_t d = 0; d < box.size(); ++d)
+        if (definition.pure[d]) (*own.at(f))[d] = box[d];  // it reads what is at the same index there
+      unite(touched, *own.at(f));
+    }
+    box = *touched;
+  }
+}
+
+// With what a function's own updates touch, and what the schedule says of its bounds.
+void complete(const Lowering &lowering, std::uint32_t f, Box &box) {
+  // What an update touches may depend on how far another one goes.
+  constexpr int most_rounds = 8;
+  for (int round = 0; round < most_rounds; ++round) {
+    const Box before = box;
+    grow(lowering, f, box);
+    if (box == before) {
+      box = as_computed(lowering, f, box);
+      return;
+    }
+  }
+  throw UserError(lowering.function(f).where,
+                  fmt::format("each update of '{}' touches elements that others of them reach, further "
+                              "and further; write them as Funcs of their own",
+                              lowering.function(f).name));
+}
+
+}  // namespace
+
+Reductions find_reductions(Lowering &lowering) {
+  Reductions found;
+  for (const Function &function : lowering.algorithm.functions)
+    for (const Definition &definition : function.definitions) {
+      const Forms forms(definition.bounds);
+      std::map<LocalId, Value> made;
+      const auto rename = [&](const Value &value) {
+        const auto found = value.is_local() ? made.find(value.id()) : made.end();
+        return found == made.end() ? value : found->second;
+      };
+      const auto integer = [&](const Value &value) -> Affine {
+        if (const Affine form = forms.form(value); form.known() && form.nodes() < Affine::most_nodes / 2) return form;
+        for (const Stmt &stmt : definition.bounds) {
+          const Let *let = stmt.as<Let>();
+          if (made.contains(let->local)) continue;
+          Operation copy = let->value;
+          if (copy.op == Op::Load)
+            throw UserError(stmt.where(), fmt::format("the range of a Reduction in '{}' is loaded from an array; give "
+                                                      "it as an argument of the pipeline",
+                                                      function.name));
+          for (Value &operand : copy.operands) operand = rename(operand);
+          lowering.write.where = stmt.where();
+          made.insert_or_assign(let->local, lowering.write.operation(std::move(copy)));
+        }
+        const Symbol symbol = lowering.integers.new_symbol();
+        lowering.integers.set(symbol, lowering.write.as_i32(rename(value)));
+        return symbol;
+      };
+      for (const ReductionVariable &reduction : definition.reductions)
+        found.extents.insert_or_assign(reduction.variable.local,
+                                       Extent{integer(reduction.begin), integer(reduction.extent)});
+      for (const JoinedVariable &joined : definition.joined)
+        found.extents.insert_or_assign(joined.variable.local, Extent{integer(joined.begin), integer(joined.extent)});
+      for (const Guard &guard : definition.guards) found.guards.insert_or_assign(&guard, integer(guard.extent));
+    }
+  return found;
+}
+
+void unite(std::optional<Box> &box, const Box &with) {
+  if (!box) {
+    box = with;
+    return;
+  }
+  for (std::size_t d = 0; d < with.size(); ++d) {
+    Interval &of = (*box)[d];
+    of.lower = of.lower.known() && with[d].lower.known() ? least(of.lower, with[d].lower) : Affine::unknown();
+    of.upper = of.upper.known() && with[d].upper.known() ? greatest(of.upper, with[d].upper) : Affine::unknown();
+  }
+}
+
+void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
+               const Environment &environment, Boxes &boxes) {
+  for (const Stmt &stmt : definition.body) {
+    const Let *let = stmt.as<Let>();
+    if (let->value.op != Op::Load) continue;
+    const auto called = lowering.algorithm.function_of(let->value.array);
+    if (!called) continue;
+    Box box;
+    for (const Value &index : let->value.operands)
+      box.push_back(forms.interval(index, environment, lowering.symbols.range()));
+    unite(boxes[called->function], box);
+    lowering.last_call[called->function] = stmt.where();
+  }
+}
+
+Environment environment_of(const Lowering &lowering, const Definition &definition, const Box &box) {
+  Environment environment;
+  for (std::size_t d = 0; d < box.size(); ++d)
+    if (definition.pure[d]) environment.insert_or_assign(definition.pure[d]->local, box[d]);
+  add_reductions(lowering, definition, environment);
+  return environment;
+}
+
+void follow(const Lowering &lowering, Boxes &boxes) {
+  for (unsigned int f : std::views::reverse(lowering.algorithm.order)) {
+    const auto found = boxes.find(f);
+    if (found == boxes.end() || has_values(lowering, f)) continue;
+    complete(lowering, f, *found->second);
+    for (const Definition &definition : lowering.function(f).definitions)
+      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
+                boxes);
+  }
+}
+
+Region floored(const Lowering &lowering, std::uint32_t f, Region region) {
+  if (!lowering.function(f).output)
+    for (std::size_t d = 0; d < region.size(); ++d)
+      if (const std::int64_t modulus = rounded(lowering, f, d); modulus != 1)
+        region[d].extent = quotient(region[d].extent, modulus) * modulus;
+  return region;
+}
+
+std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
+  std::int64_t modulus = 1;
+  for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
+    if (!lowering.function(f).definitions[n].pure[d]) continue;
+    const DefinitionSchedule &schedule = lowering.schedules[f].definitions[n];
+    modulus = std::lcm(modulus, rounded_to(schedule, schedule.roots[d]));
+    for (const DefinitionSchedule &special : schedule.specializations)
+      modulus = std::lcm(modulus, rounded_to(special, special.roots[d]));
+  }
+  return modulus;
+}
+
+Region region_of(Lowering &lowering, std::uint32_t f, Box box) {
+  for (Interval &dimension : box)
+    dimension = {lowering.symbols.as_known(dimension.lower), lowering.symbols.as_known(dimension.upper)};
+  Region region;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (!box[d].lower.known() || !box[d].upper.known()) {
+      const auto &variable = lowering.function(f).definitions[0].pure[d];
+      throw UserError(
+          lowering.last_call.contains(f) ? lowering.last_call.at(f) : lowering.function(f).where,
+          fmt::format("'{0}' is called at an index whose bounds are not known, along '{1}', so that it cannot be told "
+                      "how much of '{0}' to compute; write clamp(index, low, high), or {0}.bound({1}, begin, extent)",
+                      lowering.function(f).name, variable->name));
+    }
+    const Affine begin = lowering.integers.bound(box[d].lower);
+    Affine extent = box[d].upper - box[d].lower + 1;
+    if (!extent.known()) extent = box[d].upper - begin + 1;
+    if (!extent.known()) extent = lowering.integers.bound(box[d].upper) - begin + 1;
+    if (!extent.is_constant()) extent = lowering.integers.bound_extent(extent);
+    region.push_back({begin, extent});
+  }
+  return region;
+}
+
+Box box_of_output(const Lowering &lowering, std::uint32_t f) {
+  Box box;
+  for (int d = 0; d < lowering.function(f).rank(); ++d) {
+    const auto bounds = lowering.schedules[f].bounds.find(d);
+    box.push_back({0, bounds == lowering.schedules[f].bounds.end()
+                          ? Affine(Symbol::extent(*lowering.function(f).output, d)) - 1
+                          : Affine(bounds->second.second - 1)});
+  }
+  return box;
+}
+
+}  // namespace samite::schedules

@@ -1,0 +1,56 @@
+// What is needed of each Func: boxes of its elements.
+//
+// A box has an interval for each dimension, whose bounds are forms of loops, parameters and extents. What a definition
+// calls while its variables go through theirs is a box of what is called, and so on from what calls to what is called.
+// A region is a box whose bounds are known, as it is computed.
+#pragma once
+
+#include "samite/schedule/forms.h"
+
+#include <optional>
+
+namespace samite::schedules {
+
+struct Lowering;
+
+// A dimension of a region: from `begin` on, so many.
+struct Extent {
+  passes::Affine begin, extent;
+};
+using Region = std::vector<Extent>;
+using Box = std::vector<passes::Interval>;
+// By function.
+using Boxes = std::map<std::uint32_t, std::optional<Box>>;
+
+// How far the variables of reductions go.
+struct Reductions {
+  std::map<ir::LocalId, Extent> extents;
+  std::map<const Guard *, passes::Affine> guards;
+};
+
+// Of all definitions; what is no form of parameters and extents is computed by the host. UserError where that is loaded
+// from an array.
+Reductions find_reductions(Lowering &lowering);
+
+// Where the variables of a definition lie while the function is computed in this box.
+Environment environment_of(const Lowering &lowering, const Definition &definition, const Box &box);
+void unite(std::optional<Box> &box, const Box &with);
+// What a definition calls while its variables lie in the environment.
+void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
+               const Environment &environment, Boxes &boxes);
+// From what calls on to what is called; of functions that have no values yet. Boxes grow by what a function's own
+// updates touch, and by what the schedule says of its bounds.
+void follow(const Lowering &lowering, Boxes &boxes);
+
+// All of the array that a function fills, whose extents are as the schedule says where it says so.
+Box box_of_output(const Lowering &lowering, std::uint32_t f);
+
+// Splits that round up make the extent of a dimension a multiple of this.
+std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d);
+
+// UserError where the bounds are not known.
+Region region_of(Lowering &lowering, std::uint32_t f, Box box);
+// Of a region that rounded extents have made larger: as many elements as are a multiple.
+Region floored(const Lowering &lowering, std::uint32_t f, Region region);
+
+}  // namespace samite::schedules

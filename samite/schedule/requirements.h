@@ -1,0 +1,14 @@
+// What a pipeline requires of its arguments: that arrays have the elements that definitions read and write, and Funcs
+// those that are asked of them, wherever that is known before anything runs. Each becomes a step of the program.
+#pragma once
+
+#include "samite/schedule/lowering.h"
+
+namespace samite::schedules {
+
+// What the schedule needs of the arrays that a function fills.
+void require_output(Lowering &lowering, std::uint32_t f);
+// `boxes`: what is needed of each function.
+void require_room(Lowering &lowering, const Boxes &boxes);
+
+}  // namespace samite::schedules

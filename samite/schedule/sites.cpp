@@ -1,0 +1,184 @@
+#include "samite/schedule/sites.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Interval;
+using passes::Range;
+using passes::Symbol;
+
+namespace {
+
+Affine in_nest(Affine form, const Nest &nest) {
+  for (const auto &[variable, of] : nest.variables) form = form.substitute(Symbol::local(variable), of);
+  return form;
+}
+
+// The variables that a definition goes through by others. Guards count as splits from number `first` on.
+void add_joined(const Lowering &lowering, const Definition &definition, std::size_t first,
+                const std::set<std::size_t> &whole_pieces, Nest &nest) {
+  for (const JoinedVariable &joined : definition.joined) {
+    const LocalId local = joined.variable.local;
+    const Extent &of = lowering.reductions.extents.at(local);
+    nest.variables.insert_or_assign(local, of.begin + in_nest(joined.value, nest));
+    nest.ranges.insert_or_assign(local, Interval{of.begin, of.begin + of.extent - 1});
+    nest.guarded.insert(local);
+  }
+  for (std::size_t g = 0; g < definition.guards.size(); ++g) {
+    const Guard &guard = definition.guards[g];
+    if (whole_pieces.contains(first + g)) continue;
+    const Affine &extent = lowering.reductions.guards.at(&guard);
+    nest.guards.emplace_back(in_nest(guard.value, nest), extent);
+    nest.pieces.push_back({first + g, in_nest(guard.outer, nest), quotient(extent, guard.factor)});
+  }
+}
+
+}  // namespace
+
+Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule,
+             const Region &region, const std::set<std::size_t> &whole_pieces) {
+  const Definition &definition = lowering.function(f).definitions[n];
+  std::vector<Root> roots;
+  for (std::size_t d = 0; d < region.size(); ++d)
+    if (definition.pure[d])
+      roots.push_back(
+          {schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent, rounded(lowering, f, d)});
+  for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
+    const Extent &of = lowering.reductions.extents.at(definition.reductions[r].variable.local);
+    roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
+  }
+  NestNeeds needs{[&] { return lowering.integers.new_symbol(); },
+                  [&](Derived what) { return lowering.integers.derived(std::move(what)); }, lowering.symbols.range(),
+                  whole_pieces};
+  Nest nest = nest_of(schedule, roots, needs);
+  add_joined(lowering, definition, schedule.relations.size(), whole_pieces, nest);
+  for (const NestLoop &loop : nest.loops) {
+    Range within{0, Range::none_above};
+    if (const auto most = at_most(loop.extent, lowering.symbols.range()))
+      within.upper = std::max<std::int64_t>(*most - 1, 0);
+    lowering.symbols.set_range(loop.symbol, within);
+  }
+  return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest), whole_pieces};
+}
+
+void put(Nest &nest, const Symbol &symbol, const Affine &instead) {
+  const auto fix = [&](Affine &form) { form = form.substitute(symbol, instead); };
+  for (auto &[variable, form] : nest.variables) fix(form);
+  for (NestLoop &loop : nest.loops) fix(loop.extent);
+  for (auto &[value, whole] : nest.guards) {
+    fix(value);
+    fix(whole);
+  }
+  for (Nest::Piece &piece : nest.pieces) fix(piece.outer);
+}
+
+Site same_with_whole_pieces(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
+                            std::size_t opened) {
+  Region region;
+  for (std::size_t d = 0; d < site.definition.indices.size(); ++d) {
+    Extent extent{0, 1};
+    if (site.definition.pure[d]) {
+      const Interval &range = site.nest.ranges.at(site.definition.pure[d]->local);
+      extent = {range.lower, range.upper - range.lower + 1};
+    }
+    region.push_back(extent);
+  }
+  Site again = site_of(lowering, site.function, site.number, site.schedule, region, whole);
+  for (std::size_t l = 0; l < opened; ++l) {
+    const Symbol fresh = again.nest.loops[l].symbol, known = site.nest.loops[l].symbol;
+    const Value value = lowering.integers.known(known);
+    lowering.integers.set(fresh, value);
+    lowering.symbols.set_range(fresh, lowering.symbols.range_of(known));
+    again.nest.loops[l].symbol = known;
+    put(again.nest, fresh, value.is_constant() ? Affine(value.as_int()) : Affine(known));
+  }
+  return again;
+}
+
+Affine in_loops(const Lowering &lowering, const Site &site, const Value &index) {
+  return lowering.symbols.as_known(in_nest(site.forms.form(index), site.nest));
+}
+
+Boxes needed(const Lowering &lowering, const Site &site, std::size_t from) {
+  std::vector<OpenLoop> inner;
+  for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+    inner.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
+  Environment environment;
+  for (const auto &[variable, form] : site.nest.variables) {
+    Interval interval = lowering.symbols.over_loops(Interval::of(form), inner);
+    if (site.nest.guarded.contains(variable))
+      interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
+    environment.insert_or_assign(variable, interval);
+  }
+  Boxes boxes;
+  add_calls(lowering, site.definition, site.forms, environment, boxes);
+  boxes.erase(site.function);
+  follow(lowering, boxes);
+  return boxes;
+}
+
+std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &definition, std::uint32_t self) {
+  std::set<std::uint32_t> found;
+  std::vector<const Definition *> open{&definition};
+  while (!open.empty()) {
+    const Definition *at = open.back();
+    open.pop_back();
+    for (const std::uint32_t f : called_by(lowering.algorithm, *at)) {
+      if (f == self || has_values(lowering, f) || !found.insert(f).second) continue;
+      for (const Definition &definition_of_f : lowering.function(f).definitions) open.push_back(&definition_of_f);
+    }
+  }
+  return found;
+}
+
+std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &site, std::size_t from) {
+  const std::set<std::uint32_t> candidates = reachable(lowering, site.definition, site.function);
+  std::set<std::uint32_t> inside;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const std::uint32_t f : candidates) {
+      if (inside.contains(f)) continue;
+      const Place &place = lowering.schedules[f].compute;
+      bool here = place.level == Place::Level::innermost;
+      if (place.level == Place::Level::at) {
+        here = inside.contains(place.function);
+        if (place.function == site.function)
+          for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+            here = here || site.nest.loops[i].name == place.loop;
+      }
+      if (here) grows = inside.insert(f).second;
+    }
+  }
+  return inside;
+}
+
+bool meets_inside(const Lowering &lowering, const Site &site, std::size_t from) {
+  return std::ranges::any_of(computed_inside(lowering, site, from),
+                             [&](std::uint32_t f) { return lowering.in_shared(f); });
+}
+
+bool has_type(const DefinitionSchedule &schedule, LoopType type) {
+  return std::ranges::any_of(schedule.loops, [&](const Loop &loop) { return loop.type == type; }) ||
+         std::ranges::any_of(schedule.specializations, [&](const auto &special) { return has_type(special, type); });
+}
+
+bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, LoopType type) {
+  for (std::size_t i = from; i < site.nest.loops.size(); ++i)
+    if (site.nest.loops[i].type == type) return true;
+  for (const std::uint32_t f : computed_inside(lowering, site, from))
+    for (const DefinitionSchedule &schedule : lowering.schedules[f].definitions)
+      if (has_type(schedule, type)) return true;
+  return false;
+}
+
+std::string line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind) {
+  const std::string range = loop.extent.is_constant() ? fmt::format(" in 0 .. {}", loop.extent.constant()) : "";
+  return fmt::format("{} {}.{}{}", kind, lowering.function(site.function).name, loop.name, range);
+}
+
+}  // namespace samite::schedules

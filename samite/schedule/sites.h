@@ -1,0 +1,46 @@
+// A definition whose loops are being written, and what there is to do inside of them.
+#pragma once
+
+#include "samite/schedule/lowering.h"
+
+#include <set>
+
+namespace samite::schedules {
+
+struct Site {
+  std::uint32_t function;
+  std::size_t number;
+  const Definition &definition;
+  const DefinitionSchedule &schedule;
+  Forms forms;
+  Nest nest;
+  std::set<std::size_t> whole;  // splits, all of whose pieces are whole here
+};
+
+Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule,
+             const Region &region, const std::set<std::size_t> &whole_pieces);
+// The same loops again, of which so many are open and keep their symbols.
+Site same_with_whole_pieces(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
+                            std::size_t opened);
+// The nest where the loop of this symbol is at this iteration.
+void put(Nest &nest, const passes::Symbol &symbol, const passes::Affine &instead);
+
+// An integer of the definition, in symbols of the loops; unknown where it is no form.
+passes::Affine in_loops(const Lowering &lowering, const Site &site, const ir::Value &index);
+
+// What the loops from number `from` on, inside of those that are open, need of functions that have no values yet.
+Boxes needed(const Lowering &lowering, const Site &site, std::size_t from);
+
+// The functions that are called by a definition, or by those, and have no values yet.
+std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &definition, std::uint32_t self);
+// Those of them that are computed inside of the loops from number `from` on, or inside of the loops of such.
+std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &site, std::size_t from);
+// Whether the block does something together inside of these loops.
+bool meets_inside(const Lowering &lowering, const Site &site, std::size_t from);
+bool has_type(const DefinitionSchedule &schedule, LoopType type);
+bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, LoopType type);
+
+// The line of a loop, for whoever reads the loop nest.
+std::string line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind);
+
+}  // namespace samite::schedules

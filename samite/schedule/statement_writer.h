@@ -1,0 +1,27 @@
+// Where the lowering of a pipeline writes statements: into a block of a kernel, or into those of the host.
+#pragma once
+
+#include "samite/ir/stmt.h"
+
+#include <functional>
+
+namespace samite::schedules {
+
+inline ir::Value number(std::int64_t value) { return ir::Value::constant(ScalarType::Int32, value); }
+
+struct StatementWriter {
+  ir::Block *out = nullptr;
+  SourceLocation where;  // of what is written
+  ir::LocalId next_local = 0;
+
+  ir::LocalId new_local() { return next_local++; }
+  // The operation's value, which is written unless it is known.
+  ir::Value operation(ir::Operation operation);
+  // Of two values of one type.
+  ir::Value operator()(ir::Op op, ir::Value a, ir::Value b);
+  ir::Value as_i32(ir::Value value);
+  // Not negative.
+  ir::Value floored_remainder(ir::Value value, std::int64_t by);
+};
+
+}  // namespace samite::schedules

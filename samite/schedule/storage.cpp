@@ -1,0 +1,209 @@
+#include "samite/schedule/storage.h"
+
+#include "samite/base/error.h"
+#include "samite/schedule/lowering.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+
+namespace {
+
+constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside of a kernel, where their number is a constant
+
+std::string count_of(const Affine &extent) { return extent.is_constant() ? std::to_string(extent.constant()) : "?"; }
+
+// "f32[y 34, x ?]": what is known at launch only is "?".
+std::string dimensions_of(const Function &of, const Region &region) {
+  std::vector<std::string> all;
+  for (std::size_t d = 0; d < region.size(); ++d)
+    all.push_back(of.definitions[0].pure[d]->name + " " + count_of(region[d].extent));
+  return fmt::format("{}[{}]", name(of.types[0]), fmt::join(all, ", "));
+}
+
+// "store f in shared memory: f32[y 8, x 32], 256 elements, 1024 bytes, pitch 32"
+std::string kept_as(const Lowering &lowering, std::uint32_t f, const Storage &storage, const Region &region,
+                    std::optional<std::int64_t> elements) {
+  const Function &of = lowering.function(f);
+  const char *memory = storage.space == MemorySpace::registers ? "registers"
+                       : !lowering.gpu                         ? "memory of its task"
+                       : storage.space == MemorySpace::shared  ? "shared memory"
+                                                               : "local memory of its thread";
+  std::string text = fmt::format("store {} in {}: {}", of.name, memory, dimensions_of(of, region));
+  for (std::size_t v = 1; v < of.types.size(); ++v) text += fmt::format(" and {}", name(of.types[v]));
+  if (elements) {
+    std::int64_t bytes = 0;
+    for (const ScalarType type : of.types) bytes += *elements * static_cast<std::int64_t>(size_of(type));
+    text += fmt::format(", {} element{}, {} bytes", *elements, *elements == 1 ? "" : "s", bytes);
+  }
+  if (region.size() > 1) {
+    const Affine &pitch = storage.strides[static_cast<std::size_t>(lowering.schedules[f].storage_order[1])];
+    if (pitch.is_constant() && (!elements || pitch.constant() < *elements))
+      text += fmt::format(", pitch {}", pitch.constant());
+  }
+  for (std::size_t d = 0; d < region.size(); ++d)
+    if (storage.folds[d])
+      text += fmt::format(", folded along {} after {}", of.definitions[0].pure[d]->name, *storage.folds[d]);
+  return text;
+}
+
+MemorySpace space_of(const Lowering &lowering, std::uint32_t f) {
+  const FunctionSchedule &schedule = lowering.schedules[f];
+  if (schedule.space == MemorySpace::shared) return MemorySpace::shared;
+  if (schedule.space == MemorySpace::device)
+    throw UserError(schedule.space_where,
+                    fmt::format("'{}' is computed inside of a kernel, and is to be in device memory; compute it at "
+                                "the root for that",
+                                lowering.function(f).name));
+  if (schedule.space == MemorySpace::registers) {
+    if (!lowering.open.threads && !lowering.open.lanes && lowering.gpu)
+      throw UserError(schedule.space_where,
+                      fmt::format("'{}' is to be in registers, and is computed where the whole block needs it: "
+                                  "registers are a thread's own. Compute it inside of the loops of threads, or store "
+                                  "it in shared memory",
+                                  lowering.function(f).name));
+    return MemorySpace::registers;
+  }
+  if (schedule.space) return *schedule.space;
+  if (!lowering.open.threads && !lowering.open.lanes) return MemorySpace::shared;
+  return MemorySpace::instance;
+}
+
+// Whether the block does something together while a thread computes or uses f.
+bool keeps_across(const Lowering &lowering, std::uint32_t f) {
+  for (const std::uint32_t other : lowering.algorithm.order)
+    if (lowering.in_shared(other) && other != f && !has_values(lowering, other)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool has_values(const Lowering &lowering, std::uint32_t f) {
+  const auto found = lowering.storages.find(f);
+  return found != lowering.storages.end() && found->second.computed;
+}
+
+int inside_now(const Lowering &lowering) {
+  return lowering.kernel.open + lowering.open.lanes + lowering.open.threads.has_value();
+}
+
+void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &region) {
+  const Function &of = lowering.function(f);
+  const FunctionSchedule &schedule = lowering.schedules[f];
+  if (of.rank() > maximum_rank)
+    throw UserError(of.where, fmt::format("'{}' has {} dimensions and is kept in device memory, which has {} at most; "
+                                          "compute it at a loop of what calls it",
+                                          of.name, of.rank(), maximum_rank));
+  Storage storage;
+  std::vector<Value> extents;
+  storage.order.assign(schedule.storage_order.rbegin(), schedule.storage_order.rend());
+  for (const Extent &dimension : region) storage.begin.push_back(dimension.begin);
+  for (const int d : storage.order) {
+    Affine extent = region[static_cast<std::size_t>(d)].extent;
+    if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+    extents.push_back(lowering.write(Op::Max, lowering.integers.value_of(extent), number(0)));
+  }
+  if (extents.empty()) extents.push_back(number(1));
+  storage.folds.resize(region.size());
+  lowering.host.flush();
+  for (std::uint32_t v = 0; v < of.types.size(); ++v) {
+    const std::uint32_t temporary = lowering.host.program.temporary_count++;
+    const std::string name = of.types.size() == 1 ? of.name : fmt::format("{}_{}", of.name, v);
+    storage.arrays.push_back(static_cast<std::uint32_t>(lowering.algorithm.parameters.size()) + temporary);
+    lowering.host.temporaries.push_back({name, of.types[v], static_cast<int>(extents.size())});
+    lowering.host.steps->push_back({Temporary{temporary, name, of.types[v], extents, of.where}});
+  }
+  lowering.nest.add(fmt::format("store {} in device memory: {}", of.name, dimensions_of(of, region)));
+  lowering.storages.insert_or_assign(f, std::move(storage));
+}
+
+void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
+  if (!lowering.kernel.open) return allocate_temporary(lowering, f, region);
+  const Function &of = lowering.function(f);
+  const FunctionSchedule &schedule = lowering.schedules[f];
+  Storage storage;
+  storage.inside = inside_now(lowering);
+  storage.local = true;
+  storage.folds.resize(region.size());
+  // On the CPU, where the sizes are known at launch only, they are computed there.
+  bool computed_size = false;
+  std::vector<Affine> extents;
+  for (std::size_t d = 0; d < region.size(); ++d) {
+    auto most = at_most(region[d].extent, lowering.symbols.range());
+    if (const auto fold = schedule.folds.find(static_cast<int>(d)); fold != schedule.folds.end()) {
+      storage.folds[d] = fold->second;
+      most = fold->second;
+    }
+    const bool unknown = !most || *most > most_elements;
+    if (unknown &&
+        (lowering.gpu || lowering.open.threads || lowering.open.lanes || schedule.space == MemorySpace::registers))
+      throw UserError(schedule.compute.where,
+                      fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
+                                  "kept inside of a kernel; split the loop that goes along '{1}', say "
+                                  "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
+                                  of.name, of.definitions[0].pure[d]->name));
+    computed_size = computed_size || unknown;
+    extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
+    storage.begin.push_back(region[d].begin);
+  }
+  storage.strides.resize(region.size());
+  Affine all = 1;
+  for (const int d : schedule.storage_order) {
+    const auto dimension = static_cast<std::size_t>(d);
+    storage.strides[dimension] = all;
+    Affine extent = extents[dimension];
+    if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+    if (all.is_constant() && (extent * all.constant()).known())
+      all = extent * all.constant();
+    else if (extent.is_constant())
+      all = all * extent.constant();
+    else
+      all = lowering.integers.bound(lowering.integers.derived({Op::Mul, all, extent, {}}));
+    if (!all.is_constant()) all = lowering.integers.bound(all);
+  }
+  const std::int64_t size = all.is_constant() ? all.constant() : most_elements;
+  storage.space = space_of(lowering, f);
+  if (storage.space == MemorySpace::shared && lowering.open.threads)
+    throw UserError(
+        schedule.space_where,
+        fmt::format("'{}' is kept by each thread, and not in shared memory; store it at a loop of blocks, or "
+                    "in registers",
+                    of.name));
+  MemorySpace space = storage.space == MemorySpace::shared ? MemorySpace::shared : MemorySpace::instance;
+  std::int64_t elements = size;
+  Block *to = lowering.write.out;
+  if (lowering.open.threads) {
+    storage.owner = lowering.open.threads->id;
+    const bool kept = keeps_across(lowering, f);
+    if (kept && lowering.gpu) {
+      space = MemorySpace::thread;
+      to = lowering.open.threads->outside;
+    } else if (kept) {
+      storage.by_thread = true;
+      for (const std::int64_t cap : lowering.open.threads->caps) elements *= cap;
+      space = MemorySpace::shared;
+      to = lowering.open.threads->outside;
+    } else if (!lowering.gpu && lowering.open.threads->vectors && !lowering.open.lanes) {
+      space = MemorySpace::shared;
+    }
+  } else if (!lowering.open.lanes && (!lowering.gpu || space == MemorySpace::instance)) {
+    // Of a block, or of the CPU's loops outside of its lanes: any lane may touch any element.
+    space = MemorySpace::shared;
+  }
+  for (const ScalarType type : of.types) {
+    storage.arrays.push_back(lowering.kernel.next_array);
+    const Value count = computed_size ? lowering.integers.value_of(all) : Value::constant(ScalarType::Int64, elements);
+    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({of.name, lowering.kernel.next_array});
+    to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space}, of.where);
+  }
+  lowering.nest.add(kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size));
+  lowering.storages.insert_or_assign(f, std::move(storage));
+}
+
+}  // namespace samite::schedules

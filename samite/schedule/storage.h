@@ -1,0 +1,37 @@
+// Where the values of a Func are kept: in an array of the pipeline's own, or in memory of a kernel.
+#pragma once
+
+#include "samite/schedule/regions.h"
+
+namespace samite::schedules {
+
+struct Lowering;
+struct Site;
+
+struct Storage {
+  bool computed = false;              // else there is room for them alone
+  std::vector<std::uint32_t> arrays;  // by value: a parameter, or a local array
+  bool local = false;
+  std::vector<passes::Affine> begin;
+  std::vector<int> order;               // of an array: its dimensions, the outermost first
+  std::vector<passes::Affine> strides;  // of a local array
+  std::vector<std::optional<std::int64_t>> folds;
+  ir::MemorySpace space = ir::MemorySpace::device;
+  bool by_thread = false;         // on the CPU: each element is there for each thread
+  std::optional<int> owner = {};  // the thread nest each of whose threads has elements of its own
+  // Where there was made room for it: how many kernels, loops over lanes and loops over threads were around that.
+  int inside = 0;
+};
+
+// By function.
+using Storages = std::map<std::uint32_t, Storage>;
+
+bool has_values(const Lowering &lowering, std::uint32_t f);
+// As Storage::inside, of where the lowering stands.
+int inside_now(const Lowering &lowering);
+
+// Room for all elements of the region: in device memory, or inside of the kernel that is written.
+void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &region);
+void allocate(Lowering &lowering, std::uint32_t f, const Region &region);
+
+}  // namespace samite::schedules

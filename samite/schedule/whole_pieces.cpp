@@ -1,0 +1,51 @@
+#include "samite/schedule/whole_pieces.h"
+
+#include <algorithm>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Symbol;
+
+bool gains_by_whole_pieces(const Lowering &lowering, const Site &site, std::size_t from) {
+  return any_inside(lowering, site, from, LoopType::gpu_thread) ||
+         any_inside(lowering, site, from, LoopType::unrolled) ||
+         std::ranges::any_of(computed_inside(lowering, site, from),
+                             [&](std::uint32_t f) { return lowering.schedules[f].space == MemorySpace::registers; });
+}
+
+void whole_or_not(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
+                  const std::function<void(const Site &)> &inside) {
+  if (lowering.kernel.in_rest) return inside(site);
+  std::vector<Nest::Piece> pieces;
+  for (const Nest::Piece &piece : site.nest.pieces) {
+    bool known = true;
+    for (std::size_t l = from; l < site.nest.loops.size(); ++l)
+      known = known && !lowering.symbols.depends_on(piece.outer,
+                                                    [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
+    if (known) pieces.push_back(piece);
+  }
+  if (pieces.empty() || !gains_by_whole_pieces(lowering, site, first)) return inside(site);
+  std::set<std::size_t> whole = site.whole;
+  std::optional<Value> all;
+  for (const Nest::Piece &piece : pieces) {
+    whole.insert(piece.relation);
+    const Value is_whole =
+        lowering.write(Op::Less, lowering.integers.value_of(piece.outer), lowering.integers.value_of(piece.whole));
+    all = all ? lowering.write(Op::And, *all, is_whole) : is_whole;
+  }
+  If branch{*all, {}, {}, {}};
+  lowering.into(branch.then_block, [&] {
+    // The same loops again, of which those that are open keep their symbols.
+    inside(same_with_whole_pieces(lowering, site, whole, from));
+  });
+  lowering.kernel.in_rest = true;
+  {
+    const LoopNest::Silence silence(lowering.nest);
+    lowering.into(branch.else_block, [&] { inside(site); });
+  }
+  lowering.kernel.in_rest = false;
+  lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
+}
+
+}  // namespace samite::schedules
