@@ -63,8 +63,9 @@ void fill_array(const AnyBuffer &buffer, const void *data, std::byte *place) {
 
 // Those of `candidates` for which a copy for each worker is possible and pays: without gaps or aliases, and with fewer
 // elements to clear and to add up than the launch computes anyway.
-std::uint64_t worth_summing_apart(const KernelDefinition &definition, const Extents &extents,
-                                  std::span<const Argument> arguments, std::uint64_t candidates, bool adjoint) {
+std::uint64_t summed_apart(const KernelDefinition &definition, const Extents &extents,
+                           std::span<const Argument> arguments, std::uint64_t candidates, bool adjoint) {
+  if (candidates == 0) return 0;
   constexpr double byte_limit = double{1 << 30};
   double work = static_cast<double>(extents.count()) * definition.cost();
   std::uint64_t worth = 0;
@@ -164,13 +165,15 @@ void check_distinct(const Callee &callee, std::span<const Argument> arguments) {
   }
 }
 
-void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments) {
+const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, const VariantKey &key,
+                                                 std::span<const Argument> arguments) {
   const auto &parameters = definition.parameters();
   if (key.active == 0)
     fail(definition,
          "an adjoint launch needs buffers that track gradients, and none of the arguments does; construct "
          "inputs and outputs with Gradient::tracked");
-  const autodiff::Adjoint &adjoint = definition.adjoint(key.active, key.may_alias, key.memory_limit);
+  const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
+  const autodiff::Adjoint &adjoint = derived.adjoint;
   if (!(key.active & definition.written()))
     fail(definition,
          "the adjoint is empty: no array that the kernel writes tracks its gradient, so none flows back; "
@@ -194,6 +197,7 @@ void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::spa
                              ", but they share memory with " + describe(parameters, other) +
                              ", which the forward launch overwrites; give the kernel separate buffers");
     }
+  return derived;
 }
 
 void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
@@ -224,14 +228,14 @@ bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &e
 }
 
 // Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
-bool is_gathered(KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
-                 const VariantKey &key) {
+bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Derived &derived, const VariantKey &key,
+                 const Extents &extents, std::span<const Argument> arguments) {
   // Debug mode names the access as it was written.
-  if (key.active == 0 || key.may_alias || key.debug) return false;
+  if (key.may_alias || key.debug || key.memory_limit) return false;
   // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && key.cuda == 0) return false;
-  const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(key.active, key.gathers_even_if_slower());
+  const auto &gathered = derived.gathered(key.gathers_even_if_slower()).adjoint;
   if (gathered && of_tiles && !key.deterministic && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
   return gathered && std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
            return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
@@ -286,7 +290,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   }
 }
 
-VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                        std::span<const Argument> arguments, bool in_graph) {
   VariantKey key;
   key.direction = options.direction;
@@ -315,15 +319,17 @@ VariantKey variant_key(KernelDefinition &definition, const Extents &extents, con
   if (device.kind() == DeviceKind::cuda) set_for_cuda(definition, extents, options, arguments, device, key);
   key.races = key.debug && !(in_graph && key.cuda != 0) && !definition.forward().scheduled;
   if (key.races) key.overlapping = overlapping(arguments);
-  key.gather = adjoint && !key.memory_limit && is_gathered(definition, extents, arguments, key);
-  if (key.cuda != 0)
-    key.summed = 0;
-  else if (forward)
-    key.summed = definition.summed();
-  else if (adjoint && key.active && !key.may_alias)
-    key.summed = key.gather ? definition.gathered_summed(key.active, key.gathers_even_if_slower())
-                            : definition.adjoint_summed(key.active, false, key.memory_limit);
-  if (key.summed) key.summed &= worth_summing_apart(definition, extents, arguments, key.summed, adjoint);
+  if (forward && key.cuda == 0) key.summed = summed_apart(definition, extents, arguments, definition.summed(), false);
+  return key;
+}
+
+VariantKey with_adjoint(VariantKey key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
+                        const Extents &extents, std::span<const Argument> arguments) {
+  key.gather = is_gathered(definition, derived, key, extents, arguments);
+  if (key.cuda == 0 && !key.may_alias) {
+    const std::uint64_t summed = key.gather ? derived.gathered(key.gathers_even_if_slower()).summed : derived.summed;
+    key.summed = summed_apart(definition, extents, arguments, summed, true);
+  }
   return key;
 }
 

@@ -52,13 +52,17 @@ void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buff
 void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
 void check_devices(const Callee &callee, std::span<const Argument> arguments);
 void check_distinct(const Callee &callee, std::span<const Argument> arguments);
-void check_adjoint(KernelDefinition &definition, const VariantKey &key, std::span<const Argument> arguments);
+// Returns the adjoint, derived for the key's active parameters.
+const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, const VariantKey &key,
+                                                 std::span<const Argument> arguments);
 void check_tangent(const KernelDefinition &definition, const VariantKey &key);
 
 // What the code for these arguments may know. `in_graph`: it is for a graph, whose launches on CUDA do not look for
-// races.
-VariantKey variant_key(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+// races. Nothing is derived: what depends on the adjoint is added by `with_adjoint`.
+VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                        std::span<const Argument> arguments, bool in_graph = false);
+VariantKey with_adjoint(VariantKey key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
+                        const Extents &extents, std::span<const Argument> arguments);
 
 // Writes the arguments where `variant.layout` puts them; `block` has layout.bytes bytes.
 void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block);

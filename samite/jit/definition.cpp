@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/build_variant.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
@@ -125,32 +126,32 @@ void KernelDefinition::refuse_derivatives_of_schedules() const {
                                  "Kernel or TileKernel");
 }
 
-const KernelDefinition::DerivedAdjoint &KernelDefinition::derived_adjoint(std::uint64_t active, bool may_alias,
-                                                                          MemoryLimit memory_limit) {
+const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active, bool may_alias,
+                                                           MemoryLimit memory_limit) {
   refuse_derivatives_of_schedules();
-  return adjoints_.get({active, may_alias, memory_limit}, [&] {
+  return *adjoints_.get({active, may_alias, memory_limit}, [&] {
     auto start = std::chrono::steady_clock::now();
-    DerivedAdjoint derived{derive_adjoint(structured_, flags(active), may_alias, memory_limit), 0, 0};
-    derived.milliseconds = milliseconds_since(start);
-    derived.summed = gradients_only_added_to(derived.adjoint.kernel);
-    return derived;
+    auto derived = std::make_unique<Derived>();
+    derived->adjoint = derive_adjoint(structured_, flags(active), may_alias, memory_limit);
+    derived->milliseconds = milliseconds_since(start);
+    derived->summed = gradients_only_added_to(derived->adjoint.kernel);
+    return std::unique_ptr<const Derived>(std::move(derived));
   });
 }
 
-const KernelDefinition::DerivedGather &KernelDefinition::derived_gather(std::uint64_t active, bool even_if_slower) {
-  return gathers_.get({active, even_if_slower}, [&] {
-    const ir::Kernel &scattered = adjoint(active, false).kernel;
+const KernelDefinition::Gathered &KernelDefinition::Derived::gathered(bool even_if_slower) const {
+  return gathers_.get(even_if_slower, [&] {
     auto start = std::chrono::steady_clock::now();
-    DerivedGather derived{gather(scattered, even_if_slower), 0, 0};
-    derived.milliseconds = milliseconds_since(start);
-    if (derived.gathered) derived.summed = gradients_only_added_to(derived.gathered->gather);
-    return derived;
+    Gathered gathered{gather(adjoint.kernel, even_if_slower), 0, 0};
+    gathered.milliseconds = milliseconds_since(start);
+    if (gathered.adjoint) gathered.summed = gradients_only_added_to(gathered.adjoint->gather);
+    return gathered;
   });
 }
 
 const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, bool even_if_slower) {
-  const DerivedGather &derived = derived_gather(active, even_if_slower);
-  return derived.gathered ? &*derived.gathered : nullptr;
+  const Gathered &gathered = derived(active, false).gathered(even_if_slower);
+  return gathered.adjoint ? &*gathered.adjoint : nullptr;
 }
 
 const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::uint64_t active) {

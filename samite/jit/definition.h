@@ -40,11 +40,8 @@ class KernelDefinition {
   const ir::Kernel &forward() const { return forward_; }
   // Arrays that the kernel stores into or accumulates, as bits.
   std::uint64_t written() const { return written_; }
-  // Arrays that the kernel only adds to, as bits; `adjoint_summed` the arrays to whose gradients an adjoint only adds.
+  // Arrays that the kernel only adds to, as bits.
   std::uint64_t summed() const { return summed_; }
-  std::uint64_t adjoint_summed(std::uint64_t active, bool may_alias, MemoryLimit memory_limit) {
-    return derived_adjoint(active, may_alias, memory_limit).summed;
-  }
   // Rough operations for each instance of the forward kernel.
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
@@ -62,17 +59,29 @@ class KernelDefinition {
   };
   const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
 
-  // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
-  const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {}) {
-    return derived_adjoint(active, may_alias, memory_limit).adjoint;
-  }
+  // An adjoint without atomics, where that can be done: one that gathers.
+  struct Gathered {
+    std::optional<passes::GatheredAdjoint> adjoint;  // none where it is not to be, as passes/gather.h says
+    std::uint64_t summed;                            // arrays to whose gradients it only adds, as bits
+    double milliseconds;                             // that it took to derive
+  };
+  struct Derived {
+    autodiff::Adjoint adjoint;
+    std::uint64_t summed;
+    double milliseconds;
+    // Of gradients that share no memory. Derived when it is first asked for.
+    const Gathered &gathered(bool even_if_slower) const;
 
-  // The adjoint without atomics where that can be done: gathered. Of gradients that share no memory. Null where it is
-  // not to be, as passes/gather.h says; `gathered_summed` as adjoint_summed.
-  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, bool even_if_slower);
-  std::uint64_t gathered_summed(std::uint64_t active, bool even_if_slower) {
-    return derived_gather(active, even_if_slower).summed;
+   private:
+    mutable Memo<bool, Gathered> gathers_;
+  };
+  // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
+  const Derived &derived(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {});
+  const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {}) {
+    return derived(active, may_alias, memory_limit).adjoint;
   }
+  // Null where there is none.
+  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, bool even_if_slower);
 
   // Found once for each set of active parameters.
   const autodiff::Activity &activity(std::uint64_t active);
@@ -93,12 +102,6 @@ class KernelDefinition {
   Noting noting_adjoint(std::uint64_t active, bool may_alias) const;
 
   // What the derivation took.
-  double adjoint_milliseconds(std::uint64_t active, bool may_alias, MemoryLimit memory_limit) {
-    return derived_adjoint(active, may_alias, memory_limit).milliseconds;
-  }
-  double gather_milliseconds(std::uint64_t active, bool even_if_slower) {
-    return derived_gather(active, even_if_slower).milliseconds;
-  }
   double tangent_milliseconds(std::uint64_t active) { return derived_tangent(active).milliseconds; }
 
   // Compiled on the first call for a key.
@@ -114,21 +117,6 @@ class KernelDefinition {
     MemoryLimit memory_limit;
     friend bool operator==(const AdjointKey &, const AdjointKey &) = default;
   };
-  struct DerivedAdjoint {
-    autodiff::Adjoint adjoint;
-    double milliseconds;
-    std::uint64_t summed;
-  };
-  struct GatherKey {
-    std::uint64_t active;
-    bool even_if_slower;
-    friend bool operator==(const GatherKey &, const GatherKey &) = default;
-  };
-  struct DerivedGather {
-    std::optional<passes::GatheredAdjoint> gathered;
-    std::uint64_t summed;
-    double milliseconds;
-  };
   struct DerivedTangent {
     autodiff::Tangent tangent;
     double milliseconds;
@@ -140,8 +128,6 @@ class KernelDefinition {
   explicit KernelDefinition(Structured structured);
 
   void refuse_derivatives_of_schedules() const;
-  const DerivedAdjoint &derived_adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit);
-  const DerivedGather &derived_gather(std::uint64_t active, bool even_if_slower);
   const DerivedTangent &derived_tangent(std::uint64_t active);
   std::vector<bool> flags(std::uint64_t active) const;
   void find_narrow_indices();
@@ -152,8 +138,7 @@ class KernelDefinition {
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
-  Memo<AdjointKey, DerivedAdjoint> adjoints_;
-  Memo<GatherKey, DerivedGather> gathers_;
+  Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints_;
   Memo<std::uint64_t, DerivedTangent> tangents_;
   Memo<std::uint64_t, autodiff::Activity> activities_;
   Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels_, tangent_kernels_;

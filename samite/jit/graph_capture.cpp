@@ -1,6 +1,7 @@
 #include "samite/jit/graph_capture.h"
 
 #include "samite/base/error.h"
+#include "samite/base/thread_mode.h"
 #include "samite/driver/launch.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/runtime/cuda_device.h"
@@ -22,9 +23,13 @@ GraphCapture::GraphCapture(const Stream &stream)
   if (current_capture) throw UserError("this thread captures a graph already; end that capture before another begins");
   if (const CudaStream *cuda = stream.cuda()) part_.emplace(cuda->stream());
   current_capture = this;
+  begin(ThreadMode::captures_graph);
 }
 
-GraphCapture::~GraphCapture() { current_capture = nullptr; }
+GraphCapture::~GraphCapture() {
+  current_capture = nullptr;
+  end(ThreadMode::captures_graph);
+}
 
 GraphCapture *GraphCapture::current() { return current_capture; }
 

@@ -1,6 +1,7 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/base/thread_mode.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_capture.h"
@@ -53,11 +54,6 @@ void check_index(const Callee &callee, std::size_t index) {
 
 namespace {
 
-// On the path of every launch.
-void refuse_inside_kernel(const KernelDefinition &definition) {
-  if (lang::Trace::running()) refuse_inside_kernel(Callee(definition));
-}
-
 // All that is checked of a launch, and the variant that it needs.
 std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                                      std::span<const Argument> arguments, bool in_graph = false) {
@@ -72,7 +68,8 @@ std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents
   check_distinct(callee, arguments);
   if (options.stream) check_stream(callee, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
-  if (options.direction == Direction::adjoint) check_adjoint(definition, key, arguments);
+  if (options.direction == Direction::adjoint)
+    key = with_adjoint(key, definition, checked_adjoint(definition, key, arguments), extents, arguments);
   if (options.direction == Direction::tangent) check_tangent(definition, key);
   if (extents.count() > 1) definition.warn_of_common_writes();
   return definition.variant(key);
@@ -190,6 +187,7 @@ void compile_for(KernelDefinition &definition, const Extents &extents, const Lau
 
 void launch_now(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                 const LaunchOptions &options, std::span<const Argument> arguments) {
+  if (!is_in_any_mode()) return run_now(*definition, extents, options, arguments);
   refuse_inside_kernel(*definition);
   if (GraphCapture *capture = GraphCapture::current()) {
     std::vector<OwnedArgument> owned;
@@ -314,22 +312,28 @@ void Launch::mark_written() const {
 }
 
 void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where) {
-  jit::refuse_inside_kernel(*definition_);
+  const bool plain = !is_in_any_mode();
+  if (!plain) jit::refuse_inside_kernel(*definition_);
   const Turn turn(*this);
+  if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
     return tangents->launch(definition_, extents_, options_, views());
-  auto run = [&] {
+  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
+    return tape->append(definition_, {extents_, where}, options_, views(), [&] { run(cuda, block); });
+  run(cuda, block);
+}
+
+void Launch::run(const jit::CudaLaunch *cuda, const std::byte *block) const {
+  const auto as_it_is = [&] {
     if (cuda) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
     mark_written();
     jit::execute(*variant_, definition_->name(), block, extents_, partition_);
   };
-  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
-    return tape->append(definition_, {extents_, where}, options_, views(), run);
   if (options_.check_finite && options_.direction == Direction::adjoint)
-    jit::run_checking_finite(*definition_, variant_->key, extents_, views(), run);
+    jit::run_checking_finite(*definition_, variant_->key, extents_, views(), as_it_is);
   else
-    run();
+    as_it_is();
 }
 
 void Launch::launch(const Stream &stream, SourceLocation where) {

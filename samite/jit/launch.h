@@ -160,6 +160,7 @@ class Launch {
   void prepare();
   // `block` as `cuda` has completed it.
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
+  void run(const jit::CudaLaunch *cuda, const std::byte *block) const;
   class Turn;
 
   std::shared_ptr<jit::KernelDefinition> definition_;

@@ -1,9 +1,18 @@
-// A kernel's path from capture to code: the one place that knows the order of the passes.
+// A kernel's path from capture to what is emitted: the one place that knows the order of the passes. Pure functions of
+// the IR. Each step can be dumped (base/dump.h), and is verified where the library is built to verify its IR.
 #pragma once
 
-#include "samite/jit/definition.h"
+#include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/tangent.h"
 #include "samite/passes/architecture.h"
 #include "samite/passes/array_facts.h"
+#include "samite/passes/cast_copies.h"
+#include "samite/passes/check_races.h"
+#include "samite/passes/gather.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace samite::jit {
 
@@ -23,6 +32,30 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 // As passes/gather.h says, or passes/gather_tiles.h of a tile kernel.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
+
+// A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them. Nothing
+// where the shared memory of a block has no room for its tiles. `capability` 0: the CPU.
+struct RunGathered {
+  ir::Kernel kernel;
+  std::optional<passes::CastCopies> copies;
+};
+std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability);
+
+// From structured to lowered form: exchanges that are put back (of adjoints) → widths of indices → tiles → checks for
+// races (in debug mode) → threads. A schedule's kernel is there already, but for the loops over its blocks.
+struct LowerChoices {
+  bool adjoint = false;
+  int cuda = 0;                                     // the device's compute capability; 0: the CPU
+  std::vector<bool> wide_arrays = {};               // by parameter: ArrayFacts::wide_index
+  bool in_order = false;                            // as passes/lower_tiles.h has it
+  std::optional<std::vector<bool>> may_share = {};  // check for races; as passes/check_races.h has it
+};
+struct Lowered {
+  ir::Kernel kernel;
+  passes::RaceChecks races;
+  bool unchecked_for_races = false;  // on CUDA the shadows found no room among the parameters
+};
+Lowered lower(const ir::Kernel &structured, const LowerChoices &choices);
 
 // What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack → which
 // loops are interchanged (not in debug mode, where each access is checked).
@@ -45,8 +78,5 @@ ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architec
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered);
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                                   const passes::FactsOfArrays &arrays, bool debug);
-
-// lower → emit C++ → compile → link → load
-std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);
 
 }  // namespace samite::jit

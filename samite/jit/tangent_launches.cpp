@@ -1,8 +1,7 @@
 #include "samite/jit/tangent_launches.h"
 
 #include "samite/base/error.h"
-
-#include <utility>
+#include "samite/base/thread_mode.h"
 
 namespace samite::jit {
 namespace {
@@ -12,12 +11,20 @@ thread_local TangentLaunches *current_launches = nullptr;
 // Makes `launches` current for its own lifetime; null lets launches through as they are.
 class Scope {
  public:
-  explicit Scope(TangentLaunches *launches) : outer_(std::exchange(current_launches, launches)) {}
-  ~Scope() { current_launches = outer_; }
+  explicit Scope(TangentLaunches *launches) : outer_(current_launches) { change_to(launches); }
+  ~Scope() { change_to(outer_); }
   Scope(const Scope &) = delete;
   Scope &operator=(const Scope &) = delete;
 
  private:
+  static void change_to(TangentLaunches *launches) {
+    current_launches = launches;
+    if (launches)
+      begin(ThreadMode::computes_tangents);
+    else
+      end(ThreadMode::computes_tangents);
+  }
+
   TangentLaunches *outer_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "samite/autodiff/activity.h"
 #include "samite/base/error.h"
+#include "samite/base/thread_mode.h"
 #include "samite/jit/at_once.h"
 #include "samite/runtime/shared_elements.h"
 
@@ -15,8 +16,14 @@ thread_local Tape *recording_tape = nullptr;
 
 // Ends the recording, also where the user's function throws.
 struct Recording {
-  explicit Recording(Tape *tape) { recording_tape = tape; }
-  ~Recording() { recording_tape = nullptr; }
+  explicit Recording(Tape *tape) {
+    recording_tape = tape;
+    begin(ThreadMode::records_tape);
+  }
+  ~Recording() {
+    recording_tape = nullptr;
+    end(ThreadMode::records_tape);
+  }
 };
 
 std::string label(const AnyBuffer &buffer) {
@@ -112,7 +119,7 @@ void Tape::put_down(const std::shared_ptr<jit::KernelDefinition> &definition, co
 void Tape::find_values_read(Entry &entry) const {
   if (!gradients_flow(entry)) return;
   try {
-    jit::VariantKey key =
+    const jit::VariantKey key =
         jit::variant_key(*entry.definition, entry.extents, entry.options, jit::views(entry.arguments));
     entry.values_read = entry.definition->adjoint(key.active, key.may_alias, key.memory_limit).values_read;
   } catch (const UserError &) {
@@ -237,8 +244,11 @@ void Tape::compile_adjoints() const {
   for (std::size_t i = entries_.size(); i-- > 0;) {
     const Entry &entry = entries_[i];
     if (entry.adjoint || !gradients_flow(entry)) continue;
+    const std::vector<jit::Argument> arguments = jit::views(entry.arguments);
+    const jit::VariantKey key = jit::variant_key(*entry.definition, entry.extents, entry.options, arguments);
+    const auto &derived = entry.definition->derived(key.active, key.may_alias, key.memory_limit);
     const Wanted one{entry.definition.get(),
-                     jit::variant_key(*entry.definition, entry.extents, entry.options, jit::views(entry.arguments))};
+                     jit::with_adjoint(key, *entry.definition, derived, entry.extents, arguments)};
     if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
   }
   std::vector<std::function<void()>> compiles;

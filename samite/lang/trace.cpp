@@ -1,6 +1,7 @@
 #include "samite/lang/trace.h"
 
 #include "samite/base/error.h"
+#include "samite/base/thread_mode.h"
 
 #include <algorithm>
 #include <atomic>
@@ -38,12 +39,17 @@ Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocat
                     "a kernel is being defined inside of another kernel's function; call a plain C++ function "
                     "instead, capture inlines it");
   open_block(where);
-  current_trace = this;  // last, since no destructor follows a constructor that throws
+  // Last, since no destructor follows a constructor that throws.
+  current_trace = this;
+  begin(ThreadMode::captures_kernel);
 }
 
 Trace *Trace::running() { return current_trace; }
 
-Trace::~Trace() { current_trace = nullptr; }
+Trace::~Trace() {
+  current_trace = nullptr;
+  end(ThreadMode::captures_kernel);
+}
 
 ir::LocalId Trace::new_local() {
   defined_in_.push_back(open_.back().id);

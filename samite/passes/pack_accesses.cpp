@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-constexpr std::int64_t unit_bytes = 16;
+constexpr std::int64_t widest_access_bytes = 16;
 
 // What is written, and what else is done with it.
 struct Uses {
@@ -140,7 +140,7 @@ class Packer {
     std::ranges::sort(row.accesses, {}, &Access::at);
     const Stmt &any = block[row.accesses[0].statement];
     const ScalarType type = row.loads ? any.as<Let>()->value.type.element() : ScalarType::Float32;
-    const std::int64_t most = unit_bytes / static_cast<std::int64_t>(size_of(type));
+    const std::int64_t most = widest_access_bytes / static_cast<std::int64_t>(size_of(type));
     for (std::size_t i = 0; i < row.accesses.size();) {
       std::int64_t count = std::min<std::int64_t>(most, 8);
       for (; count > 1; count /= 2)

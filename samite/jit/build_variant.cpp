@@ -1,0 +1,292 @@
+#include "samite/jit/build_variant.h"
+
+#include "samite/base/dump.h"
+#include "samite/base/warning.h"
+#include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/emit.h"
+#include "samite/codegen/march.h"
+#include "samite/codegen/prelude.h"
+#include "samite/ir/visit.h"
+#include "samite/jit/cuda_objects.h"
+#include "samite/jit/definition.h"
+#include "samite/jit/elapsed.h"
+#include "samite/jit/estimate.h"
+#include "samite/jit/pipeline.h"
+#include "samite/passes/instances_per_thread.h"
+#include "samite/toolchain/host_target.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace samite::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel, const char *extension) {
+  if (!dumping()) return;
+  dump(kernel, "emit", extension, emitted.text);
+  for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
+}
+
+// The wide prelude is the same text for every kernel of the machine, so that it is precompiled once.
+const std::string &prelude(int vector_bytes) {
+  static const std::string text = codegen::cpu_prelude(vector_bytes);
+  return text;
+}
+
+// The bit of a parameter in the sets of a variant's key. A gradient lies in memory as its primal does.
+std::uint64_t bit_in_key(const ir::Parameter &parameter, std::uint32_t index) {
+  return std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : index);
+}
+
+std::vector<bool> wide_arrays(const Variant &variant) {
+  std::vector<bool> wide;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
+  for (const passes::CastCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
+  return wide;
+}
+
+// By parameter: whether an array may share memory with another.
+std::vector<bool> may_share(const Variant &variant) {
+  std::vector<bool> may;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    may.push_back((variant.key.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
+  return may;
+}
+
+codegen::EmitOptions emit_options(const Variant &variant) {
+  codegen::EmitOptions options;
+  options.debug = variant.key.debug;
+  // Without line numbers in it, the text, and so the cached object, stays the same when lines move.
+  options.comments = false;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
+    options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
+                              .wide_index = (variant.key.wide_index & bit) != 0,
+                              .worker_private = false,
+                              .unaliased = (variant.key.unaliased & bit) != 0,
+                              .aligned_rows = (variant.key.aligned & bit) != 0});
+  }
+  for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
+  // A shadow lies as its array does.
+  for (const passes::Shadow &shadow : variant.races.shadows) {
+    const codegen::ArrayFacts of_array = options.arrays[shadow.array];
+    options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
+  }
+  // As jit/launch_memory.h lays them out.
+  for (const passes::CastCopy &copy : variant.copies)
+    options.arrays.push_back({.unit_stride = true,
+                              .wide_index = options.arrays[copy.array].wide_index,
+                              .unaliased = true,
+                              .aligned_rows = true});
+  return options;
+}
+
+// Whether running instances in another order may give other bits.
+bool order_shows(const ir::Kernel &kernel) {
+  bool shows = false;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    if (const auto *accumulate = stmt.as<ir::Accumulate>())
+      shows = shows || (accumulate->atomic && is_floating(accumulate->value.type()));
+    if (const auto *let = stmt.as<ir::Let>()) shows = shows || ir::info(let->value.op).typing == ir::Typing::Atomic;
+  });
+  return shows;
+}
+
+// The most that this process has had in memory so far.
+std::size_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) << 10;
+}
+
+void keep(const codegen::EmittedSource &emitted, Variant &variant) {
+  variant.source = emitted.text;
+  variant.source_files = emitted.files;
+  variant.sites = emitted.sites;
+  variant.messages = emitted.messages;
+  variant.uses_workspace = emitted.uses_workspace;
+  variant.uses_channel = emitted.uses_channel;
+  variant.tile_memory = emitted.tile_memory;
+  variant.tile_loads = emitted.tile_loads;
+  variant.lanes = emitted.lanes;
+  variant.objects = emitted.objects;
+}
+
+void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
+  Clock::time_point start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  options.vector_bytes = host_target().vector_bytes;
+  const codegen::EmittedSource emitted =
+      codegen::emit_cpu(plan_for_cpu(lowered, options.arrays, options.debug), options);
+  dump_text(emitted, lowered.name, "cpp");
+  keep(emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  HostSource source;
+  source.name = lowered.name;
+  source.text = emitted.text;
+  source.debug_info = variant.key.debug;
+  source.optimization = host_optimization();
+  std::vector<HostSource> objects;
+  for (const codegen::EmittedObject &object : emitted.objects)
+    objects.push_back({object.name, object.text, source.debug_info, source.optimization});
+  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes), objects);
+  variant.image = std::move(compiled.image);
+  variant.compile = compiled.report;
+  variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
+  variant.times.compile = milliseconds_since(start);
+}
+
+void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
+  Clock::time_point start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
+  options.cuda.waits_for_earlier_launch = variant.key.programmatic;
+  options.cuda.tile_threads = lowered.block_threads;
+  options.cuda.wide_launch = variant.key.grid_stride;
+  const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
+  if (by_threads)
+    options.cuda.instances_per_thread =
+        std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
+  if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
+      codegen::reads_neighbours_along_first(lowered))
+    options.cuda.march = codegen::worthwhile_march;
+  const ir::Kernel planned =
+      plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
+                   {variant.key.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
+  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
+  if (options.cuda.grid_stride) options.cuda.march = 1;
+  const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
+  dump_text(emitted, lowered.name, "cu");
+  variant.form = options.cuda;
+  keep(emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
+  CompiledCuda compiled = compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda),
+                                       cuda_objects(emitted.objects, variant.key.debug));
+  dump(lowered.name, "link", "cubin", compiled.image->cubin());
+  variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
+  variant.cuda_compile = compiled.report;
+  variant.times.compile = milliseconds_since(start);
+}
+
+// Where debug mode looks for races, the variant learns of what it looks for.
+ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
+  LowerChoices choices{.adjoint = variant.key.direction == Direction::adjoint,
+                       .cuda = variant.key.cuda,
+                       .wide_arrays = wide_arrays(variant),
+                       .in_order = variant.key.deterministic};
+  if (variant.key.races) choices.may_share = may_share(variant);
+  Lowered lowered = jit::lower(kernel, choices);
+  if (variant.key.races) variant.layout = codegen::argument_layout(lowered.kernel.parameters);
+  variant.races = std::move(lowered.races);
+  if (lowered.unchecked_for_races) {
+    const std::string text = "kernel '" + kernel.name + "' has so many arrays that debug mode cannot look for races " +
+                             "in it on CUDA; launch it on the CPU";
+    warn_once(text, text);
+  }
+  return lowered.kernel;
+}
+
+// From the kernel to code that can be called, into a variant that knows its key.
+void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
+  variant.name = kernel.name;
+  variant.parameters.assign(kernel.parameters.begin(),
+                            kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
+  variant.layout = codegen::argument_layout(kernel.parameters);
+  variant.block_threads = kernel.block_threads;
+  variant.cost = cost_of(kernel);
+  variant.one_thread = variant.key.deterministic && order_shows(kernel);
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const ir::Parameter &parameter = variant.parameters[i];
+    bool is_gradient = parameter.role == ir::Role::Gradient;
+    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
+    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
+  }
+  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
+
+  Clock::time_point start = Clock::now();
+  ir::Kernel lowered = lower(kernel, variant);
+  variant.times.lower = milliseconds_since(start);
+
+  const std::size_t before = peak_memory();
+  if (variant.key.cuda != 0)
+    compile_for_cuda(lowered, variant);
+  else
+    compile_for_cpu(lowered, variant);
+  variant.peak_compiler_bytes = peak_memory() - before;
+}
+
+void add(StepTimes &times, const StepTimes &more) {
+  times.derive += more.derive;
+  times.lower += more.lower;
+  times.emit += more.emit;
+  times.compile += more.compile;
+}
+
+// What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
+std::shared_ptr<const Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
+                                              std::vector<passes::CastCopy> copies = {}) {
+  if (kernel.body.empty()) return nullptr;
+  auto variant = std::make_shared<Variant>();
+  variant->key = gather.key;
+  variant->key.summed = 0;
+  variant->gradient_of = gather.gradient_of;
+  variant->copies = std::move(copies);
+  compile_kernel(kernel, *variant);
+  return variant;
+}
+
+}  // namespace
+
+std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
+  auto variant = std::make_shared<Variant>();
+  variant->key = key;
+
+  const ir::Kernel *kernel = &definition.forward();
+  std::optional<RunGathered> run;
+  if (key.direction == Direction::adjoint) {
+    const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
+    const autodiff::Adjoint &adjoint = derived.adjoint;
+    kernel = &adjoint.kernel;
+    variant->gradient_of = adjoint.gradient_of;
+    variant->values_read = adjoint.values_read;
+    variant->values_after = adjoint.values_after;
+    variant->written = adjoint.written;
+    variant->times.derive = derived.milliseconds;
+    // It is tried for every adjoint that may be gathered, whether or not it is then used.
+    if (!key.may_alias && !key.debug && !key.memory_limit)
+      variant->times.derive += derived.gathered(key.gathers_even_if_slower()).milliseconds;
+    if (key.gather) {
+      const passes::GatheredAdjoint &gathered = *derived.gathered(key.gathers_even_if_slower()).adjoint;
+      run = gathered_to_run(gathered, key.cuda);
+      if (run) {
+        kernel = &run->kernel;
+        if (run->copies) {
+          variant->copies = run->copies->copies;
+          variant->first = variant_beside(*variant, run->copies->copy, run->copies->copies);
+        }
+        variant->afterwards = variant_beside(*variant, gathered.clear);
+      }
+    }
+  } else if (key.direction == Direction::tangent) {
+    const autodiff::Tangent &tangent = definition.tangent(key.active);
+    kernel = &tangent.kernel;
+    variant->gradient_of = tangent.gradient_of;
+    variant->times.derive = definition.tangent_milliseconds(key.active);
+  }
+  compile_kernel(*kernel, *variant);
+  for (const auto &beside : {variant->first, variant->afterwards})
+    if (beside) add(variant->times, beside->times);
+  return variant;
+}
+
+}  // namespace samite::jit
