@@ -35,6 +35,7 @@ void append(std::string &text, std::string_view header) {
 // CUDA's headers, each after those that it includes, and once.
 class CudaHeaders {
  public:
+  // `intrinsics`: what comes in place of the headers that are not C++; nothing: those as they are.
   explicit CudaHeaders(std::string_view intrinsics) : intrinsics_(intrinsics) { add(std::string(intrinsics_path)); }
 
   void add(const std::string &path) {
@@ -44,13 +45,19 @@ class CudaHeaders {
     for (std::string_view rest = header; !rest.empty();) {
       if (const std::string_view line = take_line(rest); is_include(line)) add(included(line));
     }
-    append(text_, path == intrinsics_path ? intrinsics_ : header);
+    if (intrinsics_.empty())
+      append(text_, header);
+    else if (path == intrinsics_path)
+      append(text_, intrinsics_);
+    else if (!path.starts_with(sm90_intrinsics))
+      append(text_, header);
   }
 
   std::string take() { return std::move(text_); }
 
  private:
   static constexpr std::string_view intrinsics_path = "samite/device/cuda/intrinsics.h";
+  static constexpr std::string_view sm90_intrinsics = "samite/device/cuda/sm90_";
 
   // Headers for all targets include the CPU's header where CUDA has one of its own.
   static std::string included(std::string_view line) {
@@ -69,9 +76,9 @@ class CudaHeaders {
 
 constexpr std::string_view of_cuda[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
 constexpr std::string_view of_cuda_tiles[] = {
-    "instance",    "fragments",   "cuda_load",     "cuda_cast",     "cuda_reduce",           "cuda_spread",
-    "cuda_scan",   "cuda_matmul", "cuda_multiply", "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
-    "cuda_fourier"};
+    "instance",     "fragments",        "cuda_load",     "cuda_cast",     "cuda_reduce",           "cuda_spread",
+    "cuda_scan",    "cuda_matmul",      "cuda_multiply", "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
+    "cuda_fourier", "sm90_product_loop"};
 
 }  // namespace
 
@@ -97,7 +104,7 @@ std::string cpu_prelude(int vector_bytes) {
 }
 
 const Declarations &cuda_declarations() {
-  static const Declarations all(cuda_prelude_with(device_header("samite/device/cuda/intrinsics.h")));
+  static const Declarations all(cuda_prelude_with({}));
   return all;
 }
 

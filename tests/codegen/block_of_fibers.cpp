@@ -124,5 +124,6 @@ void BlockOfFibers::run(int threads, ThreadOrder order, const std::function<void
 
 void BlockOfFibers::wait_for_block() { state_->wait(Waiting::Block); }
 void BlockOfFibers::wait_for_warp() { state_->wait(Waiting::Warp); }
+void BlockOfFibers::wait_for_others() { state_->wait(Waiting::Others); }
 
 }  // namespace samite::test

@@ -24,6 +24,8 @@ class BlockOfFibers {
   // To be called by a thread that runs.
   void wait_for_block();
   void wait_for_warp();
+  // Until no thread can go on but those that wait so.
+  void wait_for_others();
 
  private:
   struct State;

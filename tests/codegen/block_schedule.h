@@ -19,8 +19,9 @@ struct ThreadOrder {
   unsigned seed = 0;  // of Random
 };
 
-// What holds a thread. One that has ended holds no others.
-enum class Waiting : std::uint8_t { Nothing, Warp, Block, Ended };
+// What holds a thread. One that has ended holds no others. One that waits for others asks again when none of them can
+// go on, whether what it waits for has come.
+enum class Waiting : std::uint8_t { Nothing, Warp, Block, Others, Ended };
 
 class BlockSchedule {
  public:
@@ -35,6 +36,7 @@ class BlockSchedule {
   // each other in vain.
   void run(const std::function<void(int)> &go_on, const std::function<void(int, int)> &meet) {
     const int threads = static_cast<int>(waiting.size());
+    int asked = 0;  // since the last barrier of the block
     for (int round = 0;; ++round) {
       backwards_ =
           order_.kind == ThreadOrder::Kind::LastToFirst || (order_.kind == ThreadOrder::Kind::Alternating && round % 2);
@@ -49,14 +51,19 @@ class BlockSchedule {
         for (const int n : ready) go_on(n);
       }
       if (std::ranges::all_of(waiting, [](Waiting own) { return own == Waiting::Ended; })) return;
+      if (std::ranges::count(waiting, Waiting::Others) > 0 && asked++ < most_asked) {
+        std::ranges::replace(waiting, Waiting::Others, Waiting::Nothing);
+        continue;
+      }
       if (!all_wait(0, threads, Waiting::Block))
         throw std::runtime_error("threads of a block wait for others, which wait elsewhere");
       release(0, threads, meet);
+      asked = 0;
     }
   }
 
  private:
-  static constexpr int warp = 32;
+  static constexpr int warp = 32, most_asked = 10000;
 
   Waiting &of(int thread) { return waiting[static_cast<std::size_t>(thread)]; }
   int end_of_warp(int first) const { return std::min(first + warp, static_cast<int>(waiting.size())); }

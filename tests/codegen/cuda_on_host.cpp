@@ -1,6 +1,7 @@
 #include "tests/codegen/cuda_on_host.h"
 
 #include "tests/codegen/block_of_fibers.h"
+#include "tests/codegen/sm90_on_host.h"
 
 #include <fmt/format.h>
 
@@ -18,8 +19,9 @@ struct Place {
 // What the emitted code needs of a machine.
 struct Machine {
   const Place *(*place)();
-  void (*wait)();       // for all threads of the block
-  void (*wait_warp)();  // for those of the warp
+  void (*wait)();             // for all threads of the block
+  void (*wait_warp)();        // for those of the warp
+  void (*wait_for_others)();  // until no other thread can go on
   unsigned char (*slots)[64];
   bool whole_warps;
 };
@@ -63,6 +65,7 @@ struct Machine {
   const Place *(*place)();
   void (*wait)();
   void (*wait_warp)();
+  void (*wait_for_others)();
   u8 (*slots)[64];
   bool whole_warps;
 };
@@ -126,7 +129,7 @@ SAMITE_INLINE void sync_warp() { machine.wait_warp(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // As large as any device's. Static, as what is __shared__: blocks run one after another.
-alignas(128) static u8 memory_of_block[232448];
+alignas(1024) static u8 memory_of_block[232448];
 SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
 
 inline constexpr bool adds_f16_pairs = true, adds_bf16_pairs = true;
@@ -321,6 +324,11 @@ extern "C" void run_thread(const samite::Machine *machine, const void *arguments
 }}
 )";
 
+const std::string &host_prelude() {
+  static const std::string prelude = codegen::cuda_prelude_with(std::string(intrinsics) + std::string(sm90_on_host));
+  return prelude;
+}
+
 using RunThread = void(const Machine *machine, const void *arguments, const void *box, void *channel,
                        const void *workspace);
 
@@ -333,6 +341,25 @@ void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<v
   for (here.block[2] = 0; here.block[2] < shape.grid[2]; ++here.block[2])
     for (here.block[1] = 0; here.block[1] < shape.grid[1]; ++here.block[1])
       for (here.block[0] = 0; here.block[0] < shape.grid[0]; ++here.block[0]) run();
+}
+
+void run_block(unsigned threads, ThreadOrder order, const std::function<void()> &run) {
+  block_of_fibers.run(
+      static_cast<int>(threads), order, [&](int) { run(); },
+      [](int thread) {
+        const auto n = static_cast<unsigned>(thread);
+        const unsigned (&size)[3] = here.threads;
+        here.thread[0] = n % size[0], here.thread[1] = n / size[0] % size[1], here.thread[2] = n / size[0] / size[1];
+      });
+}
+
+Machine this_machine(bool whole_warps) {
+  return {[]() -> const Place * { return &here; },
+          [] { block_of_fibers.wait_for_block(); },
+          [] { block_of_fibers.wait_for_warp(); },
+          [] { block_of_fibers.wait_for_others(); },
+          thread_slots,
+          whole_warps};
 }
 
 void for_each_thread(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
@@ -349,13 +376,12 @@ CudaOnHost::CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options, b
   form_.tile_threads = kernel.block_threads;
   source_ = emit_for_cuda(std::move(kernel), options, in_order, form);
   if (edit) source_.text = edit(source_.text);
-  static const std::string prelude = codegen::cuda_prelude_with(intrinsics);
   HostSource source;
   source.name = "test";
   source.optimization = optimization;
   for (const codegen::EmittedObject &object : source_.objects) source.text += object.text;
   source.text += source_.text + fmt::format(fmt::runtime(entry), source_.entry);
-  image_ = compile_host(source, prelude).image;
+  image_ = compile_host(source, host_prelude()).image;
 }
 
 CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::vector<long long> &end,
@@ -376,8 +402,7 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
   std::vector<std::uint64_t> stacks(
       source_.uses_workspace ? static_cast<std::size_t>(shape.threads() * workspace_per_thread / 8) : 0);
   const codegen::CudaWorkspace workspace{reinterpret_cast<std::byte *>(stacks.data()), workspace_per_thread};
-  const Machine machine{[]() -> const Place * { return &here; }, [] { block_of_fibers.wait_for_block(); },
-                        [] { block_of_fibers.wait_for_warp(); }, thread_slots, whole_warps};
+  const Machine machine = this_machine(whole_warps);
 
   auto *const run = image_->function<RunThread>("run_thread");
   auto run_here = [&] { run(&machine, block.data(), &box, source_.uses_channel ? channel : nullptr, &workspace); };
@@ -386,13 +411,7 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
     if (form_.tile_threads != 0) poison();
     const bool together = source_.sums_over_launch || source_.uses_workspace || whole_warps || form_.tile_threads != 0;
     if (!together) return for_each_thread(shape, run_here);
-    const auto &size = shape.block;
-    block_of_fibers.run(
-        static_cast<int>(size[0] * size[1] * size[2]), order, [&](int) { run_here(); },
-        [&](int thread) {
-          const auto n = static_cast<unsigned>(thread);
-          here.thread[0] = n % size[0], here.thread[1] = n / size[0] % size[1], here.thread[2] = n / size[0] / size[1];
-        });
+    run_block(static_cast<unsigned>(shape.block[0] * shape.block[1] * shape.block[2]), order, run_here);
   });
 
   CudaResult result{channel->failure, {}, channel->lost_prints, channel->lost_checks};
@@ -400,6 +419,35 @@ CudaResult CudaOnHost::run_box(const std::vector<long long> &begin, const std::v
     result.said.push_back(
         {record.site, {record.instance.begin(), record.instance.end()}, {record.values.begin(), record.values.end()}});
   return result;
+}
+
+CudaTextOnHost::CudaTextOnHost(std::string text, const std::string &entry) {
+  HostSource source;
+  source.name = "test";
+  source.optimization = 2;
+  source.text = std::move(text) + fmt::format(R"(
+extern "C" void poison_shared_memory() {{
+  __builtin_memset(samite::memory_of_block, 0xff, sizeof samite::memory_of_block);
+}}
+extern "C" void run_thread(const samite::Machine *machine, const void *arguments) {{
+  samite::machine = *machine;
+  samite::{}(arguments);
+}}
+)",
+                                              entry);
+  image_ = compile_host(source, host_prelude()).image;
+}
+
+void CudaTextOnHost::run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order) const {
+  codegen::CudaLaunchShape shape;
+  shape.grid = {blocks, 1, 1}, shape.block = {threads, 1, 1};
+  const Machine machine = this_machine(true);
+  auto *const run = image_->function<void(const Machine *, const void *)>("run_thread");
+  auto *const poison = image_->function<void()>("poison_shared_memory");
+  for_each_block(shape, [&] {
+    poison();
+    run_block(threads, order, [&] { run(&machine, arguments); });
+  });
 }
 
 }  // namespace samite::test

@@ -82,4 +82,15 @@ class CudaOnHost {
   std::shared_ptr<const HostImage> image_;
 };
 
+// A kernel that is given as text, after the whole prelude: `entry` is a function of namespace samite that takes the
+// address of the arguments.
+class CudaTextOnHost {
+ public:
+  CudaTextOnHost(std::string text, const std::string &entry);
+  void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}) const;
+
+ private:
+  std::shared_ptr<const HostImage> image_;
+};
+
 }  // namespace samite::test

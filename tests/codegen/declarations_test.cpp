@@ -118,6 +118,7 @@ TEST_F(DeclarationsCompile, EachByItself) {
   EXPECT_GT(names.size(), 200u);
   std::string all;
   for (const std::string &name : names) {
+    if (name.starts_with("SAMITE_")) continue;  // a macro, which comes with what uses it
     ASSERT_NO_THROW(compile(name, "sm_90a")) << name;
     all += name + ' ';
   }

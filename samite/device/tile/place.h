@@ -2,7 +2,7 @@
 // ir/layout.h, which passes and tests ask. There is no second formula for a place.
 #pragma once
 
-#ifdef __CUDACC_RTC__
+#ifdef __CUDACC__
 #define SAMITE_PLACE static __device__ __forceinline__ constexpr
 #else
 #define SAMITE_PLACE inline constexpr
@@ -36,6 +36,15 @@ SAMITE_PLACE int row_place(int row, int column, const Rows &rows) {
   return rows.units >= 8
              ? row * (rows.units * rows.of_unit) + (unit ^ row_swizzle(row, rows.units)) * rows.of_unit + within
              : ((row * rows.units + unit) ^ row_swizzle(row, rows.units)) * rows.of_unit + within;
+}
+
+// A tile in shared memory as bulk copies of tensors bring it there, with their swizzle of 128 bytes: in panels of 8
+// units of 16 bytes, side by side over the columns, each of them with all rows of the tile. The number of a unit in its
+// row is exclusive-ored with the number of the row. In elements, `of_unit` of a unit each; the tile begins at a multiple
+// of 1,024 bytes.
+SAMITE_PLACE int panel_place(int row, int column, int rows, int of_unit) {
+  const int within = column % of_unit, unit = column / of_unit;
+  return ((unit / 8 * rows + row) * 8 + (unit % 8 ^ row % 8)) * of_unit + within;
 }
 
 // A piece of a tile in a warp's registers: its rows and columns, and the row and column of register `r` of thread

@@ -1,0 +1,42 @@
+// A factor in shared memory as the copy engine writes it and as products of warp groups read it: in panels, where
+// device/tile/place.h says where an element lies. Compute capability 9.0.
+#pragma once
+
+#include "samite/device/cuda/scalar.h"
+#include "samite/device/tile/place.h"
+
+namespace samite {
+
+// A tile of elements of so many bytes. It begins at a multiple of 1,024 bytes.
+template <int bytes_, int rows_, int columns_>
+struct Panels {
+  static constexpr int bytes = bytes_, rows = rows_, columns = columns_;
+  static constexpr int of_unit = 16 / bytes, of_panel = 128 / bytes, panels = columns / of_panel;
+  static constexpr int panel_bytes = rows * 128, size = panels * panel_bytes;
+  static_assert(columns % of_panel == 0 && rows % 8 == 0 && rows <= 256, "whole panels, each copied as one box");
+
+  static SAMITE_INLINE_MEMBER int place(int row, int column) { return panel_place(row, column, rows, of_unit); }
+};
+
+// What products know of a factor besides where it begins: that its units are swizzled by 128 bytes, and two distances
+// in bytes. `along_terms`: a row has terms of one line, a row or column of the product; 8 lines are 1,024 bytes from
+// the next 8. Otherwise a row has the same term of many lines; 8 terms are 1,024 bytes from the next 8, and the lines
+// of one panel a panel from those of the next.
+template <class Rows, bool along_terms>
+SAMITE_INLINE constexpr u64 factor_format() {
+  constexpr u64 swizzled_by_128 = u64(1) << 62, stride = 1024 / 16;
+  return swizzled_by_128 | stride << 32 | u64(along_terms ? 1 : Rows::panel_bytes / 16) << 16;
+}
+
+// How far into the factor its part begins that has terms from `term` on of lines from `line` on, in bytes: a multiple
+// of 16. `line` is a multiple of 8, or of what a panel holds where rows go along lines.
+template <class Rows, bool along_terms>
+SAMITE_INLINE constexpr int factor_offset(int line, int term) {
+  return along_terms ? term / Rows::of_panel * Rows::panel_bytes + line * 128 + term % Rows::of_panel * Rows::bytes
+                     : line / Rows::of_panel * Rows::panel_bytes + term * 128;
+}
+
+// A descriptor of a factor, or of its part: of its address in shared memory and its format.
+SAMITE_INLINE u64 factor_at(u64 format, u32 address) { return format | (address & 0x3ffff) >> 4; }
+
+}  // namespace samite

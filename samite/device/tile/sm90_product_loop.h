@@ -1,0 +1,247 @@
+// The main loop of a product, C += A B: the copy engine brings the factors, step by step, into rings of stages in
+// shared memory, and warp groups multiply what is there. Compute capability 9.0.
+//
+// Each stage has two barriers: `full`, where the bytes of both factors arrive, and `empty`, where each multiplying warp
+// arrives when it has read them. The maps' boxes are panels: 128 bytes wide, and as high as the factor's window.
+#pragma once
+
+#include "samite/device/cuda/sm90_copies.h"
+#include "samite/device/tile/sm90_multiply.h"
+
+namespace samite {
+
+// Windows of an array that a loop goes through: where the first begins, the outermost dimension first. The last two
+// dimensions are those of the window.
+template <int rank>
+struct BulkWindows {
+  const TensorMap *map;
+  i32 at[rank];
+};
+
+// Where a loop is in its ring. A thread that copies and one that multiplies each have their own; both go on from loop
+// to loop where a block runs several.
+template <int stages>
+struct RingPosition {
+  u32 stage = 0, parity = 0;
+
+  SAMITE_INLINE_MEMBER void advance() {
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// The rings of both factors, each at a multiple of 1,024 bytes. Of the 2 * stages barriers the first half are `full`.
+template <class Product, class Kind, int K, int stages_, bool transposed_a, bool transposed_b>
+struct ProductRings {
+  using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
+  using RowsOfA = typename Factors::RowsOfA;
+  using RowsOfB = typename Factors::RowsOfB;
+  using Position = RingPosition<stages_>;
+  static constexpr int stages = stages_, multiplying_warps = Product::warps * 4;
+  static_assert(stages >= 2, "a stage is free when the products of the next one have begun");
+
+  u8 *a, *b;
+  u64 *barriers;
+
+  SAMITE_INLINE_MEMBER u64 *full(u32 stage) const { return barriers + stage; }
+  SAMITE_INLINE_MEMBER u64 *empty(u32 stage) const { return barriers + stages + stage; }
+
+  // By one thread. The block's threads use the barriers after a barrier of the block.
+  SAMITE_INLINE_MEMBER void make_barriers() const {
+#pragma unroll 1
+    for (u32 stage = 0; stage < stages; ++stage) {
+      make_barrier(full(stage), 1);
+      make_barrier(empty(stage), multiplying_warps);
+    }
+    show_barriers();
+  }
+  SAMITE_INLINE_MEMBER void end_barriers() const {
+#pragma unroll 1
+    for (u32 barrier = 0; barrier < 2 * stages; ++barrier) end_barrier(barriers + barrier);
+  }
+};
+
+// Starts the copy of a window, panel by panel, by one thread. The map's box is one panel.
+template <class Rows, int rank>
+SAMITE_INLINE void copy_window(u8 *to, const BulkWindows<rank> &window, u64 *barrier) {
+  i32 from[rank];
+#pragma unroll
+  for (int d = 0; d < rank; ++d) from[d] = window.at[d];
+#pragma unroll
+  for (int panel = 0; panel < Rows::panels; ++panel) {
+    copy_box(to + panel * Rows::panel_bytes, window.map, from, barrier);
+    from[rank - 1] += Rows::of_panel;
+  }
+}
+// A part of each panel, the `part`-th of `parts`, to the same place in several blocks of the cluster. The map's box is
+// such a part.
+template <class Rows, int parts, int rank>
+SAMITE_INLINE void copy_part_of_window(u8 *to, const BulkWindows<rank> &window, u64 *barrier, int part, u32 blocks) {
+  constexpr int height = Rows::rows / parts;
+  static_assert(height % 8 == 0, "each part begins as the swizzle does");
+  i32 from[rank];
+#pragma unroll
+  for (int d = 0; d < rank; ++d) from[d] = window.at[d];
+  from[rank - 2] += part * height;
+#pragma unroll
+  for (int panel = 0; panel < Rows::panels; ++panel) {
+    copy_box_to_blocks(to + panel * Rows::panel_bytes + part * (height * 128), window.map, from, barrier, blocks);
+    from[rank - 1] += Rows::of_panel;
+  }
+}
+
+// By one thread: starts the copies of the windows at these places.
+template <class Rings, int rank_a, int rank_b>
+SAMITE_INLINE void copy_step(const Rings &rings, u32 stage, const BulkWindows<rank_a> &a,
+                             const BulkWindows<rank_b> &b) {
+  using RowsOfA = typename Rings::RowsOfA;
+  using RowsOfB = typename Rings::RowsOfB;
+  arrive_expecting(rings.full(stage), RowsOfA::size + RowsOfB::size);
+  copy_window<RowsOfA>(rings.a + stage * RowsOfA::size, a, rings.full(stage));
+  copy_window<RowsOfB>(rings.b + stage * RowsOfB::size, b, rings.full(stage));
+}
+template <int rows, int columns, int rank>
+SAMITE_INLINE void advance_window(BulkWindows<rank> &window) {
+  if constexpr (rank > 1) window.at[rank - 2] += rows;
+  window.at[rank - 1] += columns;
+}
+
+// By one thread: brings the windows of `steps` steps, as stages become free.
+template <int a_rows, int a_columns, int b_rows, int b_columns, class Rings, int rank_a, int rank_b>
+SAMITE_INLINE void produce(const Rings &rings, typename Rings::Position &at, BulkWindows<rank_a> a,
+                           BulkWindows<rank_b> b, i32 steps) {
+#pragma unroll 1
+  for (i32 step = 0; step < steps; ++step) {
+    wait_for_phase(rings.empty(at.stage), at.parity ^ 1);
+    copy_step(rings, at.stage, a, b);
+    advance_window<a_rows, a_columns>(a);
+    advance_window<b_rows, b_columns>(b);
+    at.advance();
+  }
+}
+
+// By all multiplying threads. Each calls `release(stage)` when the products of that stage are done.
+template <class Rings, class C, int count, class Release>
+SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
+                           const Release &release) {
+  using Factors = typename Rings::Factors;
+  const u64 left = Factors::left(shared_address(rings.a)), right = Factors::right(shared_address(rings.b));
+  if (steps <= 0) return;
+  u32 before = at.stage;
+  for (i32 step = 0;;) {
+    wait_for_phase(rings.full(at.stage), at.parity);
+    begin_products();
+    Factors::begin(sums, left + at.stage * u64(Rings::RowsOfA::size / 16),
+                   right + at.stage * u64(Rings::RowsOfB::size / 16));
+    end_group_of_products();
+    wait_for_products<1>();
+    if (step > 0) release(before);
+    before = at.stage;
+    at.advance();
+    if (++step == steps) break;
+  }
+  wait_for_products<0>();
+  changed_by_products(sums);
+  release(before);
+}
+template <class Rings, class C, int count>
+SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps) {
+  consume(rings, at, sums, steps, [&](u32 stage) {
+    if (lane_of_warp() == 0) arrive(rings.empty(stage));
+  });
+}
+
+// As a kernel calls them. The rings may hold anything before; afterwards they and the 2 * stages barriers are as
+// ProductRings has them.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F>
+SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b> product_rings(F *ring_a, F *ring_b,
+                                                                                               u64 *barriers) {
+  static_assert(sizeof(F) == Kind::bytes);
+  return {reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b), barriers};
+}
+
+// By all threads of the block.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F>
+SAMITE_INLINE void tile_make_rings(F *ring_a, F *ring_b, u64 *barriers) {
+  fence_for_copies();
+  if (flat_thread() == 0)
+    product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers).make_barriers();
+  __syncthreads();
+}
+// By the warp group that produces, the one after those that multiply.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
+          int b_rows, int b_columns, class F, int rank_a, int rank_b>
+SAMITE_INLINE void tile_produce(F *ring_a, F *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
+                                BulkWindows<rank_b> b, i32 steps) {
+  if (int(flat_thread()) == Product::warps * 128)
+    produce<a_rows, a_columns, b_rows, b_columns>(
+        product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, a, b, steps);
+}
+// By those that multiply: sums += what was produced.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class F>
+SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, F *ring_b, u64 *barriers,
+                                RingPosition<stages> &at, i32 steps) {
+  consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, sums,
+          steps);
+}
+
+// A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the
+// copies. Step `s` multiplies the windows that begin `s` times (a_rows, a_columns) and (b_rows, b_columns) after the
+// first: of A M by K elements, or K by M if transposed; of B K by N, or N by K. sums += what they are.
+//
+// The rings may hold anything before, and be used for anything afterwards, and so may the 2 * stages barriers.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
+          int b_rows, int b_columns, class C, class F, int rank_a, int rank_b>
+SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, F *ring_b, u64 *barriers,
+                                     BulkWindows<rank_a> a, BulkWindows<rank_b> b, i32 steps) {
+  const auto rings = product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers);
+  const bool copies = flat_thread() == 0;
+  fence_for_copies();
+  if (copies) {
+    fetch_map(a.map);
+    fetch_map(b.map);
+    rings.make_barriers();
+  }
+  __syncthreads();
+  i32 left = steps;
+  u32 parity = 0, last = stages - 1;
+  const auto copy_next = [&](u32 stage) {
+    copy_step(rings, stage, a, b);
+    advance_window<a_rows, a_columns>(a);
+    advance_window<b_rows, b_columns>(b);
+    --left;
+  };
+  if (copies)
+#pragma unroll 1
+    for (u32 stage = 0; stage < stages && left > 0; ++stage) copy_next(stage);
+  RingPosition<stages> at;
+  consume(rings, at, sums, steps, [&](u32 stage) {
+    if (lane_of_warp() == 0) arrive(rings.empty(stage));
+    if (copies && left > 0) {
+      wait_for_phase(rings.empty(stage), parity);
+      copy_next(stage);
+    }
+    if (stage == last) parity ^= 1;
+  });
+  __syncthreads();
+  if (copies) rings.end_barriers();
+  __syncthreads();
+}
+
+// The same where the sums are in shared memory, row by row.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
+          int b_rows, int b_columns, class C, class F, int rank_a, int rank_b>
+SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, F *ring_b, u64 *barriers, BulkWindows<rank_a> a,
+                                               BulkWindows<rank_b> b, i32 steps) {
+  typename Kind::Sum sums[Product::registers];
+#pragma unroll
+  for (int r = 0; r < Product::registers; ++r) sums[r] = c[Product::row(r) * Product::columns + Product::column(r)];
+  tile_product_loop<Product, Kind, K, stages, transposed_a, transposed_b, a_rows, a_columns, b_rows, b_columns>(
+      sums, ring_a, ring_b, barriers, a, b, steps);
+#pragma unroll
+  for (int r = 0; r < Product::registers; ++r) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
+}
+
+}  // namespace samite

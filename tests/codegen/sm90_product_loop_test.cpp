@@ -1,0 +1,134 @@
+// The main loops of compute capability 9.0 on the host, where copies arrive and products are done as late as they may:
+// compared with sums in double.
+#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/sm90_on_host.h"
+#include "tests/codegen/sm90_product_test.h"
+
+#include <samite/base/scalar_type.h>
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace samite::test {
+namespace {
+
+// What the text's kernel is given.
+struct ProductArguments {
+  TensorMapOnHost a, b;
+  void *c;
+  int tiles_across, columns, steps;
+};
+
+CudaTextOnHost product_on_host(const GroupProductShape &shape) {
+  return {group_product_text(shape) + fmt::format(R"(
+namespace samite {{
+struct ProductArguments {{
+  TensorMap a, b;
+  {sum} *c;
+  i32 tiles_across, columns, steps;
+}};
+void kernel(const void *given) {{
+  const auto &own = *static_cast<const ProductArguments *>(given);
+  product_of_block(&own.a, &own.b, own.c, i32(blockIdx.x) / own.tiles_across * {height},
+                   i32(blockIdx.x) % own.tiles_across * {columns}, own.columns, own.steps);
+}}
+}}  // namespace samite
+)",
+                                                  fmt::arg("sum", shape.sum), fmt::arg("columns", shape.columns),
+                                                  fmt::arg("height", shape.rows * (shape.roles ? 2 : 1))),
+          "kernel"};
+}
+
+// Values that each type holds exactly, few of them zero.
+template <class T>
+std::vector<T> small_values(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<T> values(static_cast<std::size_t>(count));
+  for (T &value : values) value = T(static_cast<float>(std::uniform_int_distribution<int>(0, 7)(engine)));
+  return values;
+}
+
+// Of a matrix of rows of whole units of 16 bytes; the copies are of boxes.
+template <class T>
+TensorMapOnHost map_of(const std::vector<T> &values, std::int64_t rows, std::int64_t columns, int box_rows,
+                       bool rounds = false) {
+  return {values.data(),
+          sizeof(T),
+          {static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns)},
+          {static_cast<std::uint64_t>(columns) * sizeof(T)},
+          {static_cast<std::uint64_t>(box_rows), 128 / sizeof(T)},
+          rounds};
+}
+
+// The factors end within the last tiles; `terms` may be 0.
+template <class T, class C = float>
+void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape, std::int64_t rows,
+                    std::int64_t columns, std::int64_t terms, ThreadOrder order = {}) {
+  SCOPED_TRACE(testing::Message() << shape.kind << ' ' << rows << ' ' << columns << ' ' << terms << ' '
+                                  << shape.transposed_a << shape.transposed_b << shape.roles);
+  const auto held = std::max<std::int64_t>(terms, 16);
+  const auto a = small_values<T>(rows * held, 1), b = small_values<T>(columns * held, 2);
+  const int height = shape.rows * (shape.roles ? 2 : 1);
+  const auto down = static_cast<int>((rows + height - 1) / height),
+             across = static_cast<int>((columns + shape.columns - 1) / shape.columns);
+  std::vector<C> c(static_cast<std::size_t>(down * height * across * shape.columns), C(1));
+  const ProductArguments arguments{
+      shape.transposed_a ? map_of(a, held, rows, shape.terms) : map_of(a, rows, held, shape.rows),
+      shape.transposed_b ? map_of(b, columns, held, shape.columns) : map_of(b, held, columns, shape.terms),
+      c.data(),
+      across,
+      across * shape.columns,
+      static_cast<int>((terms + shape.terms - 1) / shape.terms)};
+  kernel.run(static_cast<unsigned>(down * across), static_cast<unsigned>(shape.threads()), &arguments, order);
+  for (std::int64_t i = 0; i < down * height; ++i)
+    for (std::int64_t j = 0; j < across * shape.columns; ++j) {
+      double sum = 1;
+      for (std::int64_t k = 0; i < rows && j < columns && k < terms; ++k)
+        sum += static_cast<double>(a[static_cast<std::size_t>(shape.transposed_a ? k * rows + i : i * held + k)]) *
+               static_cast<double>(b[static_cast<std::size_t>(shape.transposed_b ? j * held + k : k * columns + j)]);
+      ASSERT_EQ(static_cast<double>(c[static_cast<std::size_t>(i * across * shape.columns + j)]), sum) << i << ' ' << j;
+    }
+}
+
+TEST(Sm90ProductLoop, BothFactorsEitherWay) {
+  GroupProductShape shape{.rows = 64, .columns = 64, .terms = 64, .stages = 2, .down = 1};
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      shape.transposed_a = a, shape.transposed_b = b;
+      const CudaTextOnHost kernel = product_on_host(shape);
+      for (const int terms : {0, 16, 64, 136, 256}) expect_product<bfloat16>(kernel, shape, 56, 72, terms);
+    }
+}
+
+TEST(Sm90ProductLoop, SeveralGroupsAndPieces) {
+  const GroupProductShape shapes[] = {
+      {.kind = "WgmmaF16", .rows = 256, .columns = 8, .stages = 2, .transposed_b = true},
+      {.rows = 64, .columns = 128, .stages = 2, .down = 1, .across = 2}};
+  expect_product<half>(product_on_host(shapes[0]), shapes[0], 256, 8, 200);
+  expect_product<bfloat16>(product_on_host(shapes[1]), shapes[1], 64, 128, 200);
+}
+
+TEST(Sm90ProductLoop, OtherTypes) {
+  GroupProductShape shape{.rows = 64, .columns = 24, .stages = 2, .down = 1, .transposed_b = true};
+  shape.kind = "WgmmaTF32", shape.element = "f32", shape.bytes = 4, shape.terms = 32;
+  expect_product<float>(product_on_host(shape), shape, 64, 24, 100);
+  shape.kind = "WgmmaE4M3", shape.element = "u8", shape.bytes = 1, shape.terms = 128;
+  expect_product<f8e4m3>(product_on_host(shape), shape, 64, 24, 272);
+  shape.kind = "WgmmaI8", shape.sum = "i32";
+  expect_product<std::int8_t, int>(product_on_host(shape), shape, 64, 24, 272);
+}
+
+TEST(Sm90ProductLoop, WhoeverRunsFirst) {
+  using Kind = ThreadOrder::Kind;
+  for (const bool roles : {false, true}) {
+    const GroupProductShape shape{.rows = 128, .columns = 8, .stages = 3, .transposed_b = true, .roles = roles};
+    const CudaTextOnHost kernel = product_on_host(shape);
+    for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 3}})
+      expect_product<bfloat16>(kernel, shape, 200, 8, 600, order);
+    for (const int terms : {0, 64, 144}) expect_product<bfloat16>(kernel, shape, 256, 8, terms);
+  }
+}
+
+}  // namespace
+}  // namespace samite::test

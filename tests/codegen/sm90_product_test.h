@@ -1,0 +1,112 @@
+// A kernel around the main loop of sm90_product_loop.h, as text: for the compiler, and for the host.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace samite::test {
+
+struct GroupProductShape {
+  std::string kind = "WgmmaBF16", element = "u16", sum = "f32";
+  int bytes = 2;
+  int rows = 128, columns = 256, terms = 64;
+  int stages = 4, down = 2, across = 1;
+  bool transposed_a = false, transposed_b = false, roles = false;
+
+  int multiplying_threads() const { return down * across * 128; }
+  int threads() const { return multiplying_threads() + (roles ? 128 : 0); }
+  int ring_bytes() const { return stages * (rows + columns) * terms * bytes; }
+};
+
+// Of namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps)` adds the tile of A B that
+// begins at `row` and `column`, its threads one sum each, to c, which has whole tiles.
+inline std::string group_product_text(const GroupProductShape &s) {
+  std::string text = fmt::format(
+      R"(namespace samite {{
+
+struct PiecesOfGroup {{
+  static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
+}};
+using Product = Fragments<PiecesOfGroup, {rows}, {columns}, {down}, {across}>;
+
+SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i32 row, i32 column, i32 columns) {{
+  const int thread = int(flat_thread()), group = thread / 128;
+#pragma unroll
+  for (int r = 0; r < Product::registers; ++r) {{
+    const int i = group / {across} * (Product::pieces_down * 64) + r / 4 / Product::pieces_across * 64 +
+                  thread % 128 / 32 * 16 + matrix_row(thread % 32, r % 4),
+              j = (group % {across} * Product::pieces_across + r / 4 % Product::pieces_across) * 8 +
+                  matrix_column(thread % 32, r % 4);
+    c[(row + i) * columns + column + j] += sums[r];
+  }}
+}}
+
+)",
+      fmt::arg("kind", s.kind), fmt::arg("rows", s.rows), fmt::arg("columns", s.columns), fmt::arg("terms", s.terms),
+      fmt::arg("stages", s.stages), fmt::arg("down", s.down), fmt::arg("across", s.across),
+      fmt::arg("ta", s.transposed_a), fmt::arg("tb", s.transposed_b), fmt::arg("sum", s.sum));
+  const std::string steps = fmt::format("{}, {}, {}, {}", s.transposed_a ? s.terms : 0, s.transposed_a ? 0 : s.terms,
+                                        s.transposed_b ? 0 : s.terms, s.transposed_b ? s.terms : 0);
+  text += fmt::format(
+      R"(SAMITE_INLINE void product_of_block(const TensorMap *map_a, const TensorMap *map_b, {sum} *c, i32 row, i32 column,
+                                    i32 columns, i32 steps) {{
+  u8 *const memory = shared_memory();
+  BulkWindows<2> a{{map_a, {{{a_row}, {a_column}}}}}, b{{map_b, {{{b_row}, {b_column}}}}};
+  u64 *const barriers = reinterpret_cast<u64 *>(memory + {ring});
+)",
+      fmt::arg("sum", s.sum), fmt::arg("a_row", s.transposed_a ? "0" : "row"),
+      fmt::arg("a_column", s.transposed_a ? "row" : "0"), fmt::arg("b_row", s.transposed_b ? "column" : "0"),
+      fmt::arg("b_column", s.transposed_b ? "0" : "column"), fmt::arg("ring", s.ring_bytes()));
+  const std::string clear = fmt::format(
+      "{0} sums[Product::registers];\n#pragma unroll\n  for (int r = 0; r < Product::registers; ++r) sums[r] = 0;\n",
+      s.sum);
+  if (!s.roles)
+    return text + fmt::format(
+                      R"(  {clear}
+  {element} *const ring = reinterpret_cast<{element} *>(memory);
+  tile_product_loop<Product, {kind}, {terms}, {stages}, {ta}, {tb}, {steps}>(
+      sums, ring, ring + {b_at}, barriers, a, b, steps);
+  add_sums(c, sums, row, column, columns);
+}}
+
+}}  // namespace samite
+)",
+                      fmt::arg("clear", clear), fmt::arg("element", s.element), fmt::arg("kind", s.kind),
+                      fmt::arg("terms", s.terms), fmt::arg("stages", s.stages), fmt::arg("ta", s.transposed_a),
+                      fmt::arg("tb", s.transposed_b), fmt::arg("steps", steps),
+                      fmt::arg("b_at", s.stages * s.rows * s.terms));
+  // Two tiles, one above the other, so that the rings go on from one to the next.
+  const std::string of_product =
+      fmt::format("Product, {}, {}, {}, {}, {}", s.kind, s.terms, s.stages, s.transposed_a, s.transposed_b);
+  return text +
+         fmt::format(
+             R"(  {element} *const ring_a = reinterpret_cast<{element} *>(memory), *const ring_b = ring_a + {b_at};
+  tile_make_rings<{of_product}>(ring_a, ring_b, barriers);
+  RingPosition<{stages}> at;
+  if (warp_group_of_block() == Product::warps) {{
+    give_registers<40>();
+#pragma unroll 1
+    for (i32 tile = 0; tile < 2; ++tile) {{
+      tile_produce<{of_product}, {steps}>(ring_a, ring_b, barriers, at, a, b, steps);
+      a.at[{down_a}] += {rows};
+    }}
+  }} else {{
+    take_registers<232>();
+#pragma unroll 1
+    for (i32 tile = 0; tile < 2; ++tile) {{
+      {clear}
+      tile_consume<{of_product}>(sums, ring_a, ring_b, barriers, at, steps);
+      add_sums(c, sums, row + tile * {rows}, column, columns);
+    }}
+  }}
+}}
+
+}}  // namespace samite
+)",
+             fmt::arg("element", s.element), fmt::arg("b_at", s.stages * s.rows * s.terms),
+             fmt::arg("of_product", of_product), fmt::arg("stages", s.stages), fmt::arg("steps", steps),
+             fmt::arg("down_a", s.transposed_a ? 1 : 0), fmt::arg("rows", s.rows), fmt::arg("clear", clear));
+}
+
+}  // namespace samite::test
