@@ -56,9 +56,9 @@ std::optional<Value> identity_of(Op op, ScalarType type) {
 }
 
 // Operations on 32-bit integers, written into a block.
-class Integers {
+class IndexOperations {
  public:
-  Integers(Block &block, LocalId &next, SourceLocation where) : block_(block), next_(next), where_(where) {}
+  IndexOperations(Block &block, LocalId &next, SourceLocation where) : block_(block), next_(next), where_(where) {}
 
   Value operator()(Op op, const Value &a, const Value &b) { return made({op, ScalarType::Int32, {a, b}}); }
   Value index(const Value &value) {
@@ -223,7 +223,7 @@ class Factoring {
 
   Numbers extents_in(Block &block, StatementCopy &copy) {
     copy.copy(old_.bounds, block);
-    Integers integers(block, algorithm_.local_count, rfactor_.where);
+    IndexOperations integers(block, algorithm_.local_count, rfactor_.where);
     Numbers extents;
     for (std::size_t r = 0; r < old_.reductions.size(); ++r)
       extents.insert_or_assign(root_of(r), integers.index(copy(old_.reductions[r].extent)));

@@ -19,8 +19,7 @@ using passes::Symbol;
 
 namespace {
 
-constexpr std::int64_t most_unrolled = 1024;       // copies of a body
-constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
+constexpr std::int64_t most_unrolled = 1024;  // copies of a body
 
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
   const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {

@@ -17,8 +17,6 @@ using passes::Symbol;
 
 namespace {
 
-constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
-
 void begin_group(Lowering &lowering) {
   ThreadNest &threads = *lowering.open.threads;
   threads.number = ++lowering.kernel.groups;
