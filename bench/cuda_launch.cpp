@@ -6,6 +6,7 @@
 #include "samite/driver/graph_executable.h"
 #include "samite/driver/tensor_map_cache.h"
 #include "samite/jit/cuda_code.h"
+#include "samite/jit/launch_tensor_maps.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
 
@@ -13,8 +14,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <vector>
 
 using namespace samite;
 
@@ -44,22 +47,28 @@ void require_success(const char *call, driver::Result code) {
 // The parameters of a recorded launch as the driver's call takes them.
 struct Raw {
   explicit Raw(const Launch &launch)
-      : kernel(launch.variant().cuda->on(CudaDevice::of(0)->context())), arguments(launch.arguments()) {
+      : kernel(launch.variant().cuda->on(CudaDevice::of(0)->context())),
+        arguments(launch.arguments()),
+        maps(jit::launch_tensor_maps(launch.variant(), arguments, CudaDevice::of(0)->tensor_maps(), {})),
+        threads(static_cast<unsigned>(std::max(launch.variant().form.tile_threads, 1))),
+        shared(static_cast<unsigned>(launch.variant().tile_memory.bytes)) {
     for (int d = 0; d < launch.extents().rank(); ++d) box.end[d] = launch.extents()[d];
     stream = launch.stream().native();
   }
   void **parameters() {
-    addresses = {const_cast<std::byte *>(arguments), &box, &channel, &workspace};
+    addresses = {const_cast<std::byte *>(arguments), &box, &channel, &workspace, maps.data()};
     return addresses.data();
   }
 
   driver::Kernel kernel;
   const std::byte *arguments;
+  std::vector<driver::TensorMapBits> maps;
+  unsigned threads, shared;
   codegen::CudaBox box;
   void *channel = nullptr;
   codegen::CudaWorkspace workspace;
   void *stream;
-  std::array<void *, 4> addresses;
+  std::array<void *, 5> addresses;
 };
 
 template <class K, class... B>
@@ -70,7 +79,8 @@ void measure(bench::Report &report, const std::string &what, Direction direction
   Raw raw(recorded);
   const LaunchKernel call = launch_kernel();
   auto peer = [&] {
-    if (call(raw.kernel.launchable(), 1, 1, 1, 1, 1, 1, 0, raw.stream, raw.parameters(), nullptr) != 0)
+    if (call(raw.kernel.launchable(), 1, 1, 1, raw.threads, 1, 1, raw.shared, raw.stream, raw.parameters(), nullptr) !=
+        0)
       throw std::runtime_error("cuLaunchKernel failed");
   };
   const bench::Contest contest{
@@ -83,6 +93,23 @@ void measure(bench::Report &report, const std::string &what, Direction direction
   };
   add("recorded", 1 / 1.05, [&] { recorded.launch(); });
   add("ordinary", 1 / 1.5, [&] { kernel.launch({1}, options, buffers...); });
+}
+
+// One block, whose loop of products has no iteration: the launch hands over two tensor maps.
+void measure_with_tensor_maps(bench::Report &report) {
+  const TileKernel kernel{"product",
+                          [](Array<const half, 2> a, Array<const half, 2> b, Array<float, 2> c, Int steps) {
+                            Int i = block_index();
+                            Tile<float> sum = tile::zeros<float>({64, 64});
+                            for (Int k : range(steps, pipelined(2)))
+                              tile::matmul(tile::load(a, {i, k}, {64, 64}), tile::load(b, {k, 0}, {64, 64}), sum);
+                            tile::store(c, {i, 0}, sum);
+                          },
+                          TileOptions{.threads = 128}};
+  const Buffer<half> a{Device::cuda(0), {64, 64}}, b{Device::cuda(0), {64, 64}};
+  const Buffer<float> c{Device::cuda(0), {64, 64}};
+  const std::size_t maps = kernel.record({1}, a, b, c, 0).variant().tensor_maps.size();
+  measure(report, fmt::format("{} tensor maps", maps), Direction::forward, kernel, a, b, c, 0);
 }
 
 // Peer: a graph of the same nodes, made and launched with the driver's calls.
@@ -214,6 +241,7 @@ int main() {
     measure(report, "9 arguments", Direction::forward, sum, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
     measure(report, "9 arguments", Direction::adjoint, sum, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
     measure_graph(report, scale, b[0], b[1]);
+    measure_with_tensor_maps(report);
     measure_tensor_map(report);
   });
 }

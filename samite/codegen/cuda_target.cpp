@@ -4,6 +4,7 @@
 #include "samite/codegen/argument_layout.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/codegen/spelling.h"
+#include "samite/passes/product_loops.h"
 
 #include <algorithm>
 
@@ -58,6 +59,12 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
   out.line("namespace samite {{");
   out.line("");
   define_arguments(out, kernel);
+  const std::size_t maps = passes::tensor_maps(kernel).size();
+  if (maps != 0) {
+    out.open("struct TensorMaps {{");
+    out.line("TensorMap at[{}];", maps);
+    out.close("};");
+  }
   out.line("");
   // By itself the compiler spills registers to fit more threads on a multiprocessor. With instances side by side fewer
   // threads are enough: allow 128 registers for each. Where a thread marches on to further instances, 80 are better
@@ -72,7 +79,8 @@ void CudaTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const 
                                                    : "";
   out.line("extern \"C\" __global__ void __launch_bounds__({}{})", form_.threads_per_block, blocks);
   out.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,", entry);
-  out.open("    const __grid_constant__ Workspace memory) {{");
+  out.open("    const __grid_constant__ Workspace memory{}) {{",
+           maps == 0 ? "" : ", const __grid_constant__ TensorMaps maps");
   if (form_.waits_for_earlier_launch) out.line("wait_for_earlier_launch();");
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ir::Parameter &parameter = kernel.parameters[i];

@@ -19,7 +19,7 @@ Emission::Emission(const Kernel &kernel, const EmitOptions &options)
       used_(kernel.local_count, false),
       written_(kernel.parameters.size(), false),
       only_added_to_(passes::arrays_only_added_to(kernel)) {
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+  for_each_statement(kernel, [&](const Stmt &stmt) {
     for_each_operand(stmt, [&](const Value &value) {
       if (value.is_local()) used_[value.id()] = true;
     });

@@ -44,7 +44,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   check_parameter_space(planned);
   EmitOptions own = options;
   if (is_tile_kernel(planned)) {
-    own.cuda.threads_per_block = own.cuda.tile_threads = planned.block_threads;
+    own.cuda.threads_per_block = own.cuda.tile_threads = planned.block_threads + planned.producers;
     own.cuda.instances_per_thread = 1;
   }
   internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,

@@ -30,6 +30,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/passes/array_facts.h"
 #include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/product_loops.h"
 
 #include <string>
 #include <vector>
@@ -55,6 +56,9 @@ struct CudaForm {
   bool waits_for_earlier_launch = false;
   // Of a tile kernel, else 0: each instance is a block of exactly so many threads.
   int tile_threads = 0;
+  // Of a tile kernel in the grid-stride form: a multiprocessor has one block at a time, which takes one index of the
+  // launch after another.
+  bool stays = false;
   // Of a tile kernel: a launch may have 2^31 instances or more.
   bool wide_launch = false;
 
@@ -111,7 +115,8 @@ struct EmittedSource {
   bool sums_over_launch = false;
   // CUDA: the tiles of a block in its dynamic shared memory.
   passes::TileMemoryPlan tile_memory;
-  std::vector<TileLoadSite> tile_loads;  // in program order
+  std::vector<TileLoadSite> tile_loads;              // in program order
+  std::vector<passes::TensorMapNeeded> tensor_maps;  // CUDA: in the order of the parameter `maps`
 };
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
@@ -119,12 +124,14 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // The same for CUDA, after `cuda_prelude(text)`. The text defines one kernel:
 //
 //   extern "C" __global__ void <entry>(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box,
-//                                      Channel *channel, const __grid_constant__ Workspace workspace)
+//                                      Channel *channel, const __grid_constant__ Workspace workspace
+//                                      [, const __grid_constant__ TensorMaps maps])
 //
-// Its four parameters lie one after another, each 8-byte aligned: `arguments` as codegen/argument_layout.h says, passed
-// by value; `box` and `workspace` as codegen/cuda_launch.h, `channel` a pointer that the device can use to what
-// codegen/cuda_channel.h says, null where `uses_channel` is false. A workspace is needed where `uses_workspace` is
-// true.
+// `maps` is there where the kernel has bulk copies: the tensor maps that `EmittedSource::tensor_maps` lists, 128 bytes
+// each, 64-byte aligned. The other parameters lie one after another, each 8-byte aligned: `arguments` as
+// codegen/argument_layout.h says, passed by value; `box` and `workspace` as codegen/cuda_launch.h, `channel` a pointer
+// that the device can use to what codegen/cuda_channel.h says, null where `uses_channel` is false. A workspace is
+// needed where `uses_workspace` is true.
 //
 // The last dimension of the launch is x of the grid, the one before y, and both others z, the third from last running
 // faster. Blocks have at most `threads_per_block` threads, of any shape. Whoever launches a kernel that uses a

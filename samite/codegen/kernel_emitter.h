@@ -40,6 +40,7 @@ class KernelEmitter : private ElementCode, private Values {
   // statements.cpp
   void block(const ir::Block &block) override;
   void statement(const ir::Stmt &stmt);
+  void roles();
   void store(const ir::Store &store, SourceLocation where);
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
   void thread_loop(const ir::For &loop);
@@ -54,6 +55,8 @@ class KernelEmitter : private ElementCode, private Values {
 
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
+  void indices_in_strips(const ir::For &rows, const ir::For &columns, std::string_view number);
+  void nest_body(const std::vector<const ir::For *> &nest);
 
   // jammed_loop.cpp: vectors of instances that go through a thread loop side by side.
   void jammed_body(const ir::For &loop, const ThreadLoop &text);

@@ -5,6 +5,8 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/sum_over_launch.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace samite::codegen {
@@ -55,7 +57,10 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
 EmittedSource KernelEmitter::emit(const std::string &entry) {
   target_.open_kernel(out_, kernel_, entry);
   if (is_tile_kernel(kernel_) && !explicit_lanes()) out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
-  block(kernel_.body);
+  if (kernel_.producers == 0)
+    block(kernel_.body);
+  else
+    roles();
   target_.close_kernel(out_);
   EmittedSource source = std::move(emission_.source);
   source.text = tile_calls_.declarations() + out_.take();
@@ -64,7 +69,28 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = passes::sums_over_launch(kernel_);
   if (is_tile_kernel(kernel_) && !explicit_lanes()) source.tile_memory = passes::plan_tile_memory(kernel_);
+  source.tensor_maps = passes::tensor_maps(kernel_);
   return source;
+}
+
+// Those behind the block's own threads run the producing part.
+void KernelEmitter::roles() {
+  tile_calls_.make_rings();
+  // Of a thread that starts copies, and of one that multiplies, by the groups that do so. A multiprocessor has 64 Ki.
+  struct Registers {
+    int groups, producing, multiplying;
+  };
+  constexpr Registers known[] = {{2, 40, 232}, {3, 32, 160}};
+  const auto own = std::ranges::find(known, kernel_.block_threads / 128, &Registers::groups);
+  const bool moves = own != std::end(known);
+  out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
+  if (moves) out_.line("give_registers<{}>();", own->producing);
+  block(kernel_.producing);
+  out_.close();
+  out_.open("else {{");
+  if (moves) out_.line("take_registers<{}>();", own->multiplying);
+  block(kernel_.body);
+  out_.close();
 }
 
 void KernelEmitter::block(const Block &block) {
@@ -90,8 +116,12 @@ void KernelEmitter::statement(const Stmt &stmt) {
       [&](const LoadPack &statement) { load_pack(statement); },
       [&](const StorePack &statement) { store_pack(statement); },
       // On the CPU a loop over a block's threads has ended before the next begins.
-      [&](const Barrier &) {
-        if (!explicit_lanes()) out_.line("__syncthreads();");
+      [&](const Barrier &barrier) {
+        if (explicit_lanes()) return;
+        if (barrier.threads == 0)
+          out_.line("__syncthreads();");
+        else
+          out_.line("sync_threads_at<1, {}>();", barrier.threads);
       },
       [&](const CommitCopies &) { out_.line("end_group_of_copies();"); },
       [&](const WaitForCopies &wait) { out_.line("wait_for_copies<{}>();", wait.groups); },

@@ -25,6 +25,11 @@ void KernelEmitter::launch_blocks(const For &outermost) {
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
   else
     out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
+  if (kernel_.strip_columns != 0) {
+    indices_in_strips(*nest[0], *nest[1], number);
+    nest_body(nest);
+    return;
+  }
   std::string rest = "block";
   for (const For *loop : std::views::reverse(nest)) {
     const std::string index = name(loop->index), type(scalar_name(loop->type));
@@ -39,6 +44,31 @@ void KernelEmitter::launch_blocks(const For &outermost) {
     out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer, count);
     rest = outer;
   }
+  nest_body(nest);
+}
+
+// Strips of columns follow one another; within one, rows do.
+void KernelEmitter::indices_in_strips(const For &rows, const For &columns, std::string_view number) {
+  const auto extent = [&](const For &loop) {
+    return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
+  };
+  const std::string most = fresh("most"), all = fresh("rows"), strip = fresh("strip"), left = fresh("left"),
+                    width = fresh("width"), rest = fresh("rest");
+  out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, most, extent(columns), kernel_.strip_columns);
+  out_.line("const {} {} = {} * {};", number, all, extent(rows), most);
+  out_.line("const {} {} = block / {};", number, strip, all);
+  out_.line("const {} {} = {} - {} * {};", number, left, extent(columns), strip, most);
+  out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, width, left, most);
+  out_.line("const {} {} = block - {} * {};", number, rest, strip, all);
+  const auto define = [&](const For &loop, const std::string &value) {
+    const std::string_view type = scalar_name(loop.type);
+    out_.line("const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin), value);
+  };
+  define(rows, fmt::format("{} / {}", rest, width));
+  define(columns, fmt::format("{} * {} + {} % {}", strip, most, rest, width));
+}
+
+void KernelEmitter::nest_body(const std::vector<const For *> &nest) {
   // A block that gets no memory ends alone.
   if (emission_.uses_workspace) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index));

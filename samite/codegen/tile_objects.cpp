@@ -16,12 +16,17 @@ std::string operation_of(const TileCall &call) {
   std::string text = fmt::format("{} {}", info(call.op).name, text_of(call.result.type));
   for (const TileMemory &operand : call.operands)
     text += (&operand == call.operands.data() ? " of " : ", ") + text_of(operand.type);
+  if (call.is_product_loop())
+    text += call.part == TileCall::Part::copies     ? ", the copies of a loop"
+            : call.part == TileCall::Part::products ? ", the products of a loop"
+                                                    : " in a loop of bulk copies";
   return text;
 }
 
 }  // namespace
 
-// The result, then the operands: pointers to memory, or the elements that a thread has in its registers.
+// The result, then the operands: pointers to memory, or the elements that a thread has in its registers. Of a loop of
+// products then the windows, and how many there are.
 std::string TileCalls::parameters_of_object(const TileCall &call) const {
   std::string text;
   int count = 0;
@@ -34,8 +39,14 @@ std::string TileCalls::parameters_of_object(const TileCall &call) const {
     else
       text += fmt::format("{} *{}", element, name);
   };
-  add(call.result);
+  if (call.part != TileCall::Part::copies) add(call.result);
   for (const TileMemory &operand : call.operands) add(operand);
+  if (call.part != TileCall::Part::whole)
+    text += fmt::format(", RingPosition<{}> &x{}", call.operands[2].type.count() / 2, count++);
+  for (const LoopWindows &windows : call.windows)
+    if (call.part != TileCall::Part::products)
+      text += fmt::format(", BulkWindows<{}> x{}", windows.indices.size(), count++);
+  if (call.count) text += fmt::format(", i32 x{}", count++);
   return text;
 }
 
@@ -47,7 +58,11 @@ std::string TileCalls::object(const TileCall &call, std::string_view function) {
   if (std::ranges::find(known, name, &EmittedObject::name) != known.end()) return name;
   EmittedObject made{.name = name, .operation = operation_of(call), .text = {}};
   std::string arguments = "x0";
-  for (std::size_t i = 1; i <= call.operands.size(); ++i) arguments += fmt::format(", x{}", i);
+  std::size_t more = call.operands.size() + (call.is_product_loop() ? 1 : 0);
+  if (call.part == TileCall::Part::whole) more += call.windows.size();
+  if (call.part == TileCall::Part::copies) more += call.windows.size();  // a position more, and no result
+  if (call.part == TileCall::Part::products) more += 1;
+  for (std::size_t i = 1; i <= more; ++i) arguments += fmt::format(", x{}", i);
   made.text =
       fmt::format("namespace samite {{\n\nSAMITE_OBJECT void {}({}) {{\n  {}({});\n}}\n\n}}  // namespace samite\n",
                   name, parameters, function, arguments);

@@ -20,6 +20,7 @@ std::string fragments_type(const FragmentLayout &f) {
   const std::string pieces = f.unit == matrices              ? "MatrixPieces"
                              : f.unit == transposed_matrices ? "TransposedMatrixPieces"
                              : f.unit == rows                ? "SpreadPieces"
+                             : f.unit == group_matrices      ? "GroupMatrixPieces"
                                                              : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
@@ -44,7 +45,9 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
     out.line("Register<{}> {}[Sums{}::registers] = {{}};", element, name, allocate.array);
     return;
   }
-  if (allocate.stages > 1) return;  // its buffers have names of their own
+  // Buffers have names of their own, but those of a call that goes through them itself.
+  const bool panels = std::holds_alternative<PanelLayout>(allocate.layout);
+  if (allocate.stages > 1 && !panels) return;
   if (const RowLayout *rows = rows_of(allocate.array))
     out.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
   const Allocate &memory = allocate.buffer ? *allocations_[allocate.buffer->of] : allocate;

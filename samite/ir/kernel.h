@@ -35,9 +35,16 @@ struct Kernel {
   // form but for `thread_index`, which is the index of the block: it has loops over threads, memory of a block and
   // barriers, and no tiles. It has no derivatives.
   bool scheduled = false;
-  bool sums_in_shared = false;         // of a tile kernel: no tile stays in the registers of its threads
-  int resident_blocks = 0;             // of a tile kernel: so many of a multiprocessor's blocks at a time leave each
-                                       // thread the registers that it needs; 0: as the compiler finds
+  bool sums_in_shared = false;  // of a tile kernel: no tile stays in the registers of its threads
+  int resident_blocks = 0;      // of a tile kernel: so many of a multiprocessor's blocks at a time leave each
+                                // thread the registers that it needs; 0: as the compiler finds
+  // Of a lowered tile kernel: so many threads more, behind those of each block, run `producing` while the others run
+  // the body. They start the copies of its loop of products (passes/assign_roles.h).
+  int producers = 0;
+  Block producing = {};
+  // Of a tile kernel over two dimensions: blocks are numbered in strips of so many columns, row by row within a strip,
+  // so that those that run at one time share what they load. 0: row by row of the launch.
+  int strip_columns = 0;
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

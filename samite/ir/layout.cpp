@@ -8,7 +8,7 @@
 namespace samite::ir {
 namespace {
 
-constexpr int warp = 32, unit_bytes = 16;
+constexpr int unit_bytes = 16;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -19,8 +19,8 @@ struct UnitRow {
   FragmentLayout::Unit unit;
   std::string_view name;
   FragmentPiece piece;
-  int (*row)(int lane, int r);
-  int (*column)(int lane, int r);
+  int (*row)(int thread, int r);
+  int (*column)(int thread, int r);
 };
 using enum FragmentLayout::Unit;
 constexpr UnitRow units[] = {
@@ -37,6 +37,7 @@ constexpr UnitRow units[] = {
     {matrices, "matrices", {16, 8, 4, 2}, matrix_row, matrix_column},
     {transposed_matrices, "transposed_matrices", {8, 16, 4, 2}, transposed_matrix_row, transposed_matrix_column},
     {rows, "rows", {1, 128, 4, 4}, spread_row, spread_column},
+    {group_matrices, "group_matrices", {64, 8, 4, 2, 128}, group_matrix_row, group_matrix_column},
 };
 
 const UnitRow &row_of(FragmentLayout::Unit unit) {
@@ -55,6 +56,10 @@ std::int64_t RowLayout::place(std::int64_t row, std::int64_t column, std::size_t
   return row_place(narrow(row), narrow(column), rows);
 }
 
+std::int64_t PanelLayout::place(std::int64_t row, std::int64_t column, std::size_t bytes) const {
+  return panel_place(narrow(row), narrow(column), narrow(rows), unit_bytes / static_cast<int>(bytes));
+}
+
 FragmentPiece piece_of(FragmentLayout::Unit unit) { return row_of(unit).piece; }
 std::string_view name(FragmentLayout::Unit unit) { return row_of(unit).name; }
 
@@ -70,23 +75,24 @@ std::int64_t FragmentLayout::registers() const {
 }
 
 std::int64_t FragmentLayout::together() const { return piece_of(unit).together; }
+std::int64_t FragmentLayout::threads() const { return down * across * piece_of(unit).threads; }
 
 std::int64_t FragmentLayout::row(int thread, std::int64_t element) const {
   const UnitRow &of_unit = row_of(unit);
   const FragmentPiece &piece = of_unit.piece;
   const int r = narrow(element), each = narrow(piece.registers);
-  return piece_row(thread / warp, r, narrow(across), narrow(ceil_div(rows, piece.rows * down)),
+  return piece_row(thread / piece.threads, r, narrow(across), narrow(ceil_div(rows, piece.rows * down)),
                    narrow(ceil_div(columns, piece.columns * across)), narrow(piece.rows), each) +
-         of_unit.row(thread % warp, r % each);
+         of_unit.row(thread % piece.threads, r % each);
 }
 
 std::int64_t FragmentLayout::column(int thread, std::int64_t element) const {
   const UnitRow &of_unit = row_of(unit);
   const FragmentPiece &piece = of_unit.piece;
   const int r = narrow(element), each = narrow(piece.registers);
-  return piece_column(thread / warp, r, narrow(across), narrow(ceil_div(columns, piece.columns * across)),
+  return piece_column(thread / piece.threads, r, narrow(across), narrow(ceil_div(columns, piece.columns * across)),
                       narrow(piece.columns), each) +
-         of_unit.column(thread % warp, r % each);
+         of_unit.column(thread % piece.threads, r % each);
 }
 
 bool FragmentLayout::holds(int thread, std::int64_t element) const {
@@ -95,13 +101,19 @@ bool FragmentLayout::holds(int thread, std::int64_t element) const {
 
 std::int64_t bytes_of(const Layout &layout, ScalarType type, std::int64_t elements) {
   if (const auto *own = std::get_if<RowLayout>(&layout)) return elements / own->columns * own->units * unit_bytes;
-  internal_check(std::holds_alternative<LinearLayout>(layout), "bytes of a tile in registers");
+  internal_check(!std::holds_alternative<FragmentLayout>(layout), "bytes of a tile in registers");
   return elements * static_cast<std::int64_t>(size_of(type));
 }
 
 std::int64_t buffer_bytes(const Layout &layout, ScalarType type, std::int64_t elements, int buffers) {
   const std::int64_t bytes = bytes_of(layout, type, elements);
-  return buffers > 1 ? ceil_div(bytes, memory_alignment) * memory_alignment : bytes;
+  const std::int64_t alignment = memory_alignment(layout);
+  return buffers > 1 ? ceil_div(bytes, alignment) * alignment : bytes;
+}
+
+std::int64_t memory_alignment(const Layout &layout) {
+  constexpr std::int64_t of_any = 128, of_swizzle = 1024;
+  return std::holds_alternative<PanelLayout>(layout) ? of_swizzle : of_any;
 }
 
 std::string to_string(const Layout &layout) {
@@ -110,6 +122,8 @@ std::string to_string(const Layout &layout) {
   if (const auto *own = std::get_if<FragmentLayout>(&layout))
     return fmt::format("fragments({}, {}, {}, {}, {})", name(own->unit), own->rows, own->columns, own->down,
                        own->across);
+  if (const auto *own = std::get_if<PanelLayout>(&layout))
+    return fmt::format("panels({}, {})", own->rows, own->columns);
   return "linear";
 }
 

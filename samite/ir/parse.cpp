@@ -43,6 +43,7 @@ class Parser {
     if (!tiles) expect_word("threads");
     kernel_.launch_rank = number<int>("the number of dimensions of the launch");
     if (tiles) {
+      if (accept("strips")) kernel_.strip_columns = number<int>("the columns of a strip of blocks");
       expect_word("of");
       kernel_.block_threads = number<int>("the number of threads of a block");
       kernel_.scheduled = accept("scheduled");
@@ -51,6 +52,10 @@ class Parser {
     }
     kernel_.where = parse_location();
     kernel_.body = parse_block();
+    if (accept("producing")) {
+      kernel_.producers = number<int>("the number of producing threads");
+      kernel_.producing = parse_block();
+    }
     expect(TokenKind::End, "the end of the text after the kernel");
     return std::move(kernel_);
   }
@@ -220,7 +225,11 @@ class Parser {
       return parse_store_pack(accept("streaming") ? StorePack::How::streaming : StorePack::How::store);
     if (accept("accumulate_pack"))
       return parse_store_pack(accept("atomic") ? StorePack::How::atomic_add : StorePack::How::add);
-    if (accept("barrier")) return Stmt(Barrier{}, parse_location());
+    if (accept("barrier")) {
+      Barrier barrier;
+      if (peek().kind == TokenKind::Integer) barrier.threads = number<int>("the threads that wait");
+      return Stmt(barrier, parse_location());
+    }
     if (accept("commit_copies")) return Stmt(CommitCopies{}, parse_location());
     if (accept("wait_for_copies")) {
       const WaitForCopies wait{number<int>("the number of groups of copies")};
@@ -413,6 +422,14 @@ class Parser {
 
   Layout parse_layout() {
     if (is("fragments")) return parse_fragments();
+    if (accept("panels")) {
+      expect("(");
+      PanelLayout panels{number<std::int64_t>("the rows of panels"), 0};
+      expect(",");
+      panels.columns = number<std::int64_t>("the elements of a row");
+      expect(")");
+      return panels;
+    }
     if (!accept("rows")) return LinearLayout{};
     expect("(");
     RowLayout rows{number<std::int64_t>("the elements of a row"), 0, false};
@@ -470,9 +487,26 @@ class Parser {
       do call.operands.push_back(parse_tile_memory());
       while (accept(","));
     }
+    if (accept("loop")) parse_windows(call);
     if (accept("by")) call.sums = parse_fragments();
     SourceLocation where = parse_location();
     return Stmt(std::move(call), where);
+  }
+
+  void parse_windows(TileCall &call) {
+    call.part = accept("copies")     ? TileCall::Part::copies
+                : accept("products") ? TileCall::Part::products
+                                     : TileCall::Part::whole;
+    call.count = parse_value();
+    expect_word("of");
+    do {
+      LoopWindows windows{parse_array(), parse_indices(), 0, 0};
+      expect_word("step");
+      windows.rows = number<std::int64_t>("the rows of a step");
+      expect(",");
+      windows.columns = number<std::int64_t>("the columns of a step");
+      call.windows.push_back(std::move(windows));
+    } while (accept(","));
   }
 
   TileMemory parse_tile_memory() {

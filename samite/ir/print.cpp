@@ -112,6 +112,15 @@ std::string_view keyword(StorePack::How how) {
   return "store_pack unknown";
 }
 
+std::string_view loop_words(TileCall::Part part) {
+  switch (part) {
+    case TileCall::Part::whole: return " loop ";
+    case TileCall::Part::copies: return " loop copies ";
+    case TileCall::Part::products: return " loop products ";
+  }
+  return " loop unknown ";
+}
+
 // What is said of a loop after its step.
 std::string notes(const For &loop) {
   const std::string rolled = loop.rolled ? " rolled" : "";
@@ -144,14 +153,21 @@ class Printer {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
-      write(") blocks {} of {}{}{}{}{} {{\n", kernel.launch_rank, kernel.block_threads,
+      write(") blocks {}{} of {}{}{}{}{} {{\n", kernel.launch_rank,
+            kernel.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.strip_columns), kernel.block_threads,
             kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
             location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
-    write("}}\n");
+    write("}}");
+    if (kernel.producers != 0) {
+      write(" producing {} {{\n", kernel.producers);
+      print_nested(kernel.producing);
+      write("}}");
+    }
+    write("\n");
   }
 
   void print(const Block &block) {
@@ -198,6 +214,11 @@ class Printer {
           if (call.op == Op::Load && call.stream) operands = "next " + local_array(*call.stream);
           if (call.op == Op::Load && !call.stream)
             operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
+          for (const LoopWindows &windows : call.windows)
+            operands += fmt::format(
+                "{} {} step {}, {}",
+                &windows == call.windows.data() ? std::string(loop_words(call.part)) + value(*call.count) + " of" : ",",
+                element(windows.array, windows.indices), windows.rows, windows.columns);
           if (call.sums) operands += " by " + to_string(*call.sums);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
@@ -217,7 +238,9 @@ class Printer {
           write("{} {} {} {}{}", keyword(store.how), element(store.array, store.indices), store.adds() ? "+=" : "=",
                 list(store.values), where);
         },
-        [&](const Barrier &) { write("barrier{}", where); },
+        [&](const Barrier &barrier) {
+          write("barrier{}{}", barrier.threads == 0 ? "" : fmt::format(" {}", barrier.threads), where);
+        },
         [&](const CommitCopies &) { write("commit_copies{}", where); },
         [&](const WaitForCopies &wait) { write("wait_for_copies {}{}", wait.groups, where); },
         [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },

@@ -144,12 +144,22 @@ struct TileMemory {
   Type type;
 };
 
+// Windows of an array that a loop goes through: the first one, and how many rows and columns lie from one to the next.
+struct LoopWindows {
+  std::uint32_t array;
+  std::vector<Value> indices;
+  std::int64_t rows, columns;
+};
+
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
 // `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, is what a load of an array gives. Into shared
 // memory it is asynchronous: it starts copies, which arrive when a thread waits for them. `in_units`: each row of it
 // begins at a multiple of 16 bytes in the array. `= next $7` loads the next window of a stream.
 // `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` says how the threads multiply.
+// `tile_call matmul 0 $3: … = $1: …, $2: …, $4: tile<u64, 8> loop %5 of @a[%1, 0] step 0, 64, @b[0, %2] step 64, 0 by
+// …` is a whole loop of %5 products, in which bulk copies bring the factors. $1 and $2 have a buffer for each stage of
+// it, $4 two barriers for each. `loop copies %5 of` and `loop products %5 of` are the parts of threads that have roles.
 struct TileCall {
   Op op;
   std::int32_t attribute;
@@ -161,6 +171,13 @@ struct TileCall {
   bool in_units = false;
   // Of a product: the layout in which the threads have its sums while they multiply. Nothing: element by element.
   std::optional<FragmentLayout> sums = {};
+  // Of a loop of products: what its factors are, and how many there are of each.
+  std::vector<LoopWindows> windows = {};
+  std::optional<Value> count = {};
+  // Of such a loop where threads have roles: that of those who call it.
+  enum class Part : std::uint8_t { whole, copies, products } part = Part::whole;
+
+  bool is_product_loop() const { return !windows.empty(); }
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
@@ -177,10 +194,13 @@ struct LoadStream {
 };
 
 // barrier             no thread of the block goes on before all have come here   (lowered tile kernels only)
+// barrier 256         the same of so many, where others have another role
 // commit_copies       the copies that a thread has started since its last one are a group
 // wait_for_copies 1   a thread goes on when at most so many of its own groups have not arrived; the others' it sees
 //                     after a barrier
-struct Barrier {};
+struct Barrier {
+  int threads = 0;  // 0: all of the block
+};
 struct CommitCopies {};
 struct WaitForCopies {
   int groups;

@@ -107,6 +107,15 @@ class Verifier {
       fail("a block has {} threads, expected 1 to 1024", kernel_.block_threads);
     if (kernel_.scheduled && !is_tile_kernel(kernel_)) fail("a scheduled kernel whose instances are threads");
     if (kernel_.scheduled) check_lowered("scheduled kernel");
+    if (kernel_.producers != 0) check_lowered("kernel whose threads have roles");
+    if (kernel_.producers < 0 || kernel_.producers % 128 != 0 ||
+        (kernel_.producers != 0 && (!is_tile_kernel(kernel_) || kernel_.block_threads + kernel_.producers > 1024)))
+      fail("{} threads behind the {} of a block, expected groups of 128", kernel_.producers, kernel_.block_threads);
+    if (kernel_.strip_columns < 0 ||
+        (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank != 2)))
+      fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.strip_columns,
+           kernel_.launch_rank);
+    if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("statements for threads that there are not");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
       if (parameter.name.empty()) fail("a parameter has no name");
@@ -434,6 +443,13 @@ class Verifier {
         fail("rows of {} elements of {} bytes in {} units of 16 bytes", rows->columns, bytes, rows->units);
       check_size(allocate, std::nullopt, rows->columns);
     }
+    if (const auto *panels = std::get_if<PanelLayout>(&allocate.layout)) {
+      const auto bytes = static_cast<std::int64_t>(size_of(allocate.type));
+      if (!shared) fail("panels that are not in shared memory");
+      if (panels->rows < 1 || panels->rows % 8 != 0 || panels->columns < 1 || panels->columns * bytes % 128 != 0)
+        fail("panels of {} rows of {} elements of {} bytes", panels->rows, panels->columns, bytes);
+      check_size(allocate, panels->rows, panels->columns);
+    }
     if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
@@ -473,14 +489,13 @@ class Verifier {
   }
 
   void check_fragments(const FragmentLayout &fragments) const {
-    constexpr std::int64_t warp = 32;
     for (const std::int64_t extent : {fragments.rows, fragments.columns})
       if (extent < 1 || extent > most_extent) fail("fragments of an extent of {}", extent);
     for (const std::int64_t warps : {fragments.down, fragments.across})
       if (warps < 1 || warps > kernel_.block_threads) fail("fragments of {} warps", warps);
-    if (fragments.down * fragments.across * warp != kernel_.block_threads)
-      fail("fragments on {} by {} warps, and the block has {} threads", fragments.down, fragments.across,
-           kernel_.block_threads);
+    if (fragments.threads() != kernel_.block_threads)
+      fail("fragments on {} by {} {}, and the block has {} threads", fragments.down, fragments.across,
+           piece_of(fragments.unit).threads == 32 ? "warps" : "groups of warps", kernel_.block_threads);
   }
 
   void check(const LocalStore &store) {
@@ -493,7 +508,12 @@ class Verifier {
   void check(const TileCall &call) const {
     if (!is_tile_kernel(kernel_)) fail("a call on tiles, and the kernel has none");
     check_lowered("call on tiles in memory");
-    check_memory(call.result);
+    const bool copies = call.part == TileCall::Part::copies;
+    const TileCall::Part expected = !call.is_product_loop() || kernel_.producers == 0 ? TileCall::Part::whole
+                                    : kernel_.producing.empty()                       ? TileCall::Part::copies
+                                                                                      : TileCall::Part::products;
+    if (call.part != expected) fail("a part of a loop of products for threads of another role");
+    if (!copies) check_memory(call.result);
     for (const TileMemory &operand : call.operands) check_memory(operand);
     if (call.sums) check_sums(call);
     Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
@@ -507,6 +527,10 @@ class Verifier {
     const OpInfo &op = info(call.op);
     for (const TileMemory &operand : call.operands) operation.operands.push_back(Value::zero(operand.type));
     // The sum that a product is added to is its result, and steps need memory for what lies between them.
+    if (call.is_product_loop()) {
+      check_windows(call);
+      operation.operands.pop_back();
+    }
     if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
     const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
     if (between && operation.operands.size() == 2) {
@@ -519,6 +543,37 @@ class Verifier {
     if (operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
+  }
+
+  // A loop of products: a buffer of each factor and two barriers for each stage.
+  void check_windows(const TileCall &call) const {
+    if (call.op != Op::MatMul || !call.sums || !call.count)
+      fail("a loop of what is no product, or that does not say how");
+    if (call.operands.size() != 3 || call.windows.size() != 2)
+      fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 2", call.operands.size(),
+           call.windows.size());
+    check_value(*call.count, ScalarType::Int32, "the number of products");
+    const auto stages_of = [&](const TileMemory &memory) {
+      const auto known = buffers_.find(memory.array);
+      return known == buffers_.end() ? 1 : known->second.stages;
+    };
+    const int stages = stages_of(call.operands[0]);
+    for (std::size_t i = 0; i < call.windows.size(); ++i) {
+      const LoopWindows &windows = call.windows[i];
+      const TileMemory &factor = call.operands[i];
+      check_element(array(windows.array), windows.indices, factor.type);
+      if (array(windows.array).type != factor.type.element())
+        fail("windows of @{} of type {} for a factor of type {}", array(windows.array).name,
+             name(array(windows.array).type), name(factor.type));
+      for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+        if (array_written(stmt) == windows.array)
+          fail("bulk copies from @{}, which the kernel writes to", array(windows.array).name);
+      });
+      if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));
+    }
+    const Type barriers = call.operands[2].type;
+    if (barriers.element() != ScalarType::UInt64 || barriers.count() != 2 * stages)
+      fail("barriers of type {} for {} stages", name(barriers), stages);
   }
 
   // A load of the next window of a stream: into memory like that which the stream is for.
@@ -859,6 +914,13 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Kernel &kernel, Form form, std::string_view after_pass) { Verifier(kernel, form, after_pass).run(); }
+void verify(const Kernel &kernel, Form form, std::string_view after_pass) {
+  Verifier(kernel, form, after_pass).run();
+  if (kernel.producers == 0) return;
+  Kernel of_producers = kernel;
+  of_producers.body = kernel.producing;
+  of_producers.producing.clear();
+  Verifier(of_producers, form, after_pass).run();
+}
 
 }  // namespace samite::ir

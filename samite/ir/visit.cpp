@@ -32,6 +32,11 @@ void for_each(const Block &block, bool derivatives, const std::function<void(con
 
 void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f) { for_each(block, true, f); }
 
+void for_each_statement(const Kernel &kernel, const std::function<void(const Stmt &)> &f) {
+  for_each_statement(kernel.body, f);
+  for_each_statement(kernel.producing, f);
+}
+
 void for_each_primal_statement(const Block &block, const std::function<void(const Stmt &)> &f) {
   for_each(block, false, f);
 }
@@ -52,8 +57,12 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
         if (allocate.buffer) f(allocate.buffer->number);
       },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
-      [&](const TileCall &call) { all(call.indices); }, [&](const LoadStream &stream) { all(stream.indices); },
-      [&](const LoadPack &load) { all(load.indices); },
+      [&](const TileCall &call) {
+        all(call.indices);
+        for (const LoopWindows &windows : call.windows) all(windows.indices);
+        if (call.count) f(*call.count);
+      },
+      [&](const LoadStream &stream) { all(stream.indices); }, [&](const LoadPack &load) { all(load.indices); },
       [&](const StorePack &store) { all(store.indices), all(store.values); }, [](const Barrier &) {},
       [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
@@ -179,6 +188,8 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
       },
       [&](TileCall call) {
         call.indices = map_all(std::move(call.indices));
+        for (LoopWindows &windows : call.windows) windows.indices = map_all(std::move(windows.indices));
+        if (call.count) call.count = f(*call.count);
         return Stmt(std::move(call), stmt.where());
       },
       [&](LoadStream stream) {

@@ -32,7 +32,8 @@ void for_each_primal_statement(const Block &block, const std::function<void(cons
 // next and result values, but nothing from inside its blocks.
 void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f);
 
-// The array parameter that the statement itself reads from or writes to, if any. An atomic operation does both.
+// The array parameter that the statement itself reads from or writes to, if any. An atomic operation does both. A loop
+// of products reads several, which its windows name.
 std::optional<std::uint32_t> array_read(const Stmt &stmt);
 std::optional<std::uint32_t> array_written(const Stmt &stmt);
 
@@ -52,6 +53,9 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
 // The same statement with every operand, nested blocks included, replaced by `f(operand)`.
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f);
 Block map_operands(const Block &block, const std::function<Value(const Value &)> &f);
+
+// Also those of its producing threads.
+void for_each_statement(const Kernel &kernel, const std::function<void(const Stmt &)> &f);
 
 // The type of each local, indexed by LocalId.
 std::vector<Type> local_types(const Kernel &kernel);

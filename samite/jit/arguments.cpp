@@ -5,6 +5,7 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/march.h"
 #include "samite/jit/launch_copies.h"
+#include "samite/passes/architecture.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/runtime/cuda_memory.h"
@@ -252,6 +253,19 @@ bool has_aligned_rows(const AnyBuffer &buffer) {
   return true;
 }
 
+// Whether a tensor map of these elements can be made (samite/driver/tensor_map_rules.h), and their indices are i32.
+bool has_tensor_map(const AnyBuffer &buffer) {
+  constexpr std::int64_t most_extent = std::numeric_limits<std::int32_t>::max(), most_stride = std::int64_t{1} << 40;
+  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
+  if (!has_aligned_rows(buffer) || buffer.strides().back() != 1) return false;
+  for (int d = 0; d < buffer.rank(); ++d) {
+    const std::int64_t stride = buffer.strides()[static_cast<std::size_t>(d)];
+    if (buffer.extents()[d] < 1 || buffer.extents()[d] > most_extent) return false;
+    if (d + 1 < buffer.rank() && (stride < 0 || stride >= most_stride / bytes)) return false;
+  }
+  return true;
+}
+
 std::uint64_t overlapping(std::span<const Argument> arguments) {
   std::uint64_t overlapping = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -277,6 +291,8 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.outgrows_caches = codegen::outgrows_caches(counts);
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
+  const bool has_groups = ir::is_tile_kernel(definition.forward()) && !definition.forward().scheduled &&
+                          !passes::gpu_architecture(key.cuda).of_groups.empty();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].buffer) continue;
     bool alone = true;
@@ -287,6 +303,8 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     }
     if (alone && !key.may_alias) key.unaliased |= bit(i);
     if (has_aligned_rows(*arguments[i].buffer) && has_aligned_rows(arguments[i].elements())) key.aligned |= bit(i);
+    if (has_groups && has_tensor_map(*arguments[i].buffer) && has_tensor_map(arguments[i].elements()))
+      key.tensor_maps |= bit(i);
   }
 }
 

@@ -69,7 +69,8 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .wide_index = (variant.key.wide_index & bit) != 0,
                               .worker_private = false,
                               .unaliased = (variant.key.unaliased & bit) != 0,
-                              .aligned_rows = (variant.key.aligned & bit) != 0});
+                              .aligned_rows = (variant.key.aligned & bit) != 0,
+                              .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
   // A shadow lies as its array does.
@@ -82,7 +83,8 @@ codegen::EmitOptions emit_options(const Variant &variant) {
     options.arrays.push_back({.unit_stride = true,
                               .wide_index = options.arrays[copy.array].wide_index,
                               .unaliased = true,
-                              .aligned_rows = true});
+                              .aligned_rows = true,
+                              .has_tensor_map = options.arrays[copy.array].has_tensor_map});
   return options;
 }
 
@@ -113,6 +115,7 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.uses_channel = emitted.uses_channel;
   variant.tile_memory = emitted.tile_memory;
   variant.tile_loads = emitted.tile_loads;
+  variant.tensor_maps = emitted.tensor_maps;
   variant.lanes = emitted.lanes;
   variant.objects = emitted.objects;
 }
@@ -160,7 +163,12 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const ir::Kernel planned =
       plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
                    {variant.key.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
+  if (!options.debug)
+    variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
+  options.cuda.tile_threads += planned.producers;
+  // Its copies run ahead into the next block that a multiprocessor has.
+  if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
   if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   dump_text(emitted, lowered.name, "cu");

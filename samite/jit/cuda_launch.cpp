@@ -6,6 +6,7 @@
 #include "samite/driver/copy.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/launch_copies.h"
+#include "samite/jit/launch_tensor_maps.h"
 #include "samite/jit/race_shadows.h"
 #include "samite/runtime/cuda_device.h"
 
@@ -23,6 +24,7 @@ constexpr int blocks_of_multiprocessor = 8;
 constexpr int blocks_with_workspace = 2;
 
 std::int64_t most_blocks(const Variant &variant, const driver::Context &context) {
+  if (variant.form.stays) return context.limits().multiprocessors;
   const int each = variant.uses_workspace ? blocks_with_workspace : blocks_of_multiprocessor;
   return std::int64_t{each} * context.limits().multiprocessors;
 }
@@ -96,6 +98,10 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     }
     first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents, options, stream, arguments);
   }
+  if (prepared_ && !variant_->tensor_maps.empty())
+    maps_ =
+        launch_tensor_maps(*variant_, arguments, CudaDevice::of(prepared_->stream().context().device())->tensor_maps(),
+                           definition.where());
   if (variant_->afterwards)
     afterwards_ =
         std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
@@ -126,7 +132,7 @@ CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const 
   channel = messages_ ? messages_->channel() : nullptr;
   // The driver only reads them.
   return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box_), static_cast<void *>(&channel),
-          const_cast<codegen::CudaWorkspace *>(&workspace_)};
+          const_cast<codegen::CudaWorkspace *>(&workspace_), const_cast<driver::TensorMapBits *>(maps_.data())};
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {

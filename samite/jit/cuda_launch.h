@@ -8,6 +8,7 @@
 #include "samite/driver/device_memory.h"
 #include "samite/driver/graph_executable.h"
 #include "samite/driver/launch.h"
+#include "samite/driver/tensor_map.h"
 #include "samite/jit/cuda_messages.h"
 #include "samite/jit/definition.h"
 #include "samite/runtime/extents.h"
@@ -61,7 +62,7 @@ class CudaLaunch {
   template <class Nodes>
   void put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const;
 
-  using Parameters = std::array<void *, 4>;
+  using Parameters = std::array<void *, 5>;
   // `channel` is where the third of them is read from.
   Parameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
 
@@ -74,6 +75,7 @@ class CudaLaunch {
   codegen::CudaWorkspace workspace_;
   std::optional<driver::DeviceMemory> workspace_memory_;
   std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies
+  std::vector<driver::TensorMapBits> maps_;               // of Variant::tensor_maps
   std::shared_ptr<CudaMessages> messages_;                // null where nothing is ever said
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as the variant's; null where nothing is
 };

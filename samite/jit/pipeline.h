@@ -68,8 +68,8 @@ struct GpuChoices {
   bool streams = false;          // what is stored is not kept in caches: passes/side_by_side.h
 };
 // On a GPU: which arrays are on the stack → what is summed over the launch → neighbours side by side; in debug mode,
-// where each access is checked, the first alone. Of a tile kernel: which arrays are on the stack → place → stage →
-// spread → barriers → pipeline → units → plan memory.
+// where each access is checked, the first alone. Of a tile kernel: which arrays are on the stack → loops of products
+// (not in debug mode) → place → stage → spread → barriers → pipeline → units → roles → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 

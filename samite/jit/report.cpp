@@ -90,6 +90,7 @@ ReportedVariant reported(const jit::Variant &variant, const std::vector<ir::Para
   if (variant.image || variant.cuda) add_objects(variant, report);
   add_needs(variant, report);
   report.peak_compiler_bytes = variant.peak_compiler_bytes;
+  for (const passes::WayOfProduct &way : variant.products) report.products.push_back({way.where, way.why_not});
   return report;
 }
 
@@ -116,6 +117,9 @@ std::string ReportedVariant::to_string() const {
       text += "reused from " + object.from;
     if (object.bytes > 0) text += fmt::format(", {} B", object.bytes);
   }
+  for (const ReportedProduct &product : products)
+    text += fmt::format("\n  the product at {} is {}by groups of warps from bulk copies{}{}", product.where.to_string(),
+                        product.why_not.empty() ? "" : "not ", product.why_not.empty() ? "" : ": ", product.why_not);
   return text;
 }
 
@@ -131,7 +135,9 @@ std::string KernelReport::to_json() const {
   using Json = nlohmann::ordered_json;
   Json all = Json::array();
   for (const ReportedVariant &variant : variants) {
-    Json steps = Json::object(), objects = Json::array();
+    Json steps = Json::object(), objects = Json::array(), products = Json::array();
+    for (const ReportedProduct &product : variant.products)
+      products.push_back({{"where", product.where.to_string()}, {"why_not", product.why_not}});
     for (const ReportedVariant::Step &step : variant.steps) steps[step.name] = step.milliseconds;
     for (const ReportedObject &object : variant.objects)
       objects.push_back({{"name", object.name},
@@ -152,7 +158,8 @@ std::string KernelReport::to_json() const {
                    {"spill_store_bytes", variant.spill_store_bytes},
                    {"spill_load_bytes", variant.spill_load_bytes},
                    {"local_bytes", variant.local_bytes},
-                   {"shared_bytes", variant.shared_bytes}});
+                   {"shared_bytes", variant.shared_bytes},
+                   {"products", products}});
   }
   return Json{{"kernel", kernel}, {"variants", all}}.dump(2);
 }

@@ -25,6 +25,13 @@ struct ReportedObject {
   std::size_t bytes;
 };
 
+// On GPUs that have groups of warps which multiply what bulk copies bring: whether a product is computed so, which is
+// the fastest way.
+struct ReportedProduct {
+  SourceLocation where;
+  std::string why_not;  // "rows of 'a' do not all begin at multiples of 16 bytes"; empty: it is
+};
+
 struct ReportedVariant {
   Direction direction;
   std::string target;               // "cpu", "sm_90a"
@@ -45,7 +52,8 @@ struct ReportedVariant {
   // On CUDA, of each thread: registers, bytes moved for want of them, and of its stack frame.
   int registers;
   std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
-  std::size_t shared_bytes;  // of each block: what is in the image, and the plan for its tiles
+  std::size_t shared_bytes;               // of each block: what is in the image, and the plan for its tiles
+  std::vector<ReportedProduct> products;  // in program order
 
   std::string to_string() const;
 };

@@ -42,6 +42,7 @@ struct VariantKey {
   bool outgrows_caches = false;      // CUDA: codegen/march.h
   std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
   std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
+  std::uint64_t tensor_maps = 0;     // CUDA, tile kernels: arrays of which a tensor map can be made
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h
   bool deterministic = false;        // the same bits on every run
@@ -88,6 +89,8 @@ struct Variant {
   bool uses_channel = false;
   passes::TileMemoryPlan tile_memory;  // CUDA: of each block
   std::vector<codegen::TileLoadSite> tile_loads;
+  std::vector<passes::TensorMapNeeded> tensor_maps;  // CUDA: what the launch makes and hands over
+  std::vector<passes::WayOfProduct> products;        // CUDA: how each is computed, where there are several ways
   CudaCompileReport cuda_compile;
   double cost = 1;  // rough operations for each instance
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.

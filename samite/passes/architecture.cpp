@@ -21,14 +21,27 @@ constexpr Multiplication of_tensor_cores[] = {
     {ScalarType::UInt32, ScalarType::UInt32, fours},
 };
 
+// The feature set of 9.0 alone (sm_90a).
+constexpr Multiplication of_warp_groups[] = {
+    {ScalarType::Float16, ScalarType::Float32, group_matrices},
+    {ScalarType::BFloat16, ScalarType::Float32, group_matrices},
+    {ScalarType::Float32, ScalarType::Float32, group_matrices, /*tf32=*/true, /*terms_together=*/true},
+    {ScalarType::Int8, ScalarType::Int32, group_matrices, false, /*terms_together=*/true},
+    {ScalarType::UInt8, ScalarType::Int32, group_matrices, false, /*terms_together=*/true},
+};
+
 constexpr std::int64_t kib = 1024, registers = 65536;
 
 constexpr Architecture cpu{0, 0, 0, 0, {}};
 constexpr Architecture gpus[] = {
-    {80, 163 * kib, 2048, registers, of_tensor_cores},  {86, 99 * kib, 1536, registers, of_tensor_cores},
-    {87, 163 * kib, 1536, registers, of_tensor_cores},  {89, 99 * kib, 1536, registers, of_tensor_cores},
-    {90, 227 * kib, 2048, registers, of_tensor_cores},  {100, 227 * kib, 2048, registers, of_tensor_cores},
-    {110, 227 * kib, 1536, registers, of_tensor_cores}, {120, 99 * kib, 1536, registers, of_tensor_cores},
+    {80, 163 * kib, 2048, registers, of_tensor_cores},
+    {86, 99 * kib, 1536, registers, of_tensor_cores},
+    {87, 163 * kib, 1536, registers, of_tensor_cores},
+    {89, 99 * kib, 1536, registers, of_tensor_cores},
+    {90, 227 * kib, 2048, registers, of_tensor_cores, of_warp_groups},
+    {100, 227 * kib, 2048, registers, of_tensor_cores},
+    {110, 227 * kib, 1536, registers, of_tensor_cores},
+    {120, 99 * kib, 1536, registers, of_tensor_cores},
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ struct Multiplication {
   ScalarType factor, sum;
   ir::FragmentLayout::Unit unit;
   bool tf32 = false;  // factors are rounded to tf32, where the program allows that
+  // Of groups of warps: factors lie with their terms one after another. Others may lie either way.
+  bool terms_together = false;
 };
 
 struct Architecture {
@@ -23,6 +25,8 @@ struct Architecture {
   std::int64_t threads;       // of a multiprocessor at one time
   std::int64_t registers;     // of a multiprocessor, of 4 bytes
   std::span<const Multiplication> multiplications;
+  // Of groups of four warps, in loops whose factors bulk copies bring to shared memory.
+  std::span<const Multiplication> of_groups = {};
 
   bool blocks_have_threads() const { return capability != 0; }
 };

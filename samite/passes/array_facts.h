@@ -16,6 +16,9 @@ struct ArrayFacts {
   bool unaliased = false;
   // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
   bool aligned_rows = false;
+  // CUDA: a tensor map of it can be made, as bulk copies need: beside aligned rows, it has elements, its strides are
+  // not negative, and extents and strides are within what a map holds.
+  bool has_tensor_map = false;
 
   // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
   bool rows_in_units() const { return unit_stride && aligned_rows; }

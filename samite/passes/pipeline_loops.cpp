@@ -2,12 +2,12 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
-#include "samite/passes/index_forms.h"
+#include "samite/passes/loop_iterations.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/window_steps.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,18 +19,6 @@ namespace {
 using namespace ir;
 
 Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
-
-// The rows and columns from each window of a load to the next one, where that is the same everywhere.
-std::optional<std::array<std::int64_t, 2>> step_of(const TileCall &load, const For &loop, const IndexForms &forms) {
-  const std::size_t rank = load.indices.size(), of_window = load.result.type.shape().rank() == 2 ? 2 : 1;
-  std::array<std::int64_t, 2> step{};
-  for (std::size_t d = 0; d < rank; ++d) {
-    const auto own = forms.slope(load.indices[d], loop);
-    if (!own || (*own != 0 && d < rank - of_window)) return std::nullopt;
-    if (d >= rank - of_window) step[d + 2 - rank] = *own * loop.step.as_int();
-  }
-  return step;
-}
 
 // One loop, on its way to being written out.
 class Pipelined {
@@ -44,7 +32,7 @@ class Pipelined {
 
   void write(SourceLocation where) {
     build_.at(where);
-    const Value iterations = count_iterations();
+    const Value iterations = count_iterations(loop_, build_);
     declare_buffers();
     const Value inside = open_streams(iterations);
     const Value turn = Value::local(ScalarType::Int32, build_.new_local());
@@ -80,23 +68,6 @@ class Pipelined {
     build_.append({If{condition, std::move(then_block), {}, {}}, build_.where()});
   }
 
-  Value wide(const Value &value) { return build_.cast(ScalarType::Int64, value); }
-  static Value wide(std::int64_t value) { return Value::constant(ScalarType::Int64, value); }
-
-  Value count_iterations() {
-    const std::int64_t step = loop_.step.as_int(), size = std::abs(step);
-    const Value &first = step > 0 ? loop_.begin : loop_.end, &last = step > 0 ? loop_.end : loop_.begin;
-    const Value distance = build_(Op::Sub, {wide(last), wide(first)});
-    const Value whole = build_(Op::Div, {build_(Op::Add, {distance, wide(size - 1)}), wide(size)});
-    return build_.cast(ScalarType::Int32, build_(Op::Max, {whole, wide(0)}));
-  }
-
-  // The loop's index in an iteration.
-  Operation index_at(const Value &iteration) {
-    const Value step = build_(Op::Mul, {wide(iteration), wide(loop_.step.as_int())});
-    return {Op::Cast, loop_.type, {build_(Op::Add, {wide(loop_.begin), step})}};
-  }
-
   // The memory of all buffers, before the loop.
   void declare_buffers() {
     for (const Stmt &stmt : ahead_) {
@@ -118,42 +89,18 @@ class Pipelined {
     build_.append({own, build_.where()});
   }
 
-  // What the statements that are done ahead compute, where the loop's index is `index`, under new names.
-  class Copies {
-   public:
-    Copies(Builder &build, const For &loop, const Value &index) : build_(build) { values_.emplace(loop.index, index); }
-
-    void copy(const Let &let) {
-      Operation operation = let.value;
-      for (Value &operand : operation.operands) operand = (*this)(operand);
-      values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
-    }
-    Value operator()(const Value &value) const {
-      const auto known = value.is_local() ? values_.find(value.id()) : values_.end();
-      return known == values_.end() ? value : known->second;
-    }
-    std::vector<Value> operator()(std::vector<Value> values) const {
-      for (Value &value : values) value = (*this)(value);
-      return values;
-    }
-
-   private:
-    Builder &build_;
-    std::map<LocalId, Value> values_;
-  };
-
   // How many of the first iterations load what is inside of all arrays; 0 where the loads are no streams.
   Value open_streams(const Value &iterations) {
     std::vector<std::array<std::int64_t, 2>> steps;  // in the order of the loads
     for (const Stmt &stmt : ahead_) {
       auto *load = stmt.as<TileCall>();
       if (!load) continue;
-      const auto step = step_of(*load, loop_, forms_);
+      const auto step = window_step(load->indices, load->result.type, loop_, forms_);
       if (!step) return number(0);
       steps.push_back(*step);
     }
     Value inside = iterations;
-    Copies first(build_, loop_, loop_.begin);
+    CopiesForIndex first(build_, loop_, loop_.begin);
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) first.copy(*let);
       auto *load = stmt.as<TileCall>();
@@ -200,7 +147,7 @@ class Pipelined {
   }
 
   void load_from(const Value &turn, const Value &buffer) {
-    Copies at_turn(build_, loop_, build_.operation(index_at(turn)));
+    CopiesForIndex at_turn(build_, loop_, build_.operation(index_in(loop_, turn, build_)));
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) at_turn.copy(*let);
       auto *call = stmt.as<TileCall>();
@@ -229,7 +176,7 @@ class Pipelined {
       value.next = Value::local(value.type, merged);
     }
     Block outer = build_.open();
-    Operation index = index_at(build_(Op::Sub, {turn, number(lead_)}));
+    Operation index = index_in(loop_, build_(Op::Sub, {turn, number(lead_)}), build_);
     build_.append({Let{loop_.index, std::move(index)}, where});
     const std::set<LocalId> needed = read_by_rest();
     for (std::size_t i = 0; i < loop_.body.size(); ++i) {

@@ -84,7 +84,9 @@ class Placer {
 
   void demand(const TileOperand &operand, Demands &own) const {
     const TileCall &call = *operand.call;
-    const auto served = call.op == Op::MatMul ? fragments(call, threads_, architecture_) : std::nullopt;
+    const auto served = call.is_product_loop()  ? call.sums
+                        : call.op == Op::MatMul ? fragments(call, threads_, architecture_)
+                                                : std::nullopt;
     own.columns.insert(columns_of(operand.memory().type));
     if (!operand.operand) {
       if (served)
@@ -95,6 +97,7 @@ class Placer {
       return;
     }
     own.elementwise = false;
+    if (call.is_product_loop()) return;
     if (served && (!own.factor_type || own.factor_type == operand.memory().type)) {
       const Reading reading = reading_of(call, *operand.operand, *served);
       own.reading = own.reading.value_or(reading) == reading ? reading : Reading::Several;
@@ -105,6 +108,12 @@ class Placer {
   }
 
   bool in_registers(LocalArrayId array) const { return layouts_.contains(array); }
+  // The buffers of a loop of products, which are so as its copies need them.
+  static bool is_placed(const TileUse &use) {
+    return !std::holds_alternative<LinearLayout>(use.allocation->layout) ||
+           std::ranges::any_of(use.operands,
+                               [](const TileOperand &own) { return own.call->is_product_loop() && own.operand; });
+  }
 
   // From the sums of products on to what the loops over them touch, as long as no loop has two layouts.
   void place_in_registers() {
@@ -144,7 +153,7 @@ class Placer {
   void place_rows() {
     for (const auto &[array, own] : demands_) {
       const TileUse &use = uses_.arrays.at(array);
-      if (own.other_call || own.columns.size() > 1 || in_registers(array)) continue;
+      if (own.other_call || own.columns.size() > 1 || in_registers(array) || is_placed(use)) continue;
       if (own.factor)
         layouts_.emplace(array, factor_rows(*own.columns.begin(), size_of(use.type()), *own.reading));
       else if (const auto rows = rows_read_by_columns(use, own))
@@ -218,7 +227,7 @@ Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
       if (std::holds_alternative<FragmentLayout>(placed.layout)) placed.space = MemorySpace::registers;
       return {placed, stmt.where()};
     }
-    if (auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul) {
+    if (auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul && !call->is_product_loop()) {
       TileCall placed = *call;
       placed.sums = fragments(*call, lowered.block_threads, architecture);
       return {std::move(placed), stmt.where()};

@@ -15,7 +15,7 @@ using namespace ir;
 class LiveRanges {
  public:
   explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
-    for (const auto &[array, use] : uses_.arrays) add(array, use);
+    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0);
     // In program order.
     std::ranges::sort(tiles, {}, &PlacedTile::first);
     std::ranges::sort(in_registers_, {}, &std::pair<int, TileMemoryPlan::InRegisters>::first);
@@ -31,7 +31,7 @@ class LiveRanges {
   std::vector<PlacedTile> tiles;
 
  private:
-  void add(LocalArrayId array, const TileUse &use) {
+  void add(LocalArrayId array, const TileUse &use, bool with_roles) {
     const Allocate &allocate = *use.allocation;
     const std::int64_t elements = allocate.size.as_int();
     if (auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
@@ -42,7 +42,14 @@ class LiveRanges {
     int last = use.allocated;
     for (const TileTouch &touch : use.touches) last = std::max(last, touch.time);
     for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
-    tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, use.allocated, last, use.where});
+    // Threads that start copies run ahead, into what the others have before and after the loop.
+    const bool of_copies = with_roles && std::ranges::any_of(use.operands, [](const TileOperand &own) {
+                             return own.operand && own.call->is_product_loop();
+                           });
+    const int first = of_copies ? 0 : use.allocated;
+    if (of_copies) last = uses_.end;
+    tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
+                     memory_alignment(allocate.layout)});
   }
 
   // What was made before a loop is there until the last iteration has ended.
@@ -74,7 +81,7 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
     for (const PlacedTile *other : placed)
       if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
           other->offset < tile->offset + tile->bytes)
-        tile->offset = (other->offset + other->bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+        tile->offset = (other->offset + other->bytes + tile->alignment - 1) / tile->alignment * tile->alignment;
     plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes);
     placed.push_back(tile);
   }
@@ -82,14 +89,16 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
 }
 
 Kernel with_offsets(Kernel placed, const TileMemoryPlan &plan) {
-  placed.body = rewrite(placed.body, [&](const Stmt &stmt) -> Stmt {
+  const auto placed_at = [&](const Stmt &stmt) -> Stmt {
     auto *allocate = stmt.as<Allocate>();
     const PlacedTile *tile = allocate ? plan.tile(allocate->array) : nullptr;
     if (!tile) return stmt;
     Allocate own = *allocate;
     own.offset = tile->offset;
     return {own, stmt.where()};
-  });
+  };
+  placed.body = rewrite(placed.body, placed_at);
+  placed.producing = rewrite(placed.producing, placed_at);
   return placed;
 }
 

@@ -3,7 +3,8 @@
 // A tile is there from the first statement that touches it to the last one; of a loop that it was made outside of, to
 // the loop's end. What is loaded ahead has a buffer for each stage. Tiles that are not there at one time may share
 // memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
-// access wants. The largest come first, each at the lowest place that is free.
+// access wants, or of 1,024 where bulk copies swizzle what they write. The largest come first, each at the lowest place
+// that is free.
 //
 // A pure function of a lowered kernel whose tiles are placed, for targets that have shared memory.
 #pragma once
@@ -24,6 +25,7 @@ struct PlacedTile {
   int stages;       // buffers in these bytes, one after another
   int first, last;  // the statements, counted in program order, between which it is needed
   SourceLocation where;
+  std::int64_t alignment;  // its offset is a multiple of that
 };
 
 struct TileMemoryPlan {

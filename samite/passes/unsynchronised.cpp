@@ -164,10 +164,13 @@ class Checker {
       copy.copy = Copy{};
       return touch(copy);
     }
+    // Bulk copies write to the buffers of its factors.
+    for (const LoopWindows &windows : call.windows) touch(of_array(windows.array, false));
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
     for (std::size_t i = 0; i < call.operands.size(); ++i)
-      if (in_memory(call.operands[i].array)) touch(of_block(call.operands[i].array, scratch && i != 0));
+      if (in_memory(call.operands[i].array))
+        touch(of_block(call.operands[i].array, call.is_product_loop() || (scratch && i != 0)));
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
     if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))

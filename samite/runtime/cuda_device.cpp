@@ -73,6 +73,7 @@ void CudaDevice::forget_all() noexcept {
 CudaDevice::CudaDevice(const driver::Context &context)
     : context_(context),
       pool_(driver::MemoryPool::create(context)),
+      tensor_maps_(std::make_unique<driver::TensorMapCache>(context)),
       standard_stream_(std::make_shared<CudaStream>(driver::Stream::create(context))) {
   pool_.keep(std::numeric_limits<std::uint64_t>::max());
 }

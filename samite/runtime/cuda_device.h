@@ -6,6 +6,7 @@
 
 #include "samite/driver/library.h"
 #include "samite/driver/memory_pool.h"
+#include "samite/driver/tensor_map_cache.h"
 #include "samite/runtime/cuda_stream.h"
 
 #include <cstdint>
@@ -34,6 +35,8 @@ class CudaDevice {
   const driver::Context &context() const noexcept { return context_; }
   // Keeps what is freed for the next allocation, until trim() is called.
   const driver::MemoryPool &pool() const noexcept { return pool_; }
+  // What the launches of kernels with bulk copies are handed.
+  driver::TensorMapCache &tensor_maps() const noexcept { return *tensor_maps_; }
   const std::shared_ptr<CudaStream> &standard_stream() const noexcept { return standard_stream_; }
 
   // Copies `count` elements of 1, 2, 4 or 8 bytes within the device, in the order of `stream`: the strides are in
@@ -55,6 +58,7 @@ class CudaDevice {
 
   driver::Context context_;
   driver::MemoryPool pool_;
+  std::unique_ptr<driver::TensorMapCache> tensor_maps_;
   std::shared_ptr<CudaStream> standard_stream_;
   mutable std::mutex mutex_;  // of what follows
   mutable std::vector<driver::Kernel> own_kernels_;

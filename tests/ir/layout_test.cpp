@@ -16,7 +16,7 @@ SAMITE_INLINE int lane() { return static_cast<int>(current_thread) % 32; }
 
 // As samite/device/tile/cuda_spread.h, which needs more of the device, has it.
 struct SpreadPieces {
-  static constexpr int rows = 1, columns = 128, registers = 4;
+  static constexpr int rows = 1, columns = 128, registers = 4, threads = 32;
   static int row(int r) { return spread_row(lane(), r); }
   static int column(int r) { return spread_column(lane(), r); }
 };
@@ -36,7 +36,7 @@ using Unit = FragmentLayout::Unit;
 
 // Every element of the tile is one register of one thread.
 void expect_each_element_once(const FragmentLayout &layout) {
-  const auto threads = static_cast<int>(layout.down * layout.across * 32);
+  const auto threads = static_cast<int>(layout.threads());
   std::map<std::pair<std::int64_t, std::int64_t>, int> held;
   for (int thread = 0; thread < threads; ++thread)
     for (std::int64_t r = 0; r < layout.registers(); ++r)
@@ -47,7 +47,7 @@ void expect_each_element_once(const FragmentLayout &layout) {
 
 // Registers that the layout says lie together are neighbours in a row.
 void expect_neighbours_together(const FragmentLayout &layout) {
-  for (int thread = 0; thread < layout.down * layout.across * 32; ++thread)
+  for (int thread = 0; thread < layout.threads(); ++thread)
     for (std::int64_t r = 0; r < layout.registers(); ++r) {
       const std::int64_t first = r - r % layout.together();
       EXPECT_EQ(layout.row(thread, r), layout.row(thread, first));
@@ -60,7 +60,7 @@ void expect_as_on_device(Unit unit) {
   using OnDevice = Fragments<Pieces, rows, columns, down, across>;
   const FragmentLayout layout{unit, rows, columns, down, across};
   ASSERT_EQ(layout.registers(), OnDevice::registers) << to_string(layout);
-  for (int thread = 0; thread < down * across * 32; ++thread) {
+  for (int thread = 0; thread < layout.threads(); ++thread) {
     current_thread = static_cast<u32>(thread);
     for (int r = 0; r < OnDevice::registers; ++r) {
       ASSERT_EQ(layout.row(thread, r), OnDevice::row(r)) << to_string(layout) << ' ' << thread << ' ' << r;
@@ -91,6 +91,32 @@ TEST(FragmentLayout, IsTheDevices) {
   expect_all_as_on_device<ThreadPieces<4>>(Unit::fours);
   expect_all_as_on_device<ThreadPieces<1>>(Unit::singles);
   expect_all_as_on_device<SpreadPieces>(Unit::rows);
+  expect_all_as_on_device<GroupMatrixPieces>(Unit::group_matrices);
+  expect_as_on_device<GroupMatrixPieces, 128, 256, 2, 1>(Unit::group_matrices);
+  expect_as_on_device<GroupMatrixPieces, 256, 128, 2, 1>(Unit::group_matrices);
+  expect_as_on_device<GroupMatrixPieces, 64, 256, 1, 2>(Unit::group_matrices);
+}
+
+// Each element has a place of its own within the tile's bytes, and where the hardware's swizzle puts it: the address
+// bits 4 to 6, exclusive-ored with bits 7 to 9.
+template <class T>
+void expect_panels(int rows, int columns) {
+  const PanelLayout layout{rows, columns};
+  std::set<std::int64_t> places;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      const std::int64_t byte = layout.place(row, column, sizeof(T)) * static_cast<std::int64_t>(sizeof(T));
+      const std::int64_t of_row = column * static_cast<std::int64_t>(sizeof(T));
+      const std::int64_t plain = of_row / 128 * rows * 128 + row * 128 + of_row % 128;
+      ASSERT_EQ(byte, plain ^ (plain >> 7 & 7) << 4) << row << ' ' << column;
+      ASSERT_TRUE(places.insert(byte).second) << row << ' ' << column;
+    }
+  EXPECT_LT(*places.rbegin(), std::int64_t{rows} * columns * static_cast<std::int64_t>(sizeof(T)));
+}
+
+TEST(PanelLayout, IsTheSwizzleOfBulkCopies) {
+  expect_panels<short>(64, 256), expect_panels<short>(128, 64), expect_panels<float>(32, 64);
+  expect_panels<char>(256, 128), expect_panels<char>(64, 256), expect_panels<short>(8, 128);
 }
 
 template <class T, int columns, int units, bool swizzled>
@@ -123,6 +149,8 @@ TEST(Layout, TakesTheBytesThatItSays) {
   EXPECT_EQ(bytes_of(RowLayout{19, 5, false}, ScalarType::Float32, 19 * 4), 5 * 16 * 4);
   EXPECT_EQ(buffer_bytes(LinearLayout{}, ScalarType::Float16, 100, 1), 200);
   EXPECT_EQ(buffer_bytes(LinearLayout{}, ScalarType::Float16, 100, 3), 256);
+  EXPECT_EQ(buffer_bytes(PanelLayout{8, 64}, ScalarType::Float16, 8 * 64, 2), 1024);
+  EXPECT_EQ(buffer_bytes(PanelLayout{16, 64}, ScalarType::Float16, 16 * 64, 2), 2048);
 }
 
 TEST(Layout, PrintsAsItIsWritten) {
@@ -130,7 +158,9 @@ TEST(Layout, PrintsAsItIsWritten) {
   EXPECT_EQ(to_string(RowLayout{64, 8, true}), "rows(64, 8, swizzled)");
   EXPECT_EQ(to_string(FragmentLayout{Unit::transposed_matrices, 128, 64, 2, 4}),
             "fragments(transposed_matrices, 128, 64, 2, 4)");
-  for (const Unit unit : {Unit::fours, Unit::singles, Unit::matrices, Unit::transposed_matrices, Unit::rows})
+  EXPECT_EQ(to_string(PanelLayout{64, 256}), "panels(64, 256)");
+  for (const Unit unit :
+       {Unit::fours, Unit::singles, Unit::matrices, Unit::transposed_matrices, Unit::rows, Unit::group_matrices})
     EXPECT_EQ(fragment_unit_from_name(name(unit)), unit);
 }
 

@@ -57,20 +57,22 @@ inline BlockPlaces block_places(const ir::Kernel &planned) {
 // The elements, row by row, that each thread has in its registers.
 inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::FragmentLayout &layout, int threads) {
   struct Piece {
-    std::int64_t rows, columns, registers;
+    std::int64_t rows, columns, registers, threads = 32;
   };
   using enum ir::FragmentLayout::Unit;
-  const Piece piece = layout.unit == fours      ? Piece{16, 32, 16}
-                      : layout.unit == singles  ? Piece{4, 8, 1}
-                      : layout.unit == matrices ? Piece{16, 8, 4}
-                      : layout.unit == rows     ? Piece{1, 128, 4}
-                                                : Piece{8, 16, 4};
+  const Piece piece = layout.unit == fours            ? Piece{16, 32, 16}
+                      : layout.unit == singles        ? Piece{4, 8, 1}
+                      : layout.unit == matrices       ? Piece{16, 8, 4}
+                      : layout.unit == rows           ? Piece{1, 128, 4}
+                      : layout.unit == group_matrices ? Piece{64, 8, 4, 128}
+                                                      : Piece{8, 16, 4};
   const auto row = [&](std::int64_t lane, std::int64_t r) -> std::int64_t {
     switch (layout.unit) {
       case fours: return lane / 8 * 4 + r / 4;
       case singles: return lane / 8;
       case matrices: return lane / 4 + r / 2 * 8;
       case transposed_matrices: return lane % 4 * 2 + r / 2;
+      case group_matrices: return lane / 32 * 16 + lane % 32 / 4 + r / 2 * 8;
       default: return 0;
     }
   };
@@ -78,7 +80,8 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
     switch (layout.unit) {
       case fours: return lane % 8 * 4 + r % 4;
       case singles: return lane % 8;
-      case matrices: return lane % 4 * 2 + r % 2;
+      case matrices:
+      case group_matrices: return lane % 4 * 2 + r % 2;
       case transposed_matrices: return lane / 4 * 2 + r % 2;
       default: return lane * 4 + r;
     }
@@ -90,9 +93,9 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
   for (std::int64_t thread = 0; thread < threads; ++thread)
     for (std::int64_t p = 0; p < down * across; ++p)
       for (std::int64_t r = 0; r < piece.registers; ++r) {
-        const std::int64_t warp = thread / 32;
-        const std::int64_t i = (warp / layout.across * down + p / across) * piece.rows + row(thread % 32, r);
-        const std::int64_t j = (warp % layout.across * across + p % across) * piece.columns + column(thread % 32, r);
+        const std::int64_t warp = thread / piece.threads, own = thread % piece.threads;
+        const std::int64_t i = (warp / layout.across * down + p / across) * piece.rows + row(own, r);
+        const std::int64_t j = (warp % layout.across * across + p % across) * piece.columns + column(own, r);
         if (i < layout.rows && j < layout.columns)
           elements[static_cast<std::size_t>(thread)].push_back(i * layout.columns + j);
       }

@@ -36,7 +36,8 @@ struct BlockThread {
     int group;
   };
   std::vector<Copy> copies;
-  int groups = 0;  // that are complete
+  int groups = 0;         // that are complete
+  std::size_t loops = 0;  // of products, in this block
 
   struct Stream {
     std::vector<std::int64_t> next;      // where the next window begins
@@ -118,6 +119,41 @@ class LoweredCalls : protected tiles::TileOperations {
     }
   }
 
+  // A loop of products: its buffers are the copies' from when all threads have come until all have their sums, which
+  // each thread adds its own products to, one step after another. The windows begin at these places.
+  Steps product_loop(Thread &thread, const ir::Stmt &at, const ir::TileCall &call,
+                     std::vector<std::vector<std::int64_t>> windows, std::int64_t count) {
+    Call &state = calls_[&call];
+    state.products.clear();
+    for (const ir::TileMemory &operand : call.operands) {
+      const TileView &view = thread.tiles[operand.array];
+      const int stages =
+          &operand == &call.operands.back() ? 1 : static_cast<int>(call.operands.back().type.count() / 2);
+      for (int stage = 0; stage < stages; ++stage)
+        for (const std::int64_t e : share_of(thread, operand))
+          tiles_.poison(operand.array, tiles_.buffer_of(view, stage), e);
+    }
+    co_await Meeting{Meeting::Of::Block, &at};
+    for (std::int64_t step = static_cast<std::int64_t>(state.products.size()); step < count; ++step) {
+      std::vector<TileValue> operands;
+      for (std::size_t i = 0; i < windows.size(); ++i) {
+        std::vector<std::int64_t> origin = windows[i];
+        origin.back() += step * call.windows[i].columns;
+        origin[origin.size() - 2] += step * call.windows[i].rows;
+        operands.push_back(loaded(call.windows[i].array, call.operands[i].type, origin));
+      }
+      operands.push_back(zero(call.result.type));
+      state.products.push_back(of_tiles({call.op, call.result.type, {}, 0, call.attribute}, operands).value());
+    }
+    const TileView &view = thread.tiles[call.result.array];
+    for (const std::int64_t e : share_of(thread, call.result))
+      for (const TileValue &product : state.products)
+        tiles_.write(call.result.array, view, e,
+                     combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e),
+                              product.elements[static_cast<std::size_t>(e)]));
+    co_await Meeting{Meeting::Of::Block, &at};
+  }
+
   // Begins to copy, or, where the tile is in registers, loads.
   void load(Thread &thread, const ir::TileCall &call, const std::vector<std::int64_t> &origin) {
     const TileArray &array = arguments_.at(call.array);
@@ -164,7 +200,23 @@ class LoweredCalls : protected tiles::TileOperations {
     std::optional<std::uint64_t> made;
     std::vector<TileView> views;
     TileValue result;
+    std::vector<TileValue> products;  // of a loop of them, since the threads have met before it
   };
+
+  // A window of an array, with zeros outside of that.
+  TileValue loaded(std::uint32_t array, const ir::Type &type, const std::vector<std::int64_t> &origin) const {
+    const TileArray &from = arguments_.at(array);
+    const Shape extents = shape_of(type);
+    TileValue made = zero(type);
+    for (std::int64_t e = 0; e < type.count(); ++e) {
+      Shape index = origin;
+      std::int64_t rest = e;
+      for (std::size_t d = extents.size(); d-- > 0; rest /= extents[d])
+        index[origin.size() - extents.size() + d] += rest % extents[d];
+      if (const auto at = place(from.extents, index)) made.elements[static_cast<std::size_t>(e)] = from.elements[*at];
+    }
+    return made;
+  }
 
   static bool same(const Element &a, const Element &b) {
     return a.integer == b.integer && (a.value == b.value || (std::isnan(a.value) && std::isnan(b.value)));

@@ -17,7 +17,14 @@ class LoweredInterpreter : private LoweredCalls {
 
   LoweredRun run() {
     launch_.locals.assign(kernel_.local_count, {});
+    if (kernel_.producers != 0) {
+      producing_ = true;
+      launch(kernel_.producing, 0);
+      producing_ = false;
+      launch_.locals.assign(kernel_.local_count, {});
+    }
     launch(kernel_.body, 0);
+    if (consumed_ != copies_.size()) throw std::runtime_error("copies that no product waits for");
     return {std::move(arguments_), std::move(said_)};
   }
 
@@ -37,7 +44,39 @@ class LoweredInterpreter : private LoweredCalls {
     }
   }
 
+  // What threads that start copies do: one of them, for all blocks, before the others.
+  void produce(const ir::Block &statements) {
+    for (const ir::Stmt &stmt : statements) {
+      if (const auto *let = stmt.as<ir::Let>()) {
+        launch_.locals[let->local] = compute(launch_, let->value);
+      } else if (const auto *branch = stmt.as<ir::If>()) {
+        produce(integer(launch_, branch->condition) != 0 ? branch->then_block : branch->else_block);
+      } else if (const auto *loop = stmt.as<ir::For>()) {
+        const std::int64_t end = integer(launch_, loop->end), step = integer(launch_, loop->step);
+        for (std::int64_t i = integer(launch_, loop->begin); step > 0 ? i < end : i > end; i += step) {
+          launch_.locals[loop->index].integer = i;
+          produce(loop->body);
+        }
+      } else if (const auto *call = stmt.as<ir::TileCall>()) {
+        copies_.push_back(windows_of(launch_, *call));
+      } else if (!stmt.as<ir::Allocate>()) {
+        throw std::logic_error("a statement that threads which start copies do not have");
+      }
+    }
+  }
+  struct Copies {
+    std::vector<std::vector<std::int64_t>> windows;
+    std::int64_t count;
+    friend bool operator==(const Copies &, const Copies &) = default;
+  };
+  Copies windows_of(const BlockThread &thread, const ir::TileCall &call) const {
+    Copies copies{{}, integer(thread, *call.count)};
+    for (const ir::LoopWindows &each : call.windows) copies.windows.push_back(places(thread, each.indices));
+    return copies;
+  }
+
   void run_block(const ir::Block &statements) {
+    if (producing_) return produce(statements);
     begin_block();
     block_.resize(static_cast<std::size_t>(threads_));
     for (std::size_t n = 0; n < block_.size(); ++n) {
@@ -48,9 +87,11 @@ class LoweredInterpreter : private LoweredCalls {
       thread.own_arrays.assign(kernel_.local_array_count, {});
       thread.streams.assign(kernel_.local_array_count, {});
       thread.copies.clear();
+      thread.loops = 0;
       thread.groups = 0, thread.allocations = 0, thread.in_elements = false;
     }
     BlockThreads::run(threads_, order_, [&](int n) { return whole(block_[static_cast<std::size_t>(n)], statements); });
+    consumed_ += block_[0].loops;
   }
 
   // Names the statement where something goes wrong.
@@ -87,7 +128,17 @@ class LoweredInterpreter : private LoweredCalls {
       } else if (const auto *loop = stmt.as<ir::While>()) {
         co_await serial(thread, *loop);
       } else if (const auto *call = stmt.as<ir::TileCall>()) {
-        co_await this->call(thread, stmt, *call);
+        if (!call->is_product_loop()) {
+          co_await this->call(thread, stmt, *call);
+          continue;
+        }
+        Copies copies = windows_of(thread, *call);
+        if (call->part == ir::TileCall::Part::products) {
+          const std::size_t own = consumed_ + thread.loops++;
+          if (own >= copies_.size() || copies_[own] != copies)
+            throw std::runtime_error("products of other windows than are copied");
+        }
+        co_await product_loop(thread, stmt, *call, std::move(copies.windows), copies.count);
       } else if (stmt.as<ir::Barrier>()) {
         co_await Meeting{Meeting::Of::Block, &stmt};
       } else if (const auto *allocate = stmt.as<ir::Allocate>()) {
@@ -361,6 +412,10 @@ class LoweredInterpreter : private LoweredCalls {
   static constexpr std::int64_t most_statements = 200'000'000, most_windows = 1 << 20;
 
   const ir::Kernel &kernel_;
+  // Of threads that start copies: what they have copied for each loop of products, and how much of it is behind.
+  bool producing_ = false;
+  std::vector<Copies> copies_;
+  std::size_t consumed_ = 0;
   std::vector<std::int64_t> blocks_;
   ThreadOrder order_;
   BlockThread launch_;

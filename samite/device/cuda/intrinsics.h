@@ -157,7 +157,7 @@ SAMITE_INLINE T load_current(const T *p) {
 
 // What a block asks for when it is launched.
 SAMITE_INLINE u8 *shared_memory() {
-  extern __shared__ __align__(128) u8 memory_of_block[];
+  extern __shared__ __align__(1024) u8 memory_of_block[];
   return memory_of_block;
 }
 

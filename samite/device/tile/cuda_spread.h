@@ -11,7 +11,7 @@ namespace samite {
 
 // Pieces of one row by 128 columns.
 struct SpreadPieces {
-  static constexpr int rows = 1, columns = 128, registers = 4;
+  static constexpr int rows = 1, columns = 128, registers = 4, threads = 32;
   static SAMITE_INLINE_MEMBER int row(int r) { return spread_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return spread_column(lane_of_warp(), r); }
 };

@@ -1,7 +1,7 @@
 // Which elements of a product the threads of a block have in their registers; device/tile/place.h has the formulas.
 //
-// The warps are arranged `down` by `across` over the rows and columns. Each warp has whole pieces. Elements of a piece
-// beyond the matrix exist, and their values mean nothing.
+// The warps, or the groups of four warps where a piece is that of a group, are arranged `down` by `across` over the
+// rows and columns. Each has whole pieces. Elements of a piece beyond the matrix exist, and their values mean nothing.
 #pragma once
 
 #include "samite/device/tile/rows.h"
@@ -28,7 +28,7 @@ struct Fragments {
   static constexpr bool rows_apart = down == 1 || (pieces_down & (pieces_down - 1)) == 0;
   static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
-  static SAMITE_INLINE_MEMBER int warp() { return int(flat_thread()) / 32; }
+  static SAMITE_INLINE_MEMBER int warp() { return int(flat_thread()) / Pieces::threads; }
   static SAMITE_INLINE_MEMBER int first_row() { return warp() / across * (pieces_down * Pieces::rows); }
   static SAMITE_INLINE_MEMBER int first_column() { return warp() % across * (pieces_across * Pieces::columns); }
   // The row and the column of register `r`. Registers go piece by piece, row by row.
@@ -47,15 +47,22 @@ struct Fragments {
 
 // Pieces of 16 by 8, as tensor cores have them.
 struct MatrixPieces {
-  static constexpr int rows = 16, columns = 8, registers = 4;
+  static constexpr int rows = 16, columns = 8, registers = 4, threads = 32;
   static SAMITE_INLINE_MEMBER int row(int r) { return matrix_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return matrix_column(lane_of_warp(), r); }
+};
+
+// Pieces of 64 by 8 of the four warps of a group, as their tensor cores have them.
+struct GroupMatrixPieces {
+  static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
+  static SAMITE_INLINE_MEMBER int row(int r) { return group_matrix_row(int(flat_thread() % 128), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return group_matrix_column(int(flat_thread() % 128), r); }
 };
 
 // Pieces of 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their
 // result.
 struct TransposedMatrixPieces {
-  static constexpr int rows = 8, columns = 16, registers = 4;
+  static constexpr int rows = 8, columns = 16, registers = 4, threads = 32;
   static SAMITE_INLINE_MEMBER int row(int r) { return transposed_matrix_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
 };
@@ -63,7 +70,7 @@ struct TransposedMatrixPieces {
 // Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
 template <int side>
 struct ThreadPieces {
-  static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side;
+  static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side, threads = 32;
   static SAMITE_INLINE_MEMBER int row(int r) { return square_row(lane_of_warp(), r, side); }
   static SAMITE_INLINE_MEMBER int column(int r) { return square_column(lane_of_warp(), r, side); }
 };

@@ -40,8 +40,8 @@ SAMITE_PLACE int row_place(int row, int column, const Rows &rows) {
 
 // A tile in shared memory as bulk copies of tensors bring it there, with their swizzle of 128 bytes: in panels of 8
 // units of 16 bytes, side by side over the columns, each of them with all rows of the tile. The number of a unit in its
-// row is exclusive-ored with the number of the row. In elements, `of_unit` of a unit each; the tile begins at a multiple
-// of 1,024 bytes.
+// row is exclusive-ored with the number of the row. In elements, `of_unit` of a unit each; the tile begins at a
+// multiple of 1,024 bytes.
 SAMITE_PLACE int panel_place(int row, int column, int rows, int of_unit) {
   const int within = column % of_unit, unit = column / of_unit;
   return ((unit / 8 * rows + row) * 8 + (unit % 8 ^ row % 8)) * of_unit + within;
@@ -51,6 +51,10 @@ SAMITE_PLACE int panel_place(int row, int column, int rows, int of_unit) {
 // `lane`. 16 by 8, as tensor cores have their sums.
 SAMITE_PLACE int matrix_row(int lane, int r) { return lane / 4 + r / 2 * 8; }
 SAMITE_PLACE int matrix_column(int lane, int r) { return lane % 4 * 2 + r % 2; }
+
+// 64 by 8, of the 128 threads of a warp group, as its tensor cores have their sums: each warp has 16 rows as above.
+SAMITE_PLACE int group_matrix_row(int thread, int r) { return thread / 32 * 16 + matrix_row(thread % 32, r); }
+SAMITE_PLACE int group_matrix_column(int thread, int r) { return matrix_column(thread % 32, r); }
 
 // 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result:
 // columns 2 n and 2 n + 1 of the piece are rows n and n + 8 of the result. So a thread reads pairs of neighbours from a
@@ -66,7 +70,8 @@ SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * si
 SAMITE_PLACE int spread_row(int, int) { return 0; }
 SAMITE_PLACE int spread_column(int lane, int r) { return lane * 4 + r; }
 
-// `across` warps lie side by side over the columns of the tile, row by row. Each warp has whole pieces, `pieces` of
+// `across` warps, or groups of warps where a piece is that of a group, lie side by side over the columns of the tile,
+// row by row. Each has whole pieces, `pieces` of
 // them side by side; a piece has `rows` rows (`columns` columns) and `registers` registers of a thread. The functions
 // give the row and the column where the piece of register `r` begins.
 SAMITE_PLACE int piece_row(int warp, int r, int across, int pieces_down, int pieces, int rows, int registers) {

@@ -1,0 +1,176 @@
+#include "samite/passes/assign_roles.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr int group = 128, most_threads = 512, strip_columns = 8;
+
+bool is_loop(const Stmt &stmt) {
+  const auto *call = stmt.as<TileCall>();
+  return call && call->is_product_loop();
+}
+
+// Whether the body's threads can do without those that copy: a call of another kind may wait for the whole block.
+bool may_have_roles(const Kernel &kernel) {
+  if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
+    return false;
+  const std::set<LocalArrayId> registers = arrays_in(kernel, {MemorySpace::registers});
+  int loops = 0;
+  bool may = true;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (is_loop(stmt)) {
+      ++loops;
+      may = may && registers.contains(stmt.as<TileCall>()->result.array);
+    }
+    if (const auto *call = stmt.as<TileCall>()) {
+      const Typing typing = info(call->op).typing;
+      may = may && (typing == Typing::Load || typing == Typing::Cast || typing == Typing::MatMul);
+    }
+    if (const auto *allocate = stmt.as<Allocate>()) may = may && !allocate->in_workspace();
+  });
+  return may && loops == 1;
+}
+
+// Whether a multiprocessor has room for one block at a time alone.
+bool fills_multiprocessor(const Kernel &kernel, const TileCall &loop, const Architecture &architecture) {
+  constexpr std::int64_t other_registers = 40;
+  std::int64_t buffers = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *allocate = stmt.as<Allocate>();
+    const auto is_buffer = [&](const TileMemory &operand) { return allocate && operand.array == allocate->array; };
+    if (std::ranges::any_of(loop.operands, is_buffer))
+      buffers += allocate->stages *
+                 buffer_bytes(allocate->layout, allocate->type.element(), allocate->size.as_int(), allocate->stages);
+  });
+  const std::int64_t registers = loop.sums->registers() + other_registers;
+  return 2 * buffers > architecture.shared_bytes || 2 * kernel.block_threads * registers > architecture.registers;
+}
+
+// What leads to the copies.
+class Slice {
+ public:
+  explicit Slice(const TileCall &loop) {
+    for (const TileMemory &operand : loop.operands) rings_.insert(operand.array);
+  }
+
+  std::optional<Block> of(const Block &body) {
+    Block slice = leading(body);
+    needed_.clear();
+    slice = needed(slice);
+    std::set<LocalId> defined;
+    return possible_ && all_defined(slice, defined) ? std::optional(std::move(slice)) : std::nullopt;
+  }
+
+ private:
+  static bool has_loop(const Block &block) {
+    bool found = false;
+    for_each_statement(block, [&](const Stmt &stmt) { found = found || is_loop(stmt); });
+    return found;
+  }
+
+  Block leading(const Block &block) {
+    Block made;
+    for (const Stmt &stmt : block) {
+      if (is_loop(stmt)) {
+        TileCall copies = *stmt.as<TileCall>();
+        copies.part = TileCall::Part::copies;
+        made.emplace_back(std::move(copies), stmt.where());
+      } else if (const auto *allocate = stmt.as<Allocate>()) {
+        if (rings_.contains(allocate->array)) made.push_back(stmt);
+      } else if (stmt.as<Let>()) {
+        made.push_back(stmt);
+      } else if (const auto *branch = stmt.as<If>()) {
+        if (!has_loop(branch->then_block) && !has_loop(branch->else_block)) continue;
+        made.emplace_back(If{branch->condition, leading(branch->then_block), leading(branch->else_block), {}},
+                          stmt.where());
+      } else if (const auto *loop = stmt.as<For>()) {
+        if (!has_loop(loop->body)) continue;
+        For copy = *loop;
+        copy.carried.clear();
+        copy.body = leading(loop->body);
+        made.emplace_back(std::move(copy), stmt.where());
+      } else if (const auto *loop = stmt.as<While>()) {
+        possible_ = possible_ && !has_loop(loop->body) && !has_loop(loop->condition_block);
+      }
+    }
+    return made;
+  }
+
+  // Without values that nothing reads. Whether more copies follow must not depend on what others compute.
+  Block needed(const Block &block) {
+    Block backwards;
+    for (auto stmt = block.rbegin(); stmt != block.rend(); ++stmt) {
+      if (const auto *let = stmt->as<Let>()) {
+        if (!needed_.contains(let->local)) continue;
+        possible_ =
+            possible_ && info(let->value.op).pure && let->value.op != Op::LocalLoad && let->value.op != Op::Load;
+      }
+      Stmt made = *stmt;
+      if (const auto *branch = stmt->as<If>())
+        made = {If{branch->condition, needed(branch->then_block), needed(branch->else_block), {}}, stmt->where()};
+      if (const auto *loop = stmt->as<For>()) {
+        For copy = *loop;
+        copy.body = needed(loop->body);
+        made = {std::move(copy), stmt->where()};
+      }
+      for_each_operand(made, [&](const Value &value) {
+        if (value.is_local()) needed_.insert(value.id());
+      });
+      backwards.push_back(std::move(made));
+    }
+    return {backwards.rbegin(), backwards.rend()};
+  }
+
+  static bool all_defined(const Block &block, std::set<LocalId> &defined) {
+    bool all = true;
+    for (const Stmt &stmt : block) {
+      for_each_operand(stmt,
+                       [&](const Value &value) { all = all && (!value.is_local() || defined.contains(value.id())); });
+      for_each_definition(stmt, [&](LocalId local, const Type &) { defined.insert(local); });
+      if (const auto *branch = stmt.as<If>())
+        all = all && all_defined(branch->then_block, defined) && all_defined(branch->else_block, defined);
+      if (const auto *loop = stmt.as<For>()) all = all && all_defined(loop->body, defined);
+    }
+    return all;
+  }
+
+  std::set<LocalArrayId> rings_;
+  std::set<LocalId> needed_;
+  bool possible_ = true;
+};
+
+}  // namespace
+
+Kernel assign_roles(Kernel planned, const Architecture &architecture) {
+  if (!may_have_roles(planned)) return planned;
+  const TileCall *loop = nullptr;
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    if (is_loop(stmt)) loop = stmt.as<TileCall>();
+  });
+  if (!fills_multiprocessor(planned, *loop, architecture)) return planned;
+  auto producing = Slice(*loop).of(planned.body);
+  if (!producing) return planned;
+  planned.producers = group;
+  planned.producing = *std::move(producing);
+  if (planned.launch_rank == 2) planned.strip_columns = strip_columns;
+  planned.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
+    if (stmt.as<Barrier>()) return {Barrier{planned.block_threads}, stmt.where()};
+    if (!is_loop(stmt)) return stmt;
+    TileCall products = *stmt.as<TileCall>();
+    products.part = TileCall::Part::products;
+    return {std::move(products), stmt.where()};
+  });
+  return planned;
+}
+
+}  // namespace samite::passes

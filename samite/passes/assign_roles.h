@@ -1,0 +1,26 @@
+// A block whose threads have roles: one group of four warps starts the bulk copies of its loop of products, all others
+// do the rest, so that nobody who multiplies waits for free buffers (compute capability 9.0).
+//
+// The copying threads are behind the block's own. They run `Kernel::producing`: what finds the windows of the loop, and
+// the loop's copies. The others run the body, in which the loop's products wait for the copies, and barriers are for
+// the body's threads alone.
+//
+// A multiprocessor has one such block at a time, which takes one place of the launch after another, so that copies for
+// the next place run while the others store. Those that run at one time lie together: see `Kernel::strip_columns`.
+//
+// A kernel is such a one where it has one loop of products, whose windows and number follow from the block's indices,
+// arguments and extents, and whose sums are in registers; where its buffers or its sums
+// leave a multiprocessor no room for two blocks, since several small ones hide each other's waiting better; where no
+// operation on whole tiles has barriers of its own; and where nothing is in the workspace, of which each thread has a
+// share. All other kernels are left as they are.
+//
+// Before memory is planned. A pure function of a lowered kernel.
+#pragma once
+
+#include "samite/passes/architecture.h"
+
+namespace samite::passes {
+
+ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture);
+
+}  // namespace samite::passes

@@ -1,0 +1,275 @@
+#include "samite/passes/product_loops.h"
+
+#include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
+#include "samite/passes/loop_iterations.h"
+#include "samite/passes/rewrite.h"
+#include "samite/passes/window_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr std::int64_t group_threads = 128, most_sum_registers = 128;  // of a thread, for sums
+constexpr std::int64_t panel_bytes = 128, most_box_rows = 256;
+// Arguments, and tensor maps behind them, are less than the 4 KiB that a kernel has for its parameters.
+constexpr std::int64_t most_argument_bytes = 3072;
+
+std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
+
+// Of the sums of one group of warps: what the instructions have and the device code takes.
+bool is_width_of_product(std::int64_t columns) {
+  constexpr std::array widths{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256};
+  return std::ranges::find(widths, columns) != widths.end();
+}
+
+// Of all ways to lay the groups, that with the fewest loads from shared memory.
+std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int64_t threads) {
+  const MatMulExtents e = matmul_extents(product.operands[0].type, product.result.type, product.attribute);
+  const FragmentPiece piece = piece_of(FragmentLayout::Unit::group_matrices);
+  const bool b_across = !(product.attribute & transposed_b);
+  std::optional<FragmentLayout> best;
+  std::int64_t fewest = 0;
+  for (std::int64_t down = 1; down <= threads / group_threads; ++down) {
+    const std::int64_t across = threads / group_threads / down;
+    if (down * across * group_threads != threads) continue;
+    const FragmentLayout tried{FragmentLayout::Unit::group_matrices, e.rows, e.columns, down, across};
+    const std::int64_t columns = e.columns / across;
+    // Whole matrices and, where a group begins within B's rows, whole panels.
+    const bool whole = e.rows % (piece.rows * down) == 0 && e.columns % across == 0 && is_width_of_product(columns);
+    const bool panels = across == 1 || !b_across || columns * bytes_of(product.operands[1].type) % panel_bytes == 0;
+    if (!whole || !panels || tried.registers() > most_sum_registers) continue;
+    const std::int64_t loads = e.rows / (piece.rows * down) * (piece.rows + columns);
+    if (!best || loads < fewest) best = tried, fewest = loads;
+  }
+  return best;
+}
+
+// A loop of products, or why it is none.
+struct Match {
+  std::string why_not;
+  const TileCall *product = nullptr;
+  std::array<const TileCall *, 2> loads{};
+  std::array<std::array<std::int64_t, 2>, 2> steps{};
+  std::optional<FragmentLayout> sums;
+};
+
+class Matcher {
+ public:
+  Matcher(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays)
+      : kernel_(kernel), architecture_(architecture), arrays_(arrays), forms_(kernel) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const auto array = array_written(stmt)) written_.insert(*array);
+    });
+    for (const Parameter &parameter : kernel.parameters) argument_bytes_ += 8 + 16 * std::int64_t{parameter.rank};
+  }
+
+  Match match(const For &loop) const {
+    Match found;
+    found.why_not = why_not(loop, found);
+    return found;
+  }
+
+ private:
+  std::string why_not(const For &loop, Match &found) const {
+    if (const std::string other = find(loop, found); !other.empty()) return other;
+    const TileCall &product = *found.product;
+    const Type a = product.operands[0].type, b = product.operands[1].type, sums = product.result.type;
+    const auto unit = std::ranges::find_if(architecture_.of_groups, [&](const Multiplication &row) {
+      return row.factor == a.element() && row.sum == sums.element() && b.element() == a.element() &&
+             (!row.tf32 || (product.attribute & tf32_factors));
+    });
+    if (unit == architecture_.of_groups.end())
+      return fmt::format("groups of warps do not multiply {} to {} here", name(a.element()), name(sums.element()));
+    for (const Type &type : {a, b, sums})
+      if (type.shape().rank() != 2) return fmt::format("a tile of type {} has not two dimensions", name(type));
+    if (unit->terms_together && ((product.attribute & transposed_a) || !(product.attribute & transposed_b)))
+      return fmt::format("factors of {} must lie with the terms of each sum one after another: a, and b transposed",
+                         name(a.element()));
+    found.sums = group_fragments(product, kernel_.block_threads);
+    if (!found.sums)
+      return fmt::format(
+          "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
+          kernel_.block_threads, sums.shape().to_string());
+    for (std::size_t i = 0; i < 2; ++i)
+      if (const std::string other = why_no_windows(loop, *found.loads[i], found.steps[i]); !other.empty()) return other;
+    if (argument_bytes_ > most_argument_bytes) return "the kernel has too many arguments for tensor maps beside them";
+    return "";
+  }
+
+  // Looks at the statements of an iteration.
+  static std::string find(const For &loop, Match &found) {
+    constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
+    if (loop.kind != LoopKind::Serial || !loop.step.is_constant() || !loop.carried.empty()) return more;
+    std::map<LocalArrayId, const TileCall *> loads;
+    std::set<LocalArrayId> own;
+    for (const Stmt &stmt : loop.body) {
+      const auto *let = stmt.as<Let>();
+      const auto *call = stmt.as<TileCall>();
+      if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::shared)
+        own.insert(allocate->array);
+      else if (call && call->op == Op::Load && loads.emplace(call->result.array, call).second)
+        continue;
+      else if (call && call->op == Op::MatMul && !call->is_product_loop() && !found.product)
+        found.product = call;
+      else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
+        return more;
+    }
+    if (!found.product || own.contains(found.product->result.array)) return more;
+    std::set<LocalArrayId> factors;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const LocalArrayId factor = found.product->operands[i].array;
+      const auto known = loads.find(factor);
+      if (known == loads.end()) return "a factor is not loaded in each iteration as it is";
+      if (known->second->result.type != found.product->operands[i].type)
+        return "a factor is another shape of what is loaded";
+      found.loads[i] = known->second;
+      factors.insert(factor);
+    }
+    return factors.size() == loads.size() && own.size() == loads.size() ? "" : more;
+  }
+
+  std::string why_no_windows(const For &loop, const TileCall &load, std::array<std::int64_t, 2> &step) const {
+    const std::string array = "'" + kernel_.parameters[load.array].name + "'";
+    const TileShape window = load.result.type.shape();
+    if (written_.contains(load.array)) return "the kernel writes to " + array + ", which bulk copies do not see";
+    const ArrayFacts facts = facts_of(arrays_, load.array);
+    if (!facts.unaliased) return array + " may share memory with an array that the kernel writes to";
+    if (!facts.unit_stride) return "elements of the rows of " + array + " do not lie one after another";
+    if (!facts.aligned_rows) return "rows of " + array + " do not all begin at multiples of 16 bytes";
+    if (!facts.has_tensor_map) return "strides or extents of " + array + " are not such as bulk copies take";
+    const auto own = window_step(load.indices, load.result.type, loop, forms_);
+    constexpr std::int64_t far = std::int64_t{1} << 30;
+    if (!own || std::abs((*own)[0]) > far || std::abs((*own)[1]) > far)
+      return "windows of " + array + " do not lie at one distance from each other";
+    step = *own;
+    for (const Value &index : load.indices)
+      if (index.type().element() != ScalarType::Int32) return array + " is so large that its indices have 64 bits";
+    if (window[1] * bytes_of(load.result.type) % panel_bytes != 0)
+      return fmt::format("rows of windows of {} have {} bytes; multiples of 128 are needed", array,
+                         window[1] * bytes_of(load.result.type));
+    if (window[0] > most_box_rows || window[0] % 8 != 0)
+      return fmt::format("windows of {} have {} rows; multiples of 8 up to {} are needed", array, window[0],
+                         most_box_rows);
+    return "";
+  }
+
+  const Kernel &kernel_;
+  const Architecture &architecture_;
+  const FactsOfArrays &arrays_;
+  const IndexForms forms_;
+  std::set<std::uint32_t> written_;
+  std::int64_t argument_bytes_ = 0;
+};
+
+Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
+
+// The memory for all buffers, and the call.
+void write(const Match &match, const For &loop, int stages, Builder &build) {
+  const SourceLocation where = build.where();
+  TileCall call = *match.product;
+  call.sums = match.sums;
+  call.count = count_iterations(loop, build);
+  CopiesForIndex first(build, loop, loop.begin);
+  for (const Stmt &stmt : loop.body)
+    if (const auto *let = stmt.as<Let>()) first.copy(*let);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Type type = call.operands[i].type;
+    Allocate buffers{build.new_local_array(), type.element(), number(type.count()), MemorySpace::shared};
+    buffers.layout = PanelLayout{type.shape()[0], type.shape()[1]};
+    buffers.stages = stages;
+    call.operands[i].array = buffers.array;
+    build.append({buffers, where});
+    const TileCall &load = *match.loads[i];
+    call.windows.push_back({load.array, first(load.indices), match.steps[i][0], match.steps[i][1]});
+  }
+  const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
+  call.operands.push_back({build.new_local_array(), barriers});
+  build.append(
+      {Allocate{call.operands[2].array, ScalarType::UInt64, number(barriers.count()), MemorySpace::shared}, where});
+  build.append({std::move(call), where});
+}
+
+// Calls `see` with each product, and the loop that it is in; null where it is in none.
+void for_each_product(const Block &block, const For *around,
+                      const std::function<void(const Stmt &product, const For *loop)> &see) {
+  for (const Stmt &stmt : block) {
+    if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul) see(stmt, around);
+    if (const auto *branch = stmt.as<If>()) {
+      for_each_product(branch->then_block, around, see);
+      for_each_product(branch->else_block, around, see);
+    } else if (const auto *loop = stmt.as<For>()) {
+      for_each_product(loop->body, loop->kind == LoopKind::Serial ? loop : around, see);
+    } else if (const auto *loop = stmt.as<While>()) {
+      for_each_product(loop->body, nullptr, see);
+    }
+  }
+}
+
+}  // namespace
+
+Kernel product_loops(Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
+                     int stages_of_others) {
+  if (!is_tile_kernel(lowered) || architecture.of_groups.empty() || lowered.sums_in_shared) return lowered;
+  const Matcher matcher(lowered, architecture, arrays);
+  Builder build(lowered.local_count);
+  for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
+  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
+    const auto *loop = stmt.as<For>();
+    const int stages = !loop ? 0 : loop->stages > 1 ? loop->stages : stages_of_others;
+    Match match;
+    match.why_not = "it is not pipelined";
+    if (stages > 1) match = matcher.match(*loop);
+    if (!match.why_not.empty()) return made.push_back(stmt);
+    build.at(stmt.where());
+    Block outer = build.open();
+    write(match, *loop, stages, build);
+    for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
+  });
+  lowered.local_count = build.local_count();
+  lowered.local_array_count = build.local_array_count();
+  return lowered;
+}
+
+std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architecture &architecture,
+                                           const FactsOfArrays &arrays) {
+  std::vector<WayOfProduct> ways;
+  if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return ways;
+  const Matcher matcher(lowered, architecture, arrays);
+  for_each_product(lowered.body, nullptr, [&](const Stmt &product, const For *loop) {
+    std::string why_not = !loop                    ? "it is in no loop"
+                          : lowered.sums_in_shared ? "sums are asked for in shared memory"
+                                                   : matcher.match(*loop).why_not;
+    ways.push_back({product.where(), std::move(why_not)});
+  });
+  return ways;
+}
+
+TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t operand) {
+  const Type type = product_loop.operands[operand].type;
+  const LoopWindows &windows = product_loop.windows[operand];
+  return {windows.array, type.element(), static_cast<int>(windows.indices.size()), type.shape()[0],
+          panel_bytes / bytes_of(type)};
+}
+
+std::vector<TensorMapNeeded> tensor_maps(const Kernel &planned) {
+  std::vector<TensorMapNeeded> maps;
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    for (std::size_t i = 0; call && i < call->windows.size(); ++i)
+      if (const TensorMapNeeded map = tensor_map_of(*call, i); std::ranges::find(maps, map) == maps.end())
+        maps.push_back(map);
+  });
+  return maps;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,48 @@
+// Loops of products whose factors are windows of arrays, as one call, where groups of warps multiply what bulk copies
+// bring to shared memory (compute capability 9.0).
+//
+// A loop is such a one where an iteration does nothing but load two windows, which lie at one distance from those of
+// the iteration before, and add their product to sums from before the loop. Each factor gets a buffer for each stage of
+// the loop, in panels, and the call has the layout of its sums. All other products are left as they are.
+//
+// Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
+// array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes.
+//
+// Before place_tiles. A pure function of a lowered kernel.
+#pragma once
+
+#include "samite/passes/architecture.h"
+#include "samite/passes/array_facts.h"
+
+#include <string>
+#include <vector>
+
+namespace samite::passes {
+
+// `stages_of_others`: for loops that are not said to be pipelined; 0 leaves them as they are.
+ir::Kernel product_loops(ir::Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
+                         int stages_of_others = 0);
+
+// How each product of a kernel is computed, in program order.
+struct WayOfProduct {
+  SourceLocation where;
+  std::string why_not;  // by groups of warps from bulk copies; empty: it is
+  friend bool operator==(const WayOfProduct &, const WayOfProduct &) = default;
+};
+std::vector<WayOfProduct> ways_of_products(const ir::Kernel &lowered, const Architecture &architecture,
+                                           const FactsOfArrays &arrays);
+
+// A map that a kernel's bulk copies need: of an array, in boxes of so many rows and columns of its last two dimensions.
+struct TensorMapNeeded {
+  std::uint32_t array;
+  ScalarType type;
+  int rank;  // of the array
+  std::int64_t rows, columns;
+  friend bool operator==(const TensorMapNeeded &, const TensorMapNeeded &) = default;
+};
+// Each once, in program order.
+std::vector<TensorMapNeeded> tensor_maps(const ir::Kernel &planned);
+// That of a factor.
+TensorMapNeeded tensor_map_of(const ir::TileCall &product_loop, std::size_t operand);
+
+}  // namespace samite::passes

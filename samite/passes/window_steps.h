@@ -1,0 +1,16 @@
+// How far the windows of a load lie apart.
+#pragma once
+
+#include "samite/passes/index_forms.h"
+
+#include <array>
+#include <optional>
+#include <span>
+
+namespace samite::passes {
+
+// The rows and columns from each window of a loop to the next one, where that is the same everywhere.
+std::optional<std::array<std::int64_t, 2>> window_step(std::span<const ir::Value> indices, const ir::Type &window,
+                                                       const ir::For &loop, const IndexForms &forms);
+
+}  // namespace samite::passes

@@ -1,0 +1,94 @@
+// Which blocks have threads that start copies alone, and what these do.
+#include "samite/passes/assign_roles.h"
+
+#include "samite/jit/pipeline.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "tests/passes/product_loop_kernel.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace test::product_loops;
+using ::testing::HasSubstr;
+
+ir::Kernel planned(const std::string &text) {
+  return jit::plan_for_gpu(lowered(text), gpu_architecture(90), FactsOfArrays(5, good));
+}
+
+const Shape large{.rows = 64, .columns = 256, .inner = 64};
+
+TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
+  const ir::Kernel kernel = planned(kernel_text(large));
+  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+  EXPECT_EQ(kernel.producers, 128);
+  ASSERT_FALSE(kernel.producing.empty());
+  ir::Kernel producing = kernel;
+  producing.body = kernel.producing;
+  const std::vector<ir::TileCall> copies = test::all<ir::TileCall>(producing), calls = test::all<ir::TileCall>(kernel);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].part, ir::TileCall::Part::copies);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].part, ir::TileCall::Part::products);
+  // Nothing but what leads to the copies.
+  EXPECT_TRUE(test::all<ir::Store>(producing).empty());
+  EXPECT_TRUE(test::all<ir::Barrier>(producing).empty());
+  for (const ir::Barrier &barrier : test::all<ir::Barrier>(kernel)) EXPECT_EQ(barrier.threads, 128);
+  const std::string text = ir::to_string(kernel);
+  EXPECT_THAT(text, HasSubstr("producing 128 {"));
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+// The buffers are written to while the others do what comes before and after.
+TEST(AssignRoles, NothingSharesTheMemoryOfTheCopies) {
+  std::string text = kernel_text(large);
+  text.insert(text.rfind("store"), "%50: tile<f32, 256, 64> = transpose(1, 0) %6 store @c[@n, 0] = %50 ");
+  const TileMemoryPlan plan = plan_tile_memory(planned(text));
+  EXPECT_GT(plan.tiles.size(), 3u);
+  for (const PlacedTile &a : plan.tiles)
+    for (const PlacedTile &b : plan.tiles) {
+      if (&a == &b || a.stages == 1) continue;
+      EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) << plan.to_string();
+    }
+}
+
+TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
+  // The loop's end is read from an array.
+  std::string text = kernel_text(large);
+  text.replace(text.find("0 .. @n"), 7, "0 .. %60");
+  text.insert(text.find("for %1"), "%59: f32 = load @c[0, 0] %60: i32 = cast %59 ");
+  const ir::Kernel kernel = planned(text);
+  EXPECT_EQ(kernel.producers, 0);
+  ASSERT_EQ(test::all<ir::TileCall>(kernel).size(), 1u);
+  EXPECT_EQ(test::all<ir::TileCall>(kernel)[0].part, ir::TileCall::Part::whole);
+}
+
+TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
+  EXPECT_EQ(planned(kernel_text({.rows = 64, .columns = 64, .inner = 64})).producers, 0);
+  // Sums in 128 registers of each of 256 threads.
+  EXPECT_EQ(planned(kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 2})).producers,
+            128);
+}
+
+TEST(AssignRoles, NotWhereACallWaitsForTheWholeBlock) {
+  std::string text = kernel_text(large);
+  text.insert(text.rfind("store"), "%51: tile<f32, 64, 1> = reduce_add %6 store @c[@n, 0] = %51 ");
+  EXPECT_EQ(planned(text).producers, 0);
+}
+
+// Under a condition, and in a loop around the loop of products, each time again.
+TEST(AssignRoles, DoWhatTheStructuredFormDoes) {
+  const std::string plain = kernel_text(large);
+  test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 3, 2);
+  test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 0, 2);
+  std::string nested = plain;
+  nested.insert(nested.find("for %1"), "for %70: i32 in 0 .. 3 step 1 { %71: bool = lt %70, 2 if %71 { ");
+  nested.insert(nested.rfind("}"), "} } ");
+  const ir::Kernel plan = planned(nested);
+  EXPECT_EQ(plan.producers, 128);
+  test::product_loops::expect_as_structured(large, plan, nested, 200, 2, 2);
+}
+
+}  // namespace
+}  // namespace samite::passes

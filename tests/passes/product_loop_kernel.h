@@ -1,0 +1,95 @@
+// Kernels with a loop of products, from text, and what they are run on: for tests of the passes that make bulk copies
+// and roles of them.
+#pragma once
+
+#include "samite/passes/array_facts.h"
+#include "tests/passes/lowered_block.h"
+#include "tests/passes/lowered_interpreter.h"
+#include "tests/passes/tile_interpreter.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+namespace samite::test::product_loops {
+
+inline constexpr passes::ArrayFacts good{
+    .unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true};
+
+struct Shape {
+  std::int64_t rows, columns, inner;
+  bool a_transposed = false, b_transposed = false;
+  int threads = 128, stages = 3;
+  std::string type = "f16", sums = "f32";
+  bool tf32 = false;
+};
+inline void PrintTo(const Shape &s, std::ostream *out) {
+  *out << s.rows << "x" << s.columns << "x" << s.inner << (s.a_transposed ? " aT" : "") << (s.b_transposed ? " bT" : "")
+       << " " << s.threads << " threads " << s.type;
+}
+
+// Products of windows that begin at (origin, origin) and are `step` loops apart, stored to c.
+inline std::string kernel_text(const Shape &s, const std::string &body = "", const std::string &loads = "") {
+  const auto tile = [&](std::int64_t rows, std::int64_t columns) {
+    return fmt::format("tile<{}, {}, {}>", s.type, rows, columns);
+  };
+  const std::string a = s.a_transposed ? tile(s.inner, s.rows) : tile(s.rows, s.inner),
+                    b = s.b_transposed ? tile(s.columns, s.inner) : tile(s.inner, s.columns),
+                    sums = fmt::format("tile<{}, {}, {}>", s.sums, s.rows, s.columns),
+                    zero = s.sums == "f32" ? "0.0" : "0";
+  return fmt::format(
+      "kernel @k(@a: array<const {0}, 2>, @b: array<const {0}, 2>, @c: array<{1}, 2>, @n: i32, @at: i32) blocks 1 of "
+      "{2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} "
+      "for %1: i32 in 0 .. @n step 1 stages {4} carry (%2 -> %6: {5} = {6}:{5} then %5) {{ "
+      "%7: i32 = mul %1, {7} %8: i32 = add %7, @at {8} "
+      "%3: {9} = load @a[{10}] %4: {11} = load @b[{12}] {13} %5: {5} = matmul {14}%3, {15}%4, %2 }} "
+      "store @c[%20, 0] = %6 }}",
+      s.type, s.sums, s.threads, s.rows, s.stages, sums, zero, s.inner, loads, a,
+      s.a_transposed ? "%8, %20" : "%20, %8", b, s.b_transposed ? "@at, %8" : "%8, @at", body,
+      std::string(s.tf32 ? "tf32 " : "") + (s.a_transposed ? "transposed " : ""), s.b_transposed ? "transposed " : "");
+}
+
+inline ir::Kernel structured(const std::string &text) {
+  ir::Kernel kernel = ir::parse_kernel(text);
+  ir::verify(kernel, ir::Form::structured, "the test");
+  return kernel;
+}
+inline ir::Kernel lowered(const std::string &text) {
+  return passes::lower_threads(passes::lower_tiles(structured(text), true));
+}
+
+inline tiles::TileArray array(ScalarType type, std::int64_t rows, std::int64_t columns, int seed) {
+  tiles::TileArray made{type, {rows, columns}, {}};
+  for (std::int64_t k = 0; k < rows * columns; ++k) {
+    const std::int64_t number = (k * 37 + seed) % 11 - 5;
+    made.elements.push_back(is_floating(type) ? tiles::Element{static_cast<double>(number), 0, 0}
+                                              : tiles::Element{0, 0, number < 0 ? -number : number});
+  }
+  return made;
+}
+
+// Whether the plan of the kernel of this text computes what its structured form does, on arrays that windows reach
+// beyond. Small integers: the order of sums does not show.
+inline void expect_as_structured(const Shape &s, const ir::Kernel &plan, const std::string &text, std::int64_t terms,
+                                 std::int64_t n, std::int64_t at) {
+  const ScalarType type = *scalar_type_from_name(s.type), sums = *scalar_type_from_name(s.sums);
+  const std::int64_t m = s.rows + 9, columns = s.columns - 3;
+  std::vector<tiles::TileArray> arguments{
+      s.a_transposed ? array(type, terms, m, 3) : array(type, m, terms, 3),
+      s.b_transposed ? array(type, columns, terms, 4) : array(type, terms, columns, 4), array(sums, m, columns, 5)};
+  arguments.push_back({ScalarType::Int32, {}, {{0, 0, n}}});
+  arguments.push_back({ScalarType::Int32, {}, {{0, 0, at}}});
+  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  const auto expected = tiles::TileInterpreter(structured(text), {2}, arguments).run();
+  for (const auto order : {ThreadOrder::Kind::FirstToLast, ThreadOrder::Kind::Random}) {
+    const auto got = run_lowered(plan, {2}, arguments, {order, 1}).arguments;
+    for (std::size_t k = 0; k < expected[2].elements.size(); ++k) {
+      ASSERT_EQ(got[2].elements[k].value, expected[2].elements[k].value) << k;
+      ASSERT_EQ(got[2].elements[k].integer, expected[2].elements[k].integer) << k;
+    }
+  }
+}
+
+}  // namespace samite::test::product_loops

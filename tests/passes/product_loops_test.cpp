@@ -1,0 +1,156 @@
+// Loops of products by bulk copies: which loops become one, and that they compute what the loops did.
+#include "samite/passes/product_loops.h"
+
+#include "samite/jit/pipeline.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "tests/passes/product_loop_kernel.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace test::product_loops;
+
+using ::testing::HasSubstr;
+
+const Architecture &hopper() { return gpu_architecture(90); }
+
+std::string why_not(const std::string &text, const FactsOfArrays &facts = FactsOfArrays(5, good)) {
+  const std::vector<WayOfProduct> ways = ways_of_products(lowered(text), hopper(), facts);
+  return ways.size() == 1 ? ways[0].why_not : "no product";
+}
+
+std::size_t loops_of(const ir::Kernel &kernel) {
+  std::size_t count = 0;
+  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) count += call.is_product_loop() ? 1 : 0;
+  return count;
+}
+
+TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
+  const std::string text = kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 4});
+  EXPECT_EQ(why_not(text), "");
+  ir::Kernel kernel = product_loops(lowered(text), hopper(), FactsOfArrays(5, good));
+  ir::verify(kernel, ir::Form::lowered, "product_loops");
+  EXPECT_EQ(loops_of(kernel), 1u);
+  EXPECT_TRUE(test::all<ir::For>(kernel).size() > 0);
+  kernel = place_tiles(std::move(kernel), hopper());
+  EXPECT_THAT(test::memory(kernel), HasSubstr("registers f32[32768] fragments(group_matrices, 128, 256, 2, 1)"));
+  EXPECT_THAT(test::memory(kernel), HasSubstr("shared f16[8192] panels(128, 64) stages 4"));
+  EXPECT_THAT(test::memory(kernel), HasSubstr("shared f16[16384] panels(64, 256) stages 4"));
+  EXPECT_THAT(test::memory(kernel), HasSubstr("shared u64[8] linear"));
+  const TileMemoryPlan plan = plan_tile_memory(kernel);
+  EXPECT_EQ(plan.bytes, 4 * (16384 + 32768) + 64);
+  for (const PlacedTile &tile : plan.tiles) EXPECT_EQ(tile.offset % (tile.stages > 1 ? 1024 : 8), 0);
+  const std::vector<TensorMapNeeded> maps = tensor_maps(kernel);
+  ASSERT_EQ(maps.size(), 2u);
+  EXPECT_EQ(maps[0], (TensorMapNeeded{0, ScalarType::Float16, 2, 128, 64}));
+  EXPECT_EQ(maps[1], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
+}
+
+TEST(ProductLoops, PrintAsTheyAreParsed) {
+  const ir::Kernel kernel = jit::plan_for_gpu(lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64})), hopper(),
+                                              FactsOfArrays(5, good));
+  const std::string text = ir::to_string(kernel);
+  EXPECT_THAT(text, HasSubstr("loop %"));
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+TEST(ProductLoops, AlsoWhereTheyAreNotSaidToBePipelined) {
+  const std::string text = kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1});
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), 3)), 1u);
+  const ir::Kernel planned = jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good));
+  EXPECT_EQ(loops_of(planned), 1u);
+  EXPECT_THAT(test::memory(planned), HasSubstr("stages 4"));
+  // Two stages of these are all that a block has room for.
+  const std::string large = kernel_text({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 1});
+  EXPECT_THAT(test::memory(jit::plan_for_gpu(lowered(large), hopper(), FactsOfArrays(5, good))), HasSubstr("stages 2"));
+}
+
+TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
+  const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
+  for (const int capability : {80, 89, 100, 120})
+    EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), gpu_architecture(capability), FactsOfArrays(5, good))), 0u);
+  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good), {.debug = true})), 0u);
+  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good))), 1u);
+}
+
+TEST(ProductLoops, SayWhyNot) {
+  const Shape shape{.rows = 64, .columns = 64, .inner = 64};
+  const std::string text = kernel_text(shape);
+  const auto with = [&](ArrayFacts facts) {
+    FactsOfArrays all(5, good);
+    all[0] = facts;
+    EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), all)), 0u);
+    return why_not(text, all);
+  };
+  ArrayFacts facts = good;
+  facts.aligned_rows = false;
+  EXPECT_EQ(with(facts), "rows of 'a' do not all begin at multiples of 16 bytes");
+  facts = good, facts.unit_stride = false;
+  EXPECT_EQ(with(facts), "elements of the rows of 'a' do not lie one after another");
+  facts = good, facts.unaliased = false;
+  EXPECT_EQ(with(facts), "'a' may share memory with an array that the kernel writes to");
+  facts = good, facts.has_tensor_map = false;
+  EXPECT_EQ(with(facts), "strides or extents of 'a' are not such as bulk copies take");
+
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32})),
+              HasSubstr("rows of windows of 'a' have 64 bytes; multiples of 128 are needed"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 48, .columns = 64, .inner = 64})), HasSubstr("128 threads cannot share"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 64, .threads = 96})),
+              HasSubstr("96 threads cannot share"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f64", .sums = "f64"})),
+              HasSubstr("do not multiply f64"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32"})),
+              HasSubstr("do not multiply f32"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32", .tf32 = true})),
+              HasSubstr("must lie with the terms of each sum one after another"));
+  EXPECT_EQ(
+      why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true})),
+      "");
+  EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %3, %3 store @c[0, 0] = 1.0")),
+              HasSubstr("does more than load its factors and multiply them"));
+}
+
+// A kernel that writes to a factor's array is left alone, whatever is known of its arguments.
+TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
+  std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .type = "f16"});
+  text.replace(text.find("array<const f16, 2>"), 19, "array<f16, 2>");
+  text.insert(text.rfind("store"), "store @a[0, 0] = 0.0:f16 ");
+  EXPECT_THAT(why_not(text), HasSubstr("the kernel writes to 'a'"));
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
+}
+
+void expect_as_structured(const Shape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
+  SCOPED_TRACE(testing::PrintToString(s));
+  const std::string text = kernel_text(s);
+  const ir::Kernel plan = jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good));
+  ASSERT_EQ(loops_of(plan), 1u);
+  test::product_loops::expect_as_structured(s, plan, text, terms, n, at);
+}
+
+// Windows that reach beyond the edges on all sides; no step, one, fewer than stages, more.
+TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
+  expect_as_structured({.rows = 64, .columns = 64, .inner = 64}, 100, 2, 0);
+  expect_as_structured({.rows = 64, .columns = 64, .inner = 64}, 100, 0, 0);
+  expect_as_structured({.rows = 64, .columns = 64, .inner = 64}, 60, 1, -5);
+  expect_as_structured({.rows = 64, .columns = 64, .inner = 64, .a_transposed = true}, 300, 5, 3);
+  expect_as_structured({.rows = 128, .columns = 64, .inner = 64, .b_transposed = true, .threads = 256}, 70, 2, 0);
+  expect_as_structured({.rows = 64,
+                        .columns = 128,
+                        .inner = 64,
+                        .a_transposed = true,
+                        .b_transposed = true,
+                        .threads = 256,
+                        .type = "bf16"},
+                       70, 1, 0);
+  expect_as_structured({.rows = 64, .columns = 16, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true}, 70,
+                       2, 0);
+  expect_as_structured({.rows = 64, .columns = 16, .inner = 128, .b_transposed = true, .type = "u8", .sums = "i32"},
+                       130, 1, 0);
+}
+
+}  // namespace
+}  // namespace samite::passes
