@@ -17,6 +17,7 @@
 // Before memory is planned. A pure function of a lowered kernel.
 #pragma once
 
+#include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
 
 namespace samite::passes {

@@ -33,10 +33,12 @@ bool is_width_of_product(std::int64_t columns) {
 }
 
 // Of all ways to lay the groups, that with the fewest loads from shared memory.
-std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int64_t threads) {
+std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int64_t threads,
+                                              std::int64_t registers_in_all) {
+  constexpr std::int64_t other_registers = 40;
   const MatMulExtents e = matmul_extents(product.operands[0].type, product.result.type, product.attribute);
   const FragmentPiece piece = piece_of(FragmentLayout::Unit::group_matrices);
-  const bool b_across = !(product.attribute & transposed_b);
+  const bool b_across = !(product.attribute & transposed_b), a_across = product.attribute & transposed_a;
   std::optional<FragmentLayout> best;
   std::int64_t fewest = 0;
   for (std::int64_t down = 1; down <= threads / group_threads; ++down) {
@@ -44,10 +46,12 @@ std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int6
     if (down * across * group_threads != threads) continue;
     const FragmentLayout tried{FragmentLayout::Unit::group_matrices, e.rows, e.columns, down, across};
     const std::int64_t columns = e.columns / across;
-    // Whole matrices and, where a group begins within B's rows, whole panels.
+    // Whole matrices. A group does not begin within rows that lie across the terms. With four warps more, which start
+    // copies, each thread still has registers for its sums.
     const bool whole = e.rows % (piece.rows * down) == 0 && e.columns % across == 0 && is_width_of_product(columns);
-    const bool panels = across == 1 || !b_across || columns * bytes_of(product.operands[1].type) % panel_bytes == 0;
-    if (!whole || !panels || tried.registers() > most_sum_registers) continue;
+    const bool begins = (across == 1 || !b_across) && (threads == group_threads || !a_across);
+    const bool fits = (threads + group_threads) * (tried.registers() + other_registers) <= registers_in_all;
+    if (!whole || !begins || !fits || tried.registers() > most_sum_registers) continue;
     const std::int64_t loads = e.rows / (piece.rows * down) * (piece.rows + columns);
     if (!best || loads < fewest) best = tried, fewest = loads;
   }
@@ -95,7 +99,7 @@ class Matcher {
     if (unit->terms_together && ((product.attribute & transposed_a) || !(product.attribute & transposed_b)))
       return fmt::format("factors of {} must lie with the terms of each sum one after another: a, and b transposed",
                          name(a.element()));
-    found.sums = group_fragments(product, kernel_.block_threads);
+    found.sums = group_fragments(product, kernel_.block_threads, architecture_.registers);
     if (!found.sums)
       return fmt::format(
           "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
