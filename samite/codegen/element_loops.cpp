@@ -43,6 +43,17 @@ void ElementLoops::loop_in_memory(const For &loop) {
   out.close();
 }
 
+namespace {
+
+// Whether four pieces that lie side by side are stored together (device/tile/cuda_store_quads.h).
+bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
+  const FragmentPiece piece = piece_of(layout.unit);
+  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) &&
+         layout.rows % (piece.rows * layout.down) == 0 && layout.columns % (4 * piece.columns * layout.across) == 0;
+}
+
+}  // namespace
+
 // All of them have one layout.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found;
@@ -68,6 +79,9 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
     out.line("constexpr bool everywhere = decltype(all)::value;");
     find_first_of_thread(loop, tile);
   }
+  for (const auto &own : stores_)
+    if (own.in_quads)
+      out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
   if (rotates_)
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
   else
@@ -79,7 +93,8 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
     out.line("LoadTogether<{}, {}, {}, everywhere> {};", memory_name(own.grouped.access->type), count,
              emission_.constant(own.grouped.access->array), own.name);
   for (const auto &own : stores_)
-    out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
+    if (!own.in_quads)
+      out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
   out.line("#pragma unroll");
   out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
   elements_of_thread(loop, tile);
@@ -105,11 +120,13 @@ void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
       if (grouped.rows)
         for (const std::size_t d : *grouped.rows)
           stride += fmt::format("{}p{}.stride[{}]", stride.empty() ? "" : " + ", grouped.access->array, d);
-      own.push_back({grouped, emission_.fresh(prefix), std::move(stride)});
+      own.push_back({grouped, emission_.fresh(prefix), std::move(stride), false});
     }
   };
   name(grouped_.loads, "loaded", loads_);
   name(grouped_.stores, "stored", stores_);
+  for (auto &own : stores_)
+    own.in_quads = own.grouped.rows && goes_in_quads(layout, own.grouped.access->value.type().element());
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
@@ -122,14 +139,14 @@ void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, co
            layout.rows * layout.columns - 1);
   for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
   for (LocalId bound : grouped_.bounds) out.line("{0} = {0} && {1};", whole, local_name(bound));
-  const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices) {
-    out.line("{0} = {0} && (corner != 0 || whole_units<{2}>(&{1}));", whole, code_.element(array, indices),
-             layout.together());
+  const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices, std::int64_t count) {
+    out.line("{0} = {0} && (corner != 0 || whole_units<{2}>(&{1}));", whole, code_.element(array, indices), count);
     for (std::size_t d = 0; layout.rows > 1 && d + 1 < indices.size(); ++d)
-      out.line("{0} = {0} && p{1}.stride[{2}] % {3} == 0;", whole, array, d, layout.together());
+      out.line("{0} = {0} && p{1}.stride[{2}] % {3} == 0;", whole, array, d, count);
   };
-  for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands);
-  for (const auto &own : stores_) aligned(own.grouped.access->array, own.grouped.access->indices);
+  for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands, layout.together());
+  for (const auto &own : stores_)
+    aligned(own.grouped.access->array, own.grouped.access->indices, own.in_quads ? 8 : layout.together());
   out.close();
 }
 
@@ -195,8 +212,11 @@ std::optional<std::string> ElementLoops::grouped_load(const Operation &load, con
 bool ElementLoops::grouped_store(const Store &store, const std::string &element) {
   const auto own = std::ranges::find_if(stores_, [&](const auto &own) { return own.grouped.access == &store; });
   if (own == stores_.end()) return false;
-  emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element), memory_name(store.value.type()),
-                     scalar_text(store.value));
+  if (own->in_quads)
+    emission_.out.line("{}.put(r, {}, {});", own->name, place(*own, element), scalar_text(store.value));
+  else
+    emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element),
+                       memory_name(store.value.type()), scalar_text(store.value));
   return true;
 }
 

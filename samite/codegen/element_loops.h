@@ -56,6 +56,7 @@ class ElementLoops {
   struct Own {
     passes::Grouped<Access> grouped;
     std::string name, row_stride;  // C++ text
+    bool in_quads = false;         // of stores: 16 bytes at once, by device/tile/cuda_store_quads.h
   };
   struct InRegisters {
     ir::LocalId index;

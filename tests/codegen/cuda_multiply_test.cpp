@@ -132,6 +132,38 @@ TEST(CudaMultiply, SingleElements) {
     }
 }
 
+// Rows of four pieces or more are stored 16 bytes at a time, where the array's rows begin at multiples of that.
+template <class T>
+void expect_stored(Shape tile, Shape whole) {
+  const TileKernel product{"product",
+                           [=](Array<const T, 2> a, Array<const T, 2> b, Array<T, 2> c, Array<float, 2> d) {
+                             auto [i, j] = block_index<2>();
+                             Tile<float> sum = tile::matmul(tile::load(a, {i, 0}, {tile.rows, tile.inner}),
+                                                            tile::load(b, {0, j}, {tile.inner, tile.columns}));
+                             tile::store(c, {i, j}, tile::cast<T>(sum * 2.0f));
+                             tile::store(d, {i, j}, sum);
+                           },
+                           TileOptions{.threads = 128}};
+  const auto a = random_values<T>(whole.rows * whole.inner, 1), b = random_values<T>(whole.inner * whole.columns, 2);
+  std::vector<T> c(static_cast<std::size_t>(whole.rows * whole.columns), T(-77.0f));
+  std::vector<float> d(c.size());
+  const CudaOnHost run(product.ir());
+  run.run({(whole.rows + tile.rows - 1) / tile.rows, (whole.columns + tile.columns - 1) / tile.columns},
+          {array(a, {whole.rows, whole.inner}), array(b, {whole.inner, whole.columns}),
+           array(c, {whole.rows, whole.columns}), array(d, {whole.rows, whole.columns})});
+  EXPECT_NE(run.source().text.find("StoreQuads"), std::string::npos) << run.source().text;
+  for (std::size_t i = 0; i < c.size(); ++i)
+    ASSERT_EQ(static_cast<float>(c[i]), static_cast<float>(T(d[i] * 2.0f)))
+        << i / static_cast<std::size_t>(whole.columns) << ' ' << i % static_cast<std::size_t>(whole.columns);
+}
+
+TEST(CudaMultiply, StoredInQuads) {
+  expect_stored<bfloat16>({64, 64, 16}, {128, 128, 16});
+  expect_stored<half>({32, 128, 16}, {64, 128, 16});
+  expect_stored<bfloat16>({64, 64, 16}, {100, 136, 16});  // beyond the edges, of whole units
+  expect_stored<bfloat16>({64, 64, 16}, {128, 130, 16});  // of no whole units
+}
+
 TEST(CudaMultiply, SumsInSharedMemory) {
   expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
   expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});

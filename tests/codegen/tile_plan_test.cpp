@@ -11,18 +11,21 @@
 namespace samite::test {
 namespace {
 
-template <class T, class C = lang::Accumulator<T>>
+template <class T, class C = lang::Accumulator<T>, class Stored = C>
 ir::Kernel gemm(std::int64_t rows, std::int64_t columns, std::int64_t inner, int stages, TileOptions options = {},
                 tile::Precision precision = tile::Precision::full) {
   const TileKernel kernel{"gemm",
-                          [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+                          [=](Array<const T, 2> a, Array<const T, 2> b, Array<Stored, 2> c) {
                             auto [i, j] = block_index<2>();
                             Tile<C> sum = tile::zeros<C>({rows, columns});
                             const Int steps = tile::ceil_div(a.extent(1), static_cast<int>(inner));
                             for (Int k : range(steps, pipelined(stages)))
                               tile::matmul(tile::load(a, {i, k}, {rows, inner}),
                                            tile::load(b, {k, j}, {inner, columns}), sum, precision);
-                            tile::store(c, {i, j}, sum);
+                            if constexpr (std::is_same_v<Stored, C>)
+                              tile::store(c, {i, j}, sum);
+                            else
+                              tile::store(c, {i, j}, tile::cast<Stored>(sum));
                           },
                           options};
   return kernel.ir();
@@ -212,6 +215,7 @@ TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
   expect_fits("tf32", gemm<float>(128, 128, 32, 3, {}, tile::Precision::tf32));
   expect_fits("bf16", gemm<bfloat16>(128, 128, 32, 4));
   expect_fits("f16", gemm<half>(128, 128, 64, 3));
+  expect_fits("f16, stored as f16", gemm<half, float, half>(128, 128, 32, 4));
   expect_fits("e4m3", gemm<f8e4m3>(128, 128, 64, 3));
   expect_fits("e5m2", gemm<f8e5m2>(128, 128, 64, 3));
   expect_fits("f64", gemm<double>(64, 64, 16, 3, {.threads = 128}));

@@ -1,0 +1,59 @@
+// Stores of 16-bit elements from the sums of tensor cores, 16 bytes at a time.
+//
+// Of each piece of 8 columns, four threads that lie next to each other have a row, two elements each. Of four pieces,
+// they exchange what they have, so that each has one piece's whole row.
+#pragma once
+
+#include "samite/device/cuda/memory.h"
+
+namespace samite {
+
+// The words of four threads, the first of which has a number that is a multiple of 4, as a matrix of four rows:
+// transposed.
+SAMITE_INLINE void transpose_in_four(u32 (&words)[4], int thread) {
+  const bool odd = thread % 2 != 0, high = thread / 2 % 2 != 0;
+#pragma unroll
+  for (int k = 0; k < 4; k += 2) {
+    const u32 other = shuffle_xor(odd ? words[k] : words[k + 1], 1);
+    words[k] = odd ? other : words[k];
+    words[k + 1] = odd ? words[k + 1] : other;
+  }
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const u32 other = shuffle_xor(high ? words[k] : words[k + 2], 2);
+    words[k] = high ? other : words[k];
+    words[k + 2] = high ? words[k + 2] : other;
+  }
+}
+
+// A loop over a thread's elements, from the first on, stores each of them in an array, where the columns of a row lie
+// one after another. `together`: all of them, and rows begin at multiples of 16 bytes; the warp's threads come here
+// together. Otherwise one by one.
+template <class T, bool together>
+struct StoreQuads {
+  static_assert(sizeof(T) == 2);
+  Register<T> left;
+  Pack<u32, 4> words[2];
+
+  // Element `r`, which lies at `p`: two of a row, two of the row 8 below, and then those of the next piece.
+  SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
+    if constexpr (together) {
+      const int piece = r / 4 % 4;
+      if (r % 2 == 0) {
+        left = value;
+        return;
+      }
+      Pack<u32, 4> &row = words[r / 2 % 2];
+      row.at[piece] = T::Bits::narrow(left, value);
+      if (piece < 3) return;
+      const int thread = int(flat_thread() % 4);
+      transpose_in_four(row.at, thread);
+      // Here `p` is in the last piece; this thread has the row of piece `thread`.
+      store_pack(p - (3 * 8 + thread * 2 + 1) + thread * 8, __builtin_bit_cast(Pack<T, 8>, row));
+    } else {
+      *p = T(value);
+    }
+  }
+};
+
+}  // namespace samite
