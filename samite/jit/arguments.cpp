@@ -275,6 +275,23 @@ std::uint64_t overlapping(std::span<const Argument> arguments) {
   return overlapping;
 }
 
+// The arrays that share no memory with another that is written.
+std::uint64_t unaliased(const KernelDefinition &definition, std::span<const Argument> arguments,
+                        const VariantKey &key) {
+  std::uint64_t unaliased = 0;
+  for (std::size_t i = 0; i < arguments.size() && !key.may_alias; ++i) {
+    if (!arguments[i].buffer) continue;
+    bool alone = true;
+    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
+      if (j == i || !arguments[j].buffer) continue;
+      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
+      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
+    }
+    if (alone) unaliased |= bit(i);
+  }
+  return unaliased;
+}
+
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                   std::span<const Argument> arguments, Device device, VariantKey &key) {
   constexpr int most_neighbours = 8;
@@ -295,13 +312,6 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
                           !passes::gpu_architecture(key.cuda).of_groups.empty();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].buffer) continue;
-    bool alone = true;
-    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
-      if (j == i || !arguments[j].buffer) continue;
-      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
-      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
-    }
-    if (alone && !key.may_alias) key.unaliased |= bit(i);
     if (has_aligned_rows(*arguments[i].buffer) && has_aligned_rows(arguments[i].elements())) key.aligned |= bit(i);
     if (has_groups && has_tensor_map(*arguments[i].buffer) && has_tensor_map(arguments[i].elements()))
       key.tensor_maps |= bit(i);
@@ -335,6 +345,9 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
   key.deterministic = options.deterministic;
   const Device device = device_of(arguments, options);
   if (device.kind() == DeviceKind::cuda) set_for_cuda(definition, extents, options, arguments, device, key);
+  // On the CPU kernels of schedules alone ask for it, to load once what stays the same.
+  if (key.cuda != 0 || (definition.forward().scheduled && !key.debug))
+    key.unaliased = unaliased(definition, arguments, key);
   key.races = key.debug && !(in_graph && key.cuda != 0) && !definition.forward().scheduled;
   if (key.races) key.overlapping = overlapping(arguments);
   if (forward && key.cuda == 0) key.summed = summed_apart(definition, extents, arguments, definition.summed(), false);

@@ -187,7 +187,7 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
 }
 
 ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
-  if (kernel.scheduled) return plan_scheduled_for_cpu(std::move(kernel));
+  if (kernel.scheduled) return plan_scheduled_for_cpu(std::move(kernel), arrays, debug);
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
@@ -220,9 +220,11 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   return kernel;
 }
 
-ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel) {
-  return checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered,
-                 "place_arrays");
+ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
+  kernel =
+      checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
+  if (debug) return kernel;
+  return checked(passes::share_loads(std::move(kernel), arrays), ir::Form::lowered, "share_loads");
 }
 
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,

@@ -74,8 +74,9 @@ ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architec
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 
 // The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
-// the stack. On a GPU: the same → plan memory. The functions above call these for such kernels.
-ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered);
+// the stack → what stays the same is loaded once. On a GPU: the same → neighbours in one access → plan memory. In debug
+// mode, where each access is checked, nothing is loaded for others. The functions above call these for such kernels.
+ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug);
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                                   const passes::FactsOfArrays &arrays, bool debug);
 

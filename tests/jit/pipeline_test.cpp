@@ -75,5 +75,43 @@ TEST(Pipeline, ProgramIsWhatALaunchWouldRun) {
   EXPECT_THAT(cuda, HasSubstr("local shared $"));
 }
 
+// What one definition reads twice is loaded once, but where it may have been stored to in between: where arrays share
+// memory, the loops are those that the schedule says, whatever was launched before.
+TEST(Pipeline, LoadsAreMadeAgainWhereArraysShareMemory) {
+  const Pipeline planes{"planes", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
+                          Var c{"c"}, x{"x"};
+                          Func output{"output", result};
+                          output(c, x) = select(c == 0, input(0, x) + 1, input(0, x) + 2);
+                          schedule("planes", [&] { output.bound(c, 0, 2).reorder(c, x).unroll(c).vectorize(x); });
+                        }};
+  const PipelineOptions options{.schedule = "planes"};
+  for (const int width : {1, 7, 8, 29}) {
+    std::vector<float> values, apart, together;
+    for (int x = 0; x < width; ++x) values.push_back(static_cast<float>(3 * x));
+    for (const float value : values) apart.push_back(value + 1);
+    together = apart;
+    for (const float value : values) apart.push_back(value + 2);
+    for (const float value : values) together.push_back(value + 1 + 2);
+
+    const Device device = test::device();
+    const Buffer<float> input{device, {1, width}, values}, result{device, {2, width}}, shared{device, {2, width}};
+    PipelineLaunch launch = planes.record(options, result, input);
+    launch.launch();
+    EXPECT_EQ(result.to_vector(), apart);
+    Buffer<float> row = shared.slice(0, 0, 1);
+    row.copy_from(values);
+    planes.launch(options, shared, row);
+    EXPECT_EQ(shared.to_vector(), together);
+    planes.launch(options, result, input);
+    EXPECT_EQ(result.to_vector(), apart);
+    // A recorded launch that is edited.
+    row.copy_from(values);
+    launch.set("input", row);
+    launch.set("result", shared);
+    launch.launch();
+    EXPECT_EQ(shared.to_vector(), together);
+  }
+}
+
 }  // namespace
 }  // namespace samite::test
