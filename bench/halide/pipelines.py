@@ -146,7 +146,7 @@ def tensor_product():
     update.allow_race_conditions()  # there are none: each map names each point once
     (update.split(r.x, po, pc, 1000).split(pc, pc, pt, 50).reorder(m, pt, pc, po, r.y)
         .parallel(po).vectorize(m, VEC).unroll(m))
-    tile = 5 if WIDE else 2
+    tile = 5 if WIDE else 1
     gather.compute_at(out, pc).store_in(hl.MemoryType.Stack).bound(c, 0, C).vectorize(c, VEC).unroll(c)
     product.compute_at(out, pc).store_in(hl.MemoryType.Stack).bound(m, 0, M)
     product.split(p, p, pi, tile).reorder(m, pi, p).vectorize(m, VEC).unroll(m).unroll(pi)
@@ -214,7 +214,7 @@ def matmul():
     out[x, y] = product[x, y]
 
     ko, ki, z, xy = hl.RVar("ko"), hl.RVar("ki"), hl.Var("z"), hl.Var("xy")
-    columns, rows = 4 * VEC if WIDE else 2 * VEC, 4
+    columns, rows = 4 * VEC if WIDE else 3 * VEC, 4
     (out.tile(x, y, xi, yi, columns, 256).split(yi, yi, yii, rows).vectorize(xi, VEC).unroll(xi).unroll(yii)
         .fuse(x, y, xy).parallel(xy))
     product.update().split(k.x, ko, ki, 512)
@@ -222,6 +222,10 @@ def matmul():
     part.compute_at(product, y).vectorize(x, VEC).unroll(x).unroll(y)
     part.update().reorder(x, y, ki).vectorize(x, VEC).unroll(x).unroll(y)
     product.compute_at(out, xy).vectorize(x, VEC).unroll(x)
+    if not WIDE:  # rows of b would meet in the cache
+        panel = b.in_()
+        column = panel.args()[0]
+        panel.compute_at(out, xy).vectorize(column, VEC).unroll(column)
     product.update().split(y, y, yi, rows).reorder(x, yi, y, ko).vectorize(x, VEC).unroll(x).unroll(yi)
     return finish(out, [(a, left), (b, right)], (N, N), operations=2.0 * N**3)
 
@@ -261,7 +265,7 @@ def conv_layer():
     conv[c, x, y, n] += w[c, r.y, r.z, r.x] * a[r.x, x + r.y, y + r.z, n]
     out[c, x, y, n] = hl.max(0, conv[c, x, y, n])
 
-    columns, points = (4, 5) if WIDE else (3, 4)
+    columns, points = (4, 5) if WIDE else (2, 4)
     co, ci, xo, xi = hl.vars("co ci xo xi")
     (out.split(c, co, ci, VEC * columns).split(x, xo, xi, points).reorder(ci, xi, xo, y, n, co)
         .vectorize(ci, VEC).unroll(ci).unroll(xi).parallel(y).parallel(n).parallel(co))

@@ -21,9 +21,11 @@ inline auto conv_layer() {
         result(n, y, x, o) = max(sums(n, y, x, o), 0);
 
         Var oo{"oo"}, oi{"oi"}, xo{"xo"}, xi{"xi"}, ot{"ot"}, xt{"xt"};
-        // 5 pixels of 64 channels in the registers of a thread.
+        // 5 pixels of four vectors of channels in the registers of a thread, or of two where there are but 16
+        // registers.
+        const int lanes = cpu_vector_lanes(), at_once = lanes == 16 ? 4 * lanes : 2 * lanes;
         schedule_cpu([&] {
-          result.bound(o, 0, channels).split(o, oo, oi, 64).split(x, xo, xi, 5).reorder(oi, xi, xo, y, n, oo);
+          result.bound(o, 0, channels).split(o, oo, oi, at_once).split(x, xo, xi, 5).reorder(oi, xi, xo, y, n, oo);
           result.parallel(oo).parallel(n).parallel(y).vectorize(oi).unroll(xi);
           sums.compute_at(result, xo).store_in(Memory::registers).vectorize(o).unroll(x);
           sums.update().reorder(o, x, y, k, i, j, n).vectorize(o).unroll(x);

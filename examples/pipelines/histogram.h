@@ -15,22 +15,22 @@ inline auto histogram() {
         Var c{"c"}, y{"y"}, x{"x"}, v{"v"};
         Reduction rx{"rx", 0, in.extent(2)}, ry{"ry", 0, in.extent(1)}, rv{"rv", 1, 255};
         Func bright{"bright"};
-        Func<std::int32_t> bin{"bin"}, of_row{"of_row"}, total{"total"}, steps{"steps"};
+        Func<Byte> bin{"bin"};
+        Func<std::int32_t> of_row{"of_row"}, total{"total"}, steps{"steps"};
         Func<Byte> result{"result", out};
         const auto color = [&](int channel) { return cast<Float>(in(channel, y, x)); };
         bright(y, x) = 0.299f * color(0) + 0.587f * color(1) + 0.114f * color(2);
-        const Int level = cast<Int>(clamp(bright(y, x), 0.0f, 255.0f));
-        bin(y, x) = level;
+        const auto byte = [](const Float &value) { return cast<UInt8>(cast<Int>(clamp(value, 0.0f, 255.0f))); };
+        bin(y, x) = byte(bright(y, x));
         of_row(y, v) = 0;
-        of_row(y, clamp(bin(y, rx), 0, 255)) += 1;
+        of_row(y, cast<Int>(bin(y, rx))) += 1;
         total(v) = 0;
         total(v) += of_row(ry, v);
         steps(v) = total(v);
         steps(rv) += steps(rv - 1);
         Float pixels = cast<Float>(in.extent(1) * in.extent(2));
-        Float even = clamp(cast<Float>(steps(clamp(level, 0, 255))) * (255 / pixels), 0.0f, 255.0f);
+        Float even = clamp(cast<Float>(steps(cast<Int>(byte(bright(y, x))))) * (255 / pixels), 0.0f, 255.0f);
         Float red = (color(0) - bright(y, x)) * 0.713f, blue = (color(2) - bright(y, x)) * 0.564f;
-        const auto byte = [](const Float &value) { return cast<UInt8>(cast<Int>(clamp(value, 0.0f, 255.0f))); };
         result(c, y, x) = select(c == 0, byte(even + 1.4f * red),
                                  select(c == 1, byte(even - 0.343f * blue - 0.711f * red), byte(even + 1.765f * blue)));
 

@@ -9,17 +9,21 @@ inline auto matmul() {
   using namespace samite;
   return Pipeline{
       "matmul", {"out", "a", "b"}, [](Array<float, 2> out, Array<const float, 2> a, Array<const float, 2> b) {
-        Var y{"y"}, x{"x"};
-        Func sums{"sums"}, result{"result", out};
+        Var y{"y"}, x{"x"}, row{"row"};
+        Func panel{"panel"}, sums{"sums"}, result{"result", out};
         Reduction k{"k", 0, a.extent(1)};
-        sums(y, x) += a(y, k) * b(k, x);
+        panel(row, x) = b(row, x);
+        sums(y, x) += a(y, k) * panel(k, x);
         result(y, x) = sums(y, x);
 
         Var yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"}, yt{"yt"}, xt{"xt"};
-        // 4 rows of 64 columns in the registers of a thread.
+        // 4 rows of four vectors in the registers of a thread, or of two where there are but 16 registers. The columns
+        // of b that a task reads again and again are put side by side first: as rows of b they would meet in the cache.
+        const int lanes = cpu_vector_lanes(), columns = lanes == 16 ? 4 * lanes : 2 * lanes;
         schedule_cpu([&] {
-          result.tile(x, y, xo, yo, xi, yi, 64, 256).parallel(yo).parallel(xo).vectorize(xi);
+          result.tile(x, y, xo, yo, xi, yi, columns, 256).parallel(yo).parallel(xo).vectorize(xi);
           result.split(yi, yt, yi, 4);
+          panel.compute_at(result, xo).vectorize(x);
           sums.compute_at(result, yt).store_in(Memory::registers).vectorize(x);
           sums.update().reorder(x, y, k).vectorize(x).unroll(y);
         });

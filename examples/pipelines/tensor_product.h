@@ -29,14 +29,16 @@ inline auto tensor_product() {
         Var block{"block"}, chunk{"chunk"}, tile{"tile"}, rest{"rest"}, pi{"pi"}, pt{"pt"}, half{"half"}, mi{"mi"},
             k1{"k1"}, k0{"k0"};
         // Blocks of points are tasks: a map names each point once, so that no two of them add to one element. Chunks of
-        // 50 points are gathered, of which 5 at a time have their sums in registers.
+        // 50 points are gathered, of which 5 at a time have their sums in registers: those of all channels, or of two
+        // vectors where there are but 16 registers.
+        const int lanes = cpu_vector_lanes(), at_once = lanes == 16 ? channels : 2 * lanes;
         schedule_cpu([&] {
           result.bound(m, 0, channels).vectorize(m).split(p, block, pi, 1000).parallel(block);
           result.update().allow_race_conditions().split(point, block, rest, 1000).split(rest, chunk, pt, 50);
-          result.update().split(pt, tile, pi, 5).reorder(m, pi, tile, chunk, block, offset).parallel(block);
-          result.update().vectorize(m);
+          result.update().split(pt, tile, pi, 5).split(m, half, mi, at_once);
+          result.update().reorder(mi, pi, half, tile, chunk, block, offset).parallel(block).vectorize(mi);
           gathered.compute_at(result, chunk).vectorize(c);
-          product.compute_at(result, tile).store_in(Memory::registers).vectorize(m);
+          product.compute_at(result, half).store_in(Memory::registers).vectorize(m);
           product.update().reorder(m, p, n, k).vectorize(m).unroll(p);
         });
         schedule_cuda([&] {

@@ -20,6 +20,7 @@
 #include "samite/jit/kernel.h"
 #include "samite/jit/pipeline_launch.h"
 #include "samite/jit/pipeline_report.h"
+#include "samite/jit/vector_lanes.h"
 
 namespace samite {
 
