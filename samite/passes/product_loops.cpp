@@ -20,7 +20,7 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t group_threads = 128, most_sum_registers = 128;  // of a thread, for sums
-constexpr std::int64_t panel_bytes = 128, most_box_rows = 256;
+constexpr std::int64_t unit_bytes = 16, panel_bytes = 128, most_box_rows = 256;
 // Arguments, and tensor maps behind them, are less than the 4 KiB that a kernel has for its parameters.
 constexpr std::int64_t most_argument_bytes = 3072;
 
@@ -158,6 +158,11 @@ class Matcher {
     step = *own;
     for (const Value &index : load.indices)
       if (index.type().element() != ScalarType::Int32) return array + " is so large that its indices have 64 bits";
+    // A copy that begins elsewhere in a row is an illegal instruction on an H200.
+    const std::int64_t bytes = bytes_of(load.result.type);
+    const std::int64_t divisor = std::min(forms_.divisor(load.indices.back()), unit_bytes);
+    if (divisor * bytes % unit_bytes != 0 || step[1] * bytes % unit_bytes != 0)
+      return "windows of " + array + " do not all begin at multiples of 16 bytes in its rows";
     if (window[1] * bytes_of(load.result.type) % panel_bytes != 0)
       return fmt::format("rows of windows of {} have {} bytes; multiples of 128 are needed", array,
                          window[1] * bytes_of(load.result.type));

@@ -41,13 +41,13 @@ inline std::string kernel_text(const Shape &s, const std::string &body = "", con
                     zero = s.sums == "f32" ? "0.0" : "0";
   return fmt::format(
       "kernel @k(@a: array<const {0}, 2>, @b: array<const {0}, 2>, @c: array<{1}, 2>, @n: i32, @at: i32) blocks 1 of "
-      "{2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} "
+      "{2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} %19: i32 = mul @at, 16 "
       "for %1: i32 in 0 .. @n step 1 stages {4} carry (%2 -> %6: {5} = {6}:{5} then %5) {{ "
-      "%7: i32 = mul %1, {7} %8: i32 = add %7, @at {8} "
+      "%7: i32 = mul %1, {7} %8: i32 = add %7, %19 {8} "
       "%3: {9} = load @a[{10}] %4: {11} = load @b[{12}] {13} %5: {5} = matmul {14}%3, {15}%4, %2 }} "
       "store @c[%20, 0] = %6 }}",
       s.type, s.sums, s.threads, s.rows, s.stages, sums, zero, s.inner, loads, a,
-      s.a_transposed ? "%8, %20" : "%20, %8", b, s.b_transposed ? "@at, %8" : "%8, @at", body,
+      s.a_transposed ? "%8, %20" : "%20, %8", b, s.b_transposed ? "%19, %8" : "%8, %19", body,
       std::string(s.tf32 ? "tf32 " : "") + (s.a_transposed ? "transposed " : ""), s.b_transposed ? "transposed " : "");
 }
 

@@ -119,6 +119,12 @@ TEST(ProductLoops, SayWhyNot) {
               HasSubstr("does more than load its factors and multiply them"));
 }
 
+TEST(ProductLoops, NotOfWindowsThatBeginAnywhereInARow) {
+  std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
+  text.replace(text.find("mul @at, 16"), 11, "mul @at, 4");
+  EXPECT_EQ(why_not(text), "windows of 'a' do not all begin at multiples of 16 bytes in its rows");
+}
+
 // A kernel that writes to a factor's array is left alone, whatever is known of its arguments.
 TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
   std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .type = "f16"});
