@@ -35,6 +35,11 @@ void refuse_inside_kernel(const Callee &callee) {
                         "same C++ function in both kernels");
 }
 
+void Turn::refuse(const std::string &launch, const char *type, SourceLocation kernel) {
+  throw UserError(kernel, launch + " is in use by another thread: one thread uses a " + type +
+                              " at a time; give each thread a copy of its own");
+}
+
 std::size_t parameter_named(const Callee &callee, std::string_view name) {
   std::string known;
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
@@ -240,24 +245,6 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
 
 }  // namespace jit
 
-// A thread's turn with a launch.
-class Launch::Turn {
- public:
-  explicit Turn(Launch &launch) : in_use_(launch.in_use_) {
-    if (!in_use_.begin())
-      throw UserError(launch.definition_->where(),
-                      launch.to_string() +
-                          " is in use by another thread: one thread uses a Launch at a time; give "
-                          "each thread a copy of its own");
-  }
-  Turn(const Turn &) = delete;
-  Turn &operator=(const Turn &) = delete;
-  ~Turn() { in_use_.end(); }
-
- private:
-  jit::InUse &in_use_;
-};
-
 Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
                std::vector<jit::OwnedArgument> arguments)
     : definition_(std::move(definition)),
@@ -314,7 +301,7 @@ void Launch::mark_written() const {
 void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where) {
   const bool plain = !is_in_any_mode();
   if (!plain) jit::refuse_inside_kernel(*definition_);
-  const Turn turn(*this);
+  const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
@@ -355,7 +342,7 @@ void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation wher
   at_call("set", where, [&] {
     jit::check_index(*definition_, index);
     jit::check_buffer(*definition_, index, buffer);
-    const Turn turn(*this);
+    const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
     jit::OwnedArgument before = std::exchange(arguments_[index], {buffer, 0});
     try {
       prepare();
@@ -369,20 +356,20 @@ void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation wher
 void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
   at_call("set", where, [&] {
     jit::check_index(*definition_, index);
-    const Turn turn(*this);
+    const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
     arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
     jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   });
 }
 
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
-  const Turn turn(*this);
+  const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   arguments_[index].scalar = bits;
   jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
 }
 
 void Launch::exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments) {
-  const Turn turn(*this);
+  const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   const Extents extents_before = std::exchange(extents_, extents);
   std::swap(arguments_, arguments);
   try {
@@ -397,7 +384,7 @@ void Launch::exchange(const Extents &extents, std::vector<jit::OwnedArgument> ar
 void Launch::set_dim(const LaunchExtents &extents) {
   at_call("set", extents.where(), [&] {
     jit::check_extents(*definition_, extents);
-    const Turn turn(*this);
+    const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
     Extents before = std::exchange(extents_, extents);
     try {
       prepare();

@@ -63,6 +63,23 @@ class InUse {
   std::atomic<bool> used_{false};
 };
 
+// A thread's turn with a launch, as long as this lives. UserError where another thread has it; `type` is the launch's.
+class Turn {
+ public:
+  template <class AnyLaunch>
+  Turn(InUse &in_use, const AnyLaunch &launch, const char *type, SourceLocation kernel) : in_use_(in_use) {
+    if (!in_use_.begin()) refuse(launch.to_string(), type, kernel);
+  }
+  Turn(const Turn &) = delete;
+  Turn &operator=(const Turn &) = delete;
+  ~Turn() { in_use_.end(); }
+
+ private:
+  [[noreturn]] static void refuse(const std::string &launch, const char *type, SourceLocation kernel);
+
+  InUse &in_use_;
+};
+
 using HostScalar = std::variant<bool, std::int64_t, std::uint64_t, double>;
 
 template <class A>
@@ -161,7 +178,6 @@ class Launch {
   // `block` as `cuda` has completed it.
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   void run(const jit::CudaLaunch *cuda, const std::byte *block) const;
-  class Turn;
 
   std::shared_ptr<jit::KernelDefinition> definition_;
   Extents extents_;

@@ -3,12 +3,16 @@
 // Thread-safe: two threads that ask for one key get one making, of which one waits for the other; different keys are
 // made at the same time. Where making throws, nothing is kept, and the next call tries again. References stay valid as
 // long as the memo.
+//
+// What is made already is found without a lock, for that is on the path of every launch: the keys are a list to whose
+// end new ones are added, and nothing is ever taken out.
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace samite::jit {
@@ -18,43 +22,56 @@ class Memo {
  public:
   template <class Make>
   const Value &get(const Key &key, const Make &make) {
-    Slot &slot = slot_of(key);
-    const std::lock_guard making(slot.making);
-    if (!slot.value) {
-      Value value = make();
-      const std::lock_guard lock(mutex_);
-      slot.value = std::move(value);
+    Slot *slot = find(key);
+    if (!slot) slot = &add(key);
+    if (slot->made.load(std::memory_order_acquire)) return *slot->value;
+    const std::lock_guard making(slot->making);
+    if (!slot->made.load(std::memory_order_relaxed)) {
+      slot->value = make();
+      slot->made.store(true, std::memory_order_release);
     }
-    return *slot.value;
+    return *slot->value;
   }
 
   // Copies of what has been made so far, in the order in which it was first asked for.
   std::vector<Value> made() const {
-    const std::lock_guard lock(mutex_);
     std::vector<Value> values;
-    for (const auto &slot : slots_)
-      if (slot->value) values.push_back(*slot->value);
+    for (const Slot *slot = first_.load(std::memory_order_acquire); slot;
+         slot = slot->next.load(std::memory_order_acquire))
+      if (slot->made.load(std::memory_order_acquire)) values.push_back(*slot->value);
     return values;
   }
 
  private:
   struct Slot {
-    Key key;
+    explicit Slot(const Key &key) : key(key) {}
+
+    const Key key;
     std::mutex making;
-    std::optional<Value> value;
+    std::optional<Value> value;  // whoever makes it writes it once, before `made`
+    std::atomic<bool> made{false};
+    std::atomic<Slot *> next{nullptr};
   };
 
-  Slot &slot_of(const Key &key) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const auto &slot) { return slot->key == key; });
-    if (found != slots_.end()) return **found;
-    slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->key = key;
-    return *slots_.back();
+  Slot *find(const Key &key) const {
+    Slot *slot = first_.load(std::memory_order_acquire);
+    while (slot && !(slot->key == key)) slot = slot->next.load(std::memory_order_acquire);
+    return slot;
   }
 
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  Slot &add(const Key &key) {
+    const std::lock_guard lock(adding_);
+    if (Slot *added_meanwhile = find(key)) return *added_meanwhile;
+    slots_.push_back(std::make_unique<Slot>(key));
+    Slot *const slot = slots_.back().get();
+    std::atomic<Slot *> &end = slots_.size() == 1 ? first_ : slots_[slots_.size() - 2]->next;
+    end.store(slot, std::memory_order_release);
+    return *slot;
+  }
+
+  std::atomic<Slot *> first_{nullptr};
+  std::mutex adding_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // what the list is made of; whoever adds uses it
 };
 
 }  // namespace samite::jit

@@ -123,24 +123,6 @@ PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &defini
 
 }  // namespace jit
 
-// A thread's turn with a launch.
-class PipelineLaunch::Turn {
- public:
-  explicit Turn(PipelineLaunch &launch) : in_use_(launch.in_use_) {
-    if (!in_use_.begin())
-      throw UserError(launch.definition_->where(),
-                      launch.to_string() +
-                          " is in use by another thread: one thread uses a PipelineLaunch at a time; give "
-                          "each thread a copy of its own");
-  }
-  Turn(const Turn &) = delete;
-  Turn &operator=(const Turn &) = delete;
-  ~Turn() { in_use_.end(); }
-
- private:
-  jit::InUse &in_use_;
-};
-
 namespace {
 
 jit::RecordedProgram recorded(jit::PipelineDefinition &definition, const PipelineOptions &options,
@@ -185,7 +167,7 @@ void PipelineLaunch::launch(const Stream &stream, SourceLocation where) {
 
 void PipelineLaunch::launch_on(const Stream *other, SourceLocation where) {
   jit::refuse_inside_kernel(definition_->callee());
-  const Turn turn(*this);
+  const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
   if (Tape::recording() || jit::TangentLaunches::current())
     jit::refuse_gradients(*definition_, jit::views(recorded_.arguments()));
   // The arrays between the kernels are used in one stream after the other.
@@ -208,7 +190,7 @@ void PipelineLaunch::set(std::size_t index, const AnyBuffer &buffer, SourceLocat
   at_call("set", where, [&] {
     jit::check_index(definition_->callee(), index);
     jit::check_buffer(definition_->callee(), index, buffer);
-    const Turn turn(*this);
+    const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
     std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
     arguments[index] = {buffer, 0};
     exchange(std::move(arguments));
@@ -219,7 +201,7 @@ void PipelineLaunch::set_scalar(std::size_t index, jit::HostScalar value, Source
   at_call("set", where, [&] {
     jit::check_index(definition_->callee(), index);
     const std::uint64_t bits = jit::scalar_bits(definition_->callee(), index, value);
-    const Turn turn(*this);
+    const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
     if (!(recorded_.program().read_by_host() >> index & 1)) return recorded_.set_bits(index, bits);
     std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
     arguments[index].scalar = bits;

@@ -79,8 +79,6 @@ class PipelineLaunch {
   std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
 
  private:
-  class Turn;
-
   std::size_t index_of(std::string_view name, SourceLocation where) const;
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   void exchange(std::vector<jit::OwnedArgument> arguments);

@@ -5,33 +5,34 @@
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
+// The letter of vector registers in inline assembly, and the bytes of the widest one.
+#if defined(__AVX512F__)
+#define SAMITE_IN_REGISTER "+v"
+constexpr u64 widest_register = 64;
+#elif defined(__AVX__)
+#define SAMITE_IN_REGISTER "+x"
+constexpr u64 widest_register = 32;
+#elif defined(__SSE2__)
+#define SAMITE_IN_REGISTER "+x"
+constexpr u64 widest_register = 16;
+#elif defined(__aarch64__)
+#define SAMITE_IN_REGISTER "+w"
+constexpr u64 widest_register = 16;
+#else
+#define SAMITE_IN_REGISTER "+m"
+constexpr u64 widest_register = 0;
+#endif
+
 // A value of which the compiler does not know how it came to be.
 template <class V>
 SAMITE_INLINE V opaque(V value) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 16 || sizeof(V) == 32 || sizeof(V) == 64) {
-    asm("" : "+v"(value));
-    return value;
-  }
-#elif defined(__AVX__)
-  if constexpr (sizeof(V) == 16 || sizeof(V) == 32) {
-    asm("" : "+x"(value));
-    return value;
-  }
-#elif defined(__SSE2__)
-  if constexpr (sizeof(V) == 16) {
-    asm("" : "+x"(value));
-    return value;
-  }
-#elif defined(__aarch64__)
-  if constexpr (sizeof(V) == 16) {
-    asm("" : "+w"(value));
-    return value;
-  }
-#endif
-  asm("" : "+m"(value));  // of a size that no register has
+  if constexpr (sizeof(V) >= 16 && sizeof(V) <= widest_register)
+    asm("" : SAMITE_IN_REGISTER(value));
+  else
+    asm("" : "+m"(value));  // of a size that no register has
   return value;
 }
+#undef SAMITE_IN_REGISTER
 
 // From p[lane] and to it.
 //
