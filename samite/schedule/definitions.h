@@ -3,13 +3,23 @@
 
 #include "samite/schedule/lowering.h"
 
-#include <set>
-
 namespace samite::schedules {
 
+struct Computed {
+  std::uint32_t function;
+  Region region;
+};
+
 void compute(Lowering &lowering, std::uint32_t f, const Region &region);
-// One of them. `whole_pieces`: splits, by their relation, all of whose pieces are whole.
-void define(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &region,
-            const std::set<std::size_t> &whole_pieces);
+// Several functions, the first one's definitions being those whose loops are shared with those of the others.
+void compute(Lowering &lowering, const std::vector<Computed> &functions);
+
+// One definition, and those that share its loops.
+struct Defined {
+  std::uint32_t function;
+  std::size_t definition;
+  Region region;
+};
+void define(Lowering &lowering, const Defined &what, const std::vector<Defined> &followers = {});
 
 }  // namespace samite::schedules

@@ -1,6 +1,7 @@
 #include "samite/schedule/directives.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/compute_with.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -78,13 +79,14 @@ class Scheduler {
       case DirectiveKind::pipelined:
         of_definition(directive).stages = static_cast<int>(directive.numbers.at(0));
         return;
-      case DirectiveKind::prefetch: return;  // a hint: caches of the CPU and asynchronous copies do without
-      case DirectiveKind::specialize: return specialize(directive, number);
-      case DirectiveKind::compute_with:
+      case DirectiveKind::prefetch:
         throw UserError(directive.where,
-                        fmt::format("compute_with is not there yet: '{}' and '{}' are computed in loops of their own. "
-                                    "For loops that they share, write one Func of both values: both(x) = values(a, b)",
-                                    function.name, algorithm_.functions[directive.other.value()].name));
+                        fmt::format("{} prefetches in its loop '{}', and schedules have no loads ahead of their own: a "
+                                    "CPU loads rows ahead by itself, and on a GPU pipelined(n) loads shared memory "
+                                    "ahead; leave the prefetch out",
+                                    described(directive), directive.names.at(0)));
+      case DirectiveKind::specialize: return specialize(directive, number);
+      case DirectiveKind::compute_with: return compute_with(directive);
       case DirectiveKind::rfactor:
       case DirectiveKind::in:
       case DirectiveKind::clone_in: throw InternalError("functions of the schedule are not defined before its loops");
@@ -99,6 +101,7 @@ class Scheduler {
 
   std::vector<FunctionSchedule> finish() {
     for (std::uint32_t f = 0; f < made_.size(); ++f) check(f);
+    check_shared_loops(algorithm_, made_);
     return std::move(made_);
   }
 
@@ -153,6 +156,20 @@ class Scheduler {
     copy.condition = static_cast<std::size_t>(directive.numbers.at(0));
     schedule.specializations.push_back(std::move(copy));
   }
+  void compute_with(const ir::Directive &directive) {
+    DefinitionSchedule &schedule = of_definition(directive);
+    if (directive.specialization)
+      throw UserError(directive.where,
+                      fmt::format("{} is computed with '{}'; loops that are shared have no specializations",
+                                  described(directive), algorithm_.functions[directive.other.value()].name));
+    if (schedule.leader)
+      throw UserError(directive.where,
+                      fmt::format("{} is computed with '{}' already, and now with '{}'; say one of them",
+                                  described(directive), algorithm_.functions[schedule.leader->function].name,
+                                  algorithm_.functions[directive.other.value()].name));
+    schedule.leader = {directive.other.value(), directive.other_definition, directive.names.at(0), directive.where};
+  }
+
   static std::string names_of(const std::vector<Loop> &loops) {
     std::vector<std::string> names;
     for (const Loop &loop : loops) names.push_back(loop.name);
@@ -672,18 +689,26 @@ void add_default_loops(const Function &function, const ir::Directive &about, boo
     directives.push_back(std::move(directive));
   };
   const std::string last = pure.back();
+  // As the directives that split by themselves name it (lang/schedule.h).
+  std::string inner = last + "_i";
+  const auto taken = [&](const std::string &name) {
+    return std::ranges::find(pure, name) != pure.end() ||
+           std::ranges::any_of(function.definitions[about.definition].reductions,
+                               [&](const ReductionVariable &reduction) { return reduction.variable.name == name; });
+  };
+  for (int n = 2; taken(inner); ++n) inner = fmt::format("{}_i{}", last, n);
   if (gpu) {
-    direct(DirectiveKind::split, {last, last + ".block", last + ".thread"}, 128);
+    direct(DirectiveKind::split, {last, last, inner}, 128);
     for (std::size_t i = 0; i + 1 < pure.size(); ++i) direct(DirectiveKind::gpu_block, {pure[i]});
-    direct(DirectiveKind::gpu_block, {last + ".block"});
-    direct(DirectiveKind::gpu_thread, {last + ".thread"});
+    direct(DirectiveKind::gpu_block, {last});
+    direct(DirectiveKind::gpu_thread, {inner});
   } else if (pure.size() > 1) {
     direct(DirectiveKind::parallel, {pure.front()});
     direct(DirectiveKind::vectorize, {last});
   } else {
-    direct(DirectiveKind::split, {last, last + ".part", last + ".element"}, 4096);
-    direct(DirectiveKind::parallel, {last + ".part"});
-    direct(DirectiveKind::vectorize, {last + ".element"});
+    direct(DirectiveKind::split, {last, last, inner}, 4096);
+    direct(DirectiveKind::parallel, {last});
+    direct(DirectiveKind::vectorize, {inner});
   }
 }
 

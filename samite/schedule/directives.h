@@ -33,6 +33,15 @@ struct Relation {
   SourceLocation where;
 };
 
+// The definition with which another one shares its loops from the outermost one to `loop`.
+struct Leader {
+  std::uint32_t function = 0;
+  std::size_t definition = 0;
+  std::string loop{};
+  SourceLocation where{};
+  std::size_t loops = 0;  // how many that are
+};
+
 struct DefinitionSchedule {
   // By dimension its variable, where it has a loop, then the variables of the reduction: as the loops are named at
   // first.
@@ -44,6 +53,7 @@ struct DefinitionSchedule {
   // A loop of an atomic update some of whose iterations, threads or lanes, update one element at the same time.
   std::optional<Loop> meeting;
   int stages = 1;  // of loads ahead
+  std::optional<Leader> leader;
   // Copies for where a condition holds, which Algorithm::conditions has; the first one whose condition holds is used.
   std::vector<DefinitionSchedule> specializations;
   std::size_t condition = 0;  // of a copy

@@ -8,6 +8,10 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace samite::schedules {
 
 using namespace ir;
@@ -21,11 +25,9 @@ std::size_t dimension_of(const Site &site, std::size_t begin, std::size_t end, c
   return d - begin;
 }
 
-// The splits whose pieces are counted by a loop of the launch.
-std::vector<Nest::Piece> pieces_of_launch(const Lowering &lowering, const Site &site, std::size_t begin,
-                                          std::size_t end) {
+// The splits of a site whose pieces are counted by a loop of the launch.
+std::vector<Nest::Piece> pieces_of_launch(const Site &site, std::size_t begin, std::size_t end) {
   std::vector<Nest::Piece> found;
-  if (!gains_by_whole_pieces(lowering, site, begin)) return found;
   for (const Nest::Piece &piece : site.nest.pieces)
     if (dimension_of(site, begin, end, piece) < end - begin) found.push_back(piece);
   return found;
@@ -44,9 +46,9 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
   return text;
 }
 
-// `whole`: pieces that are known to be whole. `begins`: by dimension, where the launch begins, if not at 0.
+// `whole`: pieces that are known to be whole, if any are. `begins`: by dimension, where the launch begins, if not at 0.
 KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
-                         const std::vector<Value> &extents, const std::vector<Nest::Piece> &whole,
+                         const std::vector<Value> &extents, const WholePieces &whole,
                          const std::map<std::size_t, LocalId> &begins) {
   const std::vector<NestLoop> &all = site.nest.loops;
   KernelLaunch made;
@@ -86,13 +88,10 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
     loops(lowering, here, end);
   };
   const bool rest = std::exchange(lowering.kernel.in_rest, lowering.kernel.in_rest || !begins.empty());
-  if (whole.empty()) {
+  if (whole)
+    whole_or_not(lowering, same_with_whole_pieces(lowering, site, whole, end), i, end, inside);
+  else
     whole_or_not(lowering, site, i, end, inside);
-  } else {
-    std::set<std::size_t> relations = site.whole;
-    for (const Nest::Piece &piece : whole) relations.insert(piece.relation);
-    whole_or_not(lowering, same_with_whole_pieces(lowering, site, relations, end), i, end, inside);
-  }
   lowering.kernel.in_rest = rest;
   for (std::size_t d = i; d < end; ++d) lowering.open.all.pop_back();
   lowering.storages = outer;
@@ -119,12 +118,15 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   const auto launches = [](const NestLoop &loop) {
     return loop.type == LoopType::parallel || loop.type == LoopType::gpu_block;
   };
-  while (end < all.size() && launches(all[end]) && end - i < static_cast<std::size_t>(maximum_rank)) ++end;
+  while (end < all.size() && launches(all[end]) && end - i < static_cast<std::size_t>(maximum_rank) &&
+         std::ranges::all_of(site.followers, [&](const Follower &follower) { return end < follower.loops; }))
+    ++end;
   std::vector<Value> extents;
   for (std::size_t d = i; d < end; ++d) extents.push_back(lowering.integers.value_of(all[d].extent));
   if (extents.empty()) extents.push_back(number(1));
-  const std::vector<Nest::Piece> pieces =
-      lowering.gpu ? pieces_of_launch(lowering, site, i, end) : std::vector<Nest::Piece>{};
+  std::vector<Nest::Piece> pieces;
+  if (lowering.gpu && gains_by_whole_pieces(lowering, site, i))
+    for (const Site *of : all_sites(site)) std::ranges::copy(pieces_of_launch(*of, i, end), std::back_inserter(pieces));
   if (pieces.empty()) {
     lowering.host.flush();
     lowering.host.steps->push_back({kernel_over(lowering, site, i, end, extents, {}, {})});
@@ -151,9 +153,14 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
     of_rest.push_back(std::move(over));
   }
   lowering.host.flush();
+  const WholePieces whole_pieces = [&](const Site &of) {
+    std::set<std::size_t> relations = of.whole;
+    for (const Nest::Piece &piece : pieces_of_launch(of, i, end)) relations.insert(piece.relation);
+    return relations;
+  };
   std::vector<Value> of_whole = extents;
   for (const auto &[d, count] : whole) of_whole[d] = count;
-  lowering.host.steps->push_back({kernel_over(lowering, site, i, end, of_whole, pieces, {})});
+  lowering.host.steps->push_back({kernel_over(lowering, site, i, end, of_whole, whole_pieces, {})});
   std::map<std::size_t, LocalId> begins;
   for (const auto &[d, count] : whole) begins.emplace(d, lowering.write.new_local());
   const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, {}, begins);

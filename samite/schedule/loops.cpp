@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::schedules {
 
@@ -39,7 +40,8 @@ bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &
     const auto called = lowering.algorithm.function_of(let->value.array);
     if (called && depends(let->value.operands, called->function)) return true;
   }
-  return false;
+  return std::ranges::any_of(site.followers,
+                             [&](const Follower &follower) { return must_be_unrolled(lowering, follower.site, loop); });
 }
 
 void host_loop(Lowering &lowering, const Site &site, std::size_t i) {
@@ -65,8 +67,8 @@ void host_loop(Lowering &lowering, const Site &site, std::size_t i) {
 void once(Lowering &lowering, const Site &site, std::size_t i, std::int64_t iteration) {
   const Symbol symbol = site.nest.loops[i].symbol;
   Site fixed = site, before = site;
-  put(fixed.nest, symbol, iteration);
-  put(before.nest, symbol, iteration - 1);
+  put(fixed, symbol, iteration);
+  put(before, symbol, iteration - 1);
   lowering.integers.set(symbol, number(iteration));
   const auto outer = lowering.storages;
   produce(lowering, fixed, i + 1, {.before = iteration > 0 ? &before : nullptr});
@@ -116,6 +118,17 @@ void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
   lowering.nest.close(line);
 }
 
+// Behind the last loop that followers share: what is inside of it, each for itself.
+void one_after_another(Lowering &lowering, const Site &site, std::size_t i) {
+  Site first = site;
+  first.followers.clear();
+  for (const Follower &follower : site.followers)
+    if (follower.loops != i) first.followers.push_back(follower);
+  loops(lowering, first, i);
+  for (const Follower &follower : site.followers)
+    if (follower.loops == i) loops(lowering, follower.site, i);
+}
+
 // The CPU's lanes.
 void vector_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
@@ -131,6 +144,8 @@ void vector_loop(Lowering &lowering, const Site &site, std::size_t i) {
 }  // namespace
 
 void loops(Lowering &lowering, const Site &site, std::size_t i) {
+  if (std::ranges::any_of(site.followers, [&](const Follower &follower) { return follower.loops == i; }))
+    return one_after_another(lowering, site, i);
   const std::vector<NestLoop> &all = site.nest.loops;
   if (!lowering.kernel.open) {
     const auto launches = [](const NestLoop &loop) {
@@ -181,7 +196,7 @@ void opened(Lowering &lowering, const Site &site, std::size_t i) {
   const auto inside = [&](const Site &here) {
     const Symbol symbol = here.nest.loops[i].symbol;
     Site before = here;
-    put(before.nest, symbol, Affine(symbol) - 1);
+    put(before, symbol, Affine(symbol) - 1);
     produce(lowering, here, i + 1, {.before = &before, .symbol = symbol});
     loops(lowering, here, i + 1);
   };

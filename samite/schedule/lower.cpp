@@ -1,6 +1,7 @@
 #include "samite/schedule/lower.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/compute_with.h"
 #include "samite/schedule/definitions.h"
 #include "samite/schedule/functions_of_schedule.h"
 #include "samite/schedule/inline_calls.h"
@@ -48,25 +49,39 @@ Boxes needed_at_root(Lowering &lowering) {
     storage.folds.resize(static_cast<std::size_t>(of.rank()));
     lowering.storages.insert_or_assign(f, storage);
   }
-  follow(lowering, boxes);
+  follow_from_outputs(lowering, boxes);
   return boxes;
 }
 
 void compute_at_root(Lowering &lowering) {
   const Boxes boxes = needed_at_root(lowering);
   require_room(lowering, boxes);
+  const auto here = [&](std::uint32_t f) {
+    return boxes.contains(f) &&
+           (lowering.schedules[f].compute.level == Place::Level::root || lowering.function(f).output);
+  };
   for (const std::uint32_t f : lowering.algorithm.order) {
-    const auto needed = boxes.find(f);
-    const bool output = lowering.function(f).output.has_value();
-    if (needed == boxes.end() || (lowering.schedules[f].compute.level != Place::Level::root && !output)) continue;
-    const Box box = output ? box_of_output(lowering, f) : *needed->second;
-    lowering.write.where = lowering.function(f).where;
-    const Region region = floored(lowering, f, region_of(lowering, f, box));
-    if (!lowering.storages.contains(f)) allocate_temporary(lowering, f, region);
-    const int line = lowering.nest.open_heading("produce " + lowering.function(f).name);
-    compute(lowering, f, region);
+    if (!here(f) || has_values(lowering, f)) continue;
+    std::vector<Computed> together;
+    std::vector<std::string> names;
+    for (const std::uint32_t one : sharing_loops(lowering.algorithm, lowering.schedules, f)) {
+      if (!here(one)) continue;
+      const Box box = lowering.function(one).output ? box_of_output(lowering, one) : *boxes.at(one);
+      lowering.write.where = lowering.function(one).where;
+      Region region = floored(lowering, one, region_of(lowering, one, box));
+      if (!lowering.storages.contains(one)) allocate_temporary(lowering, one, region);
+      together.push_back({one, std::move(region)});
+      names.push_back(lowering.function(one).name);
+    }
+    const int line = lowering.nest.open_heading(fmt::format("produce {}", fmt::join(names, " and ")));
+    compute(lowering, together);
     lowering.nest.close(line);
-    lowering.storages.at(f).computed = true;
+    for (const Computed &one : together) {
+      const Function &of = lowering.function(one.function);
+      // Until the end of the pipeline.
+      if (!of.output) lowering.nest.open_heading("consume " + of.name);
+      lowering.storages.at(one.function).computed = true;
+    }
   }
 }
 
@@ -76,6 +91,7 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   Algorithm algorithm = algorithm_of(captured);
   std::vector<FunctionSchedule> schedules = schedule_of(captured, choice, algorithm);
   algorithm = with_inlined_calls(std::move(algorithm), schedules);
+  put_sharing_together(algorithm, schedules);
 
   Lowering lowering(choice.gpu, std::move(algorithm), std::move(schedules));
   Program &program = lowering.host.program;

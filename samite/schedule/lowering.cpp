@@ -1,5 +1,7 @@
 #include "samite/schedule/lowering.h"
 
+#include <utility>
+
 namespace samite::schedules {
 
 Lowering::Lowering(bool for_gpu, Algorithm of, std::vector<FunctionSchedule> schedules_of)

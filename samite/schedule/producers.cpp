@@ -1,12 +1,15 @@
 #include "samite/schedule/producers.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/compute_with.h"
 #include "samite/schedule/definitions.h"
 #include "samite/schedule/thread_loops.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::schedules {
 
@@ -89,20 +92,58 @@ Region slid(Lowering &lowering, const Site &site, std::size_t from, std::uint32_
   return region_of(lowering, f, box);
 }
 
-// The block computes f for all of its threads.
-void together(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
-  Box box = box_here(lowering, site, from, f);
+// Several functions that share loops, or one.
+using Group = std::vector<std::uint32_t>;
+
+std::string names_of(const Lowering &lowering, const Group &group) {
+  std::vector<std::string> names;
+  for (const std::uint32_t f : group) names.push_back(lowering.function(f).name);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+void compute_group(Lowering &lowering, const Group &group, const std::function<Region(std::uint32_t)> &region) {
+  std::vector<Computed> computed;
+  for (const std::uint32_t f : group) {
+    Region of_f = region(f);
+    if (!lowering.storages.contains(f)) allocate(lowering, f, of_f);
+    computed.push_back({f, std::move(of_f)});
+  }
+  for (const std::uint32_t f : group)
+    if (lowering.storages.at(f).inside != inside_now(lowering))
+      throw UserError(lowering.schedules[f].store.where,
+                      fmt::format("'{0}' is kept outside of parallel loops, of blocks, threads or lanes, and computed "
+                                  "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
+                                  "it outside",
+                                  lowering.function(f).name));
+  const int line = lowering.nest.open_heading("produce " + names_of(lowering, group));
+  compute(lowering, computed);
+  lowering.nest.close(line);
+}
+
+// The block computes them for all of its threads.
+void together(Lowering &lowering, const Site &site, std::size_t from, const Group &group) {
   std::vector<OpenLoop> threads;
   for (const OpenLoop &loop : lowering.open.all)
     if (loop.thread) threads.push_back(loop);
-  for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
+  std::map<std::uint32_t, Box> boxes;
+  for (const std::uint32_t f : group) {
+    Box box = box_here(lowering, site, from, f);
+    for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
+    boxes.emplace(f, std::move(box));
+  }
   between_threads(lowering, [&] {
-    check_fold(lowering, f, box);
-    const Region region = floored(lowering, f, region_of(lowering, f, box));
-    if (!lowering.storages.contains(f)) allocate(lowering, f, region);
-    const int line = lowering.nest.open_heading("produce " + lowering.function(f).name);
-    compute(lowering, f, region);
-    lowering.nest.close(line);
+    compute_group(lowering, group, [&](std::uint32_t f) {
+      check_fold(lowering, f, boxes.at(f));
+      return floored(lowering, f, region_of(lowering, f, boxes.at(f)));
+    });
+  });
+}
+
+void compute_here(Lowering &lowering, const Site &site, std::size_t from, const Group &group, const Earlier &earlier) {
+  compute_group(lowering, group, [&](std::uint32_t f) {
+    const bool kept = lowering.storages.contains(f);
+    if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, box_here(lowering, site, from, f));
+    return floored(lowering, f, kept ? slid(lowering, site, from, f, earlier) : region_here(lowering, site, from, f));
   });
 }
 
@@ -115,14 +156,15 @@ void produce(Lowering &lowering, const Site &site, std::size_t from, const Earli
 void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::size_t first, const Earlier &earlier) {
   const std::vector<NestLoop> &all = site.nest.loops;
   const auto here = [&](const Place &place) {
-    if (place.level == Place::Level::innermost) return from == all.size();
-    if (place.level != Place::Level::at || place.function != site.function) return false;
-    for (std::size_t l = first; l < from; ++l)
-      if (all[l].name == place.loop) return true;
+    if (place.level == Place::Level::innermost) return from == all.size() && site.followers.empty();
+    if (place.level != Place::Level::at) return false;
+    for (const Site *of : all_sites(site))
+      for (std::size_t l = first; place.function == of->function && l < from; ++l)
+        if (all[l].name == place.loop) return true;
     return false;
   };
   std::vector<std::uint32_t> computed, stored;
-  const std::set<std::uint32_t> candidates = reachable(lowering, site.definition, site.function);
+  const std::set<std::uint32_t> candidates = reachable(lowering, site);
   for (const std::uint32_t f : lowering.algorithm.order) {
     if (!candidates.contains(f)) continue;
     const bool compute_here = here(lowering.schedules[f].compute);
@@ -134,30 +176,32 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
     const bool now = std::ranges::find(computed, f) != computed.end();
     if (!now) allocate(lowering, f, region_here(lowering, site, from, f));
   }
-  for (const std::uint32_t f : computed) {
-    const SourceLocation where = std::exchange(lowering.write.where, lowering.function(f).where);
-    if (lowering.kernel.open && lowering.open.threads && shared_here(lowering, f)) {
-      together(lowering, site, from, f);
+  while (!computed.empty()) {
+    Group group;
+    for (const std::uint32_t f : sharing_loops(lowering.algorithm, lowering.schedules, computed.front()))
+      if (std::ranges::find(computed, f) != computed.end()) group.push_back(f);
+    std::erase_if(computed, [&](std::uint32_t f) { return std::ranges::find(group, f) != group.end(); });
+
+    const SourceLocation where = std::exchange(lowering.write.where, lowering.function(group[0]).where);
+    const auto by_block = [&](std::uint32_t f) {
+      return lowering.kernel.open && lowering.open.threads && shared_here(lowering, f);
+    };
+    if (!std::ranges::any_of(group, by_block)) {
+      compute_here(lowering, site, from, group, earlier);
+    } else if (std::ranges::all_of(group, by_block)) {
+      together(lowering, site, from, group);
     } else {
-      const bool kept = lowering.storages.contains(f);
-      if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, box_here(lowering, site, from, f));
-      const Region region =
-          floored(lowering, f, kept ? slid(lowering, site, from, f, earlier) : region_here(lowering, site, from, f));
-      if (!kept) allocate(lowering, f, region);
-      if (lowering.storages.at(f).inside != inside_now(lowering))
-        throw UserError(
-            lowering.schedules[f].store.where,
-            fmt::format("'{0}' is kept outside of parallel loops, of blocks, threads or lanes, and computed "
-                        "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
-                        "it outside",
-                        lowering.function(f).name));
-      const int line = lowering.nest.open_heading("produce " + lowering.function(f).name);
-      compute(lowering, f, region);
-      lowering.nest.close(line);
+      throw UserError(lowering.schedules[group[0]].compute.where,
+                      fmt::format("{} share loops, and some of them are in shared memory, which the threads of the "
+                                  "block fill together, and others are kept by each thread; store all of them in "
+                                  "shared memory, or none",
+                                  names_of(lowering, group)));
     }
-    // Until what is open around it ends.
-    lowering.nest.open_heading("consume " + lowering.function(f).name);
-    lowering.storages.at(f).computed = true;
+    for (const std::uint32_t f : group) {
+      // Until what is open around it ends.
+      lowering.nest.open_heading("consume " + lowering.function(f).name);
+      lowering.storages.at(f).computed = true;
+    }
     lowering.write.where = where;
   }
 }

@@ -86,6 +86,16 @@ void complete(const Lowering &lowering, std::uint32_t f, Box &box) {
                               lowering.function(f).name));
 }
 
+// How far apart the bounds are stays known where that is a short form.
+void name_long(Lowering &lowering, Interval &dimension) {
+  constexpr std::size_t most = 12, short_form = 4;
+  auto &[lower, upper] = dimension;
+  if (!lower.known() || !upper.known() || lower.nodes() + upper.nodes() <= most) return;
+  const Affine distance = upper - lower;
+  lower = lowering.integers.bound(lower);
+  upper = distance.known() && distance.nodes() <= short_form ? lower + distance : lowering.integers.bound(upper);
+}
+
 }  // namespace
 
 Reductions find_reductions(Lowering &lowering) {
@@ -126,20 +136,25 @@ Reductions find_reductions(Lowering &lowering) {
   return found;
 }
 
-void unite(std::optional<Box> &box, const Box &with) {
+void unite(std::optional<Box> &box, const Box &with, Integers *names) {
   if (!box) {
     box = with;
     return;
   }
+  const auto either = [&](const Affine &a, const Affine &b, Affine (*of)(const Affine &, const Affine &)) {
+    if (!a.known() || !b.known()) return Affine::unknown();
+    const Affine both = of(a, b);
+    return both.known() || !names ? both : of(names->bound(a), names->bound(b));
+  };
   for (std::size_t d = 0; d < with.size(); ++d) {
     Interval &of = (*box)[d];
-    of.lower = of.lower.known() && with[d].lower.known() ? least(of.lower, with[d].lower) : Affine::unknown();
-    of.upper = of.upper.known() && with[d].upper.known() ? greatest(of.upper, with[d].upper) : Affine::unknown();
+    of.lower = either(of.lower, with[d].lower, passes::least);
+    of.upper = either(of.upper, with[d].upper, passes::greatest);
   }
 }
 
 void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
-               const Environment &environment, Boxes &boxes) {
+               const Environment &environment, Boxes &boxes, Integers *names) {
   for (const Stmt &stmt : definition.body) {
     const Let *let = stmt.as<Let>();
     if (let->value.op != Op::Load) continue;
@@ -148,7 +163,7 @@ void add_calls(const Lowering &lowering, const Definition &definition, const For
     Box box;
     for (const Value &index : let->value.operands)
       box.push_back(forms.interval(index, environment, lowering.symbols.range()));
-    unite(boxes[called->function], box);
+    unite(boxes[called->function], box, names);
     lowering.last_call[called->function] = stmt.where();
   }
 }
@@ -162,13 +177,26 @@ Environment environment_of(const Lowering &lowering, const Definition &definitio
 }
 
 void follow(const Lowering &lowering, Boxes &boxes) {
-  for (unsigned int f : std::views::reverse(lowering.algorithm.order)) {
+  for (const std::uint32_t f : std::views::reverse(lowering.algorithm.order)) {
     const auto found = boxes.find(f);
     if (found == boxes.end() || has_values(lowering, f)) continue;
     complete(lowering, f, *found->second);
     for (const Definition &definition : lowering.function(f).definitions)
       add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
                 boxes);
+  }
+}
+
+void follow_from_outputs(Lowering &lowering, Boxes &boxes) {
+  for (const std::uint32_t f : std::views::reverse(lowering.algorithm.order)) {
+    const auto found = boxes.find(f);
+    if (found == boxes.end()) continue;
+    complete(lowering, f, *found->second);
+    if (!lowering.function(f).output)
+      for (Interval &dimension : *found->second) name_long(lowering, dimension);
+    for (const Definition &definition : lowering.function(f).definitions)
+      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
+                boxes, &lowering.integers);
   }
 }
 

@@ -12,6 +12,7 @@
 namespace samite::schedules {
 
 struct Lowering;
+class Integers;
 
 // A dimension of a region: from `begin` on, so many.
 struct Extent {
@@ -34,13 +35,17 @@ Reductions find_reductions(Lowering &lowering);
 
 // Where the variables of a definition lie while the function is computed in this box.
 Environment environment_of(const Lowering &lowering, const Definition &definition, const Box &box);
-void unite(std::optional<Box> &box, const Box &with);
+// `names`: where the least or the greatest of two bounds is no form, both are computed and named.
+void unite(std::optional<Box> &box, const Box &with, Integers *names = nullptr);
 // What a definition calls while its variables lie in the environment.
 void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
-               const Environment &environment, Boxes &boxes);
+               const Environment &environment, Boxes &boxes, Integers *names = nullptr);
 // From what calls on to what is called; of functions that have no values yet. Boxes grow by what a function's own
 // updates touch, and by what the schedule says of its bounds.
 void follow(const Lowering &lowering, Boxes &boxes);
+// The same from the functions that fill arrays, before any loop: what is no short form is computed by the host and
+// named, so that forms do not grow from function to function.
+void follow_from_outputs(Lowering &lowering, Boxes &boxes);
 
 // All of the array that a function fills, whose extents are as the schedule says where it says so.
 Box box_of_output(const Lowering &lowering, std::uint32_t f);

@@ -38,73 +38,8 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   }
 }
 
-}  // namespace
-
-Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule,
-             const Region &region, const std::set<std::size_t> &whole_pieces) {
-  const Definition &definition = lowering.function(f).definitions[n];
-  std::vector<Root> roots;
-  for (std::size_t d = 0; d < region.size(); ++d)
-    if (definition.pure[d])
-      roots.push_back(
-          {schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent, rounded(lowering, f, d)});
-  for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
-    const Extent &of = lowering.reductions.extents.at(definition.reductions[r].variable.local);
-    roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
-  }
-  NestNeeds needs{[&] { return lowering.integers.new_symbol(); },
-                  [&](Derived what) { return lowering.integers.derived(std::move(what)); }, lowering.symbols.range(),
-                  whole_pieces};
-  Nest nest = nest_of(schedule, roots, needs);
-  add_joined(lowering, definition, schedule.relations.size(), whole_pieces, nest);
-  for (const NestLoop &loop : nest.loops) {
-    Range within{0, Range::none_above};
-    if (const auto most = at_most(loop.extent, lowering.symbols.range()))
-      within.upper = std::max<std::int64_t>(*most - 1, 0);
-    lowering.symbols.set_range(loop.symbol, within);
-  }
-  return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest), whole_pieces};
-}
-
-void put(Nest &nest, const Symbol &symbol, const Affine &instead) {
-  const auto fix = [&](Affine &form) { form = form.substitute(symbol, instead); };
-  for (auto &[variable, form] : nest.variables) fix(form);
-  for (NestLoop &loop : nest.loops) fix(loop.extent);
-  for (auto &[value, whole] : nest.guards) {
-    fix(value);
-    fix(whole);
-  }
-  for (Nest::Piece &piece : nest.pieces) fix(piece.outer);
-}
-
-Site same_with_whole_pieces(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
-                            std::size_t opened) {
-  Region region;
-  for (std::size_t d = 0; d < site.definition.indices.size(); ++d) {
-    Extent extent{0, 1};
-    if (site.definition.pure[d]) {
-      const Interval &range = site.nest.ranges.at(site.definition.pure[d]->local);
-      extent = {range.lower, range.upper - range.lower + 1};
-    }
-    region.push_back(extent);
-  }
-  Site again = site_of(lowering, site.function, site.number, site.schedule, region, whole);
-  for (std::size_t l = 0; l < opened; ++l) {
-    const Symbol fresh = again.nest.loops[l].symbol, known = site.nest.loops[l].symbol;
-    const Value value = lowering.integers.known(known);
-    lowering.integers.set(fresh, value);
-    lowering.symbols.set_range(fresh, lowering.symbols.range_of(known));
-    again.nest.loops[l].symbol = known;
-    put(again.nest, fresh, value.is_constant() ? Affine(value.as_int()) : Affine(known));
-  }
-  return again;
-}
-
-Affine in_loops(const Lowering &lowering, const Site &site, const Value &index) {
-  return lowering.symbols.as_known(in_nest(site.forms.form(index), site.nest));
-}
-
-Boxes needed(const Lowering &lowering, const Site &site, std::size_t from) {
+// What the definition itself calls.
+void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Boxes &boxes) {
   std::vector<OpenLoop> inner;
   for (std::size_t i = from; i < site.nest.loops.size(); ++i)
     inner.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
@@ -115,9 +50,150 @@ Boxes needed(const Lowering &lowering, const Site &site, std::size_t from) {
       interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
     environment.insert_or_assign(variable, interval);
   }
-  Boxes boxes;
   add_calls(lowering, site.definition, site.forms, environment, boxes);
-  boxes.erase(site.function);
+}
+
+// The same definition with other pieces whole, whose outermost loops have these symbols.
+Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
+                const std::vector<Symbol> &outermost) {
+  Region region;
+  for (std::size_t d = 0; d < site.definition.indices.size(); ++d) {
+    Extent extent{0, 1};
+    if (site.definition.pure[d]) {
+      const Interval &range = site.nest.ranges.at(site.definition.pure[d]->local);
+      extent = {range.lower, range.upper - range.lower + 1};
+    }
+    region.push_back(extent);
+  }
+  return site_of(lowering, site.function, site.number, site.schedule, region, whole, outermost);
+}
+
+Affine longer(Lowering &lowering, const Affine &a, const Affine &b) {
+  const auto longest = [&](const Affine &x, const Affine &y) {
+    return at_least(x - y, lowering.symbols.range()).value_or(-1) >= 0;
+  };
+  if (longest(a, b)) return a;
+  if (longest(b, a)) return b;
+  const Affine both = greatest(a, b);
+  return both.known() ? both : lowering.integers.derived({Op::Max, a, b, {}});
+}
+
+// One loop for all of them: as long as the longest one, with a test for those that have ended before.
+void share_loop(Lowering &lowering, const std::vector<Site *> &sharing, std::size_t l) {
+  Affine extent = sharing[0]->nest.loops[l].extent;
+  for (const Site *site : sharing) extent = longer(lowering, extent, site->nest.loops[l].extent);
+  const Symbol symbol = sharing[0]->nest.loops[l].symbol;
+  for (Site *site : sharing) {
+    Affine &own = site->nest.loops[l].extent;
+    if (at_least(own - extent, lowering.symbols.range()).value_or(-1) < 0) {
+      site->nest.guards.emplace_back(symbol, own);
+      for (const auto &[variable, form] : site->nest.variables)
+        if (lowering.symbols.depends_on(form, [&](const Symbol &of) { return of == symbol; }))
+          site->nest.guarded.insert(variable);
+    }
+    own = extent;
+  }
+  Range within{0, Range::none_above};
+  if (const auto most = at_most(extent, lowering.symbols.range())) within.upper = std::max<std::int64_t>(*most - 1, 0);
+  lowering.symbols.set_range(symbol, within);
+}
+
+}  // namespace
+
+Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule,
+             const Region &region, const std::set<std::size_t> &whole_pieces, const std::vector<Symbol> &outermost) {
+  const Definition &definition = lowering.function(f).definitions[n];
+  std::vector<Root> roots;
+  for (std::size_t d = 0; d < region.size(); ++d)
+    if (definition.pure[d])
+      roots.push_back(
+          {schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent, rounded(lowering, f, d)});
+  for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
+    const Extent &of = lowering.reductions.extents.at(definition.reductions[r].variable.local);
+    roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
+  }
+  std::size_t next = 0;
+  NestNeeds needs{[&] { return next < outermost.size() ? outermost[next++] : lowering.integers.new_symbol(); },
+                  [&](Derived what) { return lowering.integers.derived(std::move(what)); }, lowering.symbols.range(),
+                  whole_pieces};
+  Nest nest = nest_of(schedule, roots, needs);
+  add_joined(lowering, definition, schedule.relations.size(), whole_pieces, nest);
+  for (const NestLoop &loop : nest.loops) {
+    Range within{0, Range::none_above};
+    if (const auto most = at_most(loop.extent, lowering.symbols.range()))
+      within.upper = std::max<std::int64_t>(*most - 1, 0);
+    lowering.symbols.set_range(loop.symbol, within);
+  }
+  return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest), whole_pieces, {}};
+}
+
+std::vector<const Site *> all_sites(const Site &site) {
+  std::vector<const Site *> all{&site};
+  for (const Follower &follower : site.followers) all.push_back(&follower.site);
+  return all;
+}
+std::vector<Site *> all_sites(Site &site) {
+  std::vector<Site *> all{&site};
+  for (Follower &follower : site.followers) all.push_back(&follower.site);
+  return all;
+}
+
+std::vector<Symbol> symbols_of(const Site &site, std::size_t loops) {
+  std::vector<Symbol> symbols;
+  for (std::size_t l = 0; l < loops; ++l) symbols.push_back(site.nest.loops[l].symbol);
+  return symbols;
+}
+
+Site with_followers(Lowering &lowering, Site site, std::vector<Follower> followers) {
+  site.followers = std::move(followers);
+  for (std::size_t l = 0; l < site.nest.loops.size(); ++l) {
+    std::vector<Site *> sharing{&site};
+    for (Follower &follower : site.followers)
+      if (l < follower.loops) sharing.push_back(&follower.site);
+    if (sharing.size() > 1) share_loop(lowering, sharing, l);
+  }
+  return site;
+}
+
+void put(Site &site, const Symbol &symbol, const Affine &instead) {
+  const auto fix = [&](Affine &form) { form = form.substitute(symbol, instead); };
+  for (Site *of : all_sites(site)) {
+    Nest &nest = of->nest;
+    for (auto &[variable, form] : nest.variables) fix(form);
+    for (NestLoop &loop : nest.loops) fix(loop.extent);
+    for (auto &[value, whole] : nest.guards) {
+      fix(value);
+      fix(whole);
+    }
+    for (Nest::Piece &piece : nest.pieces) fix(piece.outer);
+  }
+}
+
+Site same_with_whole_pieces(Lowering &lowering, const Site &site, const WholePieces &whole, std::size_t opened) {
+  std::vector<Range> known;
+  for (std::size_t l = 0; l < opened; ++l) known.push_back(lowering.symbols.range_of(site.nest.loops[l].symbol));
+  Site alone = made_again(lowering, site, whole(site), symbols_of(site, opened));
+  std::vector<Follower> followers;
+  for (const Follower &follower : site.followers)
+    followers.push_back({made_again(lowering, follower.site, whole(follower.site), symbols_of(alone, follower.loops)),
+                         follower.loops, follower.where});
+  Site again = with_followers(lowering, std::move(alone), std::move(followers));
+  for (std::size_t l = 0; l < opened; ++l) {
+    const Symbol symbol = site.nest.loops[l].symbol;
+    lowering.symbols.set_range(symbol, known[l]);
+    if (const Value value = lowering.integers.known(symbol); value.is_constant()) put(again, symbol, value.as_int());
+  }
+  return again;
+}
+
+Affine in_loops(const Lowering &lowering, const Site &site, const Value &index) {
+  return lowering.symbols.as_known(in_nest(site.forms.form(index), site.nest));
+}
+
+Boxes needed(const Lowering &lowering, const Site &site, std::size_t from) {
+  Boxes boxes;
+  for (const Site *of : all_sites(site)) add_needed(lowering, *of, from, boxes);
+  for (const Site *of : all_sites(site)) boxes.erase(of->function);
   follow(lowering, boxes);
   return boxes;
 }
@@ -136,8 +212,14 @@ std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &de
   return found;
 }
 
+std::set<std::uint32_t> reachable(const Lowering &lowering, const Site &site) {
+  std::set<std::uint32_t> found;
+  for (const Site *of : all_sites(site)) found.merge(reachable(lowering, of->definition, of->function));
+  return found;
+}
+
 std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &site, std::size_t from) {
-  const std::set<std::uint32_t> candidates = reachable(lowering, site.definition, site.function);
+  const std::set<std::uint32_t> candidates = reachable(lowering, site);
   std::set<std::uint32_t> inside;
   for (bool grows = true; grows;) {
     grows = false;
@@ -147,9 +229,9 @@ std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &si
       bool here = place.level == Place::Level::innermost;
       if (place.level == Place::Level::at) {
         here = inside.contains(place.function);
-        if (place.function == site.function)
-          for (std::size_t i = from; i < site.nest.loops.size(); ++i)
-            here = here || site.nest.loops[i].name == place.loop;
+        for (const Site *of : all_sites(site))
+          for (std::size_t i = from; place.function == of->function && i < of->nest.loops.size(); ++i)
+            here = here || of->nest.loops[i].name == place.loop;
       }
       if (here) grows = inside.insert(f).second;
     }
@@ -168,8 +250,9 @@ bool has_type(const DefinitionSchedule &schedule, LoopType type) {
 }
 
 bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, LoopType type) {
-  for (std::size_t i = from; i < site.nest.loops.size(); ++i)
-    if (site.nest.loops[i].type == type) return true;
+  for (const Site *of : all_sites(site))
+    for (std::size_t i = from; i < of->nest.loops.size(); ++i)
+      if (of->nest.loops[i].type == type) return true;
   for (const std::uint32_t f : computed_inside(lowering, site, from))
     for (const DefinitionSchedule &schedule : lowering.schedules[f].definitions)
       if (has_type(schedule, type)) return true;
@@ -178,7 +261,11 @@ bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, Lo
 
 std::string line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind) {
   const std::string range = loop.extent.is_constant() ? fmt::format(" in 0 .. {}", loop.extent.constant()) : "";
-  return fmt::format("{} {}.{}{}", kind, lowering.function(site.function).name, loop.name, range);
+  std::string names = fmt::format("{}.{}", lowering.function(site.function).name, loop.name);
+  for (const Follower &follower : site.followers)
+    if (std::ranges::any_of(follower.site.nest.loops, [&](const NestLoop &of) { return of.symbol == loop.symbol; }))
+      names += fmt::format(" and {}.{}", lowering.function(follower.site.function).name, loop.name);
+  return fmt::format("{} {}{}", kind, names, range);
 }
 
 }  // namespace samite::schedules

@@ -7,6 +7,8 @@
 
 namespace samite::schedules {
 
+struct Follower;
+
 struct Site {
   std::uint32_t function;
   std::size_t number;
@@ -14,16 +16,34 @@ struct Site {
   const DefinitionSchedule &schedule;
   Forms forms;
   Nest nest;
-  std::set<std::size_t> whole;  // splits, all of whose pieces are whole here
+  std::set<std::size_t> whole;      // splits, all of whose pieces are whole here
+  std::vector<Follower> followers;  // which share the outermost of these loops
 };
 
+// The loops that it shares with its leader have the leader's symbols and extents.
+struct Follower {
+  Site site;
+  std::size_t loops;  // how many it shares
+  SourceLocation where;
+};
+
+// The site and its followers.
+std::vector<const Site *> all_sites(const Site &site);
+std::vector<Site *> all_sites(Site &site);
+
+// `outermost`: symbols that the outermost loops have already.
 Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const DefinitionSchedule &schedule,
-             const Region &region, const std::set<std::size_t> &whole_pieces);
+             const Region &region, const std::set<std::size_t> &whole_pieces,
+             const std::vector<passes::Symbol> &outermost = {});
+// The site with these followers, whose shared loops have its symbols.
+Site with_followers(Lowering &lowering, Site site, std::vector<Follower> followers);
+std::vector<passes::Symbol> symbols_of(const Site &site, std::size_t loops);
+// By site: splits, all of whose pieces are whole.
+using WholePieces = std::function<std::set<std::size_t>(const Site &)>;
 // The same loops again, of which so many are open and keep their symbols.
-Site same_with_whole_pieces(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
-                            std::size_t opened);
-// The nest where the loop of this symbol is at this iteration.
-void put(Nest &nest, const passes::Symbol &symbol, const passes::Affine &instead);
+Site same_with_whole_pieces(Lowering &lowering, const Site &site, const WholePieces &whole, std::size_t opened);
+// The site where the loop of this symbol is at this iteration.
+void put(Site &site, const passes::Symbol &symbol, const passes::Affine &instead);
 
 // An integer of the definition, in symbols of the loops; unknown where it is no form.
 passes::Affine in_loops(const Lowering &lowering, const Site &site, const ir::Value &index);
@@ -33,6 +53,7 @@ Boxes needed(const Lowering &lowering, const Site &site, std::size_t from);
 
 // The functions that are called by a definition, or by those, and have no values yet.
 std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &definition, std::uint32_t self);
+std::set<std::uint32_t> reachable(const Lowering &lowering, const Site &site);
 // Those of them that are computed inside of the loops from number `from` on, or inside of the loops of such.
 std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &site, std::size_t from);
 // Whether the block does something together inside of these loops.

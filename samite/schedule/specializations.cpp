@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::schedules {
 
@@ -92,7 +93,7 @@ void choose(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &re
             std::size_t i) {
   const auto with = [&](const DefinitionSchedule &schedule, const Region &known_region) {
     lowering.schedules[f].definitions[n] = schedule;
-    define(lowering, f, n, known_region, {});
+    define(lowering, {f, n, known_region});
     lowering.schedules[f].definitions[n] = all;
   };
   if (i == all.specializations.size()) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::schedules {
 
@@ -117,6 +118,13 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
   std::size_t end = i;
   for (std::size_t l = i; l < all.size(); ++l)
     if (all[l].type == LoopType::gpu_thread || l == i) end = l + 1;
+  for (const Follower &follower : site.followers)
+    if (follower.loops < end)
+      throw UserError(follower.where,
+                      fmt::format("'{0}' and '{1}' share the loop '{2}', one of threads, and not '{3}' inside of it; "
+                                  "share the loops of threads as far as '{3}', or none of them",
+                                  lowering.function(follower.site.function).name, lowering.function(site.function).name,
+                                  all[follower.loops - 1].name, all[end - 1].name));
   ThreadNest nest;
   constexpr std::int64_t most_threads = std::int64_t{1} << 31;
   std::int64_t threads = 1;

@@ -7,6 +7,23 @@ namespace samite::schedules {
 using namespace ir;
 using passes::Symbol;
 
+namespace {
+
+// Those of which it is known where the loops from number `from` on are not open yet.
+std::vector<Nest::Piece> known_pieces(const Lowering &lowering, const Site &site, std::size_t from) {
+  std::vector<Nest::Piece> pieces;
+  for (const Nest::Piece &piece : site.nest.pieces) {
+    bool known = true;
+    for (std::size_t l = from; l < site.nest.loops.size(); ++l)
+      known = known && !lowering.symbols.depends_on(piece.outer,
+                                                    [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
+    if (known) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+}  // namespace
+
 bool gains_by_whole_pieces(const Lowering &lowering, const Site &site, std::size_t from) {
   return any_inside(lowering, site, from, LoopType::gpu_thread) ||
          any_inside(lowering, site, from, LoopType::unrolled) ||
@@ -17,23 +34,20 @@ bool gains_by_whole_pieces(const Lowering &lowering, const Site &site, std::size
 void whole_or_not(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
                   const std::function<void(const Site &)> &inside) {
   if (lowering.kernel.in_rest) return inside(site);
-  std::vector<Nest::Piece> pieces;
-  for (const Nest::Piece &piece : site.nest.pieces) {
-    bool known = true;
-    for (std::size_t l = from; l < site.nest.loops.size(); ++l)
-      known = known && !lowering.symbols.depends_on(piece.outer,
-                                                    [&](const Symbol &s) { return s == site.nest.loops[l].symbol; });
-    if (known) pieces.push_back(piece);
-  }
-  if (pieces.empty() || !gains_by_whole_pieces(lowering, site, first)) return inside(site);
-  std::set<std::size_t> whole = site.whole;
+  if (!gains_by_whole_pieces(lowering, site, first)) return inside(site);
   std::optional<Value> all;
-  for (const Nest::Piece &piece : pieces) {
-    whole.insert(piece.relation);
-    const Value is_whole =
-        lowering.write(Op::Less, lowering.integers.value_of(piece.outer), lowering.integers.value_of(piece.whole));
-    all = all ? lowering.write(Op::And, *all, is_whole) : is_whole;
-  }
+  for (const Site *of : all_sites(site))
+    for (const Nest::Piece &piece : known_pieces(lowering, *of, from)) {
+      const Value is_whole =
+          lowering.write(Op::Less, lowering.integers.value_of(piece.outer), lowering.integers.value_of(piece.whole));
+      all = all ? lowering.write(Op::And, *all, is_whole) : is_whole;
+    }
+  if (!all) return inside(site);
+  const WholePieces whole = [&](const Site &of) {
+    std::set<std::size_t> relations = of.whole;
+    for (const Nest::Piece &piece : known_pieces(lowering, of, from)) relations.insert(piece.relation);
+    return relations;
+  };
   If branch{*all, {}, {}, {}};
   lowering.into(branch.then_block, [&] {
     // The same loops again, of which those that are open keep their symbols.

@@ -92,6 +92,26 @@ TEST(LoopNest, HasALineForEachLoop) {
   EXPECT_EQ(count(text, "output(…, m) += …, atomically\n"), 1) << "what is unrolled is there once";
 }
 
+TEST(LoopNest, KeepsTheNamesOfLoopsThatNobodyHasSplit) {
+  const auto nest = [](bool gpu) {
+    return loop_nest(
+        [](Array<float, 1> out, Array<const float, 1> in) {
+          Var x{"x"};
+          Func twice{"twice"}, result{"result", out};
+          twice(x) = in(x) * 2.0f;
+          result(x) = twice(x) + twice(x + 1);
+          const auto directives = [&] { twice.compute_root(); };
+          schedule_cpu(directives);
+          schedule_cuda(directives);
+        },
+        gpu);
+  };
+  EXPECT_THAT(nest(false), HasSubstr("parallel result.x:\n"));
+  EXPECT_THAT(nest(false), HasSubstr("vectorized result.x_i:\n"));
+  EXPECT_THAT(nest(true), HasSubstr("gpu_block result.x:\n"));
+  EXPECT_THAT(nest(true), HasSubstr("  consume twice:\n    produce result:\n"));
+}
+
 TEST(LoopNest, OfTheCpu) {
   const std::string text = loop_nest(
       [](Array<float, 2> out, Array<const float, 2> in) {

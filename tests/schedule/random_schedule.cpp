@@ -35,6 +35,7 @@ class Scheduler {
   }
 
   std::vector<Directive> schedule() {
+    for (int count = chance_.percent(40) ? chance_.between(1, 3) : 0; count > 0; --count) share();
     // Those that call come first, so that others are computed at their loops.
     for (std::size_t f = algorithm_.functions.size(); f-- > 0;) {
       const RandomFunction &function = algorithm_.functions[f];
@@ -152,6 +153,55 @@ class Scheduler {
       begin();
       one(f, d);
       take();
+    }
+  }
+
+  // Two definitions with loops alike, which they share.
+  void share() {
+    using Of = std::pair<std::size_t, std::size_t>;
+    std::vector<std::pair<Of, Of>> alike;
+    for (std::size_t f = 0; f < loops_.size(); ++f)
+      for (std::size_t d = 0; d < loops_[f].size(); ++d)
+        for (std::size_t g = 0; g < loops_.size(); ++g)
+          for (std::size_t e = 0; e < loops_[g].size(); ++e)
+            if (f != g && !loops_[f][d].empty() && !loops_[g][e].empty() &&
+                loops_[f][d].front() == loops_[g][e].front() && (loops_[f][d] == loops_[g][e] || chance_.percent(30)))
+              alike.push_back({{f, d}, {g, e}});
+    if (alike.empty()) return;
+    const auto [leader, follower] = chance_.one_of(alike);
+    const auto [f, d] = leader;
+    const auto [g, e] = follower;
+    begin();
+    if (loops_[f][d] == loops_[g][e] && chance_.percent(70)) {
+      whole(f, d);
+      for (Directive directive : std::vector<Directive>(open_)) {
+        directive.func = static_cast<std::uint32_t>(g);
+        directive.definition = static_cast<std::uint32_t>(e);
+        open_.push_back(directive);
+      }
+      next_[g][e] = next_[f][d];
+    }
+    share_place(f, g);
+    const auto &loops = next_[f][d];
+    const auto last = chance_.percent(40) ? 0 : static_cast<std::size_t>(chance_.below(static_cast<int>(loops.size())));
+    open_.push_back(about(DirectiveKind::compute_with, g, e, {loops[last]}));
+    open_.back().other = static_cast<std::uint32_t>(f);
+    open_.back().other_definition = static_cast<std::uint32_t>(d);
+    take();
+  }
+  void share_place(std::size_t f, std::size_t g) {
+    std::vector<std::pair<std::size_t, std::string>> places;
+    for (std::size_t h = std::max(f, g) + 1; h < algorithm_.functions.size(); ++h)
+      for (const auto &definition : loops_[h])
+        for (const std::string &loop : definition) places.emplace_back(h, loop);
+    const bool outputs = algorithm_.functions[f].output || algorithm_.functions[g].output;
+    const bool root = places.empty() || outputs || chance_.percent(50);
+    const auto place = root ? std::pair<std::size_t, std::string>() : chance_.one_of(places);
+    for (const std::size_t of : {f, g}) {
+      if (algorithm_.functions[of].output) continue;
+      open_.push_back(root ? about(DirectiveKind::compute_root, of)
+                           : about(DirectiveKind::compute_at, of, 0, {place.second}));
+      if (!root) open_.back().other = static_cast<std::uint32_t>(place.first);
     }
   }
 
@@ -347,6 +397,7 @@ const char *name_of(DirectiveKind kind) {
     case DirectiveKind::bound: return "bound";
     case DirectiveKind::align_bounds: return "align_bounds";
     case DirectiveKind::atomic: return "atomic";
+    case DirectiveKind::compute_with: return "compute_with";
     default: return "?";
   }
 }
@@ -390,7 +441,10 @@ std::string to_string(const RandomAlgorithm &algorithm, const std::vector<ir::Di
   std::string text;
   for (const Directive &directive : directives) {
     std::vector<std::string> arguments;
-    if (directive.other) arguments.push_back(algorithm.functions[*directive.other].name);
+    if (directive.other)
+      arguments.push_back(
+          algorithm.functions[*directive.other].name +
+          (directive.other_definition ? fmt::format(".update({})", directive.other_definition - 1) : ""));
     for (const std::string &name : directive.names) arguments.push_back(name);
     for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
     static const std::vector<std::string> tails{"", "guard", "shift_inwards", "round_up"};

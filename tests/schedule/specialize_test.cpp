@@ -1,5 +1,4 @@
-// Loops that are written twice, for where a condition holds and for where it does not: specialize. And compute_with,
-// which is refused.
+// Loops that are written twice, for where a condition holds and for where it does not: specialize.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 
@@ -233,25 +232,6 @@ TEST_F(Specialize, WhatThreadsComputeOfSharedMemory) {
                     .program(Device::cuda(0));
               }),
               HasSubstr("'g' is specialized and computed by each thread"));
-}
-
-TEST(ComputeWith, IsRefusedWithWhatToWriteInstead) {
-  EXPECT_THAT(
-      message_of<UserError>([] {
-        Pipeline{"p",
-                 {"a", "b", "in"},
-                 [](Array<float, 1> a, Array<float, 1> b, Array<const float, 1> in) {
-                   Var x{"x"};
-                   Func f{"f", a}, g{"g", b};
-                   f(x) = in(x);
-                   g(x) = in(x) * 2.0f;
-                   schedule_cpu([&] { f.compute_with(g, x); });
-                 }}
-            .program();
-      }),
-      AllOf(HasSubstr("specialize_test.cpp:"),
-            HasSubstr("compute_with is not there yet: 'f' and 'g' are computed in loops of their own. For loops "
-                      "that they share, write one Func of both values: both(x) = values(a, b)")));
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+// Definitions that share loops: compute_with.
+//
+// A definition, the follower, goes through its outermost loops together with another one, the leader, as far as
+// DefinitionSchedule::leader says: in each iteration of those both do what is theirs inside. Their loops begin
+// together, wherever their regions begin, and go on for as long as the longer one needs.
+#pragma once
+
+#include "samite/schedule/directives.h"
+
+namespace samite::schedules {
+
+// UserError where loops cannot be shared: where they are not the same, or where what is computed later would be read.
+// Leader::loops is made of the loop's name.
+void check_shared_loops(const Algorithm &algorithm, std::vector<FunctionSchedule> &schedules);
+
+// The functions whose definitions share loops with those of this one, which is one of them, in the order in which they
+// are computed; the one whose loops they share is the first.
+std::vector<std::uint32_t> sharing_loops(const Algorithm &algorithm, const std::vector<FunctionSchedule> &schedules,
+                                         std::uint32_t function);
+
+// Makes Algorithm::order one in which those functions directly follow each other.
+void put_sharing_together(Algorithm &algorithm, const std::vector<FunctionSchedule> &schedules);
+
+}  // namespace samite::schedules
