@@ -10,6 +10,7 @@
 #include "examples/pipelines/depthwise_separable.h"
 #include "examples/pipelines/harris.h"
 #include "examples/pipelines/histogram.h"
+#include "examples/pipelines/local_laplacian.h"
 #include "examples/pipelines/matmul.h"
 #include "examples/pipelines/nl_means.h"
 #include "examples/pipelines/recursive_filter.h"
@@ -168,6 +169,12 @@ const std::vector<Case> cases{
      }},
     {"nl_means", 29.8,
      [] { return recorded(pipelines::nl_means(), empty({3, 1024, 614}), picture({3, 1024, 614}, 1024, 614)); }},
+    {"local_laplacian", 33.4,
+     [] {
+       Run run = recorded(pipelines::local_laplacian(), empty({3, rows, columns}), colours());
+       run.tolerance = 2e-3;
+       return run;
+     }},
 };
 
 double processor_time() {

@@ -58,9 +58,12 @@ Affine Forms::made(const Operation &operation) const {
       if (of[1].is_constant()) return of[0] * of[1].constant();
       return Affine::unknown();
     case Op::ShiftRight:
-      return constant(1) > 0 && constant(1) < 31 ? quotient(of[0], std::int64_t{1} << constant(1)) : Affine::unknown();
+      return of[1].is_constant() && constant(1) >= 0 && constant(1) < 31
+                 ? quotient(of[0], std::int64_t{1} << constant(1))
+                 : Affine::unknown();
     case Op::ShiftLeft:
-      return of[1].is_constant() && constant(1) < 31 ? of[0] * (std::int64_t{1} << constant(1)) : Affine::unknown();
+      return of[1].is_constant() && constant(1) >= 0 && constant(1) < 31 ? of[0] * (std::int64_t{1} << constant(1))
+                                                                         : Affine::unknown();
     case Op::And:
       // x & (2^n - 1)
       if (constant(1) > 0 && (constant(1) & (constant(1) + 1)) == 0) return remainder(of[0], constant(1) + 1);
@@ -135,7 +138,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
       return {natural(of) ? 0 : 1 - constant(1), constant(1) - 1};
     }
     case Op::ShiftRight:
-      if (constant(1) <= 0 || constant(1) > 30) return {};
+      if (!operation->operands[1].is_constant() || constant(1) < 0 || constant(1) > 30) return {};
       return {quotient(operand(0).lower, std::int64_t{1} << constant(1)),
               quotient(operand(0).upper, std::int64_t{1} << constant(1))};
     case Op::And:

@@ -1,0 +1,80 @@
+// Makes the details of a picture stronger at each scale (local Laplacian filter): pyramids of remapped brightness.
+#pragma once
+
+#include "samite/samite.h"
+
+namespace pipelines {
+
+inline auto local_laplacian() {
+  using namespace samite;
+  return Pipeline{
+      "local_laplacian", {"out", "in"}, [](Array<float, 3> out, Array<const float, 3> in) {
+        constexpr int scales = 8, levels = 8;
+        Var c{"c"}, y{"y"}, x{"x"}, k{"k"}, i{"i"}, yo{"yo"}, yi{"yi"};
+        Func table{"table"}, gray{"gray"}, result{"result", out};
+        std::vector<Func<float>> remapped, larger, of_input, mixed;
+        for (const std::string j : {"0", "1", "2", "3", "4", "5", "6", "7"})
+          remapped.emplace_back("remapped" + j), larger.emplace_back("larger" + j),
+              of_input.emplace_back("of_input" + j), mixed.emplace_back("mixed" + j);
+        const Float f = cast<Float>(i) / 256, level = cast<Float>(k) * (1.0f / (levels - 1));
+        table(i) = (1.0f / (levels - 1)) * f * exp(-f * f / 2);
+        gray(y, x) = 0.299f * in(0, y, x) + 0.587f * in(1, y, x) + 0.114f * in(2, y, x);
+        // A scale of half the size and one of twice the size. Each repeats its edges: scale j has H >> j rows.
+        const auto edged = [&](const Func<float> &f, int j, const Int &y, const Int &x, const auto &...k) {
+          return f(clamp(y, 0, (in.extent(1) >> j) - 1), k..., clamp(x, 0, (in.extent(2) >> j) - 1));
+        };
+        const auto halved = [&](const Func<float> &f, int j, const auto &...k) {
+          const auto down = [&](const Int &x) {
+            const auto at = [&](int row) { return edged(f, j, 2 * y + row, x, k...); };
+            return (at(-1) + 3 * (at(0) + at(1)) + at(2)) / 8;
+          };
+          return (down(2 * x - 1) + 3 * (down(2 * x) + down(2 * x + 1)) + down(2 * x + 2)) / 8;
+        };
+        const auto doubled = [&](const Func<float> &f, int j, const auto &...k) {
+          const auto lerp = [](const Float &a, const Float &b, const Float &t) { return a * (1 - t) + b * t; };
+          const auto part = [](const Int &i) { return cast<Float>((i & 1) * 2 + 1) / 4; };
+          const auto across = [&](const Int &y) {
+            return lerp(edged(f, j, y, (x + 1) >> 1, k...), edged(f, j, y, (x - 1) >> 1, k...), part(x));
+          };
+          return lerp(across((y + 1) >> 1), across((y - 1) >> 1), part(y));
+        };
+        const Int index = clamp(cast<Int>(gray(y, x) * ((levels - 1) * 256.0f)), 0, (levels - 1) * 256);
+        remapped[0](y, k, x) = (gray(y, x) - level) + level + table(index - 256 * k);
+        of_input[0](y, x) = gray(y, x);
+        for (int j = 1; j < scales; ++j) {
+          remapped[j](y, k, x) = halved(remapped[j - 1], j - 1, k);
+          of_input[j](y, x) = halved(of_input[j - 1], j - 1);
+        }
+        for (int j = scales; j-- > 0;) {
+          const bool last = j == scales - 1;
+          larger[j](y, k, x) = last ? Float(0) : doubled(remapped[j + 1], j + 1, k);
+          const Float at = of_input[j](y, x) * (levels - 1);
+          const Int l = clamp(cast<Int>(at), 0, levels - 2);
+          const auto detail = [&](const Int &k) { return remapped[j](y, k, x) - larger[j](y, k, x); };
+          const Float mix = (1 - (at - cast<Float>(l))) * detail(l) + (at - cast<Float>(l)) * detail(l + 1);
+          mixed[j](y, x) = last ? mix : doubled(mixed[j + 1], j + 1) + mix;
+        }
+        result(c, y, x) = clamp(in(c, y, x) * (mixed[0](y, x) + 0.01f) / (gray(y, x) + 0.01f), 0.0f, 1.0f);
+
+        // Strips of 64 rows, in which the scales that are large are mixed row by row, in rings.
+        schedule_cpu([&] {
+          result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x, 8);
+          for (const Func<float> &f : {larger[0], mixed[0]}) f.compute_at(result, yi).vectorize(x, 8);
+          remapped[0].clone_in(remapped[1]).store_at(remapped[1], yo).compute_at(remapped[1], yi).vectorize(x, 8);
+          for (int j = 1; j < scales; ++j) {
+            for (const Func<float> &f : {of_input[j], remapped[j]})
+              f.compute_root().split(y, yo, yi, 8).parallel(yo).vectorize(x, 8);
+            if (j >= 5) mixed[j].compute_root().vectorize(x, 8);
+            if (j < 5) mixed[j].store_at(result, yo).compute_at(result, yi).vectorize(x, 8);
+          }
+          for (const Func<float> &f : {table, gray}) f.compute_root();
+        });
+        schedule_cuda([&] {
+          for (const Func<float> &f : {table, gray, mixed[0]}) f.compute_root();
+          for (const auto &pyramid : {of_input, remapped, mixed})
+            for (int j = 1; j < scales; ++j) pyramid[j].compute_root();
+        });
+      }};
+}
+
+}  // namespace pipelines
