@@ -35,13 +35,15 @@ auto tensor_product() {
          Array<const std::int32_t, 2> input_map, Array<const std::int32_t, 2> output_map) {
         Var n{"n"}, p{"p"}, c{"c"}, m{"m"};
         Func gather_input{"gather_input"}, gather_weight{"gather_weight"}, product{"product"}, output{"output", result};
+        Func<std::int32_t> place{"place"};
         Reduction k{"k", 0, 64};
         Reduction pairs{"pairs", {{0, 27}, {0, input_map.extent(1)}}};
         const Var offset = pairs[0], pair = pairs[1];
         gather_input(n, p, c) = input(input_map(n, p), c);
         gather_weight(n, c, m) = weight(n, c, m);
         product(n, p, m) += gather_input(n, p, k) * gather_weight(n, k, m);
-        output(output_map(offset, pair), m) += product(offset, pair, m);
+        place(n, p) = output_map(n, p);
+        output(place(offset, pair), m) += product(offset, pair, m);
 
         Var block{"block"}, rest{"rest"}, thread{"thread"}, own{"own"}, mb{"mb"}, mt{"mt"}, mi{"mi"}, c1{"c1"},
             c0{"c0"};
@@ -82,6 +84,23 @@ auto tensor_product() {
           tiled(64, 8, 4);
           product.update().reorder(c0, m, p, n, c1);
         });
+        // The weights stay, and the pairs go by, 64 at a time: while they are multiplied, the next ones are copied. A
+        // warp has 4 pairs side by side by 8 times 4 channels, so that no two of its reads meet in a bank.
+        Var tile{"tile"}, t0{"t0"}, t1{"t1"};
+        const auto pipelined = [&](int tiles, int own_pairs, int channels, int stages) {
+          output.bound(m, 0, 64);
+          output.update().atomic().split(pair, block, rest, 64 * tiles).split(rest, tile, rest, 64);
+          output.update().split(rest, thread, own, own_pairs).split(thread, t1, t0, 2);
+          output.update().split(m, mb, mt, 4 * (64 / channels)).split(mt, mt, mi, 4);
+          output.update().reorder(mi, mb, own, t0, mt, t1, tile, block, offset).gpu_blocks(block, offset);
+          output.update().gpu_threads(t0, mt, t1);
+          product.compute_at(output, t0).store_in(Memory::registers);
+          gather_weight.compute_at(output, block).store_in(Memory::shared);
+          place.compute_at(output, block).store_in(Memory::shared);
+          gather_input.compute_at(output, tile).store_in(Memory::shared).pad(c, 4).pipelined(stages);
+          product.update().split(k, c1, c0, 4).unroll(c0).reorder(c0, m, p, n, c1);
+        };
+        schedule("pipelined", [&] { pipelined(4, 4, 8, 2); });
       }};
 }
 
@@ -122,7 +141,7 @@ void measure_tensor_product(bench::Report &report) {
   const double operations = 2.0 * 27 * static_cast<double>(pairs) * 64 * 64;
   const Stream stream = Stream::standard(device);
   for (const char *schedule :
-       {"first", "tiled", "tiled, terms inside", "tiled, 16 pairs a thread", "tiled, 64 pairs"}) {
+       {"first", "tiled", "tiled, terms inside", "tiled, 16 pairs a thread", "tiled, 64 pairs", "pipelined"}) {
     PipelineLaunch launch = pipeline.record({.schedule = schedule}, result, input, weight, input_map, output_map);
     launch.launch();
     const std::vector<float> computed = result.to_vector();
@@ -138,21 +157,27 @@ void measure_tensor_product(bench::Report &report) {
   }
 }
 
-void measure_stencil(bench::Report &report) {
+auto stencil_pipeline() {
   constexpr std::int64_t n = 512;
-  const Pipeline pipeline{
+  return Pipeline{
       "stencil", {"next", "now", "a", "b"}, [](Array<float, 3> next, Array<const float, 3> now, Float a, Float b) {
-        Var z{"z"}, y{"y"}, x{"x"}, zo{"zo"}, zi{"zi"}, yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+        Var z{"z"}, y{"y"}, x{"x"}, zo{"zo"}, zi{"zi"}, yo{"yo"}, yt{"yt"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
         Func output{"output", next};
         output(z, y, x) = a * now(z + 1, y + 1, x + 1) +
                           b * (now(z + 1, y + 1, x) + now(z + 1, y + 1, x + 2) + now(z + 1, y, x + 1) +
                                now(z + 1, y + 2, x + 1) + now(z, y + 1, x + 1) + now(z + 2, y + 1, x + 1));
+        // A thread has 4 x 4 cells along z and y: of what it loads, most is read by several of these.
         schedule_cuda([&] {
           output.bound(z, 0, n).bound(y, 0, n).bound(x, 0, n);
-          output.split(z, zo, zi, 8).split(y, yo, yi, 8).split(x, xo, xi, 64);
-          output.reorder(zi, xi, yi, xo, yo, zo).gpu_blocks(xo, yo, zo).gpu_threads(xi, yi).unroll(zi);
+          output.split(z, zo, zi, 4).split(y, yo, yi, 8).split(yi, yt, yi, 4).split(x, xo, xi, 128);
+          output.reorder(yi, zi, xi, yt, xo, yo, zo).gpu_blocks(xo, yo, zo).gpu_threads(xi, yt).unroll(zi).unroll(yi);
         });
       }};
+}
+
+void measure_stencil(bench::Report &report) {
+  constexpr std::int64_t n = 512;
+  const Pipeline pipeline = stencil_pipeline();
   const Kernel kernel{"stencil_by_thread", [](Array<float, 3> next, Array<const float, 3> now, Float a, Float b) {
                         auto [z, y, x] = thread_index<3>();
                         next(z, y, x) =
@@ -176,20 +201,27 @@ void measure_stencil(bench::Report &report) {
              {.ratio_at_least = 0.95});
 }
 
+auto blur_pipeline() {
+  constexpr std::int64_t n = 4096;
+  return Pipeline{"blur", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
+                    Var y{"y"}, x{"x"}, yo{"yo"}, yi{"yi"}, yt{"yt"}, xo{"xo"}, xi{"xi"}, xt{"xt"};
+                    Func rows{"rows"}, output{"output", result};
+                    rows(y, x) = (input(y, x) + input(y, x + 1) + input(y, x + 2)) * (1.0f / 3);
+                    output(y, x) = (rows(y, x) + rows(y + 1, x) + rows(y + 2, x)) * (1.0f / 3);
+                    // A thread has 8 rows of 4 neighbours, which one access stores.
+                    schedule_cuda([&] {
+                      output.bound(y, 0, n).bound(x, 0, n);
+                      output.split(y, yo, yi, 32).split(yi, yt, yi, 8).split(x, xo, xi, 128).split(xi, xt, xi, 4);
+                      output.reorder(xi, yi, xt, yt, xo, yo).gpu_blocks(xo, yo).gpu_threads(xt, yt);
+                      output.unroll(yi).unroll(xi);
+                      rows.compute_at(output, xt).store_in(Memory::registers);
+                    });
+                  }};
+}
+
 void measure_blur(bench::Report &report) {
   constexpr std::int64_t n = 4096;
-  const Pipeline pipeline{"blur", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
-                            Var y{"y"}, x{"x"}, yo{"yo"}, yi{"yi"}, ys{"ys"}, yt{"yt"}, xo{"xo"}, xi{"xi"};
-                            Func rows{"rows"}, output{"output", result};
-                            rows(y, x) = (input(y, x) + input(y, x + 1) + input(y, x + 2)) * (1.0f / 3);
-                            output(y, x) = (rows(y, x) + rows(y + 1, x) + rows(y + 2, x)) * (1.0f / 3);
-                            schedule_cuda([&] {
-                              output.bound(y, 0, n).bound(x, 0, n);
-                              output.split(y, yo, ys, 32).split(ys, yt, yi, 8).split(x, xo, xi, 64);
-                              output.reorder(yi, xi, yt, xo, yo).gpu_blocks(xo, yo).gpu_threads(xi, yt).unroll(yi);
-                              rows.compute_at(output, xi).store_in(Memory::registers);
-                            });
-                          }};
+  const Pipeline pipeline = blur_pipeline();
   const Kernel kernel{"blur_by_thread", [](Array<float, 2> result, Array<const float, 2> input) {
                         auto [y, x] = thread_index<2>();
                         const auto row = [&](const Int &i) {
@@ -213,9 +245,12 @@ void measure_blur(bench::Report &report) {
              {.ratio_at_least = 0.95});
 }
 
-void measure_product(bench::Report &report) {
-  constexpr std::int64_t n = 2048;
-  const Pipeline pipeline{
+constexpr std::int64_t matrix_rows = 2048;
+const char *const product_schedules[] = {"8x8x8", "8x8x16", "pipelined, 8x8x16"};
+
+auto product_pipeline() {
+  constexpr std::int64_t n = matrix_rows;
+  return Pipeline{
       "matmul", {"result", "a", "b"}, [](Array<float, 2> result, Array<const float, 2> a, Array<const float, 2> b) {
         Var y{"y"}, x{"x"}, yb{"yb"}, yr{"yr"}, yt{"yt"}, yi{"yi"}, xb{"xb"}, xr{"xr"}, xt{"xt"}, xi{"xi"}, k1{"k1"},
             k0{"k0"}, xv{"xv"}, xh{"xh"};
@@ -238,7 +273,24 @@ void measure_product(bench::Report &report) {
         };
         schedule("8x8x8", [&] { tiled(8, 8, 8); });
         schedule("8x8x16", [&] { tiled(8, 8, 16); });
+        // The next terms are copied while these are multiplied. A thread takes 4 terms of a row at a time.
+        const auto pipelined = [&](int steps, int stages) {
+          Var k2{"k2"}, k3{"k3"};
+          output.bound(y, 0, n).bound(x, 0, n);
+          output.split(y, yb, yr, 128).split(yr, yt, yi, 8).split(x, xb, xr, 128).split(xr, xt, xi, 8);
+          output.reorder(xi, yi, xt, yt, xb, yb).gpu_blocks(xb, yb).gpu_threads(xt, yt);
+          product.compute_at(output, xt).store_in(Memory::registers);
+          product.update().split(k, k1, k0, steps).split(k0, k2, k3, 4).reorder(k3, x, y, k2, k1).unroll(k2).unroll(k3);
+          left.compute_at(product, k1).store_in(Memory::shared).pad(x, 4).pipelined(stages);
+          right.compute_at(product, k1).store_in(Memory::shared).pipelined(stages);
+        };
+        schedule("pipelined, 8x8x16", [&] { pipelined(16, 3); });
       }};
+}
+
+void measure_product(bench::Report &report) {
+  constexpr std::int64_t n = matrix_rows;
+  const Pipeline pipeline = product_pipeline();
   const TileKernel kernel{"matmul_by_tile", [](Array<float, 2> c, Array<const float, 2> a, Array<const float, 2> b) {
                             auto [i, j] = block_index<2>();
                             Tile<float> sum = tile::zeros<float>({128, 128});
@@ -250,7 +302,7 @@ void measure_product(bench::Report &report) {
   Buffer<float> result{Device::cuda(0), {n, n}}, same{Device::cuda(0), {n, n}};
   Launch by_tile = kernel.record({n / 128, n / 128}, same, a, b);
   by_tile.launch();
-  for (const char *schedule : {"8x8x8", "8x8x16"}) {
+  for (const char *schedule : product_schedules) {
     PipelineLaunch launch = pipeline.record({.schedule = schedule}, result, a, b);
     launch.launch();
     for (const std::int64_t i : {std::int64_t{0}, std::int64_t{733}, n - 1})

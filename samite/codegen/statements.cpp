@@ -2,11 +2,13 @@
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/sum_over_launch.h"
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 namespace samite::codegen {
@@ -95,7 +97,22 @@ void KernelEmitter::roles() {
 
 void KernelEmitter::block(const Block &block) {
   local_arrays_.open_scope(block);
-  for (const Stmt &stmt : block) statement(stmt);
+  std::unordered_map<LocalId, const Operation *> ahead;  // what the block's next stores copy
+  for (const Stmt &stmt : block) {
+    const Let *let = stmt.as<Let>();
+    const LocalStore *store = stmt.as<LocalStore>();
+    if (let && elements_ahead(let->value)) {
+      ahead.emplace(let->local, &let->value);
+    } else if (store && store->value.is_local() && ahead.contains(store->value.id())) {
+      const Operation &load = *ahead.at(store->value.id());
+      out_.location(stmt.where());
+      out_.line("copy_neighbours_ahead<{}>(&{}, &p{}.data[{}]);", elements_ahead(load),
+                element_loops_.element(store->array, scalar(store->index)), load.array,
+                memory_.thread_offset(load.array, load.operands));
+    } else {
+      statement(stmt);
+    }
+  }
 }
 
 void KernelEmitter::statement(const Stmt &stmt) {

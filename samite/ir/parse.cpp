@@ -1,6 +1,7 @@
 #include "samite/ir/parse.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/tokens.h"
 
 #include <fmt/format.h>
@@ -319,6 +320,8 @@ class Parser {
       case Typing::Load:
         if (*op == Op::Exchange) operation.attribute = accept("atomic") ? 0 : 1;
         if (*op == Op::Load && accept("afterwards")) operation.attribute = load_afterwards;
+        if (*op == Op::Load && accept("ahead"))
+          operation = load_ahead(operation, number<int>("the number of elements of a copy"));
         operation.array = parse_array();
         operation.operands = parse_indices();
         break;

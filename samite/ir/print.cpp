@@ -1,5 +1,6 @@
 #include "samite/ir/print.h"
 
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/tokens.h"
 #include "samite/ir/visit.h"
 
@@ -435,6 +436,8 @@ class Printer {
       case Typing::Extent: return fmt::format("{} {}, {}", op.name, parameter(operation.array), operation.attribute);
       case Typing::Load: {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;
+        if (const int ahead = elements_ahead(operation))
+          return fmt::format("{} ahead {} {}", op.name, ahead, element(operation.array, operation.operands));
         if (operation.op == Op::Load && operation.attribute == load_afterwards)
           return fmt::format("{} afterwards {}", op.name, element(operation.array, operation.operands));
         return fmt::format("{} {}{}", op.name, atomic ? "atomic " : "", element(operation.array, operation.operands));

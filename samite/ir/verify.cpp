@@ -1,13 +1,16 @@
 #include "samite/ir/verify.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/print.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -42,6 +45,7 @@ class Verifier {
   void run() {
     check_signature();
     check_block(kernel_.body);
+    if (kernel_.scheduled) check_loads_ahead();
   }
 
  private:
@@ -297,6 +301,7 @@ class Verifier {
         if (writes && operation.attribute != 0 && operation.attribute != 1)
           fail("exchange has attribute {}, expected 0 (atomic) or 1 (plain)", operation.attribute);
         const Parameter &from = writes ? writable_array(operation.array) : array(operation.array);
+        if (const int elements = elements_ahead(operation)) check_ahead(from, operation, elements);
         check_element(from, operation.operands, operation.type);
         return check_result(operation, operation.type.element() == from.type, name(from.type));
       }
@@ -309,6 +314,37 @@ class Verifier {
       }
       default: return;
     }
+  }
+
+  // What is on its way is stored to shared memory, once.
+  void check_loads_ahead() {
+    std::map<LocalId, int> stores;
+    std::set<LocalArrayId> shared;
+    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+      statement_ = &stmt;
+      const Let *let = stmt.as<Let>();
+      if (let && elements_ahead(let->value)) stores.emplace(let->local, 0);
+      const Allocate *allocate = stmt.as<Allocate>();
+      if (allocate && allocate->space == MemorySpace::shared) shared.insert(allocate->array);
+      const LocalStore *store = stmt.as<LocalStore>();
+      for_each_operand(stmt, [&](const Value &value) {
+        const auto ahead = value.is_local() ? stores.find(value.id()) : stores.end();
+        if (ahead == stores.end()) return;
+        if (!store || !shared.contains(store->array) || !(store->value == value) || ++ahead->second > 1)
+          fail("%{} is loaded ahead, and is used other than by one store to shared memory", value.id());
+      });
+    });
+    statement_ = nullptr;
+    for (const auto &[local, count] : stores)
+      if (count == 0) fail("%{} is loaded ahead, and is stored nowhere", local);
+  }
+
+  void check_ahead(const Parameter &from, const Operation &operation, int elements) const {
+    check_lowered("load ahead");
+    if (!kernel_.scheduled || !in_thread_loop_) fail("a load ahead outside of a scheduled kernel's loops over threads");
+    if (operation.type.is_tile() || from.rank == 0) fail("a load ahead of no element");
+    if (!may_be_ahead(from.type, elements))
+      fail("a load ahead of {} elements of type {}, expected 4, 8 or 16 bytes", elements, name(from.type));
   }
 
   void check_atomic(const Operation &operation) const {

@@ -1,5 +1,6 @@
 #include "samite/passes/pack_accesses.h"
 
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/rename.h"
@@ -21,10 +22,13 @@ constexpr std::int64_t widest_access_bytes = 16;
 // What is written, and what else is done with it.
 struct Uses {
   std::vector<bool> written, read;  // by parameter
+  std::vector<bool> stored_only;    // written by stores alone
 
-  explicit Uses(const Kernel &kernel) : written(kernel.parameters.size()), read(kernel.parameters.size()) {
+  explicit Uses(const Kernel &kernel)
+      : written(kernel.parameters.size()), read(kernel.parameters.size()), stored_only(kernel.parameters.size(), true) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       if (const auto array = array_written(stmt)) written[*array] = true;
+      if (const auto array = array_written(stmt); array && !stmt.as<Store>()) stored_only[*array] = false;
       if (const auto array = array_read(stmt); array && !stmt.as<Accumulate>()) read[*array] = true;
     });
   }
@@ -38,7 +42,7 @@ class Packer {
   Block packed(const Block &block) {
     Block inner;
     for (const Stmt &stmt : block) inner.push_back(with_packed_blocks(stmt));
-    return packed_accesses(inner);
+    return packed_accesses(packed_copies(inner));
   }
 
   // Whether a load along the loop is one of those that can be packed.
@@ -73,7 +77,7 @@ class Packer {
   }
 
   bool can_load(const Operation &operation) const {
-    if (operation.op != Op::Load) return false;
+    if (operation.op != Op::Load || elements_ahead(operation)) return false;
     const ArrayFacts facts = facts_of(arrays_, operation.array);
     return facts.rows_in_units() && facts.unaliased && !uses_.written[operation.array] &&
            size_of(operation.type.element()) <= 8;
@@ -83,32 +87,111 @@ class Packer {
            accumulate.value.type() == Type(ScalarType::Float32);
   }
 
+  // Nothing reads what is stored, under any name.
+  bool can_store(std::uint32_t array) const {
+    if (!facts_of(arrays_, array).rows_in_units() || uses_.read[array] || !uses_.stored_only[array]) return false;
+    for (std::uint32_t other = 0; other < uses_.read.size(); ++other)
+      if (uses_.read[other] && !facts_of(arrays_, other).unaliased) return false;
+    return true;
+  }
+
   // An access, and how far its element is from the others of its row.
   struct Access {
     std::size_t statement;
     std::int64_t at;
     Value index;
   };
+  enum class Kind : std::uint8_t { load, add, store };
   struct Row {
     std::uint32_t array;
     std::vector<Value> before;  // the indices but the last
     Affine rest;                // of the last one, without its constant
-    bool loads;
+    Kind kind;
     std::vector<Access> accesses;
+    bool again = false;  // an element is accessed twice
   };
 
-  void note(std::vector<Row> &rows, std::uint32_t array, const std::vector<Value> &indices, bool loads,
+  void note(std::vector<Row> &rows, std::uint32_t array, const std::vector<Value> &indices, Kind kind,
             std::size_t statement) const {
     const Affine form = forms_(indices.back()).form;
     if (!form.known()) return;
     const std::vector<Value> before(indices.begin(), indices.end() - 1);
     const Affine rest = form - form.constant();
     auto row = std::ranges::find_if(rows, [&](const Row &row) {
-      return row.array == array && row.loads == loads && row.before == before && row.rest == rest;
+      return row.array == array && row.kind == kind && row.before == before && row.rest == rest;
     });
-    if (row == rows.end()) row = rows.insert(rows.end(), {array, before, rest, loads, {}});
+    if (row == rows.end()) row = rows.insert(rows.end(), {array, before, rest, kind, {}});
     const bool again = std::ranges::any_of(row->accesses, [&](const Access &a) { return a.at == form.constant(); });
+    row->again = row->again || again;
     if (!again) row->accesses.push_back({statement, form.constant(), indices.back()});
+  }
+
+  // A copy of one element, from a load ahead to the store of what it loads.
+  struct Copied {
+    std::size_t load, store;
+  };
+
+  // Copies of neighbours to neighbours are one.
+  Block packed_copies(const Block &block) {
+    std::map<LocalId, std::size_t> loads;
+    std::vector<Copied> copies;
+    for (std::size_t s = 0; s < block.size(); ++s) {
+      const LocalStore *store = block[s].as<LocalStore>();
+      if (const Let *let = block[s].as<Let>(); let && elements_ahead(let->value) == 1)
+        loads.emplace(let->local, s);
+      else if (store && store->value.is_local() && loads.contains(store->value.id()))
+        copies.push_back({loads.at(store->value.id()), s});
+    }
+    std::set<std::size_t> gone;
+    std::map<std::size_t, int> counts;  // of loads
+    for (std::size_t i = 0; i < copies.size();) {
+      int count = 4;
+      for (; count > 1; count /= 2)
+        if (together(block, std::span(copies).subspan(i), count)) break;
+      if (count > 1) counts[copies[i].load] = count;
+      for (int k = 1; k < count; ++k) {
+        const Copied &copy = copies[i + static_cast<std::size_t>(k)];
+        gone.insert(copy.load);
+        gone.insert(copy.store);
+      }
+      i += static_cast<std::size_t>(std::max(count, 1));
+    }
+    Block made;
+    for (std::size_t s = 0; s < block.size(); ++s) {
+      if (gone.contains(s)) continue;
+      const auto count = counts.find(s);
+      if (count == counts.end()) {
+        made.push_back(block[s]);
+        continue;
+      }
+      Let let = *block[s].as<Let>();
+      let.value = load_ahead(std::move(let.value), count->second);
+      made.emplace_back(std::move(let), block[s].where());
+    }
+    return made;
+  }
+
+  bool together(const Block &block, std::span<const Copied> copies, int count) const {
+    if (copies.size() < static_cast<std::size_t>(count)) return false;
+    const Let &first = *block[copies[0].load].as<Let>();
+    const LocalStore &to = *block[copies[0].store].as<LocalStore>();
+    if (!may_be_ahead(first.value.type.element(), count) || !facts_of(arrays_, first.value.array).rows_in_units())
+      return false;
+    const std::vector<Value> &indices = first.value.operands;
+    if (forms_.divisor(indices.back()) % count != 0 || forms_.divisor(to.index) % count != 0) return false;
+    for (int k = 1; k < count; ++k) {
+      const Let &let = *block[copies[static_cast<std::size_t>(k)].load].as<Let>();
+      const LocalStore &store = *block[copies[static_cast<std::size_t>(k)].store].as<LocalStore>();
+      if (let.value.array != first.value.array || store.array != to.array ||
+          !std::equal(indices.begin(), indices.end() - 1, let.value.operands.begin()) ||
+          !is_further(let.value.operands.back(), indices.back(), k) || !is_further(store.index, to.index, k))
+        return false;
+    }
+    return true;
+  }
+  bool is_further(const Value &index, const Value &than, int by) const {
+    const Affine distance = forms_(index).form - forms_(than).form;
+    return distance.is_constant() && distance.constant() == by;
   }
 
   // What takes the place of a statement; several of a pack have one of them.
@@ -121,12 +204,15 @@ class Packer {
     std::vector<Row> rows;
     for (std::size_t s = 0; s < block.size(); ++s) {
       if (const Let *let = block[s].as<Let>(); let && can_load(let->value))
-        note(rows, let->value.array, let->value.operands, true, s);
+        note(rows, let->value.array, let->value.operands, Kind::load, s);
       else if (const Accumulate *add = block[s].as<Accumulate>(); add && can_add(*add))
-        note(rows, add->array, add->indices, false, s);
+        note(rows, add->array, add->indices, Kind::add, s);
+      else if (const Store *store = block[s].as<Store>(); store && can_store(store->array))
+        note(rows, store->array, store->indices, Kind::store, s);
     }
     Replaced replaced;
-    for (Row &row : rows) pack(block, row, replaced);
+    for (Row &row : rows)
+      if (row.kind != Kind::store || in_any_order(block, row, rows)) pack(block, row, replaced);
     Block made;
     for (std::size_t s = 0; s < block.size(); ++s) {
       if (const auto by = replaced.by.find(s); by != replaced.by.end())
@@ -136,10 +222,36 @@ class Packer {
     return made;
   }
 
+  // Whether no other store of the block is to an element of the row, so that one of its stores may wait for another.
+  bool in_any_order(const Block &block, const Row &row, const std::vector<Row> &rows) const {
+    if (row.again) return false;
+    std::size_t known = 0, all = 0;
+    for (const Row &other : rows) {
+      if (other.array != row.array) continue;
+      known += other.accesses.size();
+      if (&other == &row) continue;
+      bool apart = false;
+      for (std::size_t d = 0; d < row.before.size(); ++d) {
+        const Affine distance = forms_(row.before[d]).form - forms_(other.before[d]).form;
+        apart = apart || (distance.is_constant() && distance.constant() != 0);
+      }
+      if (other.again || !apart) return false;
+    }
+    // Others are in blocks inside, or at indices that are not known.
+    for_each_statement(block, [&](const Stmt &stmt) {
+      const Store *store = stmt.as<Store>();
+      all += store && store->array == row.array;
+    });
+    return known == all;
+  }
+
   void pack(const Block &block, Row &row, Replaced &replaced) {
     std::ranges::sort(row.accesses, {}, &Access::at);
     const Stmt &any = block[row.accesses[0].statement];
-    const ScalarType type = row.loads ? any.as<Let>()->value.type.element() : ScalarType::Float32;
+    const ScalarType type = row.kind == Kind::load    ? any.as<Let>()->value.type.element()
+                            : row.kind == Kind::store ? any.as<Store>()->value.type().element()
+                                                      : ScalarType::Float32;
+    if (widest_access_bytes % static_cast<std::int64_t>(size_of(type)) != 0 || type == ScalarType::Bool) return;
     const std::int64_t most = widest_access_bytes / static_cast<std::int64_t>(size_of(type));
     for (std::size_t i = 0; i < row.accesses.size();) {
       std::int64_t count = std::min<std::int64_t>(most, 8);
@@ -147,7 +259,8 @@ class Packer {
         if (together(row.accesses, i, count)) break;
       if (count > 1) {
         const std::span<const Access> accesses = std::span(row.accesses).subspan(i, static_cast<std::size_t>(count));
-        row.loads ? pack_loads(block, row, accesses, replaced) : pack_additions(block, row, accesses, replaced);
+        row.kind == Kind::load ? pack_loads(block, row, accesses, replaced)
+                               : pack_values(block, row, accesses, replaced);
       }
       i += static_cast<std::size_t>(count);
     }
@@ -181,13 +294,15 @@ class Packer {
     replaced.by[earliest.statement] = std::move(made);
   }
 
-  // At the last of the additions, where all values are there.
-  void pack_additions(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) const {
+  // At the last of the additions or stores, where all values are there.
+  void pack_values(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) const {
     const Access &latest = *std::ranges::max_element(accesses, {}, &Access::statement);
-    StorePack pack{row.array, row.before, {}, StorePack::How::atomic_add};
+    const bool stores = row.kind == Kind::store;
+    StorePack pack{row.array, row.before, {}, stores ? StorePack::How::store : StorePack::How::atomic_add};
     pack.indices.push_back(accesses[0].index);
     for (const Access &access : accesses) {
-      pack.values.push_back(block[access.statement].as<Accumulate>()->value);
+      const Stmt &stmt = block[access.statement];
+      pack.values.push_back(stores ? stmt.as<Store>()->value : stmt.as<Accumulate>()->value);
       replaced.gone.insert(access.statement);
     }
     Block made;

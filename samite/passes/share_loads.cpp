@@ -1,8 +1,10 @@
 #include "samite/passes/share_loads.h"
 
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/visit.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -44,7 +46,23 @@ class LoadSharer {
   }
 
   bool constant_load(const Operation &operation) const {
-    return operation.op == Op::Load && constant_[operation.array];
+    return operation.op == Op::Load && constant_[operation.array] && !elements_ahead(operation);
+  }
+
+  // Of memory of the block or of a thread, to which nothing is stored in this loop over threads.
+  bool steady_load(const Operation &operation) const {
+    return operation.op == Op::LocalLoad && stored_ && !stored_->contains(operation.array);
+  }
+  Block shared_of_threads(const For &loop) {
+    std::set<LocalArrayId> stored;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      if (const LocalStore *store = stmt.as<LocalStore>()) stored.insert(store->array);
+      if (const Allocate *allocate = stmt.as<Allocate>()) stored.insert(allocate->array);
+    });
+    stored_ = std::move(stored);
+    Block body = shared(loop.body);
+    stored_.reset();
+    return body;
   }
 
   void add(const Stmt &stmt, Block &made) {
@@ -64,7 +82,7 @@ class LoadSharer {
   void add_operation(const Let &let, SourceLocation where, Block &made) {
     Let copy = let;
     for (Value &operand : copy.value.operands) operand = replaced(operand);
-    if (constant_load(copy.value) || info(copy.value.op).pure) {
+    if (constant_load(copy.value) || steady_load(copy.value) || info(copy.value.op).pure) {
       Key key{static_cast<std::uint64_t>(copy.value.op), static_cast<std::uint64_t>(copy.value.type.element()),
               copy.value.array, static_cast<std::uint64_t>(copy.value.attribute)};
       for (const Value &operand : copy.value.operands) {
@@ -90,7 +108,7 @@ class LoadSharer {
     copy.step = replaced(copy.step);
     const bool runs = copy.kind == LoopKind::Serial && copy.begin.is_constant() && copy.end.is_constant() &&
                       copy.step.is_constant() && copy.step.as_int() > 0 && copy.begin.as_int() < copy.end.as_int();
-    const Block body = shared(loop.body);
+    const Block body = loop.kind == LoopKind::Thread ? shared_of_threads(loop) : shared(loop.body);
     copy.body.clear();
     std::set<LocalId> of_loop{loop.index};
     for (const Stmt &stmt : body)
@@ -119,6 +137,7 @@ class LoadSharer {
   std::map<Key, Value> known_;
   std::vector<std::map<Key, Value>::iterator> added_;
   std::unordered_map<LocalId, Value> replaced_;
+  std::optional<std::set<LocalArrayId>> stored_;  // in the loop over threads
 };
 
 }  // namespace

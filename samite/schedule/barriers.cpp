@@ -1,8 +1,10 @@
 #include "samite/schedule/barriers.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/plan_tile_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace samite::schedules {
@@ -12,20 +14,30 @@ using namespace ir;
 
 struct Touched {
   std::set<LocalArrayId> read, written;  // since the last barrier
+  std::set<LocalArrayId> in_buffers;     // whose order load_ahead keeps
 
   void add(const Touched &other) {
     read.insert(other.read.begin(), other.read.end());
     written.insert(other.written.begin(), other.written.end());
+    in_buffers.insert(other.in_buffers.begin(), other.in_buffers.end());
+  }
+  std::set<LocalArrayId> all() const {
+    Touched together = *this;
+    together.read.merge(together.written);
+    together.read.merge(together.in_buffers);
+    return std::move(together.read);
   }
   friend bool operator==(const Touched &, const Touched &) = default;
 };
 
 class Placer {
  public:
-  explicit Placer(const Block &body) {
-    for_each_statement(body, [&](const Stmt &stmt) {
+  explicit Placer(const Kernel &kernel) : plan_(passes::plan_tile_memory(kernel)) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const Allocate *allocate = stmt.as<Allocate>();
-      if (allocate && allocate->space == MemorySpace::shared) shared_.insert(allocate->array);
+      if (!allocate || allocate->space != MemorySpace::shared) return;
+      shared_.emplace(allocate->array, allocate->buffer ? allocate->buffer->of : allocate->array);
+      if (allocate->stages > 1) several_buffers_.insert(allocate->array);
     });
   }
 
@@ -40,11 +52,13 @@ class Placer {
   Touched touched_by(const Stmt &whole) const {
     Touched touched;
     const auto look = [&](const Stmt &stmt) {
-      if (const LocalStore *store = stmt.as<LocalStore>(); store && shared_.contains(store->array))
-        touched.written.insert(store->array);
-      const Let *let = stmt.as<Let>();
-      if (let && let->value.op == Op::LocalLoad && shared_.contains(let->value.array))
-        touched.read.insert(let->value.array);
+      const auto array = local_array_touched(stmt);
+      const auto memory = array ? shared_.find(*array) : shared_.end();
+      if (memory == shared_.end()) return;
+      if (several_buffers_.contains(memory->second))
+        touched.in_buffers.insert(memory->second);
+      else
+        (stmt.as<LocalStore>() ? touched.written : touched.read).insert(memory->second);
     };
     for_each_statement(Block{whole}, look);
     return touched;
@@ -86,8 +100,14 @@ class Placer {
       made.emplace_back(std::move(copy), stmt.where());
       return;
     }
+    if (stmt.as<Barrier>()) {
+      since = {};
+      made.push_back(stmt);
+      return;
+    }
     const Touched here = touched_by(stmt);
-    if (meet(here.read, since.written) || meet(here.written, since.read) || meet(here.written, since.written)) {
+    if (meet(here.read, since.written) || meet(here.written, since.read) || meet(here.written, since.written) ||
+        takes_over(here, since)) {
       made.emplace_back(Barrier{}, stmt.where());
       since = {};
     }
@@ -95,14 +115,26 @@ class Placer {
     made.push_back(stmt);
   }
 
-  std::set<LocalArrayId> shared_;
+  // Whether something lies where something else may have been, which others may still touch.
+  bool takes_over(const Touched &here, const Touched &since) const {
+    for (const LocalArrayId array : here.all())
+      for (const LocalArrayId before : since.all()) {
+        const passes::PlacedTile *own = plan_.tile(array), *other = plan_.tile(before);
+        if (own && other && (own->first > other->last || other->first > own->last)) return true;
+      }
+    return false;
+  }
+
+  const passes::TileMemoryPlan plan_;
+  std::map<LocalArrayId, LocalArrayId> shared_;  // of which memory each is, or a buffer
+  std::set<LocalArrayId> several_buffers_;
 };
 
 }  // namespace
 
-Block with_barriers(const Block &body) {
+Block with_barriers(const Kernel &kernel) {
   Touched since;
-  return Placer(body).placed(body, since);
+  return Placer(kernel).placed(kernel.body, since);
 }
 
 }  // namespace samite::schedules

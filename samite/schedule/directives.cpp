@@ -78,6 +78,7 @@ class Scheduler {
       case DirectiveKind::allow_race_conditions: of_definition(directive).unordered = true; return;
       case DirectiveKind::pipelined:
         of_definition(directive).stages = static_cast<int>(directive.numbers.at(0));
+        of_definition(directive).stages_where = directive.where;
         return;
       case DirectiveKind::prefetch:
         throw UserError(directive.where,
@@ -365,6 +366,45 @@ class Scheduler {
     if (schedule.compute.level == Place::Level::at) check_place(f, schedule.compute, "computed");
     if (schedule.store.level == Place::Level::at) check_place(f, schedule.store, "kept");
     check_store(f);
+    check_pipelined(f);
+  }
+
+  // Each iteration of a serial loop has a buffer of shared memory of its own.
+  void check_pipelined(std::uint32_t f) const {
+    const FunctionSchedule &schedule = made_[f];
+    const std::string &name = algorithm_.functions[f].name;
+    for (std::size_t d = 1; d < schedule.definitions.size(); ++d)
+      if (const DefinitionSchedule &update = schedule.definitions[d]; update.stages > 1)
+        throw UserError(update.stages_where,
+                        fmt::format("update({}) of '{}' is pipelined({}), which is about the memory of a Func, and not "
+                                    "about one of its definitions; say it of the Func: {}.pipelined({})",
+                                    d - 1, name, update.stages, name, update.stages));
+    const DefinitionSchedule &all = schedule.definitions[0];
+    if (all.stages == 1) return;
+    const auto refuse = [&](const std::string &because) {
+      throw UserError(all.stages_where, fmt::format("'{}' is pipelined({}), and {}", name, all.stages, because));
+    };
+    constexpr int most_stages = 8;
+    if (all.stages > most_stages) refuse(fmt::format("memory has {} buffers at most; give fewer", most_stages));
+    if (schedule.space != ir::MemorySpace::shared)
+      refuse(
+          fmt::format("is not in shared memory, which is what can be filled ahead; say "
+                      "{}.store_in(Memory::shared), or leave pipelined out",
+                      name));
+    if (schedule.compute.level != Place::Level::at) return;  // which has been refused of shared memory
+    const Place &place = schedule.compute, &store = schedule.store;
+    if (store.level != place.level || store.function != place.function || store.loop != place.loop)
+      refuse(
+          "is kept outside of the loop where it is computed: each iteration of that loop has a buffer of its own; "
+          "leave store_at out");
+    for (const DefinitionSchedule &of : made_[place.function].definitions)
+      for (const Loop &loop : of.loops) {
+        if (loop.name != place.loop || loop.type == LoopType::serial) continue;
+        refuse(
+            fmt::format("is computed at the loop '{}' of '{}', whose iterations do not follow each other in time; "
+                        "compute it at a serial loop inside of the blocks",
+                        place.loop, algorithm_.functions[place.function].name));
+      }
   }
 
   // What is inlined has no loops and no memory; what is computed at the root is kept in device memory.

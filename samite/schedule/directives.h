@@ -53,6 +53,7 @@ struct DefinitionSchedule {
   // A loop of an atomic update some of whose iterations, threads or lanes, update one element at the same time.
   std::optional<Loop> meeting;
   int stages = 1;  // of loads ahead
+  SourceLocation stages_where = {};
   std::optional<Leader> leader;
   // Copies for where a condition holds, which Algorithm::conditions has; the first one whose condition holds is used.
   std::vector<DefinitionSchedule> specializations;

@@ -45,14 +45,16 @@ Stmt with_array(const Stmt &stmt, std::uint32_t array) {
 
 }  // namespace
 
-void order_kernel(Kernel &kernel, bool gpu) {
+std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu) {
   kernel.body = share_operations(kernel.body);
   if (gpu) {
-    kernel.body = with_barriers(kernel.body);
-  } else {
-    partition_loops(kernel);
-    kernel.body = share_operations(kernel.body);
+    std::vector<LoadAhead> ahead = load_ahead(kernel);
+    kernel.body = with_barriers(kernel);
+    return ahead;
   }
+  partition_loops(kernel);
+  kernel.body = share_operations(kernel.body);
+  return {};
 }
 
 std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,

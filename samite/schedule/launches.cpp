@@ -46,6 +46,21 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
   return text;
 }
 
+// What became of what was to be loaded ahead.
+void describe(Lowering &lowering, const std::vector<LoadAhead> &all) {
+  for (const LoadAhead &ahead : all)
+    for (Kept &kept : lowering.kernel.kept) {
+      if (kept.array != ahead.array) continue;
+      kept.array = ahead.memory;
+      lowering.nest.rename(
+          kept.line,
+          kept.text + (ahead.why_not.empty() ? fmt::format(", {} buffers, loaded {} iteration{} ahead", ahead.buffers,
+                                                           ahead.buffers - 1, ahead.buffers == 2 ? "" : "s")
+                                             : fmt::format(", not loaded ahead: {}", ahead.why_not)));
+      break;
+    }
+}
+
 // `whole`: pieces that are known to be whole, if any are. `begins`: by dimension, where the launch begins, if not at 0.
 KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
                          const std::vector<Value> &extents, const WholePieces &whole,
@@ -102,7 +117,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   kernel.local_count = lowering.write.next_local;
   kernel.local_array_count = lowering.kernel.next_array;
   lowering.nest.close(line);
-  order_kernel(kernel, lowering.gpu);
+  describe(lowering, order_kernel(kernel, lowering.gpu));
   lowering.nest.add_barriers(kernel.body);
   made.arguments = finish_kernel(kernel, lowering.algorithm.parameters, lowering.host.temporaries);
   if (lowering.gpu) lowering.nest.rename(line, described(lowering, kernel));

@@ -27,10 +27,12 @@ struct HostSteps {
   void add(Step step);
 };
 
-// A local array of the kernel, and whose.
+// A local array of the kernel, whose, and the line that says so.
 struct Kept {
   std::string name;
   ir::LocalArrayId array;
+  int line;
+  std::string text;
 };
 
 // The kernel that is written.

@@ -196,13 +196,18 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
     // Of a block, or of the CPU's loops outside of its lanes: any lane may touch any element.
     space = MemorySpace::shared;
   }
+  const std::string text = kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size);
+  const int line = lowering.nest.open(text);
+  lowering.nest.close(line);
+  // On the CPU what is copied when it is needed is there soon enough.
+  const bool ahead = lowering.gpu && storage.space == MemorySpace::shared;
+  const int stages = ahead ? schedule.definitions[0].stages : 1;
   for (const ScalarType type : of.types) {
     storage.arrays.push_back(lowering.kernel.next_array);
     const Value count = computed_size ? lowering.integers.value_of(all) : Value::constant(ScalarType::Int64, elements);
-    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({of.name, lowering.kernel.next_array});
-    to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space}, of.where);
+    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({of.name, lowering.kernel.next_array, line, text});
+    to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);
   }
-  lowering.nest.add(kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size));
   lowering.storages.insert_or_assign(f, std::move(storage));
 }
 

@@ -293,6 +293,9 @@ template <class T> SAMITE_INLINE void copy_element_ahead(T *to, const T *from, b
 SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
   copy_part_ahead(reinterpret_cast<void *>((u64(to) ^ u64(swizzled)) + u64(on)), from, 16);
 }
+template <int count, class T> SAMITE_INLINE void copy_neighbours_ahead(T *to, const T *from) {
+  send_ahead(to, from, count * int(sizeof(T)), count * int(sizeof(T)));
+}
 SAMITE_INLINE void end_group_of_copies() { ++on_its_way[thread_of_block()].group; }
 template <int groups> SAMITE_INLINE void wait_for_copies() {
   auto &own = on_its_way[thread_of_block()];

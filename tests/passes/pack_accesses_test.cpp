@@ -92,6 +92,57 @@ TEST(PackAccesses, AdditionsToAnArrayThatIsReadStay) {
   EXPECT_THAT(text, Not(HasSubstr("accumulate_pack")));
 }
 
+TEST(PackAccesses, StoresToNeighboursAreOne) {
+  const std::string four =
+      "%9: i32 = mul @n, 4 %10: i32 = add %9, 1 %11: i32 = add %9, 2 %12: i32 = add %9, 3 %13: f32 = load @x[%1, @n] "
+      "store @y[%1, %9] = %13 store @y[%1, %10] = 2.0:f32 store @y[%1, %11] = 3.0:f32 ";
+  EXPECT_THAT(packed(four + "store @y[%1, %12] = 4.0:f32"), HasSubstr("store_pack @y[%1, %9] = %13, 2.0, 3.0, 4.0"));
+  EXPECT_THAT(packed(four), HasSubstr("store_pack @y[%1, %9] = %13, 2.0\n"));
+  // The last store wins, of those that may be to one element.
+  EXPECT_THAT(packed(four + "store @y[%1, %9] = 4.0:f32"), Not(HasSubstr("store_pack")));
+  EXPECT_THAT(packed(four + "store @y[@n, %9] = 4.0:f32"), Not(HasSubstr("store_pack")));
+  EXPECT_THAT(packed(four + "%14: i32 = load @map[@n] store @y[%1, %14] = 4.0:f32"), Not(HasSubstr("store_pack")));
+  EXPECT_THAT(packed(four + "%14: bool = lt %1, @n if %14 { store @y[%1, 0] = 4.0:f32 }"),
+              Not(HasSubstr("store_pack")));
+  // Those that are apart in another dimension are not.
+  EXPECT_THAT(packed(four + "%14: i32 = add %1, 1 store @y[%14, %9] = 4.0:f32"), HasSubstr("store_pack @y[%1, %9]"));
+  // Nobody reads what is stored too late.
+  EXPECT_THAT(packed(four + "%14: f32 = load @y[%1, %9] local_store $0[0] = %14"), Not(HasSubstr("store_pack")));
+  EXPECT_THAT(packed(four, {.unit_stride = true, .aligned_rows = true}), Not(HasSubstr("store_pack")));
+}
+
+// A copy of `count` elements from @x[%1, %9 …] to $1[%8 …], where %8 and %9 are four times something.
+std::string copies(int count, const std::string &further) {
+  std::string text = "%9: i32 = mul @n, 4 %8: i32 = mul %1, 4 ";
+  for (int k = 1; k < count; ++k)
+    text +=
+        fmt::format("%{0}: i32 = add %9, {2} %{1}: i32 = add %8, {3} ", 9 + k, 29 + k, k, further.empty() ? k : 2 * k);
+  for (int k = 0; k < count; ++k)
+    text += fmt::format("%{0}: f32 = load ahead 1 @x[%1, %{1}] local_store $1[%{2}] = %{0} ", 20 + k, 9 + k,
+                        k == 0 ? 8 : 29 + k);
+  return text;
+}
+
+std::string packed_copies(const std::string &body, ArrayFacts facts = whole_rows) {
+  ir::Kernel kernel = ir::parse_kernel(
+      "kernel @test(@x: array<const f32, 2>, @y: array<f32, 2>, @map: array<const i32, 1>, @n: i32) blocks 1 of 32 "
+      "scheduled { local shared $1: f32[512] for.thread %1: i32 in 0 .. 32 step 1 { " +
+      body + " } commit_copies wait_for_copies 0 barrier }");
+  const FactsOfArrays arrays(4, facts);
+  kernel = pack_accesses(share_loads(std::move(kernel), arrays), arrays);
+  ir::verify(kernel, ir::Form::lowered, "pack_accesses");
+  return ir::to_string(kernel);
+}
+
+TEST(PackAccesses, CopiesToNeighboursAreOne) {
+  const std::string text = packed_copies(copies(4, ""));
+  EXPECT_THAT(text, HasSubstr("= load ahead 4 @x[%1, "));
+  EXPECT_THAT(text, Not(HasSubstr("load ahead 1")));
+  EXPECT_THAT(packed_copies(copies(2, "")), HasSubstr("= load ahead 2 @x[%1, "));
+  EXPECT_THAT(packed_copies(copies(4, "apart")), Not(HasSubstr("load ahead 4")));
+  EXPECT_THAT(packed_copies(copies(4, ""), {.unit_stride = true, .unaliased = true}), Not(HasSubstr("load ahead 4")));
+}
+
 TEST(PackAccesses, ALoopAlongARowIsUnrolled) {
   const std::string body =
       "for %9: i32 in 0 .. 64 step 1 { %10: i32 = load @map[%1] %11: f32 = load @x[%10, %9] "
@@ -123,6 +174,17 @@ TEST(ShareLoads, NotOfAnArrayThatIsWritten) {
       "%9: f32 = load @y[%1, 1] store @y[%1, 1] = 2.0 %10: f32 = load @y[%1, 1] "
       "local_store $0[0] = %9 local_store $0[1] = %10");
   EXPECT_THAT(text, HasSubstr("local_store $0[1] = %10"));
+}
+
+TEST(ShareLoads, OfMemoryThatTheLoopDoesNotStoreToAreOne) {
+  const std::string text = packed(
+      "%9: f32 = local_load $0[1] %10: f32 = local_load $0[1] %11: f32 = add %9, %10 "
+      "store @y[0, %1] = %11");
+  EXPECT_THAT(text, HasSubstr("add %9, %9"));
+  const std::string stored = packed(
+      "%9: f32 = local_load $0[1] local_store $0[2] = %9 %10: f32 = local_load $0[1] "
+      "%11: f32 = add %9, %10 store @y[0, %1] = %11");
+  EXPECT_THAT(stored, HasSubstr("add %9, %10"));
 }
 
 }  // namespace

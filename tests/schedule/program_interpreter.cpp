@@ -1,5 +1,6 @@
 #include "tests/schedule/program_interpreter.h"
 
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/print.h"
 
 #include <fmt/format.h>
@@ -27,6 +28,14 @@ struct Array {
   std::vector<Touch> touched;
 };
 
+// A copy on its way to an element of shared memory, by a thread.
+struct OnItsWay {
+  LocalArrayId array;
+  std::size_t at;
+  std::int64_t value, thread;
+  int group;
+};
+
 struct Local {
   MemorySpace space;
   ScalarType type;
@@ -35,6 +44,9 @@ struct Local {
   std::vector<std::int64_t> values;
   std::vector<char> known;
   std::vector<Touch> touched;
+  // Of a buffer: the memory that has it, and where in that.
+  LocalArrayId memory = 0;
+  std::size_t first = 0;
 };
 
 std::int64_t wrapped(std::int64_t value, ScalarType type) {
@@ -158,6 +170,7 @@ class Run {
     if (extents.size() != static_cast<std::size_t>(kernel_->launch_rank))
       throw ProgramFailure("a launch has not its kernel's rank");
     locals_.assign(kernel_->local_count, 0);
+    ahead_.assign(kernel_->local_count, false);
     local_arrays_.assign(kernel_->local_array_count, {});
     for (block_ = 0; block_ < blocks; ++block_) {
       std::int64_t rest = block_;
@@ -168,6 +181,7 @@ class Run {
       }
       ++epoch_;
       block(kernel_->body);
+      if (!on_their_way_.empty()) throw ProgramFailure("a block ends with copies on their way");
     }
   }
 
@@ -191,7 +205,11 @@ class Run {
 
   void statement(const Stmt &stmt) {
     if (++work_ > 3'000'000) throw ProgramTooLong();
-    if (const Let *let = stmt.as<Let>()) {
+    if (const Let *let = stmt.as<Let>(); let && elements_ahead(let->value)) {
+      if (elements_ahead(let->value) != 1) fail(stmt, "several elements ahead before loads are packed");
+      locals_[let->local] = let_value(stmt, let->value);
+      ahead_[let->local] = true;
+    } else if (let) {
       locals_[let->local] = wrapped(let_value(stmt, let->value), let->value.type.element());
     } else if (const Store *store = stmt.as<Store>()) {
       Array &array = arrays_[store->array];
@@ -213,16 +231,18 @@ class Run {
       }
       array.memory->values[at] += value(sum->value);
     } else if (const Allocate *allocate = stmt.as<Allocate>()) {
-      const std::int64_t size = value(allocate->size);
+      if (allocate->buffer) return open_buffer(stmt, *allocate);
+      const std::int64_t size = value(allocate->size) * allocate->stages;
       if (size < 0 || size > 4'000'000) throw ProgramTooLong();
       const std::int64_t copies = allocate->space == MemorySpace::thread ? std::max(kernel_->block_threads, 1) : 1;
       const auto all = static_cast<std::size_t>(size * copies);
       local_arrays_[allocate->array] = {
-          allocate->space,        allocate->type.element(), thread_ >= 0, size, std::vector<std::int64_t>(all),
-          std::vector<char>(all), std::vector<Touch>(all)};
+          allocate->space,        allocate->type.element(), thread_ >= 0,    size, std::vector<std::int64_t>(all),
+          std::vector<char>(all), std::vector<Touch>(all),  allocate->array, 0};
     } else if (const LocalStore *store = stmt.as<LocalStore>()) {
-      Local &array = local_arrays_[store->array];
-      const std::size_t at = local_element(stmt, array, value(store->index));
+      const std::size_t at = local_element(stmt, local_arrays_[store->array], value(store->index));
+      Local &array = local_arrays_[local_arrays_[store->array].memory];
+      if (store->value.is_local() && ahead_[store->value.id()]) return start_copy(stmt, *store, array, at);
       const bool again = array.known[at] && array.values[at] == value(store->value);
       if (!array.in_threads && array.space != MemorySpace::thread &&
           !(again && array.touched[at].writer != Touch::none))
@@ -232,6 +252,10 @@ class Run {
     } else if (stmt.as<Barrier>()) {
       if (thread_ >= 0) fail(stmt, "a barrier inside of a loop over threads");
       ++epoch_;
+    } else if (stmt.as<CommitCopies>()) {
+      ++group_;
+    } else if (const auto *wait = stmt.as<WaitForCopies>()) {
+      wait_for_copies(stmt, wait->groups);
     } else if (const If *branch = stmt.as<If>()) {
       const bool taken = value(branch->condition) != 0;
       block(taken ? branch->then_block : branch->else_block);
@@ -242,6 +266,38 @@ class Run {
     } else {
       fail(stmt, "the interpreter has no such statement");
     }
+  }
+
+  void open_buffer(const Stmt &stmt, const Allocate &allocate) {
+    const Local &all = local_arrays_[allocate.buffer->of];
+    const std::int64_t size = value(allocate.size), number = value(allocate.buffer->number);
+    if (number < 0 || (number + 1) * size > all.size) fail(stmt, fmt::format("there is no buffer {}", number));
+    Local buffer{all.space, all.type, all.in_threads, size, {}, {}, {}, allocate.buffer->of, 0};
+    buffer.first = static_cast<std::size_t>(number * size);
+    local_arrays_[allocate.array] = std::move(buffer);
+  }
+
+  // As late as it may be: the element has no value until the copy has been waited for.
+  void start_copy(const Stmt &stmt, const LocalStore &store, Local &array, std::size_t at) {
+    if (thread_ < 0) fail(stmt, "a copy of no thread");
+    write(stmt, array.touched[at], instance());
+    array.known[at] = 0;
+    for (const OnItsWay &other : on_their_way_)
+      if (other.array == local_arrays_[store.array].memory && other.at == at) fail(stmt, "two copies to one element");
+    on_their_way_.push_back({local_arrays_[store.array].memory, at, value(store.value), thread_, group_});
+  }
+  void wait_for_copies(const Stmt &stmt, int groups) {
+    if (thread_ >= 0) fail(stmt, "a wait inside of a loop over threads");
+    std::erase_if(on_their_way_, [&](const OnItsWay &copy) {
+      if (copy.group >= group_ - groups) return false;
+      Local &array = local_arrays_[copy.array];
+      array.values[copy.at] = copy.value;
+      array.known[copy.at] = 1;
+      // Others see it behind the next barrier.
+      array.touched[copy.at].writer = block_ * 4096 + copy.thread + 1;
+      array.touched[copy.at].written = epoch_;
+      return true;
+    });
   }
 
   void loop(const Stmt &stmt, const For &loop) {
@@ -281,8 +337,8 @@ class Run {
         return before;
       }
       case Op::LocalLoad: {
-        Local &array = local_arrays_[operation.array];
-        const std::size_t at = local_element(stmt, array, value(operation.operands[0]));
+        const std::size_t at = local_element(stmt, local_arrays_[operation.array], value(operation.operands[0]));
+        Local &array = local_arrays_[local_arrays_[operation.array].memory];
         if (!array.known[at]) fail(stmt, "loads what has no value");
         if (!array.in_threads && array.space != MemorySpace::thread)
           read(stmt, array.touched[at], instance(), array.space);
@@ -311,7 +367,7 @@ class Run {
       if (thread_ < 0) fail(stmt, "memory of threads is touched outside of their loops");
       at += thread_ * array.size;
     }
-    return static_cast<std::size_t>(at);
+    return array.first + static_cast<std::size_t>(at);
   }
 
   // Blocks have different numbers, and so have their threads; the block as a whole is its thread -1.
@@ -355,6 +411,9 @@ class Run {
   std::vector<Array> arrays_;
   std::vector<std::int64_t> scalars_, locals_, index_;
   std::vector<Local> local_arrays_;
+  std::vector<bool> ahead_;  // by local: it is loaded ahead
+  std::vector<OnItsWay> on_their_way_;
+  int group_ = 0;  // of copies, of all threads
   std::int64_t block_ = 0, thread_ = -1, epoch_ = 0, work_ = 0;
 };
 

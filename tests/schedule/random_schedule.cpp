@@ -346,6 +346,11 @@ class Scheduler {
       open_.push_back(about(DirectiveKind::align_bounds, f, 0, {dimension(any())}, {chance_.between(1, 8)}));
       take();
     }
+    if (chance_.percent(gpu_ ? 40 : 10)) {
+      begin();
+      open_.push_back(about(DirectiveKind::pipelined, f, 0, {}, {chance_.between(1, 4)}));
+      take();
+    }
     if (chance_.percent(30)) {
       begin();
       const std::size_t d = any();
@@ -397,6 +402,7 @@ const char *name_of(DirectiveKind kind) {
     case DirectiveKind::bound: return "bound";
     case DirectiveKind::align_bounds: return "align_bounds";
     case DirectiveKind::atomic: return "atomic";
+    case DirectiveKind::pipelined: return "pipelined";
     case DirectiveKind::compute_with: return "compute_with";
     default: return "?";
   }

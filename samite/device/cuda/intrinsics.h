@@ -324,6 +324,17 @@ SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
                "n"(sizeof(T)), "r"(zero ? 0 : int(sizeof(T)))
                : "memory");
 }
+// Elements, 4, 8 or 16 bytes together, both sides at a multiple of as many.
+template <int count, class T>
+SAMITE_INLINE void copy_neighbours_ahead(T *to, const T *from) {
+  constexpr int bytes = count * int(sizeof(T));
+  if constexpr (bytes == 16)
+    copy_ahead(to, 0, 0, from);
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from),
+                 "n"(bytes)
+                 : "memory");
+}
 // The copies since the last call are a group. `wait_for_copies` waits for all but the last `groups` groups.
 SAMITE_INLINE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int groups>
