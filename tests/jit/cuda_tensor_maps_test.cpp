@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 
 namespace samite::test {
@@ -24,9 +25,10 @@ class CudaTensorMaps : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped() || !fake()) return;
-    const auto multiply = [this](const ProductArguments &arguments, const half *a, const half *b) {
+    const auto multiply = [this](const ProductArguments &arguments, const half *a, const half *b,
+                                 const LaunchBox &box) {
       addresses_ = {a, b};
-      for (std::int64_t i = 0; i < arguments.c.extent[0]; ++i)
+      for (std::int64_t i = 0; i < std::min(arguments.c.extent[0], 64 * box.end[0]); ++i)
         for (std::int64_t j = 0; j < arguments.c.extent[1]; ++j) {
           float sum = 0;
           for (std::int64_t k = 0; k < arguments.a.extent[1]; ++k)
@@ -41,14 +43,16 @@ class CudaTensorMaps : public CudaKernelTest {
     code.run = [multiply](void **parameters) {
       ProductArguments arguments;
       std::array<driver::TensorMapBits, 2> maps;
+      LaunchBox box;
       std::memcpy(&arguments, parameters[0], sizeof arguments);
+      std::memcpy(&box, parameters[1], sizeof box);
       std::memcpy(maps.data(), parameters[4], sizeof maps);
       const auto at = [](const driver::TensorMapBits &map) { return reinterpret_cast<const half *>(map.words[0]); };
-      multiply(arguments, at(maps[0]), at(maps[1]));
+      multiply(arguments, at(maps[0]), at(maps[1]), box);
     };
     fake()->understand(code);
-    understand<ProductArguments>("by_threads", [multiply](const ProductArguments &arguments, const LaunchBox &) {
-      multiply(arguments, arguments.a.data, arguments.b.data);
+    understand<ProductArguments>("by_threads", [multiply](const ProductArguments &arguments, const LaunchBox &box) {
+      multiply(arguments, arguments.a.data, arguments.b.data, box);
     });
   }
 
@@ -77,8 +81,9 @@ class CudaTensorMaps : public CudaKernelTest {
     EXPECT_EQ(c.at(100, 98), scale);
     EXPECT_EQ(c.at(100, 99), 0.0f);
   }
-  void expect_addresses(const Buffer<half> &a, const Buffer<half> &b) const {
-    if (fake()) EXPECT_THAT(addresses_, ElementsAre(a.data(), b.data()));
+  void expect_addresses(const Buffer<half> &a, const Buffer<half> &b) {
+    if (!fake()) return;
+    EXPECT_THAT(addresses_, ElementsAre(a.data(), b.data()));
   }
 
   std::vector<const half *> addresses_;
@@ -154,7 +159,7 @@ TEST_P(CudaTensorMaps, AreNotNeededWhereNoneCanBeMade) {
   EXPECT_THAT(why_not(a.transpose()), HasSubstr("one after another"));
   EXPECT_THAT(why_not(a.slice(0, size - 1, -1, -1)), HasSubstr("strides or extents"));
   Buffer<half> empty{device(), {size, 0}};
-  EXPECT_THAT(why_not(empty), HasSubstr("strides or extents"));
+  EXPECT_THAT(why_not(empty), HasSubstr("of 'a'"));
   EXPECT_EQ(c.at(2, 0), 0.0f);
 }
 
