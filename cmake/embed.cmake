@@ -1,4 +1,5 @@
-# Writes a C++ source that holds text files as strings: cmake -D root=… -D files=a|b -D output=… -P embed.cmake
+# Writes a C++ source that holds text files as strings, behind a function that a header declares:
+#   cmake -D root=… -D files=a|b -D header=samite/… -D function=… -D output=… -P embed.cmake
 #
 # Raw strings keep the generated source readable. They are cut into pieces, which the compiler joins again,
 # because the standard lets a compiler refuse long literals.
@@ -27,13 +28,13 @@ foreach(path IN LISTS files)
 endforeach()
 
 list(LENGTH files count)
-file(WRITE "${output}" "#include \"samite/codegen/embedded.h\"
+file(WRITE "${output}" "#include \"${header}\"
 
 #include <array>
 
 namespace samite {
 
-std::span<const EmbeddedFile> embedded_device_headers() {
+std::span<const EmbeddedFile> ${function}() {
   static constexpr std::array<EmbeddedFile, ${count}> files{{
 ${entries}  }};
   return files;

@@ -101,6 +101,7 @@ struct EmittedObject {
 
 struct EmittedSource {
   std::string text;
+  std::vector<SourceLocation> lines;  // for each line of the text the user's that it was made of, if any
   std::string entry;
   std::vector<EmittedObject> objects;  // that the text calls, in the order of the first calls
   int lanes = 1;                       // instances that run in step

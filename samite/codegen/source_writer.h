@@ -1,11 +1,15 @@
-// Builds C++ text line by line, indented, with a comment where the user's line changes.
+// Builds C++ text line by line, indented, with a comment where the user's line changes, and a list of the users' lines
+// that its lines are made of.
 #pragma once
 
 #include "samite/base/source_location.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace samite::codegen {
 
@@ -15,9 +19,12 @@ class SourceWriter {
 
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args &&...args) {
+    const std::size_t begin = text_.size();
     text_.append(2 * static_cast<std::size_t>(depth_), ' ');
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '\n';
+    const auto lines = std::count(text_.begin() + static_cast<std::ptrdiff_t>(begin), text_.end(), '\n');
+    lines_.insert(lines_.end(), static_cast<std::size_t>(lines), here_);
   }
 
   // A line that ends in '{', and the one that begins with its '}'.
@@ -28,10 +35,13 @@ class SourceWriter {
   }
   void close(std::string_view text = "}") {
     --depth_;
+    here_ = {};
     line("{}", text);
   }
 
+  // What is written from here on is made of this line.
   void location(SourceLocation where) {
+    here_ = where;
     if (!comments_ || !where.known() || where == last_) return;
     last_ = where;
     std::string_view file = where.file;
@@ -46,12 +56,14 @@ class SourceWriter {
   }
 
   std::string take() { return std::move(text_); }
+  std::vector<SourceLocation> take_lines() { return std::move(lines_); }
 
  private:
   std::string text_;
+  std::vector<SourceLocation> lines_;
   int depth_ = 0;
   bool comments_;
-  SourceLocation last_;
+  SourceLocation last_, here_;
 };
 
 }  // namespace samite::codegen

@@ -65,7 +65,10 @@ EmittedSource KernelEmitter::emit(const std::string &entry) {
     roles();
   target_.close_kernel(out_);
   EmittedSource source = std::move(emission_.source);
-  source.text = tile_calls_.declarations() + out_.take();
+  source.text = tile_calls_.declarations();
+  source.lines.resize(static_cast<std::size_t>(std::ranges::count(source.text, '\n')));
+  source.text += out_.take();
+  std::ranges::copy(out_.take_lines(), std::back_inserter(source.lines));
   source.entry = entry;
   source.uses_workspace = emission_.uses_workspace;
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();

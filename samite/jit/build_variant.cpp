@@ -108,6 +108,7 @@ std::size_t peak_memory() {
 
 void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.source = emitted.text;
+  variant.source_lines = emitted.lines;
   variant.source_files = emitted.files;
   variant.sites = emitted.sites;
   variant.messages = emitted.messages;

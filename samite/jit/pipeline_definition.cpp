@@ -37,13 +37,18 @@ PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Paramet
                                         name_, parameters_.size()));
 }
 
-PipelineDefinition::PipelineDefinition(const ir::CapturedPipeline &captured)
+PipelineDefinition::PipelineDefinition(ir::CapturedPipeline captured)
+    : PipelineDefinition(std::make_shared<const ir::CapturedPipeline>(std::move(captured))) {}
+
+PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipeline> captured)
     : PipelineDefinition(
-          captured.algorithm.name, own_parameters(captured), schedule_names(captured),
+          captured->algorithm.name, own_parameters(*captured), schedule_names(*captured),
           [captured](const Target &target, const std::string &schedule) {
-            return schedules::lower(captured, {.gpu = target.device == DeviceKind::cuda, .name = schedule});
+            return schedules::lower(*captured, {.gpu = target.device == DeviceKind::cuda, .name = schedule});
           },
-          captured.algorithm.where) {}
+          captured->algorithm.where) {
+  captured_ = std::move(captured);
+}
 
 std::string PipelineDefinition::schedule_for(DeviceKind device, const std::string &wanted) const {
   const auto has = [&](const std::string &schedule) {

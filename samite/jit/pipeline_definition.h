@@ -30,9 +30,11 @@ class PipelineDefinition {
                      Lower lower, SourceLocation where);
 
   // Whose programs schedules::lower makes.
-  explicit PipelineDefinition(const ir::CapturedPipeline &captured);
+  explicit PipelineDefinition(ir::CapturedPipeline captured);
 
   const std::string &name() const { return name_; }
+  // What was captured; null of a program by hand.
+  const ir::CapturedPipeline *captured() const { return captured_.get(); }
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }
   SourceLocation where() const { return where_; }
   // What messages call it; `written` as ScheduledProgram has it.
@@ -56,6 +58,8 @@ class PipelineDefinition {
   std::vector<Made> programs() const { return programs_.made(); }
 
  private:
+  explicit PipelineDefinition(std::shared_ptr<const ir::CapturedPipeline> captured);
+
   struct Key {
     Target target;
     std::string schedule;
@@ -67,6 +71,7 @@ class PipelineDefinition {
   std::vector<std::string> schedules_;
   Lower lower_;
   SourceLocation where_;
+  std::shared_ptr<const ir::CapturedPipeline> captured_;
   Memo<Key, Made> programs_;
 };
 

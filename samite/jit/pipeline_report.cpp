@@ -73,7 +73,7 @@ std::string jit::program_text(PipelineDefinition &definition, Device device, con
 
 std::string jit::loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
   return text_of_program(definition, device, schedule,
-                         [](const schedules::Program &program) { return program.loop_nest; });
+                         [](const schedules::Program &program) { return to_string(program.nest); });
 }
 
 }  // namespace samite

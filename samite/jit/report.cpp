@@ -76,7 +76,9 @@ void add_needs(const jit::Variant &variant, ReportedVariant &report) {
   }
 }
 
-ReportedVariant reported(const jit::Variant &variant, const std::vector<ir::Parameter> &parameters) {
+}  // namespace
+
+ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parameter> &parameters) {
   ReportedVariant report{};
   report.direction = variant.key.direction;
   report.target = variant.key.cuda != 0 ? jit::cuda_architecture(variant.key.cuda) : "cpu";
@@ -93,8 +95,6 @@ ReportedVariant reported(const jit::Variant &variant, const std::vector<ir::Para
   for (const passes::WayOfProduct &way : variant.products) report.products.push_back({way.where, way.why_not});
   return report;
 }
-
-}  // namespace
 
 std::string ReportedVariant::to_string() const {
   std::string text = fmt::format("{}", name(direction));
@@ -170,7 +170,7 @@ KernelReport jit::report(const KernelDefinition &definition) {
   KernelReport report{.kernel = definition.name(), .variants = {}};
   for (const auto &variant : definition.variants())
     for (const auto &part : {variant->first, variant, variant->afterwards})
-      if (part) report.variants.push_back(reported(*part, definition.parameters()));
+      if (part) report.variants.push_back(jit::report(*part, definition.parameters()));
   return report;
 }
 

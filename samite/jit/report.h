@@ -70,7 +70,9 @@ std::ostream &operator<<(std::ostream &stream, const KernelReport &report);
 
 namespace jit {
 KernelReport report(const KernelDefinition &definition);
-}
+// Of a variant of a kernel with these parameters.
+ReportedVariant report(const Variant &variant, const std::vector<ir::Parameter> &parameters);
+}  // namespace jit
 
 template <class Signature>
 KernelReport report(const Kernel<Signature> &kernel) {

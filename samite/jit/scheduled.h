@@ -19,6 +19,7 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/jit/pipeline_launch.h"
+#include "samite/jit/pipeline_page.h"
 #include "samite/jit/pipeline_report.h"
 #include "samite/jit/vector_lanes.h"
 
@@ -75,6 +76,14 @@ class Pipeline<void(Ps...)> {
   std::string loop_nest(Device device = Device::cpu(), const std::string &schedule = "",
                         SourceLocation where = std::source_location::current()) const {
     return at_call("asked for", where, [&] { return jit::loop_nest_text(*definition_, device, schedule); });
+  }
+
+  // Writes a page of all this as one HTML file that needs no network: the algorithm and its schedule, the loop nest,
+  // the memory over time, the emitted text, and what the kernels need and took. Compiles those kernels that were not
+  // compiled yet, as for arrays without gaps. UserError where the file cannot be written, and as above.
+  void report_html(const std::string &file, Device device = Device::cpu(), const std::string &schedule = "",
+                   SourceLocation where = std::source_location::current()) const {
+    at_call("asked for", where, [&] { jit::write_page(*definition_, file, device, schedule); });
   }
 
   const std::string &name() const { return definition_->name(); }

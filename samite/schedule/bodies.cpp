@@ -187,7 +187,8 @@ void store(Lowering &lowering, const Site &site, Made &made) {
     const bool atomic = site.schedule.atomic && site.number > 0 && !storage.local;
     const bool sum = !storage.local && values[0].first == Op::Add;
     lowering.nest.add(
-        fmt::format("{} {} …{}", element_of(lowering, site), sum ? "+=" : "=", atomic ? ", atomically" : ""));
+        {fmt::format("{} {} …{}", element_of(lowering, site), sum ? "+=" : "=", atomic ? ", atomically" : ""),
+         of.name});
   }
   for (std::size_t v = 0; v < values.size(); ++v) {
     const auto &[op, value] = values[v];

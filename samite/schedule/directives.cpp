@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/schedule/compute_with.h"
+#include "samite/schedule/forms.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -785,21 +786,87 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
   return scheduler.finish();
 }
 
+namespace {
+
+// What default_schedule asks about the calls of a function by all others.
+class Calls {
+ public:
+  explicit Calls(const Algorithm &algorithm) : algorithm_(algorithm), of_(algorithm.functions.size()) {
+    for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f)
+      for (const Definition &definition : algorithm.functions[f].definitions) add(f, definition);
+  }
+
+  struct Of {
+    int count = 0;
+    bool repeated = false;   // in a definition that goes through a Reduction
+    bool unbounded = false;  // at an index whose bounds are not known: it cannot be told how much to compute before
+  };
+  const Of &of(std::uint32_t function) const { return of_[function]; }
+
+  // Operations of an element of a definition, with those of what it calls where that is inlined.
+  std::int64_t cost(const Definition &definition, const std::vector<std::int64_t> &inlined) const {
+    auto cost = static_cast<std::int64_t>(definition.body.size());
+    for (const ir::Stmt &stmt : definition.body)
+      if (const auto called = called_by(stmt)) cost += inlined[*called];
+    for (const ReductionVariable &reduction : definition.reductions)
+      cost *= reduction.extent.is_constant() ? std::clamp<std::int64_t>(reduction.extent.as_int(), 1, 1000) : 100;
+    return std::min<std::int64_t>(cost, 1'000'000);
+  }
+
+ private:
+  std::optional<std::uint32_t> called_by(const ir::Stmt &stmt) const {
+    const ir::Let *let = stmt.as<ir::Let>();
+    if (!let || let->value.op != ir::Op::Load) return std::nullopt;
+    const auto called = algorithm_.function_of(let->value.array);
+    return called ? std::optional(called->function) : std::nullopt;
+  }
+
+  void add(std::uint32_t caller, const Definition &definition) {
+    const Forms forms(definition.body);
+    Environment somewhere;
+    const auto variable = [&](ir::LocalId local) {
+      somewhere.insert_or_assign(local, passes::Interval::of(passes::Symbol::local(local)));
+    };
+    for (const auto &pure : definition.pure)
+      if (pure) variable(pure->local);
+    for (const ReductionVariable &reduction : definition.reductions) variable(reduction.variable.local);
+    for (const ir::Stmt &stmt : definition.body) {
+      const auto called = called_by(stmt);
+      if (!called || *called == caller) continue;
+      Of &of = of_[*called];
+      ++of.count;
+      of.repeated = of.repeated || !definition.reductions.empty();
+      for (const ir::Value &index : stmt.as<ir::Let>()->value.operands) {
+        const passes::Interval interval =
+            forms.interval(index, somewhere, [](const passes::Symbol &) { return passes::Range{}; });
+        of.unbounded = of.unbounded || !interval.lower.known() || !interval.upper.known();
+      }
+    }
+  }
+
+  const Algorithm &algorithm_;
+  std::vector<Of> of_;
+};
+
+}  // namespace
+
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu) {
+  constexpr std::int64_t cheap = 16, most = 256;
+  const Calls calls(algorithm);
+  std::vector<std::int64_t> inlined(algorithm.functions.size());  // the cost of a call; 0 where it is a load
   std::vector<ir::Directive> directives;
-  std::vector<int> calls(algorithm.functions.size());
-  for (const Function &function : algorithm.functions)
-    for (const Definition &definition : function.definitions)
-      for (const ir::Stmt &stmt : definition.body)
-        if (const ir::Let *let = stmt.as<ir::Let>(); let && let->value.op == ir::Op::Load)
-          if (const auto called = algorithm.function_of(let->value.array)) ++calls[called->function];
-  constexpr std::size_t cheap = 12;
-  for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f) {
+  for (const std::uint32_t f : algorithm.order) {
     const Function &function = algorithm.functions[f];
+    std::int64_t cost = 0;
+    for (const Definition &definition : function.definitions) cost += calls.cost(definition, inlined);
+    const Calls::Of &of = calls.of(f);
     const bool can_inline = function.definitions.size() == 1 && !function.output;
-    if (function.inline_reduction || (can_inline && (calls[f] <= 1 || function.definitions[0].body.size() <= cheap)))
-      continue;
-    directives.push_back({.kind = DirectiveKind::compute_root, .func = f, .where = function.where});
+    const bool must_inline = of.unbounded || function.rank() > ir::maximum_rank;
+    const bool once = of.count <= 1 && !of.repeated && cost <= most;
+    if (function.inline_reduction || (can_inline && (must_inline || once || cost <= cheap)))
+      inlined[f] = cost;
+    else
+      directives.push_back({.kind = DirectiveKind::compute_root, .func = f, .where = function.where});
   }
   return scheduled(algorithm, directives, gpu);
 }

@@ -104,8 +104,8 @@ DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Di
 std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
                                         bool gpu);
 
-// What runs where the user has given no schedule: functions that are cheap, or called once, are inlined, and all others
-// computed at the root.
+// What runs where the user has given no schedule: functions that are cheap with all that is inlined into them, or
+// called once for an element, are inlined, and all others computed at the root.
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu);
 
 }  // namespace samite::schedules

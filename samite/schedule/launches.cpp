@@ -39,9 +39,9 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
                                  kernel.block_threads == 1 ? "" : "s");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   std::vector<std::string> places;
-  for (const Kept &kept : lowering.kernel.kept)
+  for (const auto &[kept, line, words] : lowering.kernel.kept)
     if (const passes::PlacedTile *place = plan.tile(kept.array))
-      places.push_back(fmt::format("{} at {}", kept.name, place->offset));
+      places.push_back(fmt::format("{} at {}", kept.func, place->offset));
   if (!places.empty()) text += fmt::format(", {} bytes of shared memory ({})", plan.bytes, fmt::join(places, ", "));
   return text;
 }
@@ -50,8 +50,8 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
 void describe(Lowering &lowering, const std::vector<LoadAhead> &all) {
   for (const LoadAhead &ahead : all)
     for (Kept &kept : lowering.kernel.kept) {
-      if (kept.array != ahead.array) continue;
-      kept.array = ahead.memory;
+      if (kept.memory.array != ahead.array) continue;
+      kept.memory.array = ahead.memory;
       lowering.nest.rename(
           kept.line,
           kept.text + (ahead.why_not.empty() ? fmt::format(", {} buffers, loaded {} iteration{} ahead", ahead.buffers,
@@ -83,7 +83,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   const auto outer = lowering.storages;
   std::optional<LoopNest::Silence> silence;
   if (!begins.empty()) silence.emplace(lowering.nest);
-  const int line = lowering.nest.open("kernel " + kernel.name);
+  const int line = lowering.nest.open({"kernel " + kernel.name, lowering.function(site.function).name});
   const std::vector<Kept> kept_before = std::exchange(lowering.kernel.kept, {});
   for (std::size_t d = i; d < end; ++d)
     lowering.nest.open(line_of(lowering, site, all[d], lowering.gpu ? "gpu_block" : "parallel"));
@@ -121,6 +121,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   lowering.nest.add_barriers(kernel.body);
   made.arguments = finish_kernel(kernel, lowering.algorithm.parameters, lowering.host.temporaries);
   if (lowering.gpu) lowering.nest.rename(line, described(lowering, kernel));
+  for (Kept &kept : lowering.kernel.kept) made.kept.push_back(std::move(kept.memory));
   lowering.kernel.kept = kept_before;
   return made;
 }

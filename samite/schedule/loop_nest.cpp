@@ -8,7 +8,7 @@ namespace {
 constexpr int none = -1;
 }
 
-int LoopNest::open(std::string line) {
+int LoopNest::open(NestLine line) {
   if (silent_ > 0) return none;
   const int number = static_cast<int>(lines_.size());
   const int parent = open_.empty() ? none : open_.back();
@@ -18,16 +18,16 @@ int LoopNest::open(std::string line) {
   return number;
 }
 
-int LoopNest::open_heading(std::string line) {
+int LoopNest::open_heading(NestLine line) {
   const int number = open(std::move(line));
   if (number != none) lines_.back().heading = true;
   return number;
 }
 
-std::vector<std::string> LoopNest::headings(int line) const {
-  std::vector<std::string> found;
+std::vector<NestLine> LoopNest::headings(int line) const {
+  std::vector<NestLine> found;
   for (auto inside = std::ranges::find(open_, line); inside != open_.end(); ++inside)
-    if (const Line &of = lines_[static_cast<std::size_t>(*inside)]; of.heading) found.push_back(of.text);
+    if (const Line &of = lines_[static_cast<std::size_t>(*inside)]; of.heading) found.push_back(of.line);
   return found;
 }
 
@@ -37,7 +37,7 @@ void LoopNest::close(int line) {
 }
 
 void LoopNest::rename(int line, std::string text) {
-  if (line != none) lines_[static_cast<std::size_t>(line)].text = std::move(text);
+  if (line != none) lines_[static_cast<std::size_t>(line)].line.text = std::move(text);
 }
 
 void LoopNest::forget(int line) {
@@ -87,20 +87,29 @@ bool LoopNest::put_barrier(ir::LocalId loop) {
   return true;
 }
 
-std::string LoopNest::text() const {
-  std::string text;
-  write(top_, "", text);
-  return text;
+std::vector<NestLine> LoopNest::lines() const {
+  std::vector<NestLine> written;
+  write(top_, 0, written);
+  return written;
 }
 
-void LoopNest::write(const std::vector<int> &lines, const std::string &indent, std::string &text) const {
+void LoopNest::write(const std::vector<int> &lines, int depth, std::vector<NestLine> &written) const {
   for (const int number : lines) {
     const Line &line = lines_[static_cast<std::size_t>(number)];
     if (line.heading && line.inside.empty()) continue;
-    if (line.barrier_before) text += indent + "barrier\n";
-    text += indent + line.text + (line.inside.empty() ? "\n" : ":\n");
-    write(line.inside, indent + "  ", text);
+    if (line.barrier_before) written.push_back({"barrier", {}, depth});
+    written.push_back({line.line.text, line.line.func, depth});
+    write(line.inside, depth + 1, written);
   }
+}
+
+std::string to_string(const std::vector<NestLine> &lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool opens = i + 1 < lines.size() && lines[i + 1].depth > lines[i].depth;
+    text += std::string(2 * static_cast<std::size_t>(lines[i].depth), ' ') + lines[i].text + (opens ? ":\n" : "\n");
+  }
+  return text;
 }
 
 }  // namespace samite::schedules

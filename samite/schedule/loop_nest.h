@@ -15,18 +15,28 @@
 
 namespace samite::schedules {
 
+// A line, and the Func that it is about, if any.
+struct NestLine {
+  std::string text;
+  std::string func = {};
+  int depth = 0;
+
+  friend bool operator==(const NestLine &, const NestLine &) = default;
+};
+
 class LoopNest {
  public:
   // A line, and, unless nothing is written now, its number; what is opened before it is closed is inside of it.
-  int open(std::string line);
+  int open(NestLine line);
+  int open(std::string text) { return open(NestLine{std::move(text)}); }
   // One that says what the lines inside of it are for, and is left out where there are none.
-  int open_heading(std::string line);
+  int open_heading(NestLine line);
   // Also what is open inside of it; nothing where it has been closed already.
   void close(int line);
-  void add(std::string line) { close(open(std::move(line))); }
+  void add(NestLine line) { close(open(std::move(line))); }
 
   // Of those that are open inside of the line.
-  std::vector<std::string> headings(int line) const;
+  std::vector<NestLine> headings(int line) const;
   bool silent() const { return silent_ > 0; }
 
   void rename(int line, std::string text);
@@ -50,11 +60,12 @@ class LoopNest {
   // Adds lines for the barriers of a kernel's body, before the loops that they stand before.
   void add_barriers(const ir::Block &body);
 
-  std::string text() const;
+  // With their depths, and without what only a text needs: colons, indentation.
+  std::vector<NestLine> lines() const;
 
  private:
   struct Line {
-    std::string text;
+    NestLine line;
     int parent;
     std::vector<int> inside = {};
     bool heading = false;
@@ -63,12 +74,15 @@ class LoopNest {
 
   void find_barriers(const ir::Block &block, bool &waits);
   bool put_barrier(ir::LocalId loop);
-  void write(const std::vector<int> &lines, const std::string &indent, std::string &text) const;
+  void write(const std::vector<int> &lines, int depth, std::vector<NestLine> &written) const;
 
   std::vector<Line> lines_;
   std::vector<int> top_, open_;
   std::map<ir::LocalId, int> loops_;
   int silent_ = 0;
 };
+
+// As text, one a line: indented, with a colon where there are lines inside.
+std::string to_string(const std::vector<NestLine> &lines);
 
 }  // namespace samite::schedules

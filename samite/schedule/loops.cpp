@@ -172,6 +172,10 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
   if (type == LoopType::gpu_thread && lowering.open.lanes && !lowering.open.threads)
     type = LoopType::serial;  // of the CPU: a lane's own
   if (type == LoopType::serial && must_be_unrolled(lowering, site, loop.symbol)) type = LoopType::unrolled;
+  // What a block does together it does in all of an iteration: neither in lanes nor under a test.
+  if (lowering.open.threads && meets_inside(lowering, site, i) &&
+      (type == LoopType::vectorized || (type == LoopType::unrolled && !loop.extent.is_constant())))
+    type = LoopType::serial;
   switch (type) {
     case LoopType::gpu_thread: return thread_loops(lowering, site, i);
     case LoopType::unrolled: return unrolled_loop(lowering, site, i);

@@ -73,13 +73,13 @@ void compute_at_root(Lowering &lowering) {
       together.push_back({one, std::move(region)});
       names.push_back(lowering.function(one).name);
     }
-    const int line = lowering.nest.open_heading(fmt::format("produce {}", fmt::join(names, " and ")));
+    const int line = lowering.nest.open_heading({fmt::format("produce {}", fmt::join(names, " and ")), names[0]});
     compute(lowering, together);
     lowering.nest.close(line);
     for (const Computed &one : together) {
       const Function &of = lowering.function(one.function);
       // Until the end of the pipeline.
-      if (!of.output) lowering.nest.open_heading("consume " + of.name);
+      if (!of.output) lowering.nest.open_heading({"consume " + of.name, of.name});
       lowering.storages.at(one.function).computed = true;
     }
   }
@@ -104,7 +104,7 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   lowering.host.flush();
   program.local_count = lowering.write.next_local;
   lowering.nest.close(pipeline);
-  program.loop_nest = lowering.nest.text();
+  program.nest = lowering.nest.lines();
   return std::move(program);
 }
 

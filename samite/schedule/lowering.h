@@ -27,10 +27,9 @@ struct HostSteps {
   void add(Step step);
 };
 
-// A local array of the kernel, whose, and the line that says so.
+// A local array of the kernel, and the line of the loop nest that says so.
 struct Kept {
-  std::string name;
-  ir::LocalArrayId array;
+  KernelLaunch::Kept memory;
   int line;
   std::string text;
 };

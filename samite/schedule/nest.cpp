@@ -58,7 +58,8 @@ class Maker {
         Affine all = inner.is_constant()   ? outer * inner.constant()
                      : outer.is_constant() ? inner * outer.constant()
                                            : Affine::unknown();
-        if (!all.known()) all = needs_.derived({ir::Op::Mul, outer, inner, {}});
+        // Where nothing is to be done, both may be less than nothing.
+        if (!all.known()) all = needs_.derived({ir::Op::Mul, outer, greatest(inner, 0), {}});
         extents_.insert_or_assign(relation.whole, all);
         break;
       }

@@ -1,6 +1,7 @@
 // The loops that are open where the lowering of a pipeline stands.
 #pragma once
 
+#include "samite/schedule/loop_nest.h"
 #include "samite/schedule/symbols.h"
 
 #include <optional>
@@ -14,11 +15,11 @@ struct ThreadNest {
   std::vector<std::int64_t> caps;
   ir::Block *outside;
   ir::Block group;
-  int number = 0;                  // of the group
-  int id = 0;                      // of the nest
-  std::vector<std::string> lines;  // of the loops, as the user knows them
-  int line = 0;                    // of the group
-  bool vectors;                    // the CPU's lanes are loops inside
+  int number = 0;               // of the group
+  int id = 0;                   // of the nest
+  std::vector<NestLine> lines;  // of the loops, as the user knows them
+  int line = 0;                 // of the group
+  bool vectors;                 // the CPU's lanes are loops inside
 };
 
 struct OpenLoops {

@@ -115,7 +115,7 @@ void compute_group(Lowering &lowering, const Group &group, const std::function<R
                                   "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
                                   "it outside",
                                   lowering.function(f).name));
-  const int line = lowering.nest.open_heading("produce " + names_of(lowering, group));
+  const int line = lowering.nest.open_heading({"produce " + names_of(lowering, group), lowering.function(group[0]).name});
   compute(lowering, computed);
   lowering.nest.close(line);
 }
@@ -199,7 +199,7 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
     }
     for (const std::uint32_t f : group) {
       // Until what is open around it ends.
-      lowering.nest.open_heading("consume " + lowering.function(f).name);
+      lowering.nest.open_heading({"consume " + lowering.function(f).name, lowering.function(f).name});
       lowering.storages.at(f).computed = true;
     }
     lowering.write.where = where;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/schedule/loop_nest.h"
 
 #include <string>
 #include <variant>
@@ -45,6 +46,13 @@ struct KernelLaunch {
   ir::Kernel kernel;
   std::vector<ir::Value> extents;
   std::vector<KernelArgument> arguments;  // one for each parameter of the kernel
+  // A local array of the kernel is where a value of this Func is kept.
+  struct Kept {
+    std::string func;
+    ir::LocalArrayId array;
+    ir::MemorySpace space;
+  };
+  std::vector<Kept> kept = {};
 };
 
 // for index in begin .. end, an i32 as its bounds
@@ -77,7 +85,7 @@ struct Program {
   Steps steps;
   ir::LocalId local_count = 0;  // of the host's integers
   std::uint32_t temporary_count = 0;
-  std::string loop_nest;  // what it was made of, as text (schedule/loop_nest.h)
+  std::vector<NestLine> nest;  // what it was made of
   SourceLocation where;
 };
 

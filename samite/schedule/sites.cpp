@@ -46,7 +46,13 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
   Environment environment;
   for (const auto &[variable, form] : site.nest.variables) {
     Interval interval = lowering.symbols.over_loops(Interval::of(form), inner);
-    if (site.nest.guarded.contains(variable))
+    // Where all of its loops are inside, pieces that are not whole may not be seen to end with the variable.
+    const bool all_inside = std::none_of(
+        site.nest.loops.begin(), site.nest.loops.begin() + static_cast<std::ptrdiff_t>(from),
+        [&](const NestLoop &loop) {
+          return lowering.symbols.depends_on(form, [&](const Symbol &symbol) { return symbol == loop.symbol; });
+        });
+    if (all_inside || site.nest.guarded.contains(variable))
       interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
     environment.insert_or_assign(variable, interval);
   }
@@ -259,13 +265,14 @@ bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, Lo
   return false;
 }
 
-std::string line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind) {
+NestLine line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind) {
   const std::string range = loop.extent.is_constant() ? fmt::format(" in 0 .. {}", loop.extent.constant()) : "";
-  std::string names = fmt::format("{}.{}", lowering.function(site.function).name, loop.name);
+  const std::string &own = lowering.function(site.function).name;
+  std::string names = fmt::format("{}.{}", own, loop.name);
   for (const Follower &follower : site.followers)
     if (std::ranges::any_of(follower.site.nest.loops, [&](const NestLoop &of) { return of.symbol == loop.symbol; }))
       names += fmt::format(" and {}.{}", lowering.function(follower.site.function).name, loop.name);
-  return fmt::format("{} {}{}", kind, names, range);
+  return {fmt::format("{} {}{}", kind, names, range), own};
 }
 
 }  // namespace samite::schedules

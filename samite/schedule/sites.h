@@ -62,6 +62,6 @@ bool has_type(const DefinitionSchedule &schedule, LoopType type);
 bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, LoopType type);
 
 // The line of a loop, for whoever reads the loop nest.
-std::string line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind);
+NestLine line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind);
 
 }  // namespace samite::schedules

@@ -119,7 +119,7 @@ void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &regio
     lowering.host.temporaries.push_back({name, of.types[v], static_cast<int>(extents.size())});
     lowering.host.steps->push_back({Temporary{temporary, name, of.types[v], extents, of.where}});
   }
-  lowering.nest.add(fmt::format("store {} in device memory: {}", of.name, dimensions_of(of, region)));
+  lowering.nest.add({fmt::format("store {} in device memory: {}", of.name, dimensions_of(of, region)), of.name});
   lowering.storages.insert_or_assign(f, std::move(storage));
 }
 
@@ -180,7 +180,9 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   Block *to = lowering.write.out;
   if (lowering.open.threads) {
     storage.owner = lowering.open.threads->id;
-    const bool kept = keeps_across(lowering, f);
+    // A vector's lanes inside of a thread do nothing together.
+    const bool lane = lowering.open.threads->vectors && lowering.open.lanes;
+    const bool kept = !lane && keeps_across(lowering, f);
     if (kept && lowering.gpu) {
       space = MemorySpace::thread;
       to = lowering.open.threads->outside;
@@ -192,12 +194,14 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
     } else if (!lowering.gpu && lowering.open.threads->vectors && !lowering.open.lanes) {
       space = MemorySpace::shared;
     }
-  } else if (!lowering.open.lanes && (!lowering.gpu || space == MemorySpace::instance)) {
+  } else if (lowering.open.lanes) {
+    space = MemorySpace::instance;  // each lane's own
+  } else if (!lowering.gpu || space == MemorySpace::instance) {
     // Of a block, or of the CPU's loops outside of its lanes: any lane may touch any element.
     space = MemorySpace::shared;
   }
   const std::string text = kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size);
-  const int line = lowering.nest.open(text);
+  const int line = lowering.nest.open({text, of.name});
   lowering.nest.close(line);
   // On the CPU what is copied when it is needed is there soon enough.
   const bool ahead = lowering.gpu && storage.space == MemorySpace::shared;
@@ -205,7 +209,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   for (const ScalarType type : of.types) {
     storage.arrays.push_back(lowering.kernel.next_array);
     const Value count = computed_size ? lowering.integers.value_of(all) : Value::constant(ScalarType::Int64, elements);
-    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({of.name, lowering.kernel.next_array, line, text});
+    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
     to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);
   }
   lowering.storages.insert_or_assign(f, std::move(storage));

@@ -99,8 +99,8 @@ void write_group(Lowering &lowering) {
 }
 
 // Writes the loops of threads around what has been gathered. What the lines inside of it were about is returned.
-std::vector<std::string> end_group(Lowering &lowering) {
-  const std::vector<std::string> headings = lowering.nest.headings(lowering.open.threads->line);
+std::vector<NestLine> end_group(Lowering &lowering) {
+  const std::vector<NestLine> headings = lowering.nest.headings(lowering.open.threads->line);
   write_group(lowering);
   return headings;
 }
@@ -189,7 +189,7 @@ void loop_of_block(Lowering &lowering, const Site &site, std::size_t i) {
                     "all whole, or compute what is in shared memory outside of it",
                     loop.name, lowering.function(site.function).name));
   int first = -1;
-  for (std::string &heading : end_group(lowering)) {
+  for (NestLine &heading : end_group(lowering)) {
     const int line = lowering.nest.open_heading(std::move(heading));
     if (first == -1) first = line;
   }

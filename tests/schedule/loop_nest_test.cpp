@@ -16,7 +16,7 @@ using testing::Not;
 
 template <class F>
 std::string loop_nest(const F &function, bool gpu) {
-  return schedules::lower(captured_pipeline(function), {.gpu = gpu}).loop_nest;
+  return to_string(schedules::lower(captured_pipeline(function), {.gpu = gpu}).nest);
 }
 
 int count(const std::string &text, const std::string &part) {

@@ -112,6 +112,53 @@ std::string compiled(const RandomAlgorithm &algorithm, const ir::CapturedPipelin
   });
 }
 
+enum class Outcome : std::uint8_t { right, wrong, required, too_long, refused };
+
+struct Tried {
+  Outcome outcome;
+  std::string message = {};
+};
+
+// What becomes of the algorithm under the schedule; it is compiled, too, if `compile` says how: in debug mode or not.
+Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured,
+            const std::vector<ir::Directive> &directives, bool gpu, const Expected &expected,
+            std::optional<bool> compile) {
+  try {
+    const ir::CapturedPipeline pipeline = with_schedule(captured, directives);
+    std::string wrong = interpreted(algorithm, pipeline, gpu, expected);
+    if (wrong.empty() && compile) {
+      wrong = compiled(algorithm, pipeline, expected, *compile);
+      if (!wrong.empty()) wrong = "compiled: " + wrong;
+    }
+    return {wrong.empty() ? Outcome::right : Outcome::wrong, wrong};
+  } catch (const ProgramTooLong &) {
+    return {Outcome::too_long};
+  } catch (const RequirementFailure &failure) {
+    return {Outcome::required, failure.what()};
+  } catch (const UserError &error) {
+    return {Outcome::refused, error.what()};
+  } catch (const std::exception &error) {
+    return {Outcome::wrong, error.what()};
+  }
+}
+
+// The schedule without directives that it is wrong without.
+std::vector<ir::Directive> smallest(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured,
+                                    std::vector<ir::Directive> directives, bool gpu, const Expected &expected,
+                                    std::optional<bool> compile) {
+  for (bool shrinks = true; shrinks;) {
+    shrinks = false;
+    for (std::size_t i = directives.size(); i-- > 0;) {
+      std::vector<ir::Directive> fewer = directives;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (tried(algorithm, captured, fewer, gpu, expected, compile).outcome != Outcome::wrong) continue;
+      directives = std::move(fewer);
+      shrinks = true;
+    }
+  }
+  return directives;
+}
+
 void report(std::uint32_t seed, bool gpu, const std::string &wrong, const RandomAlgorithm &algorithm,
             const std::vector<ir::Directive> &directives, Counts &counts) {
   ++counts.failed;
@@ -157,37 +204,34 @@ void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
     }
   }
   const ir::CapturedPipeline captured = algorithm.captured();
-  std::vector<ir::Directive> directives;
-  std::string wrong;
+  std::vector<ir::Directive> directives, last;
   try {
-    directives.clear();
-    std::vector<ir::Directive> tried;
-    try {
-      directives = random_schedule(algorithm, captured, chance, gpu, counts.refusals, tried);
-    } catch (...) {
-      directives = tried;
-      throw;
-    }
-    const ir::CapturedPipeline pipeline = with_schedule(captured, directives);
-    counts.directives += static_cast<int>(directives.size());
-    wrong = interpreted(algorithm, pipeline, gpu, expected);
-    ++counts.run;
-    if (wrong.empty() && !gpu && compiles > 0 && seed % static_cast<std::uint32_t>(compiles) == 0) {
-      ++counts.compiled;
-      wrong = compiled(algorithm, pipeline, expected, seed % 7 == 0);
-      if (!wrong.empty()) wrong = "compiled: " + wrong;
-    }
-  } catch (const ProgramTooLong &) {
-    ++counts.too_long;
-  } catch (const RequirementFailure &failure) {
-    ++counts.required;
-    ++counts.refusals["at launch: " + without_names(failure.what())];
-  } catch (const UserError &error) {
-    wrong = std::string("UserError: ") + error.what();
+    directives = random_schedule(algorithm, captured, chance, gpu, counts.refusals, last);
   } catch (const std::exception &error) {
-    wrong = error.what();
+    return report(seed, gpu, error.what(), algorithm, last, counts);
   }
-  if (!wrong.empty()) report(seed, gpu, wrong, algorithm, directives, counts);
+  counts.directives += static_cast<int>(directives.size());
+  std::optional<bool> compile;
+  if (!gpu && compiles > 0 && seed % static_cast<std::uint32_t>(compiles) == 0) compile = seed % 7 == 0;
+  const Tried result = tried(algorithm, captured, directives, gpu, expected, compile);
+  switch (result.outcome) {
+    case Outcome::right:
+      ++counts.run;
+      counts.compiled += compile.has_value();
+      break;
+    case Outcome::too_long: ++counts.too_long; break;
+    case Outcome::required:
+      ++counts.required;
+      ++counts.refusals["at launch: " + without_names(result.message)];
+      break;
+    case Outcome::refused:  // what was taken directive by directive
+    case Outcome::wrong:
+      report(seed, gpu, result.message, algorithm,
+             std::getenv("SAMITE_TEST_RANDOM_BRIEF")
+                 ? directives
+                 : smallest(algorithm, captured, directives, gpu, expected, compile),
+             counts);
+  }
 }
 
 void try_all(bool gpu, int count, int compiles) {

@@ -1,0 +1,14 @@
+// The style and the script of report pages, held in the library as text, so that a page is one file that needs nothing
+// else. The build generates the definition from the files beside this one.
+#pragma once
+
+#include "samite/codegen/embedded.h"
+
+#include <span>
+
+namespace samite {
+
+// By path: "samite/jit/page/page.css". The views live as long as the process. Thread-safe.
+std::span<const EmbeddedFile> embedded_page_files();
+
+}  // namespace samite

@@ -1,0 +1,37 @@
+// A pipeline as it would be written: its definitions and its schedule's directives, for people to read.
+//
+//   rows(y, x) = (image(y, x - 1) + image(y, x) + image(y, x + 1)) / 3
+//   rows.compute_at(result, yi)
+//
+// What is used several times, and is more than a leaf, has a name of its own in a line before. Numbers have no suffix
+// for their type. None of this is read back.
+#pragma once
+
+#include "samite/schedule/algorithm.h"
+
+#include <string>
+#include <vector>
+
+namespace samite::schedules {
+
+struct DefinitionText {
+  std::vector<std::string> lines;  // the last one is the definition
+  SourceLocation where;
+};
+
+struct FunctionText {
+  std::string name;
+  std::string type;  // "f32", or "f32, i32" of several values
+  bool output = false;
+  std::vector<DefinitionText> definitions;
+  std::vector<std::string> directives;  // of the schedule
+};
+
+// By Func, in the order of the program. `schedule` is the name of one of the pipeline's; empty: none. Of a schedule,
+// the Funcs that it has beside those of the algorithm follow these. UserError as lowering says.
+std::vector<FunctionText> text_of(const ir::CapturedPipeline &captured, const std::string &schedule);
+
+// As a call: "rows.update(0).split(x, xo, xi, 8)".
+std::string to_string(const ir::Directive &directive, const ir::CapturedPipeline &captured);
+
+}  // namespace samite::schedules

@@ -1,0 +1,38 @@
+// Which memory a scheduled kernel's Funcs take, and when: what loop nests, reports and pages show.
+//
+// Time is counted in statements of the kernel, in program order, with the end of each loop, as
+// passes/plan_tile_memory.h counts. A pure function of a kernel as its text is written from it.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/schedule/program.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::schedules {
+
+struct KeptMemory {
+  std::string func;
+  std::string type;    // "f32", of each value of a Func of several
+  std::string memory;  // "shared memory", "registers", "local memory of its thread", "memory of its task"
+  std::optional<std::int64_t> elements, bytes;  // nothing where they are known at launch only
+  std::optional<std::int64_t> offset;           // in shared memory
+  int first, last;                              // from the allocation to the last use; of a loop around that, its end
+  struct Span {
+    int first, last;
+  };
+  std::optional<Span> stored, loaded;  // from the first such statement to the last one
+};
+
+struct KernelMemory {
+  std::vector<KeptMemory> kept;  // in program order
+  std::int64_t shared_bytes = 0;
+  int statements = 0;
+};
+
+// `launch` says which local array is whose.
+KernelMemory memory_of(const ir::Kernel &planned, const KernelLaunch &launch, bool gpu);
+
+}  // namespace samite::schedules

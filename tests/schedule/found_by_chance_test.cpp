@@ -1,0 +1,150 @@
+// Small schedules that random ones have shown to be wrong once: each does what the definitions say, and keeps to its
+// arrays, as the interpreter of programs is strict about.
+#include "samite/ir/print.h"
+#include "samite/schedule/lower.h"
+#include "tests/lang/captured_pipeline.h"
+#include "tests/schedule/program_interpreter.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test::found_by_chance {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"}, yo{"yo"}, yi{"yi"}, both{"both"};
+
+// What a pipeline of one output leaves in it.
+template <class F>
+std::vector<std::int64_t> result(const F &function, bool gpu, std::vector<std::int64_t> extents) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) count *= extent;
+  std::vector<InterpretedArray> arguments{{std::move(extents), {}, {}}};
+  arguments[0].values.resize(static_cast<std::size_t>(count));
+  arguments[0].known.resize(static_cast<std::size_t>(count));
+  run_program(schedules::lower(captured_pipeline(function), {.gpu = gpu}), arguments, gpu);
+  EXPECT_THAT(arguments[0].known, testing::Each(1));
+  return arguments[0].values;
+}
+
+// What is needed inside of pieces of which the last one is shorter goes no further than what is needed of the whole.
+TEST(FoundByChance, PiecesEndWithTheWhole) {
+  const auto pipeline = [](Array<std::int32_t, 2> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
+    first(x) = x * 3;
+    second(x) = first(x) + 1;
+    third(y, x) = second(x - 2) + y;
+    schedule_cpu([&] {
+      third.split(x, xo, xi, 6);
+      first.compute_root();
+      second.compute_at(third, y);
+    });
+  };
+  const std::vector<std::int64_t> found = result(pipeline, false, {2, 13});
+  for (std::int64_t i = 0; i < 26; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i % 13 - 2) * 3 + 1 + i / 13);
+}
+
+TEST(FoundByChance, PiecesOfAReductionEndWithIt) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, sum{"sum", out};
+    Reduction k{"k", -2, 5};
+    first(x) = x + 10;
+    second(x) = first(x) * 2;
+    sum(x) = 0;
+    sum(x) += second(2 * k + 1);
+    schedule_cpu([&] {
+      first.compute_root();
+      second.compute_at(sum, x);
+      sum.update().split(k, xo, xi, 4, Tail::round_up);
+    });
+  };
+  EXPECT_THAT(result(pipeline, false, {3}), testing::Each((7 + 9 + 11 + 13 + 15) * 2));
+}
+
+// Loops of no iterations may have extents below zero, and the product of two such is none.
+TEST(FoundByChance, FusedLoopsOfNothing) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second", out};
+    first(y, x) = x + y;
+    second(x) = first(x - 2, x);
+    schedule_cpu([&] {
+      second.split(x, xo, xi, 7, Tail::guard).fuse(xo, xi, both).split(both, yo, yi, 5);
+      first.compute_at(second, yi);
+      first.fuse(y, x, "all");
+    });
+  };
+  EXPECT_THAT(result(pipeline, false, {1}), testing::ElementsAre(-2));
+  EXPECT_THAT(result(pipeline, false, {4}), testing::ElementsAre(-2, 0, 2, 4));
+}
+
+// What a lane of a vector computes for itself is not kept where all lanes are, whatever it is called.
+TEST(FoundByChance, LanesShareNothing) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> own{"own"}, all{"all", out};
+    own(x) = x * x;
+    all(x) = own(x) + own(x + 1);
+    schedule_cpu([&] {
+      all.vectorize(x);
+      own.compute_at(all, x).store_in(Memory::shared);
+    });
+  };
+  const std::string program = to_string(schedules::lower(captured_pipeline(pipeline), {}));
+  EXPECT_THAT(program, HasSubstr("for.thread"));
+  EXPECT_THAT(program, Not(HasSubstr("local shared")));
+  EXPECT_THAT(result(pipeline, false, {3}), testing::ElementsAre(1, 5, 13));
+}
+
+// Another kernel's shared memory is none of a thread's vectors.
+TEST(FoundByChance, VectorsInsideOfThreadsHaveTheirOwn) {
+  const auto pipeline = [](Array<std::int32_t, 2> out) {
+    Func<std::int32_t> sums{"sums"}, other{"other"}, all{"all", out};
+    Reduction k{"k", 0, 3};
+    sums(y, x) = 0;
+    sums(y, x) += x + k;
+    other(x) = x;
+    Func<std::int32_t> first{"first"};
+    first(y, x) = sums(y, x) + y;
+    all(y, x) = first(y, x) + other(x);
+    schedule_cpu([&] {
+      first.compute_root().split(y, yo, yi, 2, Tail::guard).split(x, xo, xi, 6, Tail::guard);
+      first.reorder(xi, xo, yi, yo).gpu_threads(yi).vectorize(xi);
+      sums.compute_at(first, xi);
+      other.compute_at(all, x).store_in(Memory::shared);
+    });
+  };
+  const std::vector<std::int64_t> found = result(pipeline, false, {3, 7});
+  for (std::int64_t i = 0; i < 21; ++i)
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], 3 * (i % 7) + 3 + i / 7 + i % 7) << i;
+}
+
+// What a block does together inside of a vector or of a loop that is written out: it goes through that loop as one.
+TEST(FoundByChance, ABlockGoesThroughVectorsAsOne) {
+  const auto pipeline = [](bool unrolled, Array<std::int32_t, 2> out) {
+    Func<std::int32_t> shared{"shared"}, all{"all", out};
+    shared(x) = x * 5;
+    all(y, x) = shared(x) + shared(x + 1) + y;
+    const auto schedule = [&] {
+      all.split(y, yo, yi, 4, Tail::guard).split(x, xo, xi, 3, Tail::guard).reorder(xi, xo, yi, yo);
+      all.gpu_blocks(yo).gpu_threads(yi);
+      if (unrolled)
+        all.unroll(xi);
+      else
+        all.vectorize(xi);
+      shared.compute_at(all, xi).store_in(Memory::shared);
+    };
+    schedule_cpu(schedule);
+    schedule_cuda(schedule);
+  };
+  for (const bool gpu : {false, true})
+    for (const bool unrolled : {false, true}) {
+      const std::vector<std::int64_t> found =
+          unrolled ? result([&](Array<std::int32_t, 2> out) { pipeline(true, out); }, gpu, {6, 7})
+                   : result([&](Array<std::int32_t, 2> out) { pipeline(false, out); }, gpu, {6, 7});
+      for (std::int64_t i = 0; i < 42; ++i)
+        EXPECT_EQ(found[static_cast<std::size_t>(i)], 10 * (i % 7) + 5 + i / 7) << i << gpu << unrolled;
+    }
+}
+
+}  // namespace
+}  // namespace samite::test::found_by_chance
