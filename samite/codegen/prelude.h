@@ -21,8 +21,9 @@ std::string cuda_prelude(std::string_view text);
 // All declarations that `cuda_prelude` chooses from.
 const Declarations &cuda_declarations();
 
-// The whole CUDA prelude with another text in place of the headers that are not C++: samite/device/cuda/intrinsics.h and
-// sm90_*.h beside it. So emitted kernels and their objects can run where there is no GPU. Without a text: all of it.
+// The whole CUDA prelude with another text in place of the headers that are not C++: samite/device/cuda/intrinsics.h
+// and sm90_*.h beside it. So emitted kernels and their objects can run where there is no GPU. Without a text: all of
+// it.
 std::string cuda_prelude_with(std::string_view intrinsics);
 
 }  // namespace samite::codegen

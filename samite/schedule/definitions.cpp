@@ -75,7 +75,8 @@ void compute(Lowering &lowering, std::uint32_t f, const Region &region) { comput
 void compute(Lowering &lowering, const std::vector<Computed> &functions) {
   const auto define_all = [&](const Defined &what, const std::vector<Defined> &followers) {
     std::string heading = heading_of(lowering, what, followers);
-    const int line = heading.empty() ? -1 : lowering.nest.open_heading({std::move(heading), lowering.function(what.function).name});
+    const int line =
+        heading.empty() ? -1 : lowering.nest.open_heading({std::move(heading), lowering.function(what.function).name});
     define(lowering, what, followers);
     lowering.nest.close(line);
   };

@@ -115,7 +115,8 @@ void compute_group(Lowering &lowering, const Group &group, const std::function<R
                                   "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
                                   "it outside",
                                   lowering.function(f).name));
-  const int line = lowering.nest.open_heading({"produce " + names_of(lowering, group), lowering.function(group[0]).name});
+  const int line =
+      lowering.nest.open_heading({"produce " + names_of(lowering, group), lowering.function(group[0]).name});
   compute(lowering, computed);
   lowering.nest.close(line);
 }

@@ -209,7 +209,8 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   for (const ScalarType type : of.types) {
     storage.arrays.push_back(lowering.kernel.next_array);
     const Value count = computed_size ? lowering.integers.value_of(all) : Value::constant(ScalarType::Int64, elements);
-    if (!lowering.nest.silent()) lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
+    if (!lowering.nest.silent())
+      lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
     to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);
   }
   lowering.storages.insert_or_assign(f, std::move(storage));

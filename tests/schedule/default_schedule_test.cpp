@@ -54,7 +54,8 @@ const auto dear = [](Array<float, 2> out, Array<const float, 2> in) {
 
 TEST(DefaultSchedule, ComputesWhatIsDearAndCalledTwiceOnce) {
   for (const bool gpu : {false, true})
-    EXPECT_THAT(default_nest(dear, gpu), HasSubstr("  store curve in device memory: f32[y ?, x ?]\n  produce curve:\n"));
+    EXPECT_THAT(default_nest(dear, gpu),
+                HasSubstr("  store curve in device memory: f32[y ?, x ?]\n  produce curve:\n"));
   EXPECT_THAT(default_nest(dear, false), HasSubstr("      parallel curve.y:\n        vectorized curve.x:\n"));
   EXPECT_THAT(default_nest(dear, true), HasSubstr("gpu_thread curve.x.thread in 0 .. 128:\n"));
 }
@@ -110,8 +111,8 @@ TEST(DefaultSchedule, ComputesUpdatesInParallelAlongTheirVariables) {
     result(y, x) += in(y, x, k);
   };
   EXPECT_THAT(default_nest(sums, false), HasSubstr("    update 0 of result:\n      kernel pipeline_result_1:\n"
-                                                "        parallel result.y:\n          vectorized result.x:\n"
-                                                "            for result.k:\n"));
+                                                   "        parallel result.y:\n          vectorized result.x:\n"
+                                                   "            for result.k:\n"));
 }
 
 // An index that is loaded has no bounds: what is called there cannot be computed before.
