@@ -91,7 +91,7 @@ TEST(LoadAhead, IsRightWhereItsLoopIsRunAgainAndAgain) {
 
 TEST(LoadAhead, HasABufferForEachStageAndOneBarrierAnIteration) {
   const auto pipeline = rows_by_map([](auto &copied, auto &) { copied.pipelined(3); });
-  const std::string nest = on_a_gpu(pipeline).loop_nest;
+  const std::string nest = to_string(on_a_gpu(pipeline).nest);
   // 9 elements, and buffers begin at multiples of 128 bytes.
   EXPECT_THAT(nest, AllOf(HasSubstr("384 bytes of shared memory (copied at 0)"),
                           HasSubstr("store copied in shared memory: f32[i 1, x 9], 9 elements, 36 bytes, 3 "
@@ -101,7 +101,7 @@ TEST(LoadAhead, HasABufferForEachStageAndOneBarrierAnIteration) {
   EXPECT_THAT(program, AllOf(HasSubstr("= load ahead 1 @in["), HasSubstr("commit_copies"),
                              HasSubstr("wait_for_copies 1"), HasSubstr("stages 3")));
   const auto at_once = rows_by_map([](auto &, auto &) {});
-  EXPECT_EQ(times_in(on_a_gpu(at_once).loop_nest, "barrier\n"), 2u);
+  EXPECT_EQ(times_in(to_string(on_a_gpu(at_once).nest), "barrier\n"), 2u);
 }
 
 TEST(LoadAhead, IsTheSameOnTheCpu) {
@@ -127,7 +127,7 @@ TEST(LoadAhead, LeavesWhatIsComputedWhereItWas) {
                             });
                           }};
   const schedules::Program program = on_a_gpu(pipeline);
-  EXPECT_THAT(program.loop_nest, HasSubstr("not loaded ahead: its values are computed, not copied"));
+  EXPECT_THAT(to_string(program.nest), HasSubstr("not loaded ahead: its values are computed, not copied"));
   EXPECT_THAT(to_string(program), AllOf(Not(HasSubstr("load ahead")), Not(HasSubstr("stages"))));
 }
 
@@ -148,8 +148,8 @@ TEST(LoadAhead, WaitsBeforeMemoryIsUsedForSomethingElse) {
                             });
                           }};
   const schedules::Program program = on_a_gpu(pipeline);
-  EXPECT_THAT(program.loop_nest, HasSubstr("second at 0")) << "where first was";
-  EXPECT_EQ(times_in(program.loop_nest, "barrier\n"), 3u) << program.loop_nest;
+  EXPECT_THAT(to_string(program.nest), HasSubstr("second at 0")) << "where first was";
+  EXPECT_EQ(times_in(to_string(program.nest), "barrier\n"), 3u) << to_string(program.nest);
 }
 
 TEST(LoadAhead, IsRefusedWhereNothingIsAhead) {
