@@ -130,7 +130,7 @@ kernel @fill(@out: array<f32, 1>) threads 1 {
                                                                  {local(0)}, {given(0)})}};
   TemporaryFolder folder;
   const std::string file = (folder.path() / "page.html").string();
-  by_hand.pipeline<Array<float, 1>>().report_html(file);
+  by_hand.pipeline<Array<float, 1>>().report_html(file, Device::cpu());
   EXPECT_THAT(text_of_file(file), AllOf(HasSubstr("<h3>fill</h3>"), HasSubstr("samite_fill")));
 }
 
