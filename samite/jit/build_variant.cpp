@@ -164,8 +164,12 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const ir::Kernel planned =
       plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
                    {variant.key.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
-  if (!options.debug)
+  if (!options.debug) {
     variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays);
+    if (!passes::has_product_loops(planned))
+      for (passes::WayOfProduct &way : variant.products)
+        if (way.why_not.empty()) way.why_not = "a block's shared memory has no room for its buffers";
+  }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   options.cuda.tile_threads += planned.producers;
   // Its copies run ahead into the next block that a multiprocessor has.

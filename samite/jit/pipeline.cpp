@@ -77,36 +77,24 @@ ir::Kernel in_memory(ir::Kernel kernel, const passes::Architecture &architecture
   return step(passes::pipeline_loops(std::move(kernel)), ir::Form::lowered, "pipeline_loops");
 }
 
-// Functions of the device have some of their own, for the sums of a block's warps (samite/device/tile/cuda_scan.h).
-constexpr std::int64_t shared_bytes_of_functions = 4096;
-
 bool fits_when_placed(const ir::Kernel &kernel, const passes::Architecture &architecture) {
-  return passes::plan_tile_memory(in_memory(kernel, architecture, {}, /*trial=*/true)).bytes <=
-         architecture.shared_bytes - shared_bytes_of_functions;
+  return passes::fits(passes::plan_tile_memory(in_memory(kernel, architecture, {}, /*trial=*/true)), architecture);
 }
 
 bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
   return fits_when_placed(passes::lower_threads(tiles_lowered), passes::gpu_architecture(capability));
 }
 
-// Stages of loops of products that are not said to be pipelined: as many as a block's shared memory has room for. 0
-// where there are no such loops, or for none.
-int stages_of_others(const ir::Kernel &kernel, const passes::Architecture &architecture,
-                     const passes::FactsOfArrays &arrays) {
-  constexpr int most = 4;
-  const auto with_stages = [&](int stages) { return passes::product_loops(kernel, architecture, arrays, stages); };
-  const auto loops = [](const ir::Kernel &planned) {
-    int count = 0;
-    ir::for_each_statement(planned.body, [&](const ir::Stmt &stmt) {
-      const auto *call = stmt.as<ir::TileCall>();
-      count += call && call->is_product_loop() ? 1 : 0;
-    });
-    return count;
-  };
-  if (loops(with_stages(most)) == loops(with_stages(0))) return 0;
-  for (int stages = most; stages > 1; --stages)
-    if (fits_when_placed(with_stages(stages), architecture)) return stages;
-  return 0;
+// Loops of products as calls, where a block's shared memory has room for their buffers. Those that are not said to be
+// pipelined have as many stages as fit.
+ir::Kernel with_product_loops(ir::Kernel kernel, const passes::Architecture &architecture,
+                              const passes::FactsOfArrays &arrays) {
+  for (const int stages : {4, 3, 2, 0}) {
+    ir::Kernel calls = passes::product_loops(kernel, architecture, arrays, stages);
+    if (!passes::has_product_loops(calls)) break;
+    if (fits_when_placed(calls, architecture)) return calls;
+  }
+  return kernel;
 }
 
 int most_stages(const ir::Kernel &kernel) {
@@ -206,11 +194,8 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
                      ir::Form::lowered, "side_by_side");
   }
   if (!ir::is_tile_kernel(kernel)) return kernel;
-  if (!choices.debug) {
-    const int stages = stages_of_others(kernel, architecture, arrays);
-    kernel = checked(passes::product_loops(std::move(kernel), architecture, arrays, stages), ir::Form::lowered,
-                     "product_loops");
-  }
+  if (!choices.debug)
+    kernel = checked(with_product_loops(std::move(kernel), architecture, arrays), ir::Form::lowered, "product_loops");
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture), ir::Form::lowered, "assign_roles");

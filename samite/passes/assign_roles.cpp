@@ -1,6 +1,7 @@
 #include "samite/passes/assign_roles.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/tile_uses.h"
 
@@ -160,17 +161,18 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture) {
   if (!fills_multiprocessor(planned, *loop, architecture)) return planned;
   auto producing = Slice(*loop).of(planned.body);
   if (!producing) return planned;
-  planned.producers = group;
-  planned.producing = *std::move(producing);
-  if (planned.launch_rank == 2) planned.strip_columns = strip_columns;
-  planned.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
+  Kernel apart = planned;
+  apart.producers = group;
+  apart.producing = *std::move(producing);
+  if (apart.launch_rank == 2) apart.strip_columns = strip_columns;
+  apart.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
     if (stmt.as<Barrier>()) return {Barrier{planned.block_threads}, stmt.where()};
     if (!is_loop(stmt)) return stmt;
     TileCall products = *stmt.as<TileCall>();
     products.part = TileCall::Part::products;
     return {std::move(products), stmt.where()};
   });
-  return planned;
+  return fits(plan_tile_memory(apart), architecture) ? apart : planned;
 }
 
 }  // namespace samite::passes

@@ -10,7 +10,8 @@
 //
 // A kernel is such a one where it has one loop of products, whose windows and number follow from the block's indices,
 // arguments and extents, and whose sums are in registers; where its buffers or its sums
-// leave a multiprocessor no room for two blocks, since several small ones hide each other's waiting better; where no
+// leave a multiprocessor no room for two blocks, since several small ones hide each other's waiting better; where the
+// buffers, which are in use all the time, leave room for all else in shared memory; where no
 // operation on whole tiles has barriers of its own; and where nothing is in the workspace, of which each thread has a
 // share. All other kernels are left as they are.
 //

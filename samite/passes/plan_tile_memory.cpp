@@ -66,6 +66,11 @@ bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.la
 
 }  // namespace
 
+bool fits(const TileMemoryPlan &plan, const Architecture &architecture) {
+  constexpr std::int64_t of_functions = 4096;  // for the sums of a block's warps (samite/device/tile/cuda_scan.h)
+  return plan.bytes <= architecture.shared_bytes - of_functions;
+}
+
 TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
   LiveRanges ranges(placed_kernel);
   TileMemoryPlan plan{std::move(ranges.tiles), 0, ranges.in_registers()};

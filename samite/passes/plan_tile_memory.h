@@ -10,6 +10,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/architecture.h"
 
 #include <optional>
 #include <string>
@@ -44,6 +45,9 @@ struct TileMemoryPlan {
   // What would have to be smaller to take no more than `most` bytes. `what` each is called.
   std::string too_large(std::int64_t most, std::string_view what = "tile") const;
 };
+
+// Whether a block has room for it, beside what functions of the device have of their own.
+bool fits(const TileMemoryPlan &plan, const Architecture &architecture);
 
 // Not of tiles that a loop keeps in device memory.
 TileMemoryPlan plan_tile_memory(const ir::Kernel &placed);

@@ -249,6 +249,15 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
   return lowered;
 }
 
+bool has_product_loops(const Kernel &kernel) {
+  bool has = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    has = has || (call && call->is_product_loop());
+  });
+  return has;
+}
+
 std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architecture &architecture,
                                            const FactsOfArrays &arrays) {
   std::vector<WayOfProduct> ways;

@@ -23,6 +23,9 @@ namespace samite::passes {
 ir::Kernel product_loops(ir::Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
                          int stages_of_others = 0);
 
+// Whether there are such calls.
+bool has_product_loops(const ir::Kernel &kernel);
+
 // How each product of a kernel is computed, in program order.
 struct WayOfProduct {
   SourceLocation where;
