@@ -115,6 +115,12 @@ Value evaluate(Lowering &lowering, const Site &site, const Value &value, Made &m
   if (const auto found = made.find(value.id()); found != made.end()) return found->second;
   Value result = value;
   if (const auto variable = site.nest.variables.find(value.id()); variable != site.nest.variables.end()) {
+    if (!variable->second.known())
+      throw UserError(site.definition.where,
+                      fmt::format("the loops of '{}' are split and fused so often that the indices of its elements "
+                                  "cannot be written in terms of them; split fewer loops that were split or fused "
+                                  "before, or use Tail::guard",
+                                  lowering.function(site.function).name));
     result = lowering.integers.value_of(variable->second);
   } else {
     const Operation *of = site.forms.operation(value);

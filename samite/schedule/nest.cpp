@@ -59,7 +59,11 @@ class Maker {
                      : outer.is_constant() ? inner * outer.constant()
                                            : Affine::unknown();
         // Where nothing is to be done, both may be less than nothing.
-        if (!all.known()) all = needs_.derived({ir::Op::Mul, outer, greatest(inner, 0), {}});
+        if (!all.known()) {
+          Affine some = greatest(inner, 0);
+          if (!some.known()) some = needs_.derived({ir::Op::Max, inner, 0, {}});
+          all = needs_.derived({ir::Op::Mul, outer, some, {}});
+        }
         extents_.insert_or_assign(relation.whole, all);
         break;
       }
@@ -77,13 +81,15 @@ class Maker {
       case Relation::Kind::fuse: {
         const Affine fused = values_.at(relation.whole), inner = extents_.at(relation.inner),
                      outer = extents_.at(relation.outer);
+        Affine piece = Affine::unknown(), within = Affine::unknown();
         if (inner.is_constant() && inner.constant() > 0) {
-          values_.insert_or_assign(relation.outer, quotient(fused, inner.constant()));
-          values_.insert_or_assign(relation.inner, remainder(fused, inner.constant()));
-        } else {
-          values_.insert_or_assign(relation.outer, needs_.derived({ir::Op::Div, fused, inner, {0, outer - 1}}));
-          values_.insert_or_assign(relation.inner, needs_.derived({ir::Op::Rem, fused, inner, {0, inner - 1}}));
+          piece = quotient(fused, inner.constant());
+          within = remainder(fused, inner.constant());
         }
+        if (!piece.known()) piece = needs_.derived({ir::Op::Div, fused, inner, {0, outer - 1}});
+        if (!within.known()) within = needs_.derived({ir::Op::Rem, fused, inner, {0, inner - 1}});
+        values_.insert_or_assign(relation.outer, piece);
+        values_.insert_or_assign(relation.inner, within);
         break;
       }
       case Relation::Kind::rename: values_.insert_or_assign(relation.whole, values_.at(relation.outer)); break;
@@ -99,7 +105,10 @@ class Maker {
     Affine begin = outer * factor;
     if (!divides && relation.tail == ir::Tail::shift_inwards) {
       // Where there are fewer elements than one piece has, the guard below is left.
-      begin = greatest(least(begin, whole - factor), 0);
+      Affine last = least(begin, whole - factor);
+      if (!last.known()) last = needs_.derived({ir::Op::Min, begin, whole - factor, {}});
+      begin = greatest(last, 0);
+      if (!begin.known()) begin = needs_.derived({ir::Op::Max, last, 0, {0, whole - 1}});
       if (at_least(whole, needs_.range).value_or(0) >= factor) {
         values_.insert_or_assign(relation.whole, begin + inner);
         return;

@@ -52,8 +52,10 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
         [&](const NestLoop &loop) {
           return lowering.symbols.depends_on(form, [&](const Symbol &symbol) { return symbol == loop.symbol; });
         });
-    if (all_inside || site.nest.guarded.contains(variable))
-      interval.upper = least(interval.upper, site.nest.ranges.at(variable).upper);
+    if (all_inside || site.nest.guarded.contains(variable)) {
+      const Affine end = least(interval.upper, site.nest.ranges.at(variable).upper);
+      if (end.known()) interval.upper = end;  // else more than is needed
+    }
     environment.insert_or_assign(variable, interval);
   }
   add_calls(lowering, site.definition, site.forms, environment, boxes);

@@ -53,16 +53,6 @@ TEST(AssignRoles, NothingSharesTheMemoryOfTheCopies) {
     }
 }
 
-// The buffers are as large as what follows the loop may be where it shares their memory.
-TEST(AssignRoles, NotWhereTheMemoryOfTheCopiesLeavesNoRoomForOthers) {
-  std::string text = kernel_text({.rows = 64, .columns = 256, .inner = 64, .stages = 4});
-  text.insert(text.rfind("store"), "%50: tile<f32, 256, 64> = transpose(1, 0) %6 store @c[@n, 0] = %50 ");
-  const ir::Kernel kernel = planned(text);
-  EXPECT_TRUE(has_product_loops(kernel));
-  EXPECT_EQ(kernel.producers, 0);
-  EXPECT_TRUE(fits(plan_tile_memory(kernel), gpu_architecture(90))) << plan_tile_memory(kernel).to_string();
-}
-
 TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   // The loop's end is read from an array.
   std::string text = kernel_text(large);
