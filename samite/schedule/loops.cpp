@@ -20,7 +20,8 @@ using passes::Symbol;
 
 namespace {
 
-constexpr std::int64_t most_unrolled = 1024;  // copies of a body
+constexpr std::int64_t most_unrolled = 1024;  // iterations of a loop
+constexpr std::int64_t most_copies = 4096;    // of a body inside of several
 
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
   const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
@@ -102,6 +103,15 @@ void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
                                 most && *most <= most_iterations
                                     ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
                                     : std::string("a number of iterations that is known at launch only")));
+  const std::int64_t around = lowering.open.copies;
+  if (*most > 0 && around > most_copies / *most)
+    throw UserError(
+        loop.where,
+        fmt::format("loop '{}' of '{}' is unrolled inside of others, which makes {} x {} copies of its body, "
+                    "more than {}; leave one of them serial, or compute less at once. A loop over what is "
+                    "in registers is unrolled, too: store_in local memory does without",
+                    loop.name, lowering.function(site.function).name, around, *most, most_copies));
+  lowering.open.copies = around * std::max<std::int64_t>(*most, 1);
   const bool guarded = !(loop.extent == Affine(*most));
   const int line = lowering.nest.open(line_of(lowering, site, loop, "unrolled"));
   for (std::int64_t k = 0; k < *most; ++k) {
@@ -115,6 +125,7 @@ void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
     lowering.into(within.then_block, [&] { once(lowering, site, i, k); });
     if (!within.then_block.empty()) lowering.write.out->emplace_back(std::move(within), lowering.write.where);
   }
+  lowering.open.copies = around;
   lowering.nest.close(line);
 }
 

@@ -25,7 +25,8 @@ struct ThreadNest {
 struct OpenLoops {
   std::vector<OpenLoop> all;
   std::optional<ThreadNest> threads;
-  bool lanes = false;  // of the CPU's vectors
+  bool lanes = false;       // of the CPU's vectors
+  std::int64_t copies = 1;  // that unrolled loops make of what is inside
 };
 
 // On the index of a thread, or on that of a loop that each thread goes through by itself.

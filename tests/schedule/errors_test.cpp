@@ -545,6 +545,22 @@ TEST_F(ScheduleErrors, TooLongAnUnrolledLoop) {
   says("loop 'x' of 'f' is unrolled and has 5000 iterations, more than 1024", "split it, and unroll the inner loop");
 }
 
+TEST_F(ScheduleErrors, TooManyCopiesOfUnrolledLoops) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.bound(x, 0, 67);
+      f.bound(y, 0, 67);
+      f.unroll(y);
+      wrong_below();
+      f.unroll(x);
+    });
+  });
+  says("loop 'x' of 'f' is unrolled inside of others, which makes 67 x 67 copies of its body, more than 4096",
+       "leave one of them serial");
+}
+
 // Races.
 
 TEST_F(ScheduleErrors, AParallelReduction) {

@@ -14,6 +14,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/TargetParser/Host.h>
@@ -88,6 +89,11 @@ void initialize_targets() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
+    // X86AvoidStoreForwardingBlocks of LLVM 22 asks memory operands of unknown size for it, which ends the process:
+    // «Cannot implicitly convert a scalable size to a fixed-width size».
+    const auto &options = llvm::cl::getRegisteredOptions();
+    if (const auto found = options.find("x86-disable-avoid-SFB"); found != options.end())
+      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
   });
 }
 
