@@ -75,7 +75,7 @@ format format-check:
 # clang-tidy needs to know how each source is compiled, and nothing that is built.
 tidy: | dependencies
 	@scripts/install-dependencies scripts/packages-style.txt
-	cmake --preset release -B build/tidy -DSAMITE_UNITY=OFF $(CONFIGURE_ARGUMENTS)
+	cmake --preset release -B build/tidy $(CONFIGURE_ARGUMENTS)
 	scripts/tidy build/tidy
 
 clean:

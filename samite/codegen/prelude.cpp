@@ -45,12 +45,11 @@ class CudaHeaders {
     for (std::string_view rest = header; !rest.empty();) {
       if (const std::string_view line = take_line(rest); is_include(line)) add(included(line));
     }
-    if (intrinsics_.empty())
+    const bool own = path == intrinsics_path || path.starts_with(sm90_intrinsics);
+    if (intrinsics_.empty() || !own)
       append(text_, header);
     else if (path == intrinsics_path)
       append(text_, intrinsics_);
-    else if (!path.starts_with(sm90_intrinsics))
-      append(text_, header);
   }
 
   std::string take() { return std::move(text_); }

@@ -608,7 +608,7 @@ class Verifier {
       if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));
     }
     const Type barriers = call.operands[2].type;
-    if (barriers.element() != ScalarType::UInt64 || barriers.count() != 2 * stages)
+    if (barriers.element() != ScalarType::UInt64 || barriers.count() != std::int64_t{2} * stages)
       fail("barriers of type {} for {} stages", name(barriers), stages);
   }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace samite::lang {
 namespace {
@@ -24,11 +25,11 @@ void check_dimension(int dimension, const ir::Type &type, SourceLocation where) 
                                "; dimensions are 0 to " + std::to_string(type.shape().rank() - 1));
 }
 
-// Of 64 bits where the product has more than 32.
+// Of 64 bits where it has more than 32: others are faster, and bulk copies take them alone.
 ir::Value constant_origin(const ir::Value &number, std::int64_t extent) {
   const std::int64_t origin = number.as_int() * extent;
-  const bool fits = ir::Value::constant(number.type(), origin).as_int() == origin;
-  return ir::Value::constant(fits ? number.type().element() : ScalarType::Int64, origin);
+  const bool fits = std::in_range<std::int32_t>(origin);
+  return ir::Value::constant(fits ? ScalarType::Int32 : ScalarType::Int64, origin);
 }
 
 }  // namespace
@@ -43,10 +44,11 @@ std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int ra
   int d = shape.rank() - rank;
   for (const Index &index : indices) {
     ir::Value value = index.value();
-    if (cut && d >= 0 && shape[d] != 1)
-      value = value.is_constant()
-                  ? constant_origin(value, shape[d])
-                  : record(ir::Op::Mul, value.type(), {value, ir::Value::constant(value.type(), shape[d])}, where);
+    const std::int64_t extent = cut && d >= 0 ? shape[d] : 1;
+    if (value.is_constant())
+      value = constant_origin(value, extent);
+    else if (extent != 1)
+      value = record(ir::Op::Mul, value.type(), {value, ir::Value::constant(value.type(), extent)}, where);
     origin.push_back(value);
     ++d;
   }

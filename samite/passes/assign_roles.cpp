@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <set>
 
 namespace samite::passes {
@@ -54,7 +55,8 @@ bool fills_multiprocessor(const Kernel &kernel, const TileCall &loop, const Arch
                  buffer_bytes(allocate->layout, allocate->type.element(), allocate->size.as_int(), allocate->stages);
   });
   const std::int64_t registers = loop.sums->registers() + other_registers;
-  return 2 * buffers > architecture.shared_bytes || 2 * kernel.block_threads * registers > architecture.registers;
+  const std::int64_t of_two_blocks = 2 * registers * kernel.block_threads;
+  return 2 * buffers > architecture.shared_bytes || of_two_blocks > architecture.registers;
 }
 
 // What leads to the copies.
@@ -110,19 +112,19 @@ class Slice {
   // Without values that nothing reads. Whether more copies follow must not depend on what others compute.
   Block needed(const Block &block) {
     Block backwards;
-    for (auto stmt = block.rbegin(); stmt != block.rend(); ++stmt) {
-      if (const auto *let = stmt->as<Let>()) {
+    for (const Stmt &stmt : std::views::reverse(block)) {
+      if (const auto *let = stmt.as<Let>()) {
         if (!needed_.contains(let->local)) continue;
         possible_ =
             possible_ && info(let->value.op).pure && let->value.op != Op::LocalLoad && let->value.op != Op::Load;
       }
-      Stmt made = *stmt;
-      if (const auto *branch = stmt->as<If>())
-        made = {If{branch->condition, needed(branch->then_block), needed(branch->else_block), {}}, stmt->where()};
-      if (const auto *loop = stmt->as<For>()) {
+      Stmt made = stmt;
+      if (const auto *branch = stmt.as<If>())
+        made = {If{branch->condition, needed(branch->then_block), needed(branch->else_block), {}}, stmt.where()};
+      if (const auto *loop = stmt.as<For>()) {
         For copy = *loop;
         copy.body = needed(loop->body);
-        made = {std::move(copy), stmt->where()};
+        made = {std::move(copy), stmt.where()};
       }
       for_each_operand(made, [&](const Value &value) {
         if (value.is_local()) needed_.insert(value.id());
