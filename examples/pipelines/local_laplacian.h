@@ -46,7 +46,7 @@ inline auto local_laplacian() {
           of_input[j](y, x) = halved(of_input[j - 1], j - 1);
         }
         for (int j = scales; j-- > 0;) {
-          const bool last = j == scales - 1;
+          const bool last = j + 1 == scales;
           larger[j](y, k, x) = last ? Float(0) : doubled(remapped[j + 1], j + 1, k);
           const Float at = of_input[j](y, x) * (levels - 1);
           const Int l = clamp(cast<Int>(at), 0, levels - 2);
@@ -55,7 +55,6 @@ inline auto local_laplacian() {
           mixed[j](y, x) = last ? mix : doubled(mixed[j + 1], j + 1) + mix;
         }
         result(c, y, x) = clamp(in(c, y, x) * (mixed[0](y, x) + 0.01f) / (gray(y, x) + 0.01f), 0.0f, 1.0f);
-
         // Strips of 64 rows, in which the scales that are large are mixed row by row, in rings.
         schedule_cpu([&] {
           result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x, 8);

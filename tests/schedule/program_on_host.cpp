@@ -1,0 +1,95 @@
+#include "tests/schedule/program_on_host.h"
+
+#include "samite/jit/recorded_program.h"
+#include "tests/codegen/cuda_on_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+namespace samite::test {
+namespace {
+
+codegen::EmitOptions options_of(const ir::Kernel &kernel) {
+  codegen::EmitOptions options;
+  options.comments = false;
+  options.arrays.assign(kernel.parameters.size(), {.unit_stride = true});
+  options.cuda.tile_threads = kernel.block_threads;
+  return options;
+}
+
+Argument laid_out(const jit::Argument &argument) {
+  if (!argument.buffer) return scalar(argument.scalar);
+  std::vector<long long> extents, strides;
+  for (int d = 0; d < argument.buffer->extents().rank(); ++d) {
+    extents.push_back(argument.buffer->extents()[d]);
+    strides.push_back(argument.buffer->strides()[static_cast<std::size_t>(d)]);
+  }
+  return strided(argument.buffer->data(), extents, strides);
+}
+
+class OnHost : public jit::ScheduledProgram::Visitor {
+ public:
+  OnHost(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments)
+      : arguments_(arguments),
+        temporaries_(program.program(), Device::cpu(), false),
+        kernels_(program.kernels().size()) {}
+
+  void allocate(const schedules::Temporary &temporary, const Extents &extents) override {
+    temporaries_.allocate(temporary, extents);
+  }
+  void launch(std::size_t number, const schedules::KernelLaunch &launch, const Extents &extents,
+              const jit::HostValues &values) override {
+    std::optional<CudaOnHost> &kernel = kernels_[number];
+    if (!kernel) kernel.emplace(launch.kernel, options_of(launch.kernel), false, 0, ir::Form::lowered);
+    std::vector<Argument> given;
+    for (const jit::Argument &argument : jit::arguments_of(launch, arguments_, temporaries_, values))
+      given.push_back(laid_out(argument));
+    const CudaResult result = kernel->run(std::vector<long long>(extents.begin(), extents.end()), given);
+    if (result.failure.state != 0)
+      throw std::runtime_error(fmt::format("kernel {} has reported a failure", launch.kernel.name));
+  }
+
+ private:
+  const std::vector<jit::Argument> &arguments_;
+  jit::Temporaries temporaries_;
+  std::vector<std::optional<CudaOnHost>> kernels_;
+};
+
+}  // namespace
+
+std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinition &definition,
+                                                          const std::string &schedule) {
+  return definition.program({DeviceKind::cuda, 90}, definition.schedule_for(DeviceKind::cuda, schedule));
+}
+
+void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments) {
+  OnHost run(program, arguments);
+  program.run(arguments, run);
+}
+
+Filled filled_by(const std::shared_ptr<jit::PipelineDefinition> &definition,
+                 const std::vector<jit::Argument> &arguments) {
+  const AnyBuffer &out = *arguments[0].buffer;
+  const auto run = [&](const std::function<void()> &launch) {
+    float *const elements = static_cast<float *>(const_cast<void *>(out.data()));
+    std::fill_n(elements, out.extents().count(), -1.0f);
+    launch();
+    return std::vector<float>(elements, elements + out.extents().count());
+  };
+  return {.by_default = run([&] { jit::launch_pipeline(definition, {}, arguments, {}); }),
+          .on_cpu = run([&] { jit::launch_pipeline(definition, {.schedule = "cuda"}, arguments, {}); }),
+          .as_on_cuda = run([&] { run_on_host(*cuda_program(*definition), arguments); })};
+}
+
+std::vector<codegen::EmittedSource> emitted_for_cuda(const jit::ScheduledProgram &program) {
+  std::vector<codegen::EmittedSource> emitted;
+  for (const auto &kernel : program.kernels())
+    emitted.push_back(emit_for_cuda(kernel->forward(), options_of(kernel->forward()), false,
+                                    kernel->forward().scheduled ? ir::Form::lowered : ir::Form::structured));
+  return emitted;
+}
+
+}  // namespace samite::test

@@ -1,0 +1,30 @@
+// Programs of CUDA schedules without a GPU: the text of each kernel as CUDA gets it, run on the host by
+// tests/codegen/cuda_on_host.h, one launch after another.
+#pragma once
+
+#include "samite/jit/scheduled.h"
+
+#include <functional>
+#include <vector>
+
+namespace samite::test {
+
+// Of compute capability 9.0. `schedule`: as PipelineOptions has it.
+std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinition &definition,
+                                                          const std::string &schedule = "");
+
+// The arguments' buffers are on the CPU. Throws std::runtime_error where a kernel reports a failure.
+void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments);
+
+// Of a pipeline that fills its first argument, an array of f32: what that is under the default schedule on the CPU,
+// under the one for CUDA there, and under the same on the host as on CUDA.
+struct Filled {
+  std::vector<float> by_default, on_cpu, as_on_cuda;
+};
+Filled filled_by(const std::shared_ptr<jit::PipelineDefinition> &definition,
+                 const std::vector<jit::Argument> &arguments);
+
+// What the kernels are as text, as run_on_host compiles it, in the order of the program.
+std::vector<codegen::EmittedSource> emitted_for_cuda(const jit::ScheduledProgram &program);
+
+}  // namespace samite::test
