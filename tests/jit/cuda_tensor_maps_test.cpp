@@ -141,6 +141,23 @@ TEST_P(CudaTensorMaps, AreInGraphsAndTheirEdits) {
   expect_addresses(other, b);
 }
 
+// A literal of C++ is an index like any other.
+TEST_P(CudaTensorMaps, AreOfWindowsAtLiteralIndices) {
+  const TileKernel kernel{"by_copies",
+                          {"a", "b", "c"},
+                          [](Array<const half, 2> a, Array<const half, 2> b, Array<float, 2> c) {
+                            Int i = block_index();
+                            Tile<float> sum = tile::zeros<float>({64, 64});
+                            for (Int k : range(tile::ceil_div(a.extent(1), 64), pipelined(2)))
+                              tile::matmul(tile::load(a, {i, k}, {64, 64}), tile::load(b, {k, 0}, {64, 64}), sum);
+                            tile::store(c, {i, 0}, sum);
+                          },
+                          TileOptions{.threads = 128}};
+  const Buffer<half> a = shifted(2), b = shifted(3);
+  const Buffer<float> c{device(), {size, size}};
+  EXPECT_EQ(kernel.record({2}, a, b, c).variant().tensor_maps.size(), 2u);
+}
+
 // Each kind of array of which no map can be made, or that bulk copies do not see right, takes the other way, and the
 // variant says why.
 TEST_P(CudaTensorMaps, AreNotNeededWhereNoneCanBeMade) {
