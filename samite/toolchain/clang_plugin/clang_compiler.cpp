@@ -90,10 +90,11 @@ void initialize_targets() {
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
     // X86AvoidStoreForwardingBlocks of LLVM 22 asks memory operands of unknown size for it, which ends the process:
-    // «Cannot implicitly convert a scalable size to a fixed-width size».
+    // «Cannot implicitly convert a scalable size to a fixed-width size». LLD sets all options to their defaults at each
+    // link, so it is the default that is set.
     const auto &options = llvm::cl::getRegisteredOptions();
     if (const auto found = options.find("x86-disable-avoid-SFB"); found != options.end())
-      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
+      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true, /*initial=*/true);
   });
 }
 
