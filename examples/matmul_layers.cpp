@@ -1,0 +1,74 @@
+// Layers of a network as products of matrices with epilogues: in 16 bits with gradients, and in 8 bits with scales.
+#include <samite/ops/quantise.h>
+#include <samite/ops/scaled_matmul.h>
+#include <samite/samite.h>
+
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+using namespace samite;
+
+namespace {
+
+constexpr std::int64_t rows = 200, inner = 384, columns = 300;
+
+std::vector<float> normal(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> distribution;
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(distribution(random));
+  return values;
+}
+Buffer<bfloat16> normal_matrix(Device device, std::int64_t height, std::int64_t width, unsigned seed) {
+  const std::vector<float> values = normal(height * width, seed);
+  return {device, {height, width}, std::vector<bfloat16>(values.begin(), values.end()), Gradient::tracked};
+}
+
+// x / (1 + exp(-x)) of x W + bias.
+const ops::Matmul swish{"swish", [](const ops::Sums<bfloat16> &s, Array<const float, 1> bias) {
+                          Tile<float> x = s.values() + s.for_columns(bias);
+                          return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
+                        }};
+
+// The same for factors of 8 bits.
+const auto swish_of_8_bits =
+    ops::scaled_product<f8e4m3>("swish_of_8_bits", [](const ops::Sums<float> &s, Array<const float, 1> bias) {
+      Tile<float> x = s.values() + s.for_columns(bias);
+      return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
+    });
+
+double greatest_difference(const Buffer<bfloat16> &a, const Buffer<bfloat16> &b) {
+  const auto x = a.to_vector(), y = b.to_vector();
+  double greatest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    greatest = std::fmax(greatest, std::fabs(static_cast<float>(x[i]) - static_cast<float>(y[i])));
+  return greatest;
+}
+
+}  // namespace
+
+int main() {
+  const Device device = Device::preferred();
+  const Buffer<bfloat16> x = normal_matrix(device, rows, inner, 1), weights = normal_matrix(device, inner, columns, 2);
+  const Buffer<float> bias{device, {columns}, normal(columns, 3), Gradient::tracked};
+  const Buffer<bfloat16> y{device, {rows, columns}, Gradient::tracked};
+
+  Tape tape;
+  tape.record([&] { swish.launch(x, weights, y, bias); });
+  tape.backward({{y, normal_matrix(device, rows, columns, 4)}});
+  std::printf("gradient of the first weight: %.3f\n",
+              static_cast<double>(static_cast<float>(weights.gradient().at(0, 0))));
+
+  Buffer<f8e4m3> x8{device, {rows, inner}}, weights8{device, {inner, columns}};
+  Buffer<float> x_scales{device, {rows, inner / 128}}, weight_scales{device, {inner / 128, (columns + 127) / 128}};
+  ops::quantise(x, x8, x_scales);
+  ops::quantise(weights, weights8, weight_scales);
+  const Buffer<bfloat16> y8{device, {rows, columns}};
+  swish_of_8_bits.launch(x8, weights8, x_scales, weight_scales, y8, bias);
+  const double difference = greatest_difference(y, y8);
+  std::printf("8 bits instead of 16 change the result by %.2f at most, of sums of size %.0f\n", difference,
+              std::sqrt(static_cast<double>(inner)));
+  return difference < 4 ? 0 : 1;
+}

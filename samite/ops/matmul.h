@@ -1,0 +1,203 @@
+// Products of matrices, c = f(a b), with the epilogue f written in the language of tiles.
+//
+//   const ops::Matmul product{"product", [](const ops::Sums<float> &s) { return s.values(); }};
+//   product.launch(a, b, c);
+//
+//   // A layer of a network: bias, activation and residual, in half precision.
+//   const ops::Matmul layer{"layer", [](const ops::Sums<half> &s, Array<const float, 1> bias,
+//                                       Array<const half, 2> residual) {
+//                             Tile<float> x = s.values() + s.for_columns(bias);
+//                             return tile::cast<half>(x * sigmoid(x) + s.for_elements(residual));
+//                           }};
+//   layer.launch(a, b, c, bias, residual);
+//
+// The epilogue's first parameter says the type of the factors, its result the type of c, and what follows are further
+// arguments of the launch: arrays and traced numbers, as a kernel's. It runs on the sums in the block's registers,
+// before they are stored.
+//
+// A launch is that of a TileKernel: it is recorded, put on tapes and into graphs, and differentiated with respect to a,
+// b and every floating array of the epilogue. How the product is cut into tiles depends on its shape and the device
+// (ops/matmul_plan.h); each way is captured and compiled once.
+#pragma once
+
+#include "samite/jit/launch.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/operands.h"
+#include "samite/ops/sums.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace samite::ops {
+
+struct MatmulOptions {
+  tile::Transposes transposed = {};                   // a is (inner x rows), b is (columns x inner)
+  tile::Precision precision = tile::Precision::full;  // of products of float: tile::Precision::tf32 rounds the factors
+};
+
+namespace detail {
+
+template <class E>
+struct EpilogueOf : EpilogueOf<decltype(&E::operator())> {};
+template <class E, Scalar T, Scalar C, class... Ps>
+struct EpilogueOf<Tile<C> (E::*)(const Sums<T> &, Ps...) const> {
+  using type = Tile<C>(Sums<T>, std::remove_cvref_t<Ps>...);
+};
+
+template <Scalar C, Scalar S>
+Tile<C> rounded(const Tile<S> &x) {
+  if constexpr (std::same_as<C, S>)
+    return x;
+  else
+    return tile::cast<C>(x);
+}
+
+// Of the matrices that a block is at: those of a batch in three dimensions, or the only ones.
+template <int Rank, class T>
+Tile<std::remove_const_t<T>> load_part(const Array<T, Rank> &matrices, const std::array<Int, Rank> &block,
+                                       const Int &row, const Int &column, std::array<int, 2> extents,
+                                       SourceLocation where) {
+  if constexpr (Rank == 3)
+    return tile::load(matrices, {block[0], row, column}, {extents[0], extents[1]}, where);
+  else
+    return tile::load(matrices, {row, column}, {extents[0], extents[1]}, where);
+}
+// Tile (row, column) of a factor, as it lies in memory where it is transposed.
+template <int Rank, class T>
+Tile<std::remove_const_t<T>> load_factor(const Array<T, Rank> &matrices, const std::array<Int, Rank> &block,
+                                         const Int &row, const Int &column, std::array<int, 2> extents, bool transposed,
+                                         SourceLocation where) {
+  if (transposed) return load_part<Rank>(matrices, block, column, row, {extents[1], extents[0]}, where);
+  return load_part<Rank>(matrices, block, row, column, extents, where);
+}
+template <int Rank, Scalar T>
+void store_part(const Array<T, Rank> &matrices, const std::array<Int, Rank> &block, const Tile<T> &part,
+                SourceLocation where) {
+  if constexpr (Rank == 3)
+    tile::store(matrices, {block[0], block[1], block[2]}, part, where);
+  else
+    tile::store(matrices, {block[0], block[1]}, part, where);
+}
+
+}  // namespace detail
+
+template <class Epilogue>
+class Matmul;
+
+template <Scalar T, Scalar C, class... Extras>
+class Matmul<Tile<C>(Sums<T>, Extras...)> {
+  template <int Rank>
+  using KernelOf = TileKernel<void(Array<const T, Rank>, Array<const T, Rank>, Array<C, Rank>, Extras...)>;
+
+ public:
+  template <class E>
+  Matmul(std::string name, const E &epilogue, MatmulOptions options = {},
+         SourceLocation where = std::source_location::current())
+      : state_(std::make_shared<State>(
+            name, options, where,
+            [=](const MatmulPlan &plan) { return kernel<2>(name, epilogue, options, plan, where); },
+            [=](const MatmulPlan &plan) { return kernel<3>(name, epilogue, options, plan, where); })) {
+    lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
+  }
+
+  // a (rows x inner), b (inner x columns), c (rows x columns), or as many of each in three dimensions. UserError where
+  // they do not fit each other, DeviceError as a launch.
+  void launch(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    launch(LaunchOptions{}, a, b, c, extras...);
+  }
+  void launch(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+              jit::ArgumentFor<Extras>... extras) const {
+    with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+      kernel.launch(blocks, options, a, b, c, extras...);
+    });
+  }
+  Launch record(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return record(LaunchOptions{}, a, b, c, extras...);
+  }
+  Launch record(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+                jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+      return kernel.record(blocks, options, a, b, c, extras...);
+    });
+  }
+
+  const std::string &name() const { return state_->name; }
+  // The kernels of matrices that launches have asked for so far, and those of batches: for report().
+  std::vector<KernelOf<2>> kernels() const { return state_->matrices.all(); }
+  std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
+
+ private:
+  struct State {
+    template <class Matrices, class Batches>
+    State(std::string name, const MatmulOptions &options, SourceLocation where, Matrices matrices, Batches batches)
+        : name(std::move(name)),
+          options(options),
+          where(where),
+          matrices(std::move(matrices)),
+          batches(std::move(batches)) {}
+
+    std::string name;
+    MatmulOptions options;
+    SourceLocation where;
+    detail::Kernels<MatmulPlan, KernelOf<2>> matrices;
+    detail::Kernels<MatmulPlan, KernelOf<3>> batches;
+  };
+
+  template <class F>
+  decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
+    const auto &options = state_->options;
+    const MatmulShape shape = matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where);
+    const MatmulPlan plan = matmul_plan(shape, scalar_type_of<T>, options.precision, matmul_device(a.device()));
+    const Extents blocks = matmul_blocks(shape, plan);
+    if (a.rank() == 3) return function(state_->batches.at(plan), LaunchExtents(blocks, state_->where));
+    return function(state_->matrices.at(plan), LaunchExtents({blocks[1], blocks[2]}, state_->where));
+  }
+
+  template <int Rank, class E>
+  static KernelOf<Rank> kernel(const std::string &name, const E &epilogue, const MatmulOptions &options,
+                               const MatmulPlan &plan, SourceLocation where) {
+    return KernelOf<Rank>(
+        name,
+        [&](Array<const T, Rank> a, Array<const T, Rank> b, Array<C, Rank> c, Extras... extras) {
+          const std::array<Int, Rank> block = block_index<Rank>(where);
+          const Int &i = block[Rank - 2], &j = block[Rank - 1];
+          using S = lang::Accumulator<T>;
+          const auto [ta, tb] = options.transposed;
+          Tile<S> sum = tile::zeros<S>({plan.rows, plan.columns}, where);
+          const Int steps = tile::ceil_div(a.extent(Rank - (ta ? 2 : 1)), plan.inner);
+          for (Int k : range(steps, pipelined(plan.stages)))
+            tile::matmul(detail::load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, ta, where),
+                         detail::load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, tb, where), sum,
+                         options.transposed, options.precision, where);
+          detail::store_part<Rank>(
+              c, block,
+              Tile<C>(epilogue(Sums<T>(std::move(sum), i, j, c.extent(Rank - 2), c.extent(Rank - 1)), extras...)),
+              where);
+        },
+        TileOptions{.threads = plan.threads}, where);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+Matmul(std::string, E) -> Matmul<Signature>;
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+Matmul(std::string, E, MatmulOptions) -> Matmul<Signature>;
+
+// c = a b, rounded to C.
+template <Scalar T, Scalar C>
+void matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, const MatmulOptions &options = {}) {
+  using Plain = Matmul<Tile<C>(Sums<T>)>;
+  static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
+    return Plain("matmul", [](const Sums<T> &s) { return detail::rounded<C>(s.values()); },
+                 {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
+  });
+  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32}).launch(a, b, c);
+}
+
+}  // namespace samite::ops

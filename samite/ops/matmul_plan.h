@@ -1,0 +1,48 @@
+// How a product of matrices is cut into tiles: a pure function of its shape, its element type and the device.
+//
+// A block computes one tile of the result. The largest tile is chosen that leaves each multiprocessor a block, because
+// a larger one reads the factors less often; where the result has too few elements for that, the smallest.
+#pragma once
+
+#include "samite/base/scalar_type.h"
+#include "samite/lang/tile_operations.h"
+#include "samite/runtime/device.h"
+#include "samite/runtime/extents.h"
+
+#include <cstdint>
+
+namespace samite::ops {
+
+namespace detail {
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+}  // namespace detail
+
+// `batches` products of (rows x inner) by (inner x columns).
+struct MatmulShape {
+  std::int64_t batches = 1, rows = 0, columns = 0, inner = 0;
+
+  friend bool operator==(const MatmulShape &, const MatmulShape &) = default;
+};
+
+// Compute capability 0 is the CPU; 90 is 9.0.
+struct MatmulDevice {
+  int compute_capability = 0, multiprocessors = 1;
+};
+
+struct MatmulPlan {
+  int rows = 0, columns = 0, inner = 0;  // of a block's tile of the result, and of one iteration
+  int threads = 0, stages = 0;           // of a block, and iterations whose factors have memory; on CUDA
+
+  friend auto operator<=>(const MatmulPlan &, const MatmulPlan &) = default;
+};
+
+MatmulPlan matmul_plan(const MatmulShape &shape, ScalarType factor, tile::Precision precision,
+                       const MatmulDevice &device);
+
+// DeviceError where the device is not there.
+MatmulDevice matmul_device(Device device);
+
+// Of a launch: batches, tiles of rows, tiles of columns.
+Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan);
+
+}  // namespace samite::ops

@@ -1,0 +1,177 @@
+#include "samite/ops/quantise.h"
+
+#include "samite/jit/tile_kernel.h"
+#include "samite/lang/atomic.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/matmul_plan.h"
+#include "samite/ops/scales.h"
+
+#include <fmt/format.h>
+
+namespace samite::ops {
+namespace {
+
+// A block's tile of numbers that share scales, as far as a block of threads takes them at once.
+struct Cut {
+  int rows, columns;
+};
+// Tiles lie inside of blocks of 128 by 128, and are longer along the rows, where neighbours lie.
+constexpr Cut cut(ScaleGroups groups) {
+  if (groups.rows == ScaleGroup::block && groups.columns == ScaleGroup::block) return {scale_block, scale_block};
+  if (groups.columns == ScaleGroup::block) return {32, scale_block};
+  if (groups.rows == ScaleGroup::block) return {scale_block, 32};
+  if (groups.rows == ScaleGroup::one) return {8, 512};
+  if (groups.columns == ScaleGroup::one) return {128, 32};
+  return {32, 128};
+}
+
+// What 1 stands for.
+template <Scalar Q>
+Tile<float> scale_of(const Tile<float> &largest) {
+  return select(largest > 0.0f, largest * (1 / static_cast<float>(std::numeric_limits<Q>::max())), 1.0f);
+}
+template <Scalar T>
+Tile<float> in_float(const Tile<T> &x) {
+  if constexpr (std::same_as<T, float>)
+    return x;
+  else
+    return tile::cast<float>(x);
+}
+
+template <class T, class Q>
+using Quantiser = TileKernel<void(Array<const T, 2>, Array<Q, 2>, Array<float, 2>)>;
+
+// One scale for each row, for each column, or for a block: a block of threads finds its scales and then divides.
+template <Scalar T, Scalar Q>
+Quantiser<T, Q> in_one(const ScaleGroups &groups) {
+  const auto [rows, columns] = cut(groups);
+  return {"quantise", [=](Array<const T, 2> x, Array<Q, 2> q, Array<float, 2> scale) {
+            auto [i, j] = block_index<2>();
+            const auto part = [&](const Int &a, const Int &b) {
+              return in_float(tile::load(x, {a, b}, {rows, columns}));
+            };
+            if (groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block) {
+              const Tile<float> values = part(i, j), magnitudes = abs(values);
+              Tile<float> own = groups.rows == ScaleGroup::block && groups.columns == ScaleGroup::block
+                                    ? tile::max(magnitudes, {0, 1})
+                                : groups.columns == ScaleGroup::block ? tile::max(magnitudes, {1})
+                                                                      : tile::max(magnitudes, {0});
+              own = scale_of<Q>(own);
+              tile::store(scale, {i, j}, own);
+              tile::store(q, {i, j}, tile::cast<Q>(values / own));
+            } else if (groups.rows == ScaleGroup::one) {
+              const Int parts = tile::ceil_div(x.extent(1), columns);
+              Tile<float> largest = tile::zeros<float>({rows, 1});
+              for (Int k : range(parts)) largest = max(largest, tile::max(abs(part(i, k)), {1}));
+              const Tile<float> own = scale_of<Q>(largest);
+              tile::store(scale, {i, 0}, own);
+              for (Int k : range(parts)) tile::store(q, {i, k}, tile::cast<Q>(part(i, k) / own));
+            } else {
+              const Int parts = tile::ceil_div(x.extent(0), rows);
+              Tile<float> largest = tile::zeros<float>({1, columns});
+              for (Int k : range(parts)) largest = max(largest, tile::max(abs(part(k, j)), {0}));
+              const Tile<float> own = scale_of<Q>(largest);
+              tile::store(scale, {0, j}, own);
+              for (Int k : range(parts)) tile::store(q, {k, j}, tile::cast<Q>(part(k, j) / own));
+            }
+          }};
+}
+
+// One scale for all: `largest` is what all blocks together have found.
+template <Scalar T>
+auto largest_of_all() {
+  return TileKernel{"largest", [](Array<const T, 2> x, Array<float, 2> largest) {
+                      const auto [rows, columns] = cut({});
+                      auto [i, j] = block_index<2>();
+                      atomic_max(largest(0, 0), tile::max(abs(in_float(tile::load(x, {i, j}, {rows, columns})))));
+                    }};
+}
+template <Scalar T, Scalar Q>
+auto divide_all() {
+  return TileKernel{"quantise",
+                    [](Array<const T, 2> x, Array<Q, 2> q, Array<const float, 2> largest, Array<float, 2> scale) {
+                      const auto [rows, columns] = cut({});
+                      auto [i, j] = block_index<2>();
+                      const Tile<float> own = scale_of<Q>(tile::load(largest, {0, 0}, {1, 1}));
+                      if_(i == 0 && j == 0, [&] { tile::store(scale, {0, 0}, own); });
+                      tile::store(q, {i, j}, tile::cast<Q>(in_float(tile::load(x, {i, j}, {rows, columns})) / own));
+                    }};
+}
+
+template <Scalar Q, Scalar T>
+auto multiply(const ScaleGroups &groups) {
+  return TileKernel{"dequantise", [=](Array<const Q, 2> q, Array<const float, 2> scale, Array<T, 2> x) {
+                      const auto [rows, columns] = cut(groups);
+                      auto [i, j] = block_index<2>();
+                      const auto at = [](ScaleGroup group, const Int &number, int size) {
+                        if (group == ScaleGroup::all) return Int(0);
+                        if (group == ScaleGroup::block) return Int(number * size / scale_block);
+                        return Int(number);
+                      };
+                      const Tile<float> own = tile::load(
+                          scale, {at(groups.rows, i, rows), at(groups.columns, j, columns)},
+                          {groups.rows == ScaleGroup::one ? rows : 1, groups.columns == ScaleGroup::one ? columns : 1});
+                      const Tile<float> values = tile::cast<float>(tile::load(q, {i, j}, {rows, columns})) * own;
+                      if constexpr (std::same_as<T, float>)
+                        tile::store(x, {i, j}, values);
+                      else
+                        tile::store(x, {i, j}, tile::cast<T>(values));
+                    }};
+}
+
+// The scales' groups, where x and q fit each other.
+ScaleGroups groups_of(const std::string &name, const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale,
+                      SourceLocation where) {
+  if (!x.valid() || !q.valid() || x.rank() != 2 || x.extents() != q.extents())
+    throw UserError(where, fmt::format("{}: expected two matrices of the same extents; {} and {} given", name,
+                                       x.valid() ? x.to_string() : "an empty buffer",
+                                       q.valid() ? q.to_string() : "an empty buffer"));
+  return scale_groups(name, "the scale", scale, 0, x.extents()[0], x.extents()[1], where);
+}
+
+}  // namespace
+
+template <Scalar T, Scalar Q>
+void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale, SourceLocation where) {
+  const ScaleGroups groups = groups_of("quantise", x, q, scale, where);
+  const auto [rows, columns] = cut(groups);
+  const std::int64_t down = detail::ceil_div(x.extents()[0], rows), across = detail::ceil_div(x.extents()[1], columns);
+  if (groups == ScaleGroups{}) {
+    static const auto find = largest_of_all<T>();
+    static const auto divide = divide_all<T, Q>();
+    const Buffer<float> largest(x.device(), {1, 1});
+    find.launch(LaunchExtents({down, across}, where), x, largest);
+    divide.launch(LaunchExtents({down, across}, where), x, q, largest, scale);
+    return;
+  }
+  static detail::Kernels<ScaleGroups, Quantiser<T, Q>> made(in_one<T, Q>);
+  const bool by_blocks = groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block;
+  const LaunchExtents blocks = by_blocks                        ? LaunchExtents({down, across}, where)
+                               : groups.rows == ScaleGroup::one ? LaunchExtents({down, 1}, where)
+                                                                : LaunchExtents({1, across}, where);
+  made.at(groups).launch(blocks, x, q, scale);
+}
+
+template <Scalar Q, Scalar T>
+void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x, SourceLocation where) {
+  const ScaleGroups groups = groups_of("dequantise", q, x, scale, where);
+  const auto [rows, columns] = cut(groups);
+  using Kernel = TileKernel<void(Array<const Q, 2>, Array<const float, 2>, Array<T, 2>)>;
+  static detail::Kernels<ScaleGroups, Kernel> made([](const ScaleGroups &key) { return multiply<Q, T>(key); });
+  made.at(groups).launch(
+      LaunchExtents({detail::ceil_div(q.extents()[0], rows), detail::ceil_div(q.extents()[1], columns)}, where), q,
+      scale, x);
+}
+
+#define SAMITE_QUANTISE(T, Q)                                                                          \
+  template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
+  template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
+SAMITE_QUANTISE(float, f8e4m3)
+SAMITE_QUANTISE(float, f8e5m2)
+SAMITE_QUANTISE(half, f8e4m3)
+SAMITE_QUANTISE(half, f8e5m2)
+SAMITE_QUANTISE(bfloat16, f8e4m3)
+SAMITE_QUANTISE(bfloat16, f8e5m2)
+#undef SAMITE_QUANTISE
+
+}  // namespace samite::ops

@@ -1,0 +1,37 @@
+// Matrices in 8 bits: q = x / scale, rounded to the nearest number, and the scales.
+//
+//   Buffer<f8e4m3> q(device, {m, k});
+//   Buffer<float> scale(device, {m, 1});   // one for each row
+//   ops::quantise(x, q, scale);
+//
+// Which numbers share a scale is read off the scales' extents (ops/scales.h). A scale is the largest absolute value of
+// its numbers divided by the largest number of the 8-bit type (448 of f8e4m3, 57344 of f8e5m2), and 1 where all are
+// zero. A NaN stays one and does not change the scale; an infinity makes its scale infinite, and NaN of itself.
+#pragma once
+
+#include "samite/runtime/buffer.h"
+
+namespace samite::ops {
+
+// x and q (rows x columns), on one device. UserError where they do not fit each other, DeviceError as a launch.
+template <Scalar T, Scalar Q>
+void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale,
+              SourceLocation where = std::source_location::current());
+
+// x = q scale.
+template <Scalar Q, Scalar T>
+void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x,
+                SourceLocation where = std::source_location::current());
+
+#define SAMITE_QUANTISE(T, Q)                                                                                 \
+  extern template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
+  extern template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
+SAMITE_QUANTISE(float, f8e4m3)
+SAMITE_QUANTISE(float, f8e5m2)
+SAMITE_QUANTISE(half, f8e4m3)
+SAMITE_QUANTISE(half, f8e5m2)
+SAMITE_QUANTISE(bfloat16, f8e4m3)
+SAMITE_QUANTISE(bfloat16, f8e5m2)
+#undef SAMITE_QUANTISE
+
+}  // namespace samite::ops

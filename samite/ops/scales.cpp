@@ -1,0 +1,53 @@
+#include "samite/ops/scales.h"
+
+#include "samite/base/error.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace samite::ops {
+namespace {
+
+constexpr std::int64_t scale_blocks(std::int64_t count) { return (count + scale_block - 1) / scale_block; }
+
+std::optional<ScaleGroup> group_of(std::int64_t scales, std::int64_t count) {
+  if (scales == 1) return ScaleGroup::all;
+  if (scales == count) return ScaleGroup::one;
+  if (scales == scale_blocks(count)) return ScaleGroup::block;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
+                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where) {
+  const int rank = batches == 0 ? 2 : 3;
+  if (scales.valid() && scales.rank() == rank && (batches == 0 || scales.extents()[0] == batches)) {
+    const auto of_rows = group_of(scales.extents()[rank - 2], rows);
+    const auto of_columns = group_of(scales.extents()[rank - 1], columns);
+    // One number of a row beside one of a column would be a scale for each element.
+    const bool for_each = of_rows == ScaleGroup::one && of_columns == ScaleGroup::one;
+    if (of_rows && of_columns && !for_each) return {*of_rows, *of_columns};
+  }
+  const std::string before = batches == 0 ? "" : fmt::format("{}, ", batches);
+  throw UserError(
+      where, fmt::format(
+                 "{}: {} {}; a matrix of {} by {} has scales of ({}1, 1), one; ({}{}, 1), one for each row; ({}1, {}), "
+                 "one for each column; ({}{}, {}), one for {} numbers of a row; ({}{}, {}), one for {} of a column; or "
+                 "({}{}, {}), one for a block of {} by {}",
+                 name, what, scales.valid() ? "has extents " + scales.extents().to_string() : "is an empty buffer",
+                 rows, columns, before, before, rows, before, columns, before, rows, scale_blocks(columns), scale_block,
+                 before, scale_blocks(rows), columns, scale_block, before, scale_blocks(rows), scale_blocks(columns),
+                 scale_block, scale_block));
+}
+
+void refuse_scale_for_each_term(const std::string &name, SourceLocation where) {
+  throw UserError(where,
+                  fmt::format("{}: there is a scale for each of the terms that are added up; expected one for all "
+                              "of them, or one for {} of them: multiply the other factor with these scales before "
+                              "it is quantised",
+                              name, scale_block));
+}
+
+}  // namespace samite::ops

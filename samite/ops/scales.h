@@ -1,0 +1,40 @@
+// Scales of matrices of 8-bit numbers: what they stand for is each number times its scale.
+//
+// A matrix of (rows x columns) may have
+//
+//   (1, 1)                                    one scale
+//   (rows, 1) or (1, columns)                 one for each row or column
+//   (rows, ceil(columns / 128))               one for 128 numbers of a row
+//   (ceil(rows / 128), columns)               one for 128 numbers of a column
+//   (ceil(rows / 128), ceil(columns / 128))   one for a block of 128 by 128
+//
+// These are the recipes of 8-bit training and inference: per tensor, per row, and by blocks as in DeepSeek-V3
+// (DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, section 3.3).
+#pragma once
+
+#include "samite/runtime/any_buffer.h"
+
+#include <cstdint>
+#include <string>
+
+namespace samite::ops {
+
+// How many numbers share a scale along a dimension.
+enum class ScaleGroup : std::uint8_t { one, block, all };
+inline constexpr int scale_block = 128;
+
+struct ScaleGroups {
+  ScaleGroup rows = ScaleGroup::all, columns = ScaleGroup::all;
+
+  friend auto operator<=>(const ScaleGroups &, const ScaleGroups &) = default;
+};
+
+// Of the scales called `what` for a matrix of that many rows and columns; with a first dimension of batches where
+// `batches` is not 0. UserError with `where`, the recipes and what was given, where the shape is none of the above.
+ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
+                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where);
+
+// UserError: scales along the sum are for blocks of 128 terms.
+[[noreturn]] void refuse_scale_for_each_term(const std::string &name, SourceLocation where);
+
+}  // namespace samite::ops

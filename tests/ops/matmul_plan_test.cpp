@@ -1,0 +1,56 @@
+// Which tiles a product is cut into.
+#include "samite/ops/matmul_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::ops {
+namespace {
+
+constexpr MatmulDevice hopper{90, 132}, ampere{80, 108}, cpu{};
+
+MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, const MatmulDevice &device,
+                tile::Precision precision = tile::Precision::full) {
+  return matmul_plan({1, rows, columns, 4096}, factor, precision, device);
+}
+
+TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
+  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
+  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, ampere), (MatmulPlan{128, 128, 32, 256, 3}));
+  EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper, tile::Precision::tf32).threads, 128);
+  EXPECT_EQ(plan(4096, 4096, ScalarType::Float8E4M3, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
+}
+
+TEST(MatmulPlan, EachMultiprocessorHasABlockWhereThatIsPossible) {
+  for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192})
+    for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64, ScalarType::Int8}) {
+      const MatmulPlan chosen = plan(n, n, type, hopper);
+      const MatmulShape shape{1, n, n, n};
+      if (chosen.rows > 16) {
+        EXPECT_GE(matmul_blocks(shape, chosen).count(), hopper.multiprocessors) << n;
+      }
+    }
+}
+
+TEST(MatmulPlan, FewRowsHaveLowTiles) {
+  EXPECT_EQ(plan(16, 65536, ScalarType::BFloat16, hopper).rows, 16);
+  EXPECT_EQ(plan(1, 100, ScalarType::Float32, cpu).rows, 1);
+  EXPECT_EQ(plan(7, 100, ScalarType::Float32, cpu).rows, 4);
+  EXPECT_EQ(plan(0, 0, ScalarType::Float32, cpu).rows, 1);
+}
+
+TEST(MatmulPlan, BlocksCoverTheResult) {
+  EXPECT_EQ(matmul_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{3, 2, 2}));
+}
+
+// A block of scales covers whole tiles.
+TEST(MatmulPlan, TilesOf8BitFactorsDivide128) {
+  for (const MatmulDevice &device : {hopper, ampere, cpu})
+    for (const std::int64_t rows : {1, 16, 64, 128, 4096}) {
+      const MatmulPlan chosen = plan(rows, 4096, ScalarType::Float8E4M3, device);
+      EXPECT_EQ(128 % chosen.rows, 0);
+      EXPECT_EQ(128 % chosen.columns, 0);
+    }
+}
+
+}  // namespace
+}  // namespace samite::ops
