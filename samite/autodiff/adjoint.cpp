@@ -114,7 +114,7 @@ void note_what_custom_adjoints_do(Adjoint &adjoint) {
       parameters[*array].read_only = false;
     }
     auto *let = stmt.as<Let>();
-    if (!let || let->value.op != Op::Load || let->value.attribute != load_afterwards) return;
+    if (!let || let->value.op != Op::Load || (let->value.attribute & load_afterwards) == 0) return;
     add(adjoint.values_after, let->value.array);
     const auto &before = adjoint.values_read;
     if (std::find(before.begin(), before.end(), let->value.array) != before.end())

@@ -82,7 +82,7 @@ std::optional<SourceLocation> read_after_write(const Block &block, std::uint32_t
 }  // namespace
 
 bool reads_before(const Operation &operation, const Kernel &adjoint) {
-  return operation.op == Op::Load && operation.attribute != load_afterwards &&
+  return operation.op == Op::Load && (operation.attribute & load_afterwards) == 0 &&
          adjoint.parameters[operation.array].role == Role::Primal;
 }
 

@@ -1,9 +1,9 @@
 // Branches and loops: native where all lanes go the same way, with masks where they may not.
 #include "samite/base/error.h"
 #include "samite/codegen/kernel_emitter.h"
-#include "samite/codegen/op_cost.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/op_cost.h"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ bool KernelEmitter::worth_flattening(const Block &block) const {
   };
   for (const Stmt &stmt : block) {
     if (const Let *let = stmt.as<Let>()) {
-      if (!cheap(let->value.op)) return false;
+      if (!passes::cheap(let->value.op)) return false;
       if (let->value.op == Op::Load && (options_.debug || !guarded(let->value.operands))) return false;
       if (let->value.op == Op::LocalLoad &&
           !local_arrays_.harmless_without_lanes(let->value.array, let->value.operands[0]))
@@ -116,7 +116,7 @@ void KernelEmitter::loop(const For &loop) {
   if (in_lanes() && uniformity_.starts_late(loop)) return late_loop(loop);
   if (in_lanes() && uniformity_.divergent(loop)) return divergent_loop(loop);
   if (in_lanes()) {
-    if (const auto rows = rows_.of(loop, uniformity_); !rows.empty()) return loop_in_pieces(loop, rows);
+    if (const auto rows = rows_.of(loop); !rows.empty()) return loop_in_pieces(loop, rows);
   } else if (!explicit_lanes() && !is_tile_kernel(kernel_) && warp_loops_.loop(loop)) {
     return;
   }

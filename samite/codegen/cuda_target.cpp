@@ -116,7 +116,7 @@ void CudaTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const st
 void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number);
   const std::string instances = fmt::format("u32({} - {})", loop.end, loop.begin);
-  if (form_.march > 1 && loop.dimension == 0) return marched_loop(out, loop, body);
+  if (loop.march > 1) return marched_loop(out, loop, body);
   out.line("const u32 {} = {};", at, in_steps(thread_on_axis(loop, "u32"), loop.step));
   if (over_two(loop)) {
     const std::string inner = fmt::format("u32({})", next_extent(loop));
@@ -132,10 +132,10 @@ void CudaTarget::exact_loop(SourceWriter &out, const ThreadLoop &loop, const std
 
 void CudaTarget::marched_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
   const std::string at = fmt::format("at{}", loop.number), first = fmt::format("first{}", loop.number);
-  out.line("const u32 {} = ({}) * {};", first, thread_on_axis(loop, "u32"), form_.march);
+  out.line("const u32 {} = ({}) * {};", first, thread_on_axis(loop, "u32"), loop.march);
   out.line("#pragma unroll 1");
   out.open("for (u32 {0} = {1}; {0} < u32({2} - {3}) && {0} - {1} < {4}; ++{0}) {{", at, first, loop.end, loop.begin,
-           form_.march);
+           loop.march);
   out.line("const {0} {1} = {2} + {0}({3});", loop.type, loop.index, loop.begin, at);
   body();
   out.close();

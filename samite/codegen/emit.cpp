@@ -5,6 +5,7 @@
 #include "samite/codegen/cuda_target.h"
 #include "samite/codegen/kernel_emitter.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/march.h"
 
 namespace samite::codegen {
 namespace {
@@ -49,6 +50,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   }
   internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
+  internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");
   const CudaTarget target(own.cuda, planned.resident_blocks);
   return KernelEmitter(planned, passes::Uniformity::all_uniform(planned), target, own).emit(entry_name(planned.name));
 }

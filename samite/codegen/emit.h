@@ -48,8 +48,8 @@ struct CudaForm {
   // A thread runs so many neighbours in the last dimension at a time, as the kernel was planned
   // (`passes/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last dimension.
   int instances_per_thread = 1;
-  // A thread of the exact form runs so many instances one after another along the first of three dimensions.
-  // `codegen/march.h` says for which kernels.
+  // A thread of the exact form runs so many instances one after another along the first of three dimensions, as the
+  // kernel was planned (`passes/march.h`).
   int march = 1;
   // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
   // capability 9.0 on.

@@ -17,6 +17,7 @@ void KernelEmitter::launch_loop(const For &loop) {
   text.dimension = failures_.depth();
   text.launch_rank = kernel_.launch_rank;
   text.step = loop.step.as_int();
+  text.march = loop.march;
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
   if (outermost) sums_.declare_of_launch(loop);
   target_.thread_loop(out_, text, [&] {

@@ -1,7 +1,7 @@
 #include "samite/codegen/loop_text.h"
 
-#include "samite/codegen/op_cost.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/op_cost.h"
 
 namespace samite::codegen {
 
@@ -96,7 +96,8 @@ void LoopText::open_counted(const For &loop) {
 void LoopText::keep_small(const For &loop) {
   bool calls = false;
   for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
-  if (!values_.explicit_lanes() && (loop.rolled || calls || instructions_of_one(loop) > largest_unrolled))
+  if (!values_.explicit_lanes() &&
+      (loop.rolled || calls || passes::instructions_of_one(loop) > passes::largest_unrolled))
     emission_.out.line("#pragma unroll 1");
 }
 

@@ -3,29 +3,21 @@
 namespace samite::codegen {
 
 using namespace ir;
-using passes::Shape;
 
-std::vector<Row> Rows::of(const For &loop, const passes::Uniformity &lanes) {
+std::vector<Row> Rows::of(const For &loop) {
   std::vector<Row> rows;
-  // Checks of indices belong to each access, not to a piece.
-  if (emission_.options.debug || !loop.step.is_constant()) return rows;
   for (const Stmt &stmt : loop.body) {
-    const Accumulate *candidate = stmt.as<Accumulate>();
-    if (!candidate || !emission_.only_added_to(candidate->array) || sums_.of(*candidate)) continue;
-    if (lanes.of(candidate->value) == Shape::Uniform || is_small_float(candidate->value.type())) continue;
+    const Accumulate *sum = stmt.as<Accumulate>();
+    if (!sum || !sum->over_lanes) continue;
     std::string step;
-    for (std::size_t d = 0; d < candidate->indices.size(); ++d) {
-      auto moves = emission_.forms.slope(candidate->indices[d], loop);
-      if (lanes.of(candidate->indices[d]) != Shape::Uniform || !moves) {
-        step.clear();
-        break;
-      }
-      if (*moves == 0) continue;
-      const bool dense = d + 1 == candidate->indices.size() && emission_.facts(candidate->array).unit_stride;
-      step += fmt::format("{}{} * {}", step.empty() ? "" : " + ", *moves * loop.step.as_int(),
-                          dense ? "i64(1)" : fmt::format("p{}.stride[{}]", candidate->array, d));
+    for (std::size_t d = 0; d < sum->indices.size(); ++d) {
+      const std::int64_t moves = emission_.forms.slope(sum->indices[d], loop).value_or(0);
+      if (moves == 0) continue;
+      const bool dense = d + 1 == sum->indices.size() && emission_.facts(sum->array).unit_stride;
+      step += fmt::format("{}{} * {}", step.empty() ? "" : " + ", moves * loop.step.as_int(),
+                          dense ? "i64(1)" : fmt::format("p{}.stride[{}]", sum->array, d));
     }
-    if (!step.empty()) rows.push_back({candidate, emission_.fresh("rows"), "", step});
+    rows.push_back({sum, emission_.fresh("rows"), "", step});
   }
   const std::string count = rows.empty() ? "" : emission_.fresh("row");
   for (Row &row : rows) row.count = count;

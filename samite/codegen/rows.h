@@ -1,9 +1,7 @@
-// Loops in which all lanes add to one element, another one in each iteration: what an all-pairs loop owes to the other
-// body. Lanes are those of vectors, or the threads of a warp. The sums over the lanes are put off, and done for many
-// iterations at once.
+// The text of additions that lanes sum first (`ir::Accumulate::over_lanes`), while their loop is written.
 #pragma once
 
-#include "samite/codegen/sums.h"
+#include "samite/codegen/emission.h"
 
 namespace samite::codegen {
 
@@ -15,10 +13,9 @@ struct Row {
 
 class Rows {
  public:
-  Rows(Emission &emission, const Sums &sums) : emission_(emission), sums_(sums) {}
+  explicit Rows(Emission &emission) : emission_(emission) {}
 
-  // Of a loop that all lanes go through in step.
-  std::vector<Row> of(const ir::For &loop, const passes::Uniformity &lanes);
+  std::vector<Row> of(const ir::For &loop);
 
   // While the statements of such a loop are written.
   void open(const std::vector<Row> &rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
@@ -27,7 +24,6 @@ class Rows {
 
  private:
   Emission &emission_;
-  const Sums &sums_;
   std::vector<Row> rows_;  // of the loops that are open
 };
 

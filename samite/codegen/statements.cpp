@@ -52,7 +52,7 @@ KernelEmitter::KernelEmitter(const Kernel &kernel, passes::Uniformity uniformity
       element_loops_(emission_, places_, *this),
       local_arrays_(emission_, *this, failures_, places_, element_loops_),
       loop_text_(emission_, *this),
-      rows_(emission_, sums_),
+      rows_(emission_),
       warp_loops_(emission_, *this, memory_, rows_, loop_text_, *this),
       target_(target) {}
 

@@ -27,6 +27,7 @@ struct ThreadLoop {
   bool repeated =
       false;  // with explicit lanes: the loop is over a strip, and has fewer iterations than its type counts
   int dimension = 0, launch_rank = 1;  // without explicit lanes: which dimension of the launch, of how many
+  int march = 1;                       // without: a thread runs so many of its iterations one after another
   std::int64_t step = 1;               // and how many neighbours a thread runs at a time, of which `index` is the first
 };
 

@@ -16,15 +16,17 @@
 
 namespace samite::ir {
 
+inline constexpr int load_ahead_shift = 2;  // in the attribute: the bits below are other words of a load
+
 // The load, which starts a copy of so many elements.
 inline Operation load_ahead(Operation load, int elements) {
-  load.attribute = load_afterwards + elements;
+  load.attribute = elements << load_ahead_shift;
   return load;
 }
 
 // How many elements the operation starts a copy of; 0 where it is another one.
 inline int elements_ahead(const Operation &operation) {
-  return operation.op == Op::Load && operation.attribute > load_afterwards ? operation.attribute - load_afterwards : 0;
+  return operation.op == Op::Load ? operation.attribute >> load_ahead_shift : 0;
 }
 
 // Whether a copy may take so many elements of a type.

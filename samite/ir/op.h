@@ -179,9 +179,12 @@ inline constexpr std::int32_t put_in_order = 1;  // of a call: elements are adde
 // Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }
 
-// `Load` reads an element as it is; in an adjoint, where `attribute` is `load_afterwards`, as the forward run has left
+// `Load` reads an element as it is; in an adjoint, where `attribute` has `load_afterwards`, as the forward run has left
 // it rather than as it found it. The two differ where the kernel writes to the array.
-inline constexpr std::int32_t load_afterwards = 1;
+//
+// `load_by_warp`, in a loop that the threads of a warp go through together (`For::by_warp`): all of them load the same
+// element, so that one of them loads it for all. The bits above are of `ir/load_ahead.h`.
+inline constexpr std::int32_t load_afterwards = 1, load_by_warp = 2;
 
 enum class Op : std::uint8_t {
 #define SAMITE_ENUMERATOR(name, text, arity, typing, pure) name,

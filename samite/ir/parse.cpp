@@ -320,8 +320,9 @@ class Parser {
       case Typing::Load:
         if (*op == Op::Exchange) operation.attribute = accept("atomic") ? 0 : 1;
         if (*op == Op::Load && accept("afterwards")) operation.attribute = load_afterwards;
+        if (*op == Op::Load && accept("by_warp")) operation.attribute |= load_by_warp;
         if (*op == Op::Load && accept("ahead"))
-          operation = load_ahead(operation, number<int>("the number of elements of a copy"));
+          operation = load_ahead(operation, number<std::uint16_t>("the number of elements of a copy"));
         operation.array = parse_array();
         operation.operands = parse_indices();
         break;
@@ -388,11 +389,12 @@ class Parser {
   }
 
   Stmt parse_accumulate() {
-    const bool atomic = accept("atomic"), over_launch = accept("over_launch"), of_gradient = accept("gradient");
+    const bool atomic = accept("atomic"), over_launch = accept("over_launch"),
+               over_lanes = !over_launch && accept("over_lanes"), of_gradient = accept("gradient");
     std::uint32_t array = parse_array();
     std::vector<Value> indices = parse_indices();
     expect("+=");
-    Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient, over_launch};
+    Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient, over_launch, over_lanes};
     SourceLocation where = parse_location();
     return Stmt(std::move(accumulate), where);
   }
@@ -645,10 +647,13 @@ class Parser {
     Value step = parse_value();
     const bool rolled = accept("rolled");
     const int instances = accept("instances") ? number<int>("the number of instances") : 1;
+    const int by_warp = accept("by_warp") ? number<int>("the number of iterations") : 0;
+    const int march = accept("march") ? number<int>("the number of iterations") : 1;
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
     const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
     const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
-    For loop{index, type, begin, end, step, {}, parse_carried(), kind, stages, ahead, jam, rolled, instances};
+    For loop{index, type, begin,  end,       step,    {},   parse_carried(), kind, stages,
+             ahead, jam,  rolled, instances, by_warp, march};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

@@ -126,9 +126,12 @@ std::string_view loop_words(TileCall::Part part) {
 std::string notes(const For &loop) {
   const std::string rolled = loop.rolled ? " rolled" : "";
   const std::string instances = loop.instances == 1 ? "" : fmt::format(" instances {}", loop.instances);
+  const std::string by_warp = loop.by_warp == 0 ? "" : fmt::format(" by_warp {}", loop.by_warp);
+  const std::string march = loop.march == 1 ? "" : fmt::format(" march {}", loop.march);
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
-  return rolled + instances + (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam;
+  return rolled + instances + by_warp + march +
+         (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam;
 }
 
 class Printer {
@@ -192,8 +195,11 @@ class Printer {
         },
         [&](const Accumulate &accumulate) {
           write("accumulate {}{}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
-                accumulate.over_launch ? "over_launch " : "", accumulate.of_gradient ? "gradient " : "",
-                element(accumulate.array, accumulate.indices), value(accumulate.value), where);
+                accumulate.over_launch  ? "over_launch "
+                : accumulate.over_lanes ? "over_lanes "
+                                        : "",
+                accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
+                value(accumulate.value), where);
         },
         [&](const Allocate &allocate) {
           std::string memory;
@@ -438,9 +444,10 @@ class Printer {
         bool atomic = operation.op == Op::Exchange && operation.attribute == 0;
         if (const int ahead = elements_ahead(operation))
           return fmt::format("{} ahead {} {}", op.name, ahead, element(operation.array, operation.operands));
-        if (operation.op == Op::Load && operation.attribute == load_afterwards)
-          return fmt::format("{} afterwards {}", op.name, element(operation.array, operation.operands));
-        return fmt::format("{} {}{}", op.name, atomic ? "atomic " : "", element(operation.array, operation.operands));
+        const bool loads = operation.op == Op::Load;
+        const bool afterwards = loads && (operation.attribute & load_afterwards) != 0;
+        return fmt::format("{} {}{}{}{}", op.name, atomic ? "atomic " : "", afterwards ? "afterwards " : "",
+                           is_load_by_warp(operation) ? "by_warp " : "", element(operation.array, operation.operands));
       }
       case Typing::Atomic:
         return fmt::format("{} {}, {}", op.name, element(operation.array, element_indices(operation)),

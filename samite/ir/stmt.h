@@ -50,6 +50,10 @@ struct Let {
   Operation value;
 };
 
+inline bool is_load_by_warp(const Operation &operation) {
+  return operation.op == Op::Load && (operation.attribute & load_by_warp) != 0;
+}
+
 // assign %local = value   (captured form only)
 struct Assign {
   LocalId local;
@@ -69,7 +73,9 @@ struct Store {
 // accumulate @array[indices] += value, as one step where other instances may do the same (`atomic`), or as a plain
 // load, add and store where the indices are provably one-to-one. `of_gradient` says that the gradient of the array is
 // meant, in an adjoint block alone: it is nothing where the array has none. `over_launch`: all instances add to this
-// element, and their sum is added at the end   (lowered form only)
+// element, and their sum is added at the end. `over_lanes`: in each iteration of the loop that it stands in, all lanes
+// of a vector or all threads of a warp add to one element, to another one in each; these are summed first   (both
+// lowered form only)
 struct Accumulate {
   std::uint32_t array;
   std::vector<Value> indices;
@@ -77,6 +83,7 @@ struct Accumulate {
   bool atomic;
   bool of_gradient = false;
   bool over_launch = false;
+  bool over_lanes = false;
 };
 
 enum class MemorySpace : std::uint8_t {
@@ -286,10 +293,10 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s [rolled] [instances n] [stages n [ahead k]] [jam m]: counts up where step > 0, down
-// where step < 0. A thread loop of a kernel whose instances are threads may have a step of more than one: its body then
-// runs so many neighbours, or fewer at the end. The index of a neighbour, which is a sum of the loop's index and a
-// constant below the step, is computed only where that is inside of the loop's bounds.
+// for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]: counts
+// up where step > 0, down where step < 0. A thread loop of a kernel whose instances are threads may have a step of more
+// than one: its body then runs so many neighbours, or fewer at the end. The index of a neighbour, which is a sum of the
+// loop's index and a constant below the step, is computed only where that is inside of the loop's bounds.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -306,6 +313,10 @@ struct For {
   int jam = 1;
   bool rolled = false;  // its iterations shall not be written out: it rarely runs, or is large
   int instances = 1;    // of a thread that go through it together: its body has copies for each
+  // The threads of a warp go through it together where all of them do: they sum (`Accumulate::over_lanes`) and load
+  // (`load_by_warp`) what so many iterations need at once. 0: each thread by itself.
+  int by_warp = 0;
+  int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

@@ -302,6 +302,7 @@ class Verifier {
           fail("exchange has attribute {}, expected 0 (atomic) or 1 (plain)", operation.attribute);
         const Parameter &from = writes ? writable_array(operation.array) : array(operation.array);
         if (const int elements = elements_ahead(operation)) check_ahead(from, operation, elements);
+        if (is_load_by_warp(operation)) check_by_warp(from);
         check_element(from, operation.operands, operation.type);
         return check_result(operation, operation.type.element() == from.type, name(from.type));
       }
@@ -314,6 +315,13 @@ class Verifier {
       }
       default: return;
     }
+  }
+
+  // A warp has loaded what several iterations of the loop need.
+  void check_by_warp(const Parameter &from) const {
+    check_lowered("load by a warp");
+    if (loops_.empty() || loops_.back()->by_warp < 2)
+      fail("a warp loads of @{} where no loop goes through several iterations at once", from.name);
   }
 
   // What is on its way is stored to shared memory, once.
@@ -405,6 +413,9 @@ class Verifier {
     if (accumulate.over_launch) check_lowered("sum over the launch");
     if (accumulate.over_launch && (!accumulate.atomic || is_tile_kernel(kernel_)))
       fail("a sum over the launch that is not of instances' atomic additions");
+    if (accumulate.over_lanes) check_lowered("sum over lanes");
+    if (accumulate.over_lanes && (!accumulate.atomic || accumulate.over_launch || loops_.empty()))
+      fail("a sum over lanes that is not of atomic additions in a loop");
   }
 
   void check(const Allocate &allocate) {
@@ -775,7 +786,9 @@ class Verifier {
         thread_index_ = loop.index;
         first_of_instance_ = in_scope_.size() - 1;
       }
+      loops_.push_back(&loop);
       check_block(loop.body);
+      loops_.pop_back();
       in_thread_loop_ = outer;
       thread_index_ = outer_index;
       first_of_instance_ = outer_first;
@@ -793,6 +806,13 @@ class Verifier {
            in_steps ? "a positive constant" : "1");
     if (loop.rolled) check_lowered("rolled loop");
     if (loop.instances != 1) check_lowered("loop of several instances");
+    if (loop.by_warp != 0) check_lowered("loop of a warp");
+    if (loop.by_warp < 0 || loop.by_warp > 32 || (loop.by_warp != 0 && !(in_order && of_threads)))
+      fail("a loop of {} iterations of a warp at once, expected up to 32, of threads", loop.by_warp);
+    if (loop.march != 1) check_lowered("loop in which a thread marches");
+    if (loop.march < 1 || (loop.march != 1 && (loop.kind != LoopKind::Block || !of_threads)))
+      fail("a thread runs {} iterations of a loop one after another, expected 1 or more, of a loop over the launch",
+           loop.march);
     if (loop.instances < 1 || ((loop.instances != 1 || loop.rolled) && !(in_order && of_threads)))
       fail("a loop{} of {} instances, expected one of a thread", loop.rolled ? " that is rolled" : "", loop.instances);
   }
@@ -932,6 +952,7 @@ class Verifier {
   const Kernel &kernel_;
   bool in_thread_loop_ = false;
   std::optional<LocalId> thread_index_ = {};
+  std::vector<const For *> loops_;                      // that are open, the outermost one first
   std::size_t first_of_instance_ = 0;                   // in `in_scope_`: what is before is the same for all instances
   std::unordered_map<LocalArrayId, Allocate> buffers_;  // memory that has several
   std::unordered_map<LocalArrayId, Type> streams_;      // of loads, by what they load

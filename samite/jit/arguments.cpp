@@ -3,11 +3,11 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_launch_shape.h"
-#include "samite/codegen/march.h"
 #include "samite/jit/launch_copies.h"
 #include "samite/passes/architecture.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/instances_per_thread.h"
+#include "samite/passes/march.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/shared_elements.h"
 #include "samite/runtime/task_pool.h"
@@ -305,7 +305,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   if (extents.count() != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = definition.forward().block_threads});
-    key.outgrows_caches = codegen::outgrows_caches(counts);
+    key.outgrows_caches = passes::outgrows_caches(counts);
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   const bool has_groups = ir::is_tile_kernel(definition.forward()) && !definition.forward().scheduled &&

@@ -4,7 +4,6 @@
 #include "samite/base/warning.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
-#include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/cuda_objects.h"
@@ -13,6 +12,7 @@
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/instances_per_thread.h"
+#include "samite/passes/march.h"
 #include "samite/toolchain/host_target.h"
 
 #include <sys/resource.h>
@@ -158,12 +158,11 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads)
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
-  if (by_threads && variant.key.outgrows_caches && !options.cuda.grid_stride &&
-      codegen::reads_neighbours_along_first(lowered))
-    options.cuda.march = codegen::worthwhile_march;
-  const ir::Kernel planned =
-      plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
-                   {variant.key.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
+  const GpuChoices choices{.debug = variant.key.debug,
+                           .instances_per_thread = options.cuda.instances_per_thread,
+                           .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride};
+  const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
+  options.cuda.march = passes::marched(planned);
   if (!options.debug) {
     variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays);
     if (!passes::has_product_loops(planned))
@@ -174,7 +173,6 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.tile_threads += planned.producers;
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
-  if (options.cuda.grid_stride) options.cuda.march = 1;
   const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   dump_text(emitted, lowered.name, "cu");
   variant.form = options.cuda;

@@ -3,7 +3,6 @@
 #include "samite/autodiff/adjoint_call.h"
 #include "samite/base/dump.h"
 #include "samite/base/error.h"
-#include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/cuda_target.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
@@ -16,6 +15,7 @@
 #include "samite/passes/load_in_units.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
+#include "samite/passes/march.h"
 #include "samite/passes/number_iterations.h"
 #include "samite/passes/pack_accesses.h"
 #include "samite/passes/pipeline_loops.h"
@@ -31,8 +31,10 @@
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
+#include "samite/passes/sum_over_lanes.h"
 #include "samite/passes/sum_over_launch.h"
 #include "samite/passes/unsynchronised.h"
+#include "samite/passes/warp_loops.h"
 #include "samite/passes/widen_tile_origins.h"
 
 #include <algorithm>
@@ -179,7 +181,8 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, 
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
-  return checked(passes::interchange(std::move(kernel), arrays), ir::Form::lowered, "interchange");
+  kernel = checked(passes::interchange(std::move(kernel), arrays), ir::Form::lowered, "interchange");
+  return checked(passes::sum_over_lanes(std::move(kernel)), ir::Form::lowered, "sum_over_lanes");
 }
 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
@@ -188,11 +191,14 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!choices.debug)
     kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
+  if (!choices.debug && choices.outgrows_caches)
+    kernel = checked(passes::march(std::move(kernel)), ir::Form::lowered, "march");
   if (!choices.debug && choices.instances_per_thread > 1) {
-    const bool streams = choices.streams && !codegen::wants_grid_stride(kernel);
+    const bool streams = passes::marched(kernel) > 1;
     kernel = checked(passes::side_by_side(std::move(kernel), {choices.instances_per_thread, arrays, streams}),
                      ir::Form::lowered, "side_by_side");
   }
+  if (!choices.debug) kernel = checked(passes::warp_loops(std::move(kernel), arrays), ir::Form::lowered, "warp_loops");
   if (!ir::is_tile_kernel(kernel)) return kernel;
   if (!choices.debug)
     kernel = checked(with_product_loops(std::move(kernel), architecture, arrays), ir::Form::lowered, "product_loops");
@@ -209,7 +215,8 @@ ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
-  return checked(passes::share_loads(std::move(kernel), arrays), ir::Form::lowered, "share_loads");
+  kernel = checked(passes::share_loads(std::move(kernel), arrays), ir::Form::lowered, "share_loads");
+  return checked(passes::sum_over_lanes(std::move(kernel)), ir::Form::lowered, "sum_over_lanes");
 }
 
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,

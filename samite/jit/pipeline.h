@@ -58,24 +58,26 @@ struct Lowered {
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices);
 
 // What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack → which
-// loops are interchanged (not in debug mode, where each access is checked).
+// loops are interchanged → which sums lanes put off (not in debug mode, where each access is checked).
 ir::Kernel plan_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug = false);
 
 // What a launch on a GPU has chosen.
 struct GpuChoices {
   bool debug = false;
   int instances_per_thread = 1;  // neighbours side by side
-  bool streams = false;          // what is stored is not kept in caches: passes/side_by_side.h
+  bool outgrows_caches = false;  // the launch does, and each thread has instances of its own: passes/march.h
 };
-// On a GPU: which arrays are on the stack → what is summed over the launch → neighbours side by side; in debug mode,
-// where each access is checked, the first alone. Of a tile kernel: which arrays are on the stack → loops of products
-// (not in debug mode) → place → stage → spread → barriers → pipeline → units → roles → plan memory.
+// On a GPU: which arrays are on the stack → what is summed over the launch → threads that march → neighbours side by
+// side → loops of warps; in debug mode, where each access is checked, the first alone. Of a tile kernel: which arrays
+// are on the stack → loops of products (not in debug mode) → place → stage → spread → barriers → pipeline → units →
+// roles → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 
 // The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
-// the stack → what stays the same is loaded once. On a GPU: the same → neighbours in one access → plan memory. In debug
-// mode, where each access is checked, nothing is loaded for others. The functions above call these for such kernels.
+// the stack → what stays the same is loaded once → which sums lanes put off. On a GPU: the same → neighbours in one
+// access → plan memory. In debug mode, where each access is checked, nothing is loaded for others. The functions above
+// call these for such kernels.
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug);
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                                   const passes::FactsOfArrays &arrays, bool debug);

@@ -39,7 +39,7 @@ struct VariantKey {
   bool programmatic = false;         // CUDA: LaunchOptions::programmatic
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
-  bool outgrows_caches = false;      // CUDA: codegen/march.h
+  bool outgrows_caches = false;      // CUDA: passes/march.h
   std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
   std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t tensor_maps = 0;     // CUDA, tile kernels: arrays of which a tensor map can be made

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "samite/codegen/cuda_launch_shape.h"
-#include "samite/codegen/march.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/lower_threads.h"
+#include "samite/passes/march.h"
 #include "tests/toolchain/cuda_sample.h"
 
 #include <fmt/core.h>
@@ -23,14 +23,11 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   codegen::EmitOptions options;
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
   options.cuda.instances_per_thread = passes::worthwhile_instances_per_thread(lowered);
-  if (codegen::reads_neighbours_along_first(lowered)) options.cuda.march = codegen::worthwhile_march;
   const ir::Kernel planned =
       jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays,
-                        {.instances_per_thread = options.cuda.instances_per_thread, .streams = options.cuda.march > 1});
-  if (codegen::wants_grid_stride(planned)) {
-    options.cuda.grid_stride = true;
-    options.cuda.march = 1;
-  }
+                        {.instances_per_thread = options.cuda.instances_per_thread, .outgrows_caches = true});
+  options.cuda.march = passes::marched(planned);
+  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   return codegen::emit_cuda(planned, options);
 }
 

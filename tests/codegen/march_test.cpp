@@ -1,6 +1,4 @@
-// Threads that run several instances one after another: which kernels gain, and that all instances run.
-#include "samite/codegen/march.h"
-
+// Threads that run several instances one after another (passes/march.h): all instances run.
 #include "tests/codegen/cuda_on_host.h"
 
 #include <gmock/gmock.h>
@@ -24,24 +22,7 @@ constexpr const char *marching_stencil = R"(kernel @k(@y: array<f32, 3>, @x: arr
   store @y[%0, %1, %2] = %6
 })";
 
-bool gains(std::string text) {
-  return codegen::reads_neighbours_along_first(passes::lower_threads(ir::parse_kernel(text)));
-}
-
-TEST(March, StencilsAlongTheFirstOfThreeDimensionsGain) {
-  EXPECT_TRUE(gains(marching_stencil));
-  const auto with = [](const char *what, const char *instead) {
-    std::string text = marching_stencil;
-    return text.replace(text.find(what), std::string(what).size(), instead);
-  };
-  EXPECT_FALSE(gains(with("add %0, 1", "add %1, 1"))) << "no neighbour along the first";
-  EXPECT_FALSE(gains(with("load @x[%3, %1, %2]", "load @x[%0, %3, %2]"))) << "the index of another dimension";
-  EXPECT_FALSE(gains(with("add %0, 1", "mul %0, 2"))) << "no constant distance";
-  EXPECT_FALSE(codegen::outgrows_caches(std::vector<std::int64_t>{64, 64, 64}));
-  EXPECT_TRUE(codegen::outgrows_caches(std::vector<std::int64_t>{512, 512, 512}));
-}
-
-TEST(March, AllInstancesRunAndNoOthers) {
+TEST(MarchingThreads, AllInstancesRunAndNoOthers) {
   for (const int depth : {1, 4, 5, 6, 11})
     for (const int side_by_side : {1, 4}) {
       codegen::EmitOptions options = cuda_options();
@@ -60,7 +41,7 @@ TEST(March, AllInstancesRunAndNoOthers) {
     }
 }
 
-TEST(March, WhatIsNotReadAgainIsNotKeptInCaches) {
+TEST(MarchingThreads, WhatIsNotReadAgainIsNotKeptInCaches) {
   codegen::EmitOptions options = cuda_options();
   options.cuda.march = 5;
   options.cuda.instances_per_thread = 4;

@@ -244,6 +244,11 @@ TEST(Parse, CopiesThatAreOnTheirWay) {
   EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
 }
 
+TEST(Parse, ThreadsThatMarch) {
+  const std::string text = "kernel @k() threads 3 {\n  for.block %0: i32 in 0 .. 8 step 1 march 5 {\n  }\n}\n";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+}
+
 TEST(Parse, NeighboursOfAThread) {
   const std::string text = R"(kernel @neighbours(@y: array<f32, 2>, @x: array<const f32, 2>) threads 1 {
   for.thread %0: i32 in 0 .. 8 step 2 {
@@ -255,7 +260,9 @@ TEST(Parse, NeighboursOfAThread) {
     accumulate_pack @y[3, %0] += %5, %6
     accumulate_pack atomic @y[3, %0] += %5, %6
     for %7: i32 in %0 .. 8 step 1 rolled {
-      for %8: i32 in 0 .. 8 step 1 instances 2 {
+      for %8: i32 in 0 .. 8 step 1 instances 2 by_warp 8 {
+        %9: f32 = load by_warp @x[3, %8]
+        accumulate atomic over_lanes @y[3, %8] += %9
       }
     }
   }

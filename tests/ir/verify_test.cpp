@@ -453,6 +453,10 @@ TEST(Verify, NeighboursOfAThreadAreOfLoweredKernels) {
   expect("accumulate_pack @b[%0] += true, true", "@b has type bool, which does not accumulate");
   expect("accumulate_pack atomic @i[%0] += 1, 2", "atomic additions to several elements of type i32, expected f32");
   expect("for %1: i32 in 0 .. 8 step 1 instances 0 { }", "a loop of 0 instances");
+  expect("for %1: i32 in 0 .. 8 step 1 by_warp 40 { }", "a loop of 40 iterations of a warp at once, expected up to 32");
+  expect("for %1: i32 in 0 .. 8 step 1 by_warp 1 { %2: f32 = load by_warp @x[%1] }",
+         "a warp loads of @x where no loop");
+  expect("for %1: i32 in 0 .. 8 step 1 march 2 { }", "a thread runs 2 iterations of a loop one after another");
   const auto steps = [](const std::string &loop) {
     return parse_kernel("kernel @k(@n: i32) threads 1 { " + loop + " { } }");
   };

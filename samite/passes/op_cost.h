@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace samite::codegen {
+namespace samite::passes {
 
 // Whether an operation is done by an instruction or two.
 bool cheap(ir::Op op);
@@ -16,4 +16,4 @@ std::size_t instructions(const ir::Block &block);
 std::size_t instructions_of_one(const ir::For &loop);
 inline constexpr std::size_t largest_unrolled = 64;
 
-}  // namespace samite::codegen
+}  // namespace samite::passes

@@ -1,18 +1,19 @@
-#include "samite/codegen/op_cost.h"
+#include "samite/passes/op_cost.h"
 
-#include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
 
-namespace samite::codegen {
+namespace samite::passes {
 
 using namespace ir;
 
 bool cheap(Op op) {
-  switch (spelling(op).form) {
-    case Spelling::Form::Function: return op == Op::Min || op == Op::Max || op == Op::CopySign;
-    case Spelling::Form::Atomic: return false;
-    case Spelling::Form::Special: return op != Op::Div && op != Op::Rem && op != Op::Exchange;
-    default: return true;
+  switch (op) {
+    case Op::Div:
+    case Op::Rem:
+    case Op::Exchange: return false;
+    case Op::CopySign:
+    case Op::StopGradient: return true;
+    default: return info(op).typing != Typing::Floating && info(op).typing != Typing::Atomic;
   }
 }
 
@@ -30,7 +31,7 @@ std::size_t instructions(const Block &block) {
     else if (op == Op::Rsqrt)
       count += 4;
     else
-      count += spelling(op).form == Spelling::Form::Function && !cheap(op) ? 24 : 1;
+      count += info(op).typing == Typing::Floating && !cheap(op) ? 24 : 1;
   });
   return count;
 }
@@ -39,4 +40,4 @@ std::size_t instructions_of_one(const For &loop) {
   return instructions(loop.body) / static_cast<std::size_t>(loop.instances);
 }
 
-}  // namespace samite::codegen
+}  // namespace samite::passes

@@ -1,0 +1,48 @@
+// Additions that all lanes make to one element in each iteration of a loop, to another one in each: what an all-pairs
+// loop owes to the other body. Lanes are those of vectors, or the threads of a warp. Each iteration would sum its
+// lanes; instead the sums of many iterations are put off, and done at once.
+//
+//   for %5: i32 in 0 .. %4 step 1 {
+//     …
+//     accumulate atomic over_lanes @z[%5] += %9
+//   }
+//
+// The loop is one that all lanes go through in step, and the element moves with its index. Only of arrays that the
+// kernel adds to atomically and touches in no other way, so that nothing tells when it happens. Where such a loop can
+// be interchanged (passes/interchange.h), it no longer is one.
+//
+// Runs last on the CPU, where nothing is checked access by access. On a GPU `passes/warp_loops.h` asks for the same.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/index_forms.h"
+#include "samite/passes/uniformity.h"
+
+#include <set>
+#include <vector>
+
+namespace samite::passes {
+
+// Marks them: a lowered kernel of the CPU's. A pure function.
+ir::Kernel sum_over_lanes(ir::Kernel lowered);
+
+// The search for them, in the kernel that it is made of.
+class LaneSums {
+ public:
+  LaneSums(const ir::Kernel &lowered, const Uniformity &lanes);
+
+  // By their place in the body of a loop that all lanes go through in step.
+  std::vector<std::size_t> of(const ir::For &loop) const;
+
+ private:
+  bool moves_with(const ir::For &loop, const ir::Accumulate &accumulate) const;
+
+  const Uniformity &lanes_;
+  const IndexForms forms_;
+  const std::vector<bool> only_added_to_;
+};
+
+// The loop with the additions at these places marked.
+ir::For with_sums_over_lanes(ir::For loop, const std::vector<std::size_t> &places);
+
+}  // namespace samite::passes

@@ -1,0 +1,45 @@
+// Loops in which the threads of a warp work together.
+//
+// Sums: all threads add to one element, another one in each iteration (`passes/sum_over_lanes.h`). Many threads that
+// add to one element wait for each other. So the warp sums what its threads add, for several iterations at once, and
+// one thread adds each sum.
+//
+// Loads: all threads load the same elements, other elements in each iteration: those of the other body in an all-pairs
+// loop. A load of one element takes as long as a load of 32. So each thread of the warp loads what one iteration needs
+// into shared memory, for 32 iterations at once, and each iteration reads its elements from there.
+//
+//   for %5: i32 in 0 .. %4 step 1 by_warp 8 {
+//     %6: f32 = load by_warp @x[%5]
+//     …
+//     accumulate atomic over_lanes @z[%5] += %9
+//   }
+//
+// All threads of the warp must be active and must run the same iterations: what `same_in_warp` names must be the same
+// for all of them. That is asked before the loop; where it does not hold, each thread goes through the loop by itself.
+// Iterations that are left over run one by one. Warps do not wait for each other.
+//
+// Runs last on a GPU, where nothing is checked access by access. A pure function.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/array_facts.h"
+
+#include <cstddef>
+#include <set>
+#include <vector>
+
+namespace samite::passes {
+
+// Marks the loops that gain, of a planned kernel whose instances are threads.
+ir::Kernel warp_loops(ir::Kernel planned, const FactsOfArrays &arrays);
+
+// The locals from before a marked loop that must be the same in all threads of the warp.
+std::set<ir::LocalId> same_in_warp(const ir::For &loop);
+
+// How many bytes of shared memory the loads of one iteration take of a thread: those that are marked, in 16 bytes each
+// where they take as many.
+std::size_t bytes_of_row(const std::vector<const ir::Operation *> &loads);
+
+inline constexpr int threads_of_warp = 32;
+
+}  // namespace samite::passes

@@ -1,0 +1,86 @@
+// Threads that march along the first of three dimensions: which kernels gain, and that they do what they did.
+#include "samite/passes/march.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+#include "samite/passes/architecture.h"
+#include "samite/passes/lower_threads.h"
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/sum_over_launch.h"
+#include "tests/passes/interpreter.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+using testing::HasSubstr;
+
+constexpr const char *stencil_along_first =
+    R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>, @sum: array<f32, 1>, @n: i32) threads 3 {
+  %0: i32 = thread_index 0
+  %1: i32 = thread_index 1
+  %2: i32 = thread_index 2
+  %3: i32 = add %0, 1
+  %4: f32 = load @x[%0, %1, %2]
+  %5: f32 = load @x[%3, %1, %2]
+  %6: f32 = sub %5, %4
+  store @y[%0, %1, %2] = %6
+})";
+
+Kernel marching(const std::string &text) {
+  const Kernel placed = place_arrays(lower_threads(parse_kernel(text)), gpu_architecture(90));
+  Kernel kernel = march(sum_over_launch(placed));
+  verify(kernel, Form::lowered, "march");
+  const std::string printed = to_string(kernel);
+  EXPECT_EQ(to_string(parse_kernel(printed)), printed);
+  return kernel;
+}
+
+std::string stencil_with(const std::string &what, const std::string &instead) {
+  std::string text = stencil_along_first;
+  return text.replace(text.find(what), what.size(), instead);
+}
+
+TEST(March, TheLoopOverTheFirstOfThreeDimensionsSaysSo) {
+  const Kernel kernel = marching(stencil_along_first);
+  EXPECT_EQ(marched(kernel), 5);
+  EXPECT_THAT(to_string(kernel, {.renumber = true}), HasSubstr("for.block %6: i32 in %0 .. %1 step 1 march 5 {\n"
+                                                               "    for.block %7: i32 in %2 .. %3 step 1 {\n"));
+}
+
+TEST(March, WhatIsReadOnceAlongTheFirstGainsNothing) {
+  EXPECT_EQ(marched(marching(stencil_with("add %0, 1", "add %1, 1"))), 1) << "no neighbour along the first";
+  EXPECT_EQ(marched(marching(stencil_with("load @x[%3, %1, %2]", "load @x[%0, %3, %2]"))), 1)
+      << "the index of another dimension";
+  EXPECT_EQ(marched(marching(stencil_with("add %0, 1", "mul %0, 2"))), 1) << "no constant distance";
+}
+
+// In the grid-stride form a thread goes on to further instances anyway.
+TEST(March, KernelsInWhichThreadsGoOnDoNotMarch) {
+  EXPECT_EQ(marched(marching(stencil_with("store @y", "accumulate atomic @sum[0] += %6 store @y"))), 1);
+  EXPECT_EQ(marched(marching(stencil_with("store @y",
+                                          "local $0: f32[@n] local_store $0[0] = %6 "
+                                          "%7: f32 = local_load $0[0] store @y[%0, %1, %2] = %7 store @y"))),
+            1);
+}
+
+TEST(March, TheResultIsTheSame) {
+  test::Arguments arguments;
+  std::vector<float> x(4 * 2 * 3), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i % 17);
+  arguments.add_array(y, {4, 2, 3}).add_array(x, {4, 2, 3}).add_array<float>({0}).add(1);
+  EXPECT_EQ(test::interpret(marching(stencil_along_first), {3, 2, 3}, arguments, {.lowered = true})
+                .arguments.elements<float>(0),
+            test::interpret(parse_kernel(stencil_along_first), {3, 2, 3}, arguments).arguments.elements<float>(0));
+}
+
+TEST(March, LaunchesOutgrowCachesByTheNumberOfInstances) {
+  EXPECT_FALSE(outgrows_caches(std::vector<std::int64_t>{64, 64, 64}));
+  EXPECT_TRUE(outgrows_caches(std::vector<std::int64_t>{512, 512, 512}));
+}
+
+}  // namespace
+}  // namespace samite::passes
