@@ -52,4 +52,9 @@ std::string scalar_text(const Value &value) {
   return local_name(value.id());
 }
 
+void add_term(std::string &sum, const std::string &term) {
+  if (!sum.empty()) sum += " + ";
+  sum += term;
+}
+
 }  // namespace samite::codegen

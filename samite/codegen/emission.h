@@ -51,4 +51,7 @@ inline std::string local_name(ir::LocalId local) { return fmt::format("v{}", loc
 inline std::string array_name(ir::LocalArrayId array) { return fmt::format("a{}", array); }
 std::string scalar_text(const ir::Value &value);
 
+// Makes `sum` the text of a sum with one term more.
+void add_term(std::string &sum, const std::string &term);
+
 }  // namespace samite::codegen

@@ -1,9 +1,10 @@
 #include "samite/codegen/emit.h"
 
 #include "samite/base/error.h"
-#include "samite/codegen/cpu_target.h"
-#include "samite/codegen/cuda_target.h"
-#include "samite/codegen/kernel_emitter.h"
+#include "samite/codegen/cpu_lanes.h"
+#include "samite/codegen/lanes_emitter.h"
+#include "samite/codegen/parameter_space.h"
+#include "samite/codegen/threads_emitter.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/march.h"
 
@@ -33,12 +34,9 @@ std::int64_t instances_of_thread(const ir::Kernel &planned) {
 }  // namespace
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
-  const int lanes = cpu_lanes(lowered, options.vector_bytes);
-  const CpuTarget target(lanes);
-  EmittedSource source =
-      KernelEmitter(lowered, passes::uniformity(lowered), target, options).emit(entry_name(lowered.name));
-  source.lanes = is_tile_kernel(lowered) ? 1 : lanes;
-  return source;
+  LaneValues values(lowered);
+  return LanesEmitter(lowered, options, values, cpu_lanes(lowered, options.vector_bytes))
+      .emit(entry_name(lowered.name));
 }
 
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
@@ -51,8 +49,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
   internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");
-  const CudaTarget target(own.cuda, planned.resident_blocks);
-  return KernelEmitter(planned, passes::Uniformity::all_uniform(planned), target, own).emit(entry_name(planned.name));
+  return ThreadsEmitter(planned, own, Values()).emit(entry_name(planned.name));
 }
 
 }  // namespace samite::codegen

@@ -1,43 +1,55 @@
-// The loops over a launch where a thread runs each instance, and the sums that all instances add to.
-#include "samite/codegen/kernel_emitter.h"
+// Loops of CUDA's threads: those over the launch, and those that each thread or a warp goes through.
 #include "samite/codegen/spelling.h"
+#include "samite/codegen/threads_emitter.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/op_cost.h"
 
 namespace samite::codegen {
 
 using namespace ir;
 
-void KernelEmitter::launch_loop(const For &loop) {
-  ThreadLoop text;
-  text.index = name(loop.index);
-  text.type = scalar_name(loop.type);
-  text.begin = scalar(loop.begin);
-  text.end = scalar(loop.end);
-  text.number = thread_loops_++;
-  text.dimension = failures_.depth();
-  text.launch_rank = kernel_.launch_rank;
-  text.step = loop.step.as_int();
-  text.march = loop.march;
+void ThreadsEmitter::loop(const For &loop) {
+  if (loop.kind == LoopKind::Serial) {
+    if (warp_loops_.loop(loop)) return;
+    return common_loop(loop);
+  }
+  if (!is_tile_kernel(kernel_)) return launch_loop(loop);
+  if (loop.kind == LoopKind::Block) return launch_blocks(loop);
+  element_loops_.loop(loop);
+}
+
+// NVIDIA's compiler unrolls loops of any size, which takes its time.
+void ThreadsEmitter::keep_small(const For &loop) {
+  bool calls = false;
+  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
+  if (loop.rolled || calls || passes::instructions_of_one(loop) > passes::largest_unrolled)
+    out_.line("#pragma unroll 1");
+}
+
+void ThreadsEmitter::launch_loop(const For &loop) {
+  const LaunchLoop text{.index = name(loop.index),
+                        .type = std::string(scalar_name(loop.type)),
+                        .begin = scalar(loop.begin),
+                        .end = scalar(loop.end),
+                        .number = thread_loops_++,
+                        .dimension = failures_.depth(),
+                        .launch_rank = kernel_.launch_rank,
+                        .step = loop.step.as_int(),
+                        .march = loop.march};
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
-  if (outermost) sums_.declare_of_launch(loop);
-  target_.thread_loop(out_, text, [&] {
+  if (outermost) sums_.open(loop);
+  launch_loop_text(out_, text, options_.cuda.grid_stride, [&] {
     // An instance that ends early must not end the others that the thread runs.
     const bool may_end = innermost && emission_.uses_workspace;
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
-    launch_body(loop);
+    failures_.enter(Value::local(loop.type, loop.index), 0);
+    block(loop.body);
+    failures_.leave();
     if (!may_end) return;
     out_.close("};");
     out_.line("instance();");
   });
-  if (outermost) sums_.add_of_blocks();
-}
-
-// The body of a loop, which may be one over the launch.
-void KernelEmitter::launch_body(const For &loop) {
-  const bool of_launch = loop.kind != LoopKind::Serial && !failures_.in_instance();
-  if (of_launch) failures_.enter(Value::local(loop.type, loop.index));
-  block(loop.body);
-  if (of_launch) failures_.leave();
+  if (outermost) sums_.close();
 }
 
 }  // namespace samite::codegen

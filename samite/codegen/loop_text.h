@@ -1,8 +1,7 @@
-// The parts of a loop's text: its head, and the values that it carries from one iteration to the next.
+// The parts of a loop's text: its head, and the values that it carries from one iteration to the next, where all that
+// run it go through the same iterations.
 //
-// Carried values are variables of the enclosing block, named after `inner`. In a divergent loop a lane that has left
-// must keep its value: vectors are written under the mask, and where the inner value is a scalar because all running
-// lanes agree on it, the result is a vector beside it.
+// Carried values are variables of the enclosing block, named after `inner`.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -14,16 +13,16 @@ class LoopText {
  public:
   LoopText(Emission &emission, const Values &values) : emission_(emission), values_(values) {}
 
-  // Of a loop whose iterations all lanes share.
   void open(const ir::For &loop);
-  // Asks NVIDIA's compiler not to unroll what is large.
-  void keep_small(const ir::For &loop);
-  // Whether the loop goes on with its index: an expression of a bool, or of a Mask where `shape` is Varying.
-  std::string continues(const ir::For &loop, passes::Shape shape) const;
+  // Whether the loop goes on with its index: an expression of a bool.
+  std::string continues(const ir::For &loop) const;
 
-  void declare(const std::vector<ir::Carried> &carried, bool divergent);
-  void advance(const std::vector<ir::Carried> &carried, bool divergent);
-  void name_results(const std::vector<ir::Carried> &carried, bool divergent);
+  void declare(const std::vector<ir::Carried> &carried);
+  void advance(const std::vector<ir::Carried> &carried);
+  void name_results(const std::vector<ir::Carried> &carried);
+
+  // What the values become, by expressions that are still right when some of them have become it.
+  std::vector<std::string> next_values(const std::vector<ir::Carried> &carried);
 
  private:
   void open_counted(const ir::For &loop);
@@ -31,5 +30,8 @@ class LoopText {
   Emission &emission_;
   const Values &values_;
 };
+
+// Whether a value is what the loop carries already.
+inline bool stays(const ir::Carried &value) { return value.next.is_local() && value.next.id() == value.inner; }
 
 }  // namespace samite::codegen

@@ -2,14 +2,16 @@
 //
 // A loss, or the gradient of a scalar, is accumulated by every instance into one element. An atomic step for each
 // would serialise all threads of the machine on it. In lanes, a loop keeps a vector of partial sums: a thread loop, or
-// a serial loop around thread loops. Where a thread runs each instance, a thread keeps what all instances of the launch
-// add to (`ir::Accumulate::over_launch`), and a block adds the sums of its threads. Only of arrays with which the
-// kernel does nothing else, whose order could be told.
+// a serial loop around thread loops (`codegen/lane_sums.h`). Where a thread runs each instance, a thread keeps what all
+// instances of the launch add to, and a block adds the sums of its threads (`codegen/launch_sums.h`). Only of arrays
+// with which the kernel does nothing else, whose order could be told.
 #pragma once
 
-#include "samite/codegen/memory_access.h"
+#include "samite/codegen/emission.h"
 
+#include <cstdint>
 #include <map>
+#include <vector>
 
 namespace samite::codegen {
 
@@ -19,31 +21,23 @@ struct Sum {
   std::string name;
 };
 
-class Sums {
- public:
-  Sums(Emission &emission, const Values &values, MemoryAccess &memory)
-      : emission_(emission), values_(values), memory_(memory) {}
+// What tells the elements of additions apart.
+std::vector<std::uint64_t> element_of(const ir::Accumulate &accumulate);
 
+// Those that are open where the emitter stands.
+class OpenSums {
+ public:
   // The sum of an addition, where one is open; else null.
   const Sum *of(const ir::Accumulate &accumulate) const;
-  std::size_t open_count() const { return sums_.size(); }
+  std::size_t count() const { return sums_.size(); }
 
-  void declare_in_lanes(const ir::For &loop);
-  void add_lanes(std::size_t outer);  // of those that are open, all but the first `outer`, which stay
-  void declare_of_launch(const ir::For &outermost);
-  void add_of_blocks();
+  void open(Sum sum);
+  // All but the first `outer`, which are open no longer.
+  std::vector<Sum> close(std::size_t outer);
 
  private:
-  using Element = std::vector<std::uint64_t>;
-  static Element element_of(const ir::Accumulate &accumulate);
-  std::vector<Sum> lanes_of(const ir::For &loop) const;
-  void open(Sum sum);
-
-  Emission &emission_;
-  const Values &values_;
-  MemoryAccess &memory_;
   std::vector<Sum> sums_;
-  std::map<Element, std::size_t> number_of_;  // the place in sums_
+  std::map<std::vector<std::uint64_t>, std::size_t> number_of_;  // the place in sums_
 };
 
 }  // namespace samite::codegen

@@ -1,6 +1,6 @@
 // The launch of a tile kernel where the threads of a block are CUDA's.
-#include "samite/codegen/kernel_emitter.h"
 #include "samite/codegen/spelling.h"
+#include "samite/codegen/threads_emitter.h"
 
 #include <ranges>
 #include <utility>
@@ -10,7 +10,7 @@ namespace samite::codegen {
 using namespace ir;
 
 // A block for each instance; in the grid-stride form it goes on to further ones.
-void KernelEmitter::launch_blocks(const For &outermost) {
+void ThreadsEmitter::launch_blocks(const For &outermost) {
   std::vector<const For *> nest{&outermost};
   while (static_cast<int>(nest.size()) < kernel_.launch_rank) nest.push_back(nest.back()->body.at(0).as<For>());
   const bool wide = options_.cuda.wide_launch;
@@ -48,7 +48,7 @@ void KernelEmitter::launch_blocks(const For &outermost) {
 }
 
 // Strips of columns follow one another; within one, rows do.
-void KernelEmitter::indices_in_strips(const For &rows, const For &columns, std::string_view number) {
+void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, std::string_view number) {
   const auto extent = [&](const For &loop) {
     return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
   };
@@ -68,10 +68,10 @@ void KernelEmitter::indices_in_strips(const For &rows, const For &columns, std::
   define(columns, fmt::format("{} * {} + {} % {}", strip, most, rest, width));
 }
 
-void KernelEmitter::nest_body(const std::vector<const For *> &nest) {
+void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {
   // A block that gets no memory ends alone.
   if (emission_.uses_workspace) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
-  for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index));
+  for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index), 0);
   block(nest.back()->body);
   for (std::size_t i = 0; i < nest.size(); ++i) failures_.leave();
   if (emission_.uses_workspace) {

@@ -29,18 +29,18 @@ void WarpLoops::declare(Loads &loads) {
 
 // Each thread loads for one of the next 32 iterations: the one with the thread's number in the warp.
 void WarpLoops::fill(const For &loop, const Loads &loads) {
-  const std::string lane = emission_.fresh("lane"), first = emission_.fresh("first"), index = values_.name(loop.index);
+  const std::string lane = emission_.fresh("lane"), first = emission_.fresh("first"), index = local_name(loop.index);
   const auto type = scalar_name(loop.type);
   emission_.out.line("sync_warp();  // what was here has been read");
   emission_.out.open("{{");
   emission_.out.line("const u32 {} = thread_of_block() % 32;", lane);
-  emission_.out.line("const {} {} = {} + {}({}) * {};", type, first, index, type, lane, values_.scalar(loop.step));
+  emission_.out.line("const {} {} = {} + {}({}) * {};", type, first, index, type, lane, scalar_text(loop.step));
   emission_.out.open("{{");
   emission_.out.line("const {} {} = {};", type, index, first);
   std::string values;
   for (const Operation *operation : loads.loads)
     values += (values.empty() ? "" : ", ") +
-              memory_.load(*operation, memory_.access(operation->array, operation->operands, {}));
+              access_.load(*operation, access_.element(operation->array, operation->operands, {}));
   emission_.out.line("{}[{}] = {}{{{}}};", loads.rows, lane, loads.row_type, values);
   emission_.out.close();
   emission_.out.close();

@@ -7,9 +7,8 @@ namespace samite::codegen {
 
 using namespace ir;
 
-WarpLoops::WarpLoops(Emission &emission, const Values &values, MemoryAccess &memory, Rows &rows, LoopText &loops,
-                     ElementCode &code)
-    : emission_(emission), values_(values), memory_(memory), rows_(rows), loops_(loops), code_(code) {}
+WarpLoops::WarpLoops(Emission &emission, ThreadAccess &access, Rows &rows, LoopText &loops, ElementCode &code)
+    : emission_(emission), access_(access), rows_(rows), loops_(loops), code_(code) {}
 
 bool WarpLoops::loop(const For &loop) {
   if (loop.by_warp == 0) return false;
@@ -18,24 +17,24 @@ bool WarpLoops::loop(const For &loop) {
   const int iterations = loop.by_warp;
   const bool in_pieces = iterations > 1, tiled = !loads.loads.empty();
 
-  loops_.declare(loop.carried, false);
+  loops_.declare(loop.carried);
   if (tiled) declare(loads);
-  const std::string index = values_.name(loop.index), whole = emission_.fresh("warp"), sums = emission_.fresh("rows"),
+  const std::string index = local_name(loop.index), whole = emission_.fresh("warp"), sums = emission_.fresh("rows"),
                     row = emission_.fresh("row");
   emission_.out.line("const bool {} = {};", whole, goes_together(loop));
-  emission_.out.line("{} {} = {};", scalar_name(loop.type), index, values_.scalar(loop.begin));
+  emission_.out.line("{} {} = {};", scalar_name(loop.type), index, scalar_text(loop.begin));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = sums, rows[i].number = i;
   auto iterate = [&](const std::string &count) {
     for (Row &each : rows) each.count = count, each.name = count.empty() ? whole : sums;
     rows_.open(rows);
     code_.block(loop.body);
     rows_.close(rows.size());
-    loops_.advance(loop.carried, false);
+    loops_.advance(loop.carried);
   };
   if (in_pieces) {
     const std::int64_t step = loop.step.as_int();
     const std::int64_t last = step * ((tiled ? passes::threads_of_warp : iterations) - 1);
-    emission_.out.open("while ({} && i64({}) - i64({}) {} {}) {{", whole, values_.scalar(loop.end), index,
+    emission_.out.open("while ({} && i64({}) - i64({}) {} {}) {{", whole, scalar_text(loop.end), index,
                        step > 0 ? ">" : "<", last);
     std::string place = row;
     if (tiled) {
@@ -51,7 +50,7 @@ bool WarpLoops::loop(const For &loop) {
                          iterations, sums);
     emission_.out.line("#pragma unroll");
     emission_.out.open("for (i32 {0} = 0; {0} < {1}; ++{0}, {2} += {3}) {{", row, iterations, index,
-                       values_.scalar(loop.step));
+                       scalar_text(loop.step));
     if (tiled) emission_.out.line("const {} {} = {}[{}];", loads.row_type, loads.row, loads.rows, place);
     iterate(row);
     emission_.out.close();
@@ -68,11 +67,10 @@ bool WarpLoops::loop(const For &loop) {
     emission_.out.close();
   }
   if (in_pieces || passes::instructions_of_one(loop) > passes::largest_unrolled) emission_.out.line("#pragma unroll 1");
-  emission_.out.open("for (; {}; {} += {}) {{", loops_.continues(loop, passes::Shape::Uniform), index,
-                     values_.scalar(loop.step));
+  emission_.out.open("for (; {}; {} += {}) {{", loops_.continues(loop), index, scalar_text(loop.step));
   iterate("");
   emission_.out.close();
-  loops_.name_results(loop.carried, false);
+  loops_.name_results(loop.carried);
   return true;
 }
 
@@ -80,18 +78,18 @@ bool WarpLoops::loop(const For &loop) {
 std::string WarpLoops::goes_together(const For &loop) const {
   std::string together = "whole_warp()";
   for (const LocalId local : passes::same_in_warp(loop))
-    together += fmt::format(" && same_in_warp({})", values_.name(local));
+    together += fmt::format(" && same_in_warp({})", local_name(local));
   return together;
 }
 
 // The contribution of a thread.
 void WarpLoops::add(const Row &row, const Accumulate &accumulate, SourceLocation where) {
-  const Access to = memory_.access(accumulate.array, accumulate.indices, where);
-  const std::string value = values_.scalar(accumulate.value);
+  const ThreadElement to = access_.element(accumulate.array, accumulate.indices, where);
+  const std::string value = scalar_text(accumulate.value);
   if (row.count.empty())
-    emission_.out.line("add_of_warp({}, &{}, {});", row.name, to.element, value);
+    emission_.out.line("add_of_warp({}, &{}, {});", row.name, to.lvalue, value);
   else
-    emission_.out.line("{}.put({}, {}, &{}, {});", row.name, row.number, row.count, to.element, value);
+    emission_.out.line("{}.put({}, {}, &{}, {});", row.name, row.number, row.count, to.lvalue, value);
 }
 
 }  // namespace samite::codegen

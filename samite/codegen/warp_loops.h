@@ -7,8 +7,8 @@
 
 #include "samite/codegen/element_loops.h"
 #include "samite/codegen/loop_text.h"
-#include "samite/codegen/memory_access.h"
 #include "samite/codegen/rows.h"
+#include "samite/codegen/thread_access.h"
 
 #include <optional>
 
@@ -16,8 +16,7 @@ namespace samite::codegen {
 
 class WarpLoops {
  public:
-  WarpLoops(Emission &emission, const Values &values, MemoryAccess &memory, Rows &rows, LoopText &loops,
-            ElementCode &code);
+  WarpLoops(Emission &emission, ThreadAccess &access, Rows &rows, LoopText &loops, ElementCode &code);
 
   // False, and nothing written, of any other loop.
   bool loop(const ir::For &loop);
@@ -38,8 +37,7 @@ class WarpLoops {
   void fill(const ir::For &loop, const Loads &loads);
 
   Emission &emission_;
-  const Values &values_;
-  MemoryAccess &memory_;
+  ThreadAccess &access_;
   Rows &rows_;
   LoopText &loops_;
   ElementCode &code_;

@@ -3,7 +3,7 @@
 #include "samite/autodiff/adjoint_call.h"
 #include "samite/base/dump.h"
 #include "samite/base/error.h"
-#include "samite/codegen/cuda_target.h"
+#include "samite/codegen/parameter_space.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"

@@ -2,7 +2,7 @@
 #include "samite/codegen/emit.h"
 
 #include "samite/base/error.h"
-#include "samite/codegen/cpu_target.h"
+#include "samite/codegen/cpu_lanes.h"
 #include "samite/ir/parse.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"

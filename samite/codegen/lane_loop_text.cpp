@@ -1,7 +1,4 @@
-#include "samite/codegen/cpu_target.h"
-
-#include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
+#include "samite/codegen/lane_loop_text.h"
 
 #include <charconv>
 #include <optional>
@@ -12,48 +9,11 @@ namespace {
 // Up to this many statements in the body of a thread loop, a second, unmasked copy is worth its compile time.
 constexpr std::size_t largest_copied_body = 400;
 
-}  // namespace
-
-int cpu_lanes(const ir::Kernel &kernel, int vector_bytes) {
-  std::size_t single = 0, twice = 0;
-  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
-    const ir::Let *let = stmt.as<ir::Let>();
-    if (!let) return;
-    const bool floating = is_floating(let->value.type), is_double = let->value.type == ScalarType::Float64;
-    single += floating && !is_double;
-    twice += is_double;
-  });
-  return twice > single ? vector_bytes / 8 : vector_bytes / 4;
-}
-
-void CpuTarget::open_kernel(SourceWriter &out, const ir::Kernel &kernel, const std::string &entry) const {
-  out.line("using namespace samite;");
-  out.line("using namespace samite::lanes{};", lanes_);
-  out.line("");
-  // In an unnamed namespace, so that two kernels in one image can define it differently.
-  out.open("namespace {{");
-  define_arguments(out, kernel);
-  out.close("}  // namespace");
-  out.line("");
-  out.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);
-  out.open("    Workspace *workspace) {{");
-  // Copies: for all that the compiler knows, a store through an array may change the arguments in memory.
-  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-    const ir::Parameter &parameter = kernel.parameters[i];
-    out.line("const {1} p{0} = static_cast<const Arguments *>(arguments)->p{0}{2};", i,
-             parameter.is_array() ? "auto" : scalar_name(parameter.type), parameter.is_array() ? "" : ".value");
-  }
-}
-
-void CpuTarget::close_kernel(SourceWriter &out) const { out.close(); }
-
-namespace {
-
 // The lanes of each vector that are inside the loop, as parameters of its body, and where it has them all or some.
 struct Masks {
   std::string parameters, definitions, all, some;
 
-  Masks(const ThreadLoop &loop, const std::string &end, const std::string &index) {
+  Masks(const LaneLoop &loop, const std::string &end, const std::string &index) {
     for (int vector = 0; vector < loop.jam; ++vector) {
       const std::string name = loop.jam == 1 ? loop.mask : fmt::format("{}_{}", loop.mask, vector);
       const std::string before = vector == 0 ? "" : fmt::format(" - {} * lane_count", vector);
@@ -67,7 +27,7 @@ struct Masks {
 };
 
 // How many instances a loop has, where both of its ends are constants of 32 bits.
-std::optional<int> constant_extent(const ThreadLoop &loop) {
+std::optional<int> constant_extent(const LaneLoop &loop) {
   const auto number = [](const std::string &text) -> std::optional<int> {
     int value = 0;
     const char *const end = text.data() + text.size();
@@ -80,10 +40,10 @@ std::optional<int> constant_extent(const ThreadLoop &loop) {
 
 }  // namespace
 
-void CpuTarget::thread_loop(SourceWriter &out, const ThreadLoop &loop, const std::function<void()> &body) const {
+void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body) {
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
   const Masks masks(loop, end, index);
-  const int instances = loop.jam * lanes_;
+  const int instances = loop.jam * lanes;
   if (loop.statements > largest_copied_body) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.

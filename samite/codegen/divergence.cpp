@@ -1,0 +1,191 @@
+// Branches and loops on which lanes go different ways: with masks.
+//
+// In a divergent loop a lane that has left must keep its value: vectors are written under the mask, and where the inner
+// value is a scalar because all running lanes agree on it, the result is a vector beside it.
+#include "samite/codegen/lanes_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/passes/op_cost.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t largest_flattened_block = 6;
+
+}  // namespace
+
+// Whether a side of a branch should run without asking first if any lane goes there. It must then be harmless with no
+// lane active: no access that the mask does not guard, which is one that all lanes share, unless it is a constant
+// element of a local array of constant size.
+bool LanesEmitter::worth_flattening(const Block &block) const {
+  if (block.size() > largest_flattened_block) return false;
+  auto guarded = [&](const std::vector<Value> &indices) {
+    for (const Value &index : indices)
+      if (values_.shape(index) != Shape::Uniform) return true;
+    return false;
+  };
+  for (const Stmt &stmt : block) {
+    if (const Let *let = stmt.as<Let>()) {
+      if (!passes::cheap(let->value.op)) return false;
+      if (let->value.op == Op::Load && (options_.debug || !guarded(let->value.operands))) return false;
+      if (let->value.op == Op::LocalLoad && !arrays_.harmless_without_lanes(let->value.array, let->value.operands[0]))
+        return false;
+    } else if (const LocalStore *store = stmt.as<LocalStore>()) {
+      if (!arrays_.harmless_without_lanes(store->array, store->index)) return false;
+    } else if (const Store *store = stmt.as<Store>()) {
+      if (options_.debug || !guarded(store->indices)) return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Each side runs under its own mask. A result starts as what the side without statements gives, or as nothing.
+void LanesEmitter::branch(const If &branch) {
+  if (!values_.in_lanes() || !values_.uniformity().divergent(branch)) return common_branch(branch);
+  const std::string condition = scalar(branch.condition), outer = values_.mask();
+  const bool only_then = branch.else_block.empty(), only_else = branch.then_block.empty() && !only_then;
+  if (only_then && branch.then_block.empty()) {
+    for (const BranchResult &result : branch.results)
+      if (emission_.used(result.local))
+        out_.line("const {} {} = {} ? {} : {};", vector_name(result.type), name(result.local), condition,
+                  values_.vector(result.then_value), values_.vector(result.else_value));
+    return;
+  }
+  for (const BranchResult &result : branch.results)
+    if (emission_.used(result.local))
+      out_.line("{0} {1} = {2};", vector_name(result.type), name(result.local),
+                only_then   ? values_.vector(result.else_value)
+                : only_else ? values_.vector(result.then_value)
+                            : fmt::format("{}(0)", vector_name(result.type)));
+
+  auto side = [&](const Block &statements, std::string_view lanes, Value BranchResult::*value, bool first) {
+    const std::string mask = fresh("m");
+    values_.enter(mask);
+    out_.line("const Mask {} = {} & {};", mask, outer, lanes);
+    if (worth_flattening(statements))
+      out_.open("{{");
+    else
+      out_.open("if (any({})) {{", mask);
+    block(statements);
+    for (const BranchResult &result : branch.results) {
+      if (!emission_.used(result.local)) continue;
+      if (first)
+        out_.line("{} = {};", name(result.local), values_.vector(result.*value));
+      else
+        out_.line("{0} = {1} ? {2} : {0};", name(result.local), mask, values_.vector(result.*value));
+    }
+    out_.close();
+    values_.enter(outer);
+  };
+  if (!branch.then_block.empty()) side(branch.then_block, condition, &BranchResult::then_value, !only_then);
+  if (!branch.else_block.empty()) side(branch.else_block, "!" + condition, &BranchResult::else_value, false);
+}
+
+void LanesEmitter::declare(const std::vector<Carried> &carried) {
+  for (const Carried &value : carried) {
+    out_.line("{} {} = {};", values_.type(value.type, value.inner), name(value.inner),
+              values_.assigned(value.initial, value.inner));
+    if (values_.shape(value.inner) != Shape::Varying && emission_.used(value.result))
+      out_.line("{} {} = {};", vector_name(value.type), name(value.result), values_.vector(value.initial));
+  }
+}
+
+void LanesEmitter::advance(const std::vector<Carried> &carried) {
+  const std::vector<std::string> next = loop_text_.next_values(carried);
+  for (const Carried &value : carried)
+    if (values_.shape(value.inner) != Shape::Varying && emission_.used(value.result))
+      out_.line("{0} = {1} ? {2} : {0};", name(value.result), values_.mask(), values_.vector(value.next));
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    if (stays(carried[i])) continue;
+    if (values_.shape(carried[i].inner) == Shape::Varying)
+      out_.line("{0} = {1} ? {2} : {0};", name(carried[i].inner), values_.mask(), next[i]);
+    else
+      out_.line("{} = {};", name(carried[i].inner), next[i]);
+  }
+}
+
+void LanesEmitter::name_results(const std::vector<Carried> &carried) {
+  for (const Carried &value : carried)
+    if (emission_.used(value.result) && values_.shape(value.inner) == Shape::Varying)
+      out_.line("const {} {} = {};", vector_name(value.type), name(value.result), name(value.inner));
+}
+
+// The lanes in which a loop goes on with its index.
+std::string LanesEmitter::continues(const For &loop) const {
+  const Value index = Value::local(loop.type, loop.index);
+  auto compare = [&](std::string_view op) {
+    const bool spread = values_.shape(index) == Shape::Uniform && values_.shape(loop.end) == Shape::Uniform;
+    return fmt::format("to_mask({} {} {})", spread ? values_.vector(index) : values_.beside_vector(index), op,
+                       values_.beside_vector(loop.end));
+  };
+  if (loop.step.is_constant()) return compare(loop.step.as_int() > 0 ? "<" : ">");
+  if (class_of(loop.type) == ScalarClass::Unsigned) return compare("<");
+  const std::string zero = literal(Value::zero(loop.type));
+  if (!values_.varying(loop.step))
+    return fmt::format("({} > {} ? {} : {})", values_.scalar(loop.step), zero, compare("<"), compare(">"));
+  return fmt::format("(to_mask({0} > {1}) ? {2} : {3})", values_.vector(loop.step), zero, compare("<"), compare(">"));
+}
+
+void LanesEmitter::divergent_loop(const For &loop) {
+  const std::string index = name(loop.index);
+  declare(loop.carried);
+  const std::string mask = fresh("m"), outer = values_.enter(mask);
+  out_.line("Mask {} = {};", mask, outer);
+  out_.open("for ({} {} = {};; {} += {}) {{", values_.type(loop.type, loop.index), index,
+            values_.assigned(loop.begin, loop.index), index, values_.assigned(loop.step, loop.index));
+  out_.line("{} &= {};", mask, continues(loop));
+  out_.line("if (!any({})) break;", mask);
+  block(loop.body);
+  advance(loop.carried);
+  out_.close();
+  values_.enter(outer);
+  name_results(loop.carried);
+}
+
+// The index runs from the first place at which a lane that is active starts. A lane is on from its own place on, and
+// the one that starts first is on throughout.
+void LanesEmitter::late_loop(const For &loop) {
+  const std::string index = name(loop.index);
+  const bool down = loop.step.as_int() < 0;
+  declare(loop.carried);
+  const std::string mask = fresh("m"), outer = values_.enter(mask);
+  const std::string first = fmt::format("{}({}, {}({}), {})", down ? "largest_or" : "smallest_or", outer,
+                                        scalar_name(loop.type), scalar(loop.end), values_.vector(loop.begin));
+  out_.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, first, loop_text_.continues(loop),
+            index, scalar(loop.step));
+  out_.line("const Mask {} = {} & to_mask({} {} {});", mask, outer, values_.vector(loop.begin),
+            down ? ">=" : "<=", index);
+  block(loop.body);
+  advance(loop.carried);
+  out_.close();
+  values_.enter(outer);
+  name_results(loop.carried);
+}
+
+void LanesEmitter::loop(const While &loop) {
+  if (values_.in_lanes() && values_.uniformity().divergent(loop))
+    divergent_loop(loop);
+  else
+    common_loop(loop);
+}
+
+void LanesEmitter::divergent_loop(const While &loop) {
+  declare(loop.carried);
+  const std::string mask = fresh("m"), outer = values_.enter(mask);
+  out_.line("Mask {} = {};", mask, outer);
+  out_.open("for (;;) {{");
+  block(loop.condition_block);
+  out_.line("{} &= {};", mask, scalar(loop.condition));
+  out_.line("if (!any({})) break;", mask);
+  block(loop.body);
+  advance(loop.carried);
+  out_.close();
+  values_.enter(outer);
+  name_results(loop.carried);
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,121 @@
+#include "samite/codegen/lane_access.h"
+
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+
+using ir::Operation;
+using ir::Value;
+
+using passes::Shape;
+
+std::string LaneElements::arguments() const {
+  return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
+}
+
+std::string LaneElements::guard() const { return in_bounds.empty() ? "" : fmt::format("if ({}) ", in_bounds); }
+
+std::string LaneAccess::blame_all(SourceLocation where) {
+  return values_.in_lanes() ? failures_.blame_first(where, values_.mask()) : failures_.blame(where);
+}
+
+std::string LaneAccess::offset_of_lane(const Value &index, bool wide) const {
+  const std::string_view type = wide ? "i64" : "i32";
+  if (!values_.varying(index)) return fmt::format("lane_{}", type);
+  const std::string name = values_.name(index.id());
+  return scalar_name(index.type()) == type ? name
+                                           : fmt::format("__builtin_convertvector({}, {})", name, wide ? "I64" : "I32");
+}
+
+// The part that is the same for all lanes goes into the pointer, in 64 bits. The rest is the offset of each lane.
+LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> indices, SourceLocation where) {
+  const ArrayFacts facts = emission_.facts(array);
+  const std::size_t last = indices.size() - 1;
+  const auto dense = [&](std::size_t d) { return d == last && facts.unit_stride; };
+  const auto stride = [&](std::size_t d) { return fmt::format("p{}.stride[{}]", array, d); };
+  const auto lane_stride = [&](std::size_t d) {
+    return facts.wide_index ? stride(d) : fmt::format("i32({})", stride(d));
+  };
+
+  LaneElements result;
+  std::string shared, apart;
+  bool neighbours = true;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const Value &index = indices[d];
+    if (!values_.varying(index) && !(index.is_constant() && index.as_int() == 0))
+      add_term(shared, dense(d) ? values_.scalar(index) : fmt::format("{} * {}", values_.scalar(index), stride(d)));
+    if (values_.shape(index) == Shape::Uniform) continue;
+    neighbours = neighbours && dense(d) && !values_.varying(index);
+    const std::string lane = offset_of_lane(index, facts.wide_index);
+    add_term(apart, dense(d) ? lane : fmt::format("{} * {}", lane, lane_stride(d)));
+  }
+
+  result.mask = values_.mask();
+  if (apart.empty()) {
+    result.element = fmt::format("p{}.data[{}]", array, shared.empty() ? "0" : shared);
+  } else {
+    result.shape = neighbours ? Shape::Linear : Shape::Varying;
+    result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
+    if (!neighbours) result.offsets = apart;
+  }
+  if (emission_.options.debug) check_bounds(result, array, indices, where);
+  return result;
+}
+
+void LaneAccess::check_bounds(LaneElements &elements, std::uint32_t array, std::span<const Value> indices,
+                              SourceLocation where) {
+  for (std::size_t d = 0; d < indices.size(); ++d)
+    if (values_.shape(indices[d]) == Shape::Uniform)
+      elements.in_bounds = failures_.check_index(elements.in_bounds, values_.scalar(indices[d]),
+                                                 Failures::bounds(array, d, blame_all(where)));
+  if (elements.shape == Shape::Uniform) return;
+  if (!elements.in_bounds.empty()) elements.mask += fmt::format(" & Mask({})", elements.in_bounds);
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (values_.shape(indices[d]) == Shape::Uniform) continue;
+    const std::string checked = emission_.fresh("c");
+    emission_.out.line("const Mask {} = in_bounds(failure, {}, {}, {});", checked, elements.mask,
+                       values_.vector(indices[d]), Failures::bounds(array, d, failures_.blame(where)));
+    elements.mask = checked;
+  }
+}
+
+std::string LaneAccess::or_zero(const LaneElements &at, const std::string &text, ScalarType type) const {
+  if (at.in_bounds.empty()) return text;
+  return fmt::format("{} ? {} : {}(0)", at.in_bounds, text, values_.in_lanes() ? vector_name(type) : scalar_name(type));
+}
+
+std::string LaneAccess::load(const Operation &operation, SourceLocation where) {
+  const LaneElements from = elements(operation.array, operation.operands, where);
+  if (from.shape != Shape::Uniform)
+    return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+  if (from.in_bounds.empty()) return from.element;
+  return fmt::format("{} ? {} : {}(0)", from.in_bounds, from.element, scalar_name(operation.type));
+}
+
+std::string LaneAccess::exchange(const Operation &operation, SourceLocation where) {
+  const LaneElements from = elements(operation.array, operation.operands, where);
+  // Where all lanes use one element, the index is not one-to-one, whatever the attribute says.
+  if (from.shape != Shape::Uniform)
+    return fmt::format("{}({})", operation.attribute == 1 ? "take" : "atomic_take", from.arguments());
+  const std::string taken = values_.in_lanes() ? fmt::format("atomic_take_one({}, &{})", values_.mask(), from.element)
+                                               : fmt::format("atomic_take(&{})", from.element);
+  return or_zero(from, taken, operation.type);
+}
+
+std::string LaneAccess::atomic(const Operation &operation, SourceLocation where) {
+  const LaneElements at = elements(operation.array, element_indices(operation), where);
+  const std::string_view step = spelling(operation.op).text;
+  std::string values;
+  for (const Value &value : element_values(operation))
+    values += ", " + (values_.in_lanes() ? values_.vector(value)
+                                         : fmt::format("{}({})", memory_name(value.type()), values_.scalar(value)));
+  if (at.shape != Shape::Uniform)
+    return fmt::format("atomic_each{}<{}>({}{})", at.offsets.empty() ? "" : "_at", step, at.arguments(), values);
+  const std::string old = values_.in_lanes()
+                              ? fmt::format("atomic_one<{}>({}, &{}{})", step, values_.mask(), at.element, values)
+                              : fmt::format("{}::apply(&{}{})", step, at.element, values);
+  return or_zero(at, old, operation.type);
+}
+
+}  // namespace samite::codegen

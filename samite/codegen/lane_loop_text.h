@@ -1,0 +1,31 @@
+// The text of a loop over instances that are the lanes of vectors.
+//
+// Full vectors run first, with a constant mask, so that the compiler removes all masking. The rest runs the same code
+// with some lanes off. So a small body is compiled twice. A large one is compiled once, masked, because there the
+// compile time matters more.
+#pragma once
+
+#include "samite/codegen/source_writer.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace samite::codegen {
+
+struct LaneLoop {
+  std::string index, type;     // the index's name and scalar type
+  std::string begin, end;      // expressions
+  std::string mask;            // what the body calls the lanes that are inside the loop's bounds
+  int number = 0;              // distinguishes the kernel's thread loops
+  std::size_t statements = 0;  // in the body
+  // So many vectors of instances at a time. The body calls their lanes by the mask's name, with _0, _1 and so on after
+  // it.
+  int jam = 1;
+  bool repeated = false;  // the loop is over a strip, and has fewer iterations than its type counts
+};
+
+// Writes the loop around what `body` writes, for vectors of so many lanes.
+void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body);
+
+}  // namespace samite::codegen

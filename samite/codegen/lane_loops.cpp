@@ -1,0 +1,142 @@
+// Loops of the CPU that all lanes go through alike, and those over instances that are the lanes.
+#include "samite/base/error.h"
+#include "samite/codegen/lanes_emitter.h"
+#include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+namespace {
+
+std::size_t statements_in(const Block &block) {
+  std::size_t count = 0;
+  for_each_statement(block, [&](const Stmt &) { ++count; });
+  return count;
+}
+
+// What is compiled twice where a thread loop is. The loops of a strip were one (passes/interchange.h), and count as
+// one.
+std::size_t statements_of_loop(const Kernel &kernel, const For &loop) {
+  if (is_tile_kernel(kernel)) return statements_in(loop.body);
+  std::size_t count = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (auto *each = stmt.as<For>(); each && each->kind == LoopKind::Thread) count += statements_in(each->body);
+  });
+  return count;
+}
+
+}  // namespace
+
+void LanesEmitter::loop(const For &loop) {
+  if (loop.kind == LoopKind::Thread) return thread_loop(loop);
+  if (values_.in_lanes()) {
+    if (values_.uniformity().starts_late(loop)) return late_loop(loop);
+    if (values_.uniformity().divergent(loop)) return divergent_loop(loop);
+    if (const auto rows = rows_.of(loop); !rows.empty()) return loop_in_pieces(loop, rows);
+    return common_loop(loop);
+  }
+  if (loop.kind != LoopKind::Serial || is_tile_kernel(kernel_)) return common_loop(loop);
+  // A strip's additions to one element are summed over the loops around its thread loops.
+  const std::size_t outer_sums = sums_.open(loop);
+  ++loops_around_lanes_;
+  common_loop(loop);
+  --loops_around_lanes_;
+  sums_.close(outer_sums);
+}
+
+// The body of a loop, which may be one over the launch.
+void LanesEmitter::loop_body(const For &loop) {
+  const bool of_launch = loop.kind != LoopKind::Serial && !failures_.in_instance();
+  if (of_launch)
+    failures_.enter(Value::local(loop.type, loop.index), values_.in_lanes() ? kernel_.launch_rank - 1 : -1);
+  block(loop.body);
+  if (of_launch) failures_.leave();
+}
+
+void LanesEmitter::thread_loop(const For &loop) {
+  internal_check(!values_.in_lanes(), "a thread loop inside a thread loop");
+  internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
+  LaneLoop text{.index = name(loop.index),
+                .type = std::string(scalar_name(loop.type)),
+                .begin = scalar(loop.begin),
+                .end = scalar(loop.end),
+                .mask = fresh("m"),
+                .number = thread_loops_++,
+                .statements = statements_of_loop(kernel_, loop),
+                .jam = loop.jam,
+                .repeated = loops_around_lanes_ > 0};
+  out_.open("{{");
+  const std::size_t outer_sums = sums_.open(loop);
+  lane_loop(out_, text, lanes_, [&] {
+    if (loop.jam > 1) return jammed_body(loop, text);
+    values_.enter(text.mask);
+    loop_body(loop);
+    values_.enter("");
+  });
+  sums_.close(outer_sums);
+  out_.close();
+}
+
+// Unroll and jam: several vectors of instances go through the body side by side, statement by statement, each with a
+// copy of what the body defines. One vector alone is a chain of operations that wait for one another.
+void LanesEmitter::jammed_body(const For &loop, const LaneLoop &text) {
+  std::vector<bool> copied(kernel_.local_count, false);
+  copied[loop.index] = true;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, Type) { copied[local] = true; });
+  });
+  values_.copy_locals(std::move(copied));
+  std::vector<std::string> masks;
+  for (int copy = 0; copy < loop.jam; ++copy) {
+    masks.push_back(fmt::format("{}_{}", text.mask, copy));
+    out_.line("const {0} {1}_{2} = {1} + {2} * lane_count;", text.type, text.index, copy);
+  }
+  jammed(loop.body, masks);
+  values_.enter("");
+  values_.enter_copy(-1);
+}
+
+// A branch is harmless where no instance takes it, so that nobody asks whether one does.
+void LanesEmitter::jammed(const Block &block, const std::vector<std::string> &masks) {
+  for (const Stmt &stmt : block) {
+    const If *branch = stmt.as<If>();
+    std::vector<std::string> taken;
+    for (std::size_t copy = 0; copy < masks.size(); ++copy) {
+      values_.enter_copy(static_cast<int>(copy));
+      values_.enter(masks[copy]);
+      if (!branch) {
+        statement(stmt);
+        continue;
+      }
+      taken.push_back(fresh("m"));
+      out_.line("const Mask {} = {} & {};", taken.back(), values_.mask(), values_.vector(branch->condition));
+    }
+    if (branch) jammed(branch->then_block, taken);
+  }
+}
+
+// Lanes add to one element, another one in each iteration (passes/sum_over_lanes.h): their sums are put off
+// (device/cpu/lanes/sum_rows.h).
+void LanesEmitter::loop_in_pieces(const For &loop, const std::vector<Row> &rows) {
+  loop_text_.declare(loop.carried);
+  for (const Row &row : rows)
+    out_.line("SumRows<{}, {}> {};", scalar_name(row.statement->value.type()),
+              !emission_.facts(row.statement->array).worker_private, row.name);
+  const std::string index = name(loop.index), condition = loop_text_.continues(loop), count = rows[0].count;
+  out_.open("for ({} {} = {}; {};) {{", scalar_name(loop.type), index, scalar(loop.begin), condition);
+  for (const Row &row : rows) out_.line("{} *{}_last = nullptr;", scalar_name(row.statement->value.type()), row.name);
+  out_.line("i32 {} = 0;", count);
+  out_.open("for (; {0} < lane_count && {1}; ++{0}, {2} += {3}) {{", count, condition, index, scalar(loop.step));
+  rows_.open(rows);
+  block(loop.body);
+  rows_.close(rows.size());
+  loop_text_.advance(loop.carried);
+  out_.close();
+  for (const Row &row : rows) out_.line("{0}.flush({0}_last, {1}, {2});", row.name, row.step, count);
+  out_.close();
+  loop_text_.name_results(loop.carried);
+}
+
+}  // namespace samite::codegen

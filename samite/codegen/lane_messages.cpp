@@ -1,0 +1,57 @@
+// Prints and checks of lanes: each instance hands its values to the launcher, which has the texts.
+#include "samite/codegen/lanes_emitter.h"
+#include "samite/codegen/message_site.h"
+#include "samite/codegen/spelling.h"
+
+namespace samite::codegen {
+
+using namespace ir;
+
+// Of the lane that is called k.
+std::string LanesEmitter::of_lane(const Value &value) const {
+  if (!values_.in_lanes() || values_.shape(value) == Shape::Uniform) return values_.scalar(value);
+  const auto type = scalar_name(value.type());
+  if (values_.shape(value) == Shape::Linear) return fmt::format("{}({} + {}(k))", type, values_.scalar(value), type);
+  if (value.type() == ScalarType::Bool) return fmt::format("bool(bits({}) >> k & 1)", values_.name(value.id()));
+  return fmt::format("{}({}[k])", type, values_.name(value.id()));
+}
+
+void LanesEmitter::say(const Message &message, const std::vector<Value> &instance, MessageSite site) {
+  std::string values, indices;
+  for (const Value &value : message.values)
+    values += fmt::format("{}message_value({})", values.empty() ? "" : ", ", of_lane(value));
+  for (const Value &index : instance) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", of_lane(index));
+  const std::size_t number = emission_.message(with_message(std::move(site), message));
+  if (!values.empty()) out_.line("const u64 values[] = {{{}}};", values);
+  if (!indices.empty()) out_.line("const i64 instance[] = {{{}}};", indices);
+  out_.line("failure->message(failure, {}, {}, {});", number, indices.empty() ? "nullptr" : "instance",
+            values.empty() ? "nullptr" : "values");
+}
+
+void LanesEmitter::print(const Print &print, SourceLocation where) {
+  if (values_.in_lanes()) {
+    const std::string left = fresh("left");
+    out_.open("for (u32 {0} = bits({1}); {0} != 0; {0} &= {0} - 1) {{", left, values_.mask());
+    out_.line("[[maybe_unused]] const u32 k = u32(__builtin_ctz({}));", left);
+  } else {
+    out_.open("{{");
+  }
+  say(print.message, {}, {.where = where, .is_check = false});
+  out_.close();
+}
+
+// Reports the first lane that fails: it has the lowest index.
+void LanesEmitter::check(const Check &check, SourceLocation where) {
+  if (values_.in_lanes()) {
+    const std::string failed = fresh("m");
+    out_.open("if (const Mask {0} = {1} & !{2}; __builtin_expect(any({0}), 0)) {{", failed, values_.mask(),
+              values_.vector(check.condition));
+    out_.line("[[maybe_unused]] const u32 k = u32(first_active({}));", failed);
+  } else {
+    out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
+  }
+  say(check.message, check.instance, {.where = where, .is_check = true, .is_race = check.race});
+  out_.close();
+}
+
+}  // namespace samite::codegen

@@ -1,0 +1,30 @@
+// Sums of lanes: a loop over instances, or a serial one around such loops, keeps a vector of what its iterations add to
+// one element, and adds that up at its end (`codegen/sums.h`).
+#pragma once
+
+#include "samite/codegen/lane_access.h"
+#include "samite/codegen/sums.h"
+
+namespace samite::codegen {
+
+class LaneSums {
+ public:
+  LaneSums(Emission &emission, const LaneValues &values, LaneAccess &access)
+      : emission_(emission), values_(values), access_(access) {}
+
+  const Sum *of(const ir::Accumulate &accumulate) const { return open_.of(accumulate); }
+
+  // Before the loop. Returns how many were open, which is what `close` asks for when it is over.
+  std::size_t open(const ir::For &loop);
+  void close(std::size_t outer);
+
+ private:
+  std::vector<Sum> sums_of(const ir::For &loop) const;
+
+  Emission &emission_;
+  const LaneValues &values_;
+  LaneAccess &access_;
+  OpenSums open_;
+};
+
+}  // namespace samite::codegen

@@ -1,0 +1,79 @@
+// The CPU's printer. The instances of a thread loop are the lanes of vectors. Values that differ between lanes are
+// vectors, and where lanes go different ways there are masks. A loop over a block's threads has ended before the next
+// begins, so that barriers are nothing.
+#pragma once
+
+#include "samite/codegen/lane_access.h"
+#include "samite/codegen/lane_arrays.h"
+#include "samite/codegen/lane_loop_text.h"
+#include "samite/codegen/lane_sums.h"
+#include "samite/codegen/lane_values.h"
+#include "samite/codegen/rows.h"
+#include "samite/codegen/walk.h"
+
+#include <vector>
+
+namespace samite::codegen {
+
+class LanesEmitter final : public Walk {
+ public:
+  // `values` must live as long. `lanes` is how many instances are a vector.
+  LanesEmitter(const ir::Kernel &kernel, const EmitOptions &options, LaneValues &values, int lanes);
+
+ private:
+  using Shape = passes::Shape;
+
+  void open_kernel(const std::string &entry) override;
+  void close_kernel() override;
+  void describe(EmittedSource &source) const override;
+
+  // lanes_emitter.cpp
+  void store(const ir::Store &store, SourceLocation where) override;
+  void accumulate(const ir::Accumulate &accumulate, SourceLocation where) override;
+  void allocate(const ir::Allocate &allocate, SourceLocation where) override { arrays_.allocate(allocate, where); }
+  void local_store(const ir::LocalStore &store, SourceLocation where) override { arrays_.store(store, where); }
+  void of_threads(const ir::Stmt &stmt) override;
+
+  // lane_operations.cpp
+  void let(const ir::Let &let, SourceLocation where) override;
+  std::string vectors(const ir::Operation &operation, SourceLocation where);
+  std::string cast(const ir::Operation &operation) const;
+  std::string access(const ir::Operation &operation, SourceLocation where) override;
+  void check_divisor(const ir::Value &divisor, SourceLocation where) override;
+
+  // lane_messages.cpp
+  void print(const ir::Print &print, SourceLocation where) override;
+  void check(const ir::Check &check, SourceLocation where) override;
+  void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);
+  std::string of_lane(const ir::Value &value) const;
+
+  // lane_loops.cpp
+  void loop(const ir::For &loop) override;
+  void loop_body(const ir::For &loop) override;
+  void thread_loop(const ir::For &loop);
+  void jammed_body(const ir::For &loop, const LaneLoop &text);
+  void jammed(const ir::Block &block, const std::vector<std::string> &masks);
+  void loop_in_pieces(const ir::For &loop, const std::vector<Row> &rows);
+
+  // divergence.cpp
+  void branch(const ir::If &branch) override;
+  bool worth_flattening(const ir::Block &block) const;
+  void loop(const ir::While &loop) override;
+  void divergent_loop(const ir::For &loop);
+  void late_loop(const ir::For &loop);
+  void divergent_loop(const ir::While &loop);
+  void declare(const std::vector<ir::Carried> &carried);
+  void advance(const std::vector<ir::Carried> &carried);
+  void name_results(const std::vector<ir::Carried> &carried);
+  std::string continues(const ir::For &loop) const;
+
+  LaneValues &values_;
+  const int lanes_;
+  LaneAccess access_;
+  LaneArrays arrays_;
+  LaneSums sums_;
+  Rows rows_;
+  int loops_around_lanes_ = 0;  // serial ones that are open
+};
+
+}  // namespace samite::codegen

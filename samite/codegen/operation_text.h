@@ -1,0 +1,30 @@
+// Operations that are an operator or a function of C++, the same for scalars and vectors.
+#pragma once
+
+#include "samite/ir/stmt.h"
+
+#include <functional>
+#include <string>
+
+namespace samite::codegen {
+
+// How operands are written: as operands of an operator, and as values of the result's own kind.
+struct OperandText {
+  std::function<std::string(const ir::Value &)> beside, whole;
+};
+
+// Throws InternalError for any other operation.
+std::string operation_text(const ir::Operation &operation, const OperandText &text);
+
+// The result of an operation on 16-bit numbers, rounded where it may have more digits than its operands. Casts and
+// accesses to memory round by themselves.
+std::string rounded(const ir::Operation &operation, std::string text);
+
+// A scalar of another type.
+std::string cast_text(const ir::Operation &operation, const std::string &from);
+
+// Whether a division by this needs a definition, since C++ has none for some of its values. One that needs none gets
+// the operator of C++, of which the compiler makes a multiplication where the divisor is a constant.
+bool needs_definition(const ir::Operation &division);
+
+}  // namespace samite::codegen

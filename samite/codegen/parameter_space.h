@@ -1,0 +1,12 @@
+// The room that CUDA has for the parameters of a kernel.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::codegen {
+
+// Whether the kernel's parameters fit CUDA's parameter space; throws UserError where they do not.
+bool fits_parameter_space(const ir::Kernel &kernel);
+void check_parameter_space(const ir::Kernel &kernel);
+
+}  // namespace samite::codegen

@@ -1,0 +1,71 @@
+#include "samite/codegen/thread_arrays.h"
+
+#include "samite/base/error.h"
+#include "samite/codegen/spelling.h"
+
+#include <algorithm>
+
+namespace samite::codegen {
+
+using namespace ir;
+
+ThreadArrays::ThreadArrays(Emission &emission, Failures &failures, const TilePlaces &places,
+                           const ElementLoops &element_loops)
+    : emission_(emission),
+      failures_(failures),
+      places_(places),
+      element_loops_(element_loops),
+      arrays_(emission.kernel.local_array_count) {}
+
+const ThreadArrays::LocalArray &ThreadArrays::array_of(LocalArrayId array) const {
+  const auto &known = arrays_[array];
+  internal_check(known.has_value(), "a local array is used before it is allocated");
+  return *known;
+}
+
+void ThreadArrays::allocate(const Allocate &allocate, SourceLocation where) {
+  arrays_[allocate.array] = {allocate.type, allocate.size, allocate.of_block()};
+  const std::string name = array_name(allocate.array), size = scalar_text(allocate.size);
+  const auto element = scalar_name(allocate.type);
+  SourceWriter &out = emission_.out;
+  if (allocate.space == MemorySpace::device) {
+    out.line("{0} *const {1} = allocate_in_block<{0}>(workspace, failure, {2}, {3});", memory_name(allocate.type), name,
+             size, emission_.site(where));
+    out.line("if (!{}) return;", name);
+  } else if (allocate.of_block()) {
+    places_.declare(allocate, out);
+  } else if (allocate.in_workspace()) {
+    out.line("const auto {} = allocate<{}>(workspace, failure, {}, {});", name, element, size, emission_.site(where));
+    out.line("if (!{}.first) return;", name);
+  } else {
+    out.line("{} {}[{}];", element, name, std::max<std::int64_t>(allocate.size.as_int(), 1));
+  }
+}
+
+std::string ThreadArrays::in_bounds(const Value &index, const Value &size, SourceLocation where) {
+  return fmt::format("in_local_bounds(failure, {}, {}, {})", scalar_text(index), scalar_text(size),
+                     failures_.blame(where));
+}
+
+std::string ThreadArrays::load(const Operation &operation, SourceLocation where) {
+  const LocalArray &array = array_of(operation.array);
+  const Value &index = operation.operands[0];
+  const auto type = scalar_name(operation.type);
+  if (array.of_block) return fmt::format("{}({})", type, element_loops_.element(operation.array, scalar_text(index)));
+  const std::string element = fmt::format("{}[{}]", array_name(operation.array), scalar_text(index));
+  if (!emission_.options.debug) return element;
+  return fmt::format("{} ? {} : {}(0)", in_bounds(index, array.size, where), element, type);
+}
+
+void ThreadArrays::store(const LocalStore &store, SourceLocation where) {
+  const LocalArray &array = array_of(store.array);
+  const std::string index = scalar_text(store.index), value = scalar_text(store.value);
+  if (array.of_block)
+    return emission_.out.line("{} = {}({});", element_loops_.element(store.array, index), memory_name(array.type),
+                              value);
+  const std::string guard =
+      emission_.options.debug ? fmt::format("if ({}) ", in_bounds(store.index, array.size, where)) : "";
+  emission_.out.line("{}{}[{}] = {};", guard, array_name(store.array), index, value);
+}
+
+}  // namespace samite::codegen
