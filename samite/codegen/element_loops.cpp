@@ -20,8 +20,8 @@ void ElementLoops::loop(const For &loop) {
 void ElementLoops::loop_in_memory(const For &loop) {
   SourceWriter &out = emission_.out;
   const std::string index = local_name(loop.index), type(scalar_name(loop.type));
-  internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0 && loop.end.is_constant(),
-                 "a loop over a tile's elements has no constant extent");
+  internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0, "a loop over a tile's elements begins late");
+  if (!loop.end.is_constant()) return loop_of_launch(loop);
   const std::int64_t count = loop.end.as_int(), threads = emission_.kernel.block_threads;
   const std::string turn = emission_.fresh("turn");
   if (count == 1) {
@@ -40,6 +40,23 @@ void ElementLoops::loop_in_memory(const For &loop) {
   code_.block(loop.body);
   open_ = false;
   if (rest) out.close();
+  out.close();
+}
+
+// Of as many elements as a launch says. For the reason above it is not unrolled at all.
+void ElementLoops::loop_of_launch(const For &loop) {
+  SourceWriter &out = emission_.out;
+  const std::string index = local_name(loop.index), type(scalar_name(loop.type)), end = scalar_text(loop.end);
+  const std::string turn = emission_.fresh("turn");
+  const int threads = emission_.kernel.block_threads;
+  out.line("#pragma unroll 1");
+  out.open("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, turn, end, threads);
+  out.line("const {0} {1} = {0}(flat_thread()) + {2};", type, index, turn);
+  out.open("if ({} < {}) {{", index, end);
+  open_ = true;
+  code_.block(loop.body);
+  open_ = false;
+  out.close();
   out.close();
 }
 

@@ -65,6 +65,7 @@ class ElementLoops {
   };
 
   void loop_in_memory(const ir::For &loop);
+  void loop_of_launch(const ir::For &loop);
   void loop_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);

@@ -52,6 +52,11 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
     out.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
   const Allocate &memory = allocate.buffer ? *allocations_[allocate.buffer->of] : allocate;
   internal_check(memory.offset.has_value(), "a tile without a place");
+  if (memory.sized_at_launch()) {
+    internal_check(memory.units.has_value(), "memory of a launch's size without a place");
+    return out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2} + i64({3}) * {4});", element, name,
+                    *memory.offset, scalar_text(*memory.units), Allocate::unit_bytes);
+  }
   const std::int64_t bytes = buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
   const std::string buffer =
       allocate.buffer ? fmt::format(" + {} * ({})", bytes, scalar_text(allocate.buffer->number)) : "";

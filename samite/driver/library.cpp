@@ -72,8 +72,9 @@ void Kernel::allow_shared_memory(unsigned bytes) const {
                     "and a block of {} may have {}: use smaller tiles or fewer stages",
                     name_, std::uint64_t{bytes} + fixed, bytes, fixed, context().to_string(), most));
   if (bytes + fixed <= context().limits().shared_bytes) return;
+  // As much as there is: of a kernel's launches, each may need another size, and those that are prepared run again.
   context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::max_dynamic_shared_bytes,
-                                                static_cast<int>(bytes), raw_, context().raw_device());
+                                                static_cast<int>(most - fixed), raw_, context().raw_device());
 }
 
 void Kernel::allow_large_clusters() const {

@@ -415,6 +415,7 @@ class Parser {
     expect("]");
     allocate.layout = parse_layout();
     if (accept("stages")) allocate.stages = number<int>("the number of stages");
+    if (accept("units")) allocate.units = parse_value();
     if (accept("offset")) allocate.offset = number<std::int64_t>("the offset in bytes");
     if (accept("buffer")) {
       const Value number = parse_value();

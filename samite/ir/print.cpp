@@ -205,6 +205,7 @@ class Printer {
           std::string memory;
           if (!std::holds_alternative<LinearLayout>(allocate.layout)) memory += " " + to_string(allocate.layout);
           if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
+          if (allocate.units) memory += " units " + value(*allocate.units);
           if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
           if (const auto &buffer = allocate.buffer)
             memory += fmt::format(" buffer {} of {}", value(buffer->number), local_array(buffer->of));

@@ -113,7 +113,11 @@ enum class MemorySpace : std::uint8_t {
 // local shared $array: f16[4096] rows(64, 8, swizzled) stages 3 offset 1024   (lowered tile kernels only)
 // Memory of a block, which all of its threads see. Passes say in which space it is, in what layout, how many buffers it
 // has for loads ahead, and, once it is planned, where in the block's shared memory it begins, in bytes. On a target
-// whose blocks have threads the size is a constant, except in device memory.
+// whose blocks have threads the size is a constant, except in device memory and in kernels of schedules.
+//
+// local shared $array: f32[@size] units @begin offset 1024   (lowered kernels of schedules only)
+// Of a size that is known at launch only: it begins so many units of 128 bytes behind the offset. Both are parameters
+// or constants, which the host computes.
 //
 // local shared $array: f16[4096] rows(64, 8, swizzled) buffer %3 of $2
 // No memory of its own, but that one of the buffers of another.
@@ -131,7 +135,10 @@ struct Allocate {
   int stages = 1;
   std::optional<std::int64_t> offset = {};
   std::optional<Buffer> buffer = {};
+  std::optional<Value> units = {};
 
+  static constexpr std::int64_t unit_bytes = 128;
+  bool sized_at_launch() const { return space == MemorySpace::shared && !size.is_constant(); }
   bool of_block() const {
     return space == MemorySpace::registers || space == MemorySpace::shared || space == MemorySpace::device;
   }

@@ -500,6 +500,9 @@ class Verifier {
     if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+    if (!allocate.units) return;
+    check_index(*allocate.units, "where memory begins");
+    if (!allocate.sized_at_launch() || !kernel_.scheduled) fail("memory in units whose size is no parameter");
   }
 
   void check_of_thread(const Allocate &allocate) const {

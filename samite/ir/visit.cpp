@@ -54,6 +54,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const Accumulate &accumulate) { all(accumulate.indices), f(accumulate.value); },
       [&](const Allocate &allocate) {
         f(allocate.size);
+        if (allocate.units) f(*allocate.units);
         if (allocate.buffer) f(allocate.buffer->number);
       },
       [&](const LocalStore &store) { f(store.index), f(store.value); },
@@ -178,6 +179,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
       },
       [&](Allocate allocate) {
         allocate.size = f(allocate.size);
+        if (allocate.units) allocate.units = f(*allocate.units);
         if (allocate.buffer) allocate.buffer->number = f(allocate.buffer->number);
         return Stmt(allocate, stmt.where());
       },

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <functional>
 #include <span>
 
@@ -29,10 +30,20 @@ std::int64_t most_blocks(const Variant &variant, const driver::Context &context)
   return std::int64_t{each} * context.limits().multiprocessors;
 }
 
-driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents, const LaunchOptions &options,
-                                 const driver::Context &context) {
+// The plan of this launch, whose arguments may say how large some of it is.
+passes::TileMemoryPlan tile_memory(const Variant &variant, const std::byte *arguments) {
+  if (!variant.tile_memory.sized_at_launch()) return variant.tile_memory;
+  return variant.tile_memory.in_launch([&](std::uint32_t parameter) {
+    std::int32_t count;  // as every integer of a schedule's host
+    std::memcpy(&count, arguments + variant.layout.offsets[parameter], sizeof count);
+    return std::int64_t{count};
+  });
+}
+
+driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_bytes, const Extents &extents,
+                                 const LaunchOptions &options, const driver::Context &context) {
   driver::LaunchShape shape;
-  shape.shared_bytes = static_cast<unsigned>(variant.tile_memory.bytes);
+  shape.shared_bytes = static_cast<unsigned>(shared_bytes);
   shape.programmatic = options.programmatic;
   shape.priority = options.priority;
   if (variant.one_thread) {
@@ -53,11 +64,11 @@ driver::LaunchShape launch_shape(const Variant &variant, const Extents &extents,
   return shape;
 }
 
-void check_tile_memory(const KernelDefinition &definition, const Variant &variant, const driver::Context &context) {
+void check_tile_memory(const KernelDefinition &definition, passes::TileMemoryPlan plan,
+                       const driver::Context &context) {
   const std::int64_t most = context.limits().shared_bytes_opt_in;
-  if (variant.tile_memory.bytes <= most) return;
+  if (plan.bytes <= most) return;
   const bool scheduled = definition.forward().scheduled;
-  passes::TileMemoryPlan plan = variant.tile_memory;
   // Funcs, whose lines are where they were declared.
   if (scheduled) std::ranges::stable_sort(plan.tiles, std::greater<>(), &passes::PlacedTile::bytes);
   throw UserError(definition.where(),
@@ -78,8 +89,9 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
     for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
-    check_tile_memory(definition, *variant_, context);
-    const driver::LaunchShape shape = launch_shape(*variant_, extents, options, context);
+    const passes::TileMemoryPlan memory = tile_memory(*variant_, arguments);
+    check_tile_memory(definition, memory, context);
+    const driver::LaunchShape shape = launch_shape(*variant_, memory.bytes, extents, options, context);
     if (variant_->uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];

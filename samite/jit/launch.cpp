@@ -356,16 +356,21 @@ void Launch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation wher
 void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
   at_call("set", where, [&] {
     jit::check_index(*definition_, index);
-    const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
-    arguments_[index].scalar = jit::scalar_bits(*definition_, index, value);
-    jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+    set_bits(index, jit::scalar_bits(*definition_, index, value));
   });
 }
 
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
-  arguments_[index].scalar = bits;
-  jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+  const std::uint64_t before = std::exchange(arguments_[index].scalar, bits);
+  if (!cuda_ || !variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index)))
+    return jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+  try {
+    prepare();
+  } catch (...) {
+    arguments_[index].scalar = before;
+    throw;
+  }
 }
 
 void Launch::exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments) {

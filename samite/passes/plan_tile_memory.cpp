@@ -33,7 +33,8 @@ class LiveRanges {
  private:
   void add(LocalArrayId array, const TileUse &use, bool with_roles) {
     const Allocate &allocate = *use.allocation;
-    const std::int64_t elements = allocate.size.as_int();
+    const bool at_launch = allocate.sized_at_launch();
+    const std::int64_t elements = at_launch ? 0 : allocate.size.as_int();
     if (auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
       in_registers_.push_back({use.allocated, {use.type(), elements, fragments->registers(), use.where}});
       return;
@@ -49,7 +50,7 @@ class LiveRanges {
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
-                     memory_alignment(allocate.layout)});
+                     memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units});
   }
 
   // What was made before a loop is there until the last iteration has ended.
@@ -64,6 +65,14 @@ class LiveRanges {
 
 bool together(const PlacedTile &a, const PlacedTile &b) { return a.first <= b.last && b.first <= a.last; }
 
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+bool is_parameter(const std::optional<Value> &value, std::uint32_t parameter) {
+  return value && value->kind() == Value::Kind::Parameter && value->parameter_index() == parameter;
+}
+
 }  // namespace
 
 bool fits(const TileMemoryPlan &plan, const Architecture &architecture) {
@@ -75,7 +84,8 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
   LiveRanges ranges(placed_kernel);
   TileMemoryPlan plan{std::move(ranges.tiles), 0, ranges.in_registers()};
   std::vector<PlacedTile *> order;
-  for (PlacedTile &tile : plan.tiles) order.push_back(&tile);
+  for (PlacedTile &tile : plan.tiles)
+    if (!tile.sized_at_launch) order.push_back(&tile);
   // The largest first, and in the order of their numbers.
   std::ranges::sort(order, [](const PlacedTile *a, const PlacedTile *b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
@@ -86,10 +96,12 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
     for (const PlacedTile *other : placed)
       if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
           other->offset < tile->offset + tile->bytes)
-        tile->offset = (other->offset + other->bytes + tile->alignment - 1) / tile->alignment * tile->alignment;
+        tile->offset = rounded_up(other->offset + other->bytes, tile->alignment);
     plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes);
     placed.push_back(tile);
   }
+  for (PlacedTile &tile : plan.tiles)
+    if (tile.sized_at_launch) tile.offset = rounded_up(plan.bytes, tile.alignment);
   return plan;
 }
 
@@ -111,6 +123,29 @@ const PlacedTile *TileMemoryPlan::tile(LocalArrayId array) const {
   for (const PlacedTile &tile : tiles)
     if (tile.array == array) return &tile;
   return nullptr;
+}
+
+bool TileMemoryPlan::sized_at_launch() const { return std::ranges::any_of(tiles, &PlacedTile::sized_at_launch); }
+
+bool TileMemoryPlan::depends_on(std::uint32_t parameter) const {
+  return std::ranges::any_of(tiles, [&](const PlacedTile &tile) {
+    return tile.sized_at_launch && (is_parameter(tile.size, parameter) || is_parameter(tile.units, parameter));
+  });
+}
+
+TileMemoryPlan TileMemoryPlan::in_launch(const std::function<std::int64_t(std::uint32_t)> &number) const {
+  const auto of = [&](const Value &value) {
+    return value.is_constant() ? value.as_int() : number(value.parameter_index());
+  };
+  TileMemoryPlan plan = *this;
+  for (PlacedTile &tile : plan.tiles) {
+    if (!tile.sized_at_launch) continue;
+    tile.elements = std::max<std::int64_t>(of(tile.size.value()), 0);
+    tile.bytes = tile.elements * static_cast<std::int64_t>(size_of(tile.type));
+    tile.offset += of(tile.units.value()) * Allocate::unit_bytes;
+    plan.bytes = std::max(plan.bytes, tile.offset + tile.bytes);
+  }
+  return plan;
 }
 
 std::string TileMemoryPlan::to_string() const {

@@ -6,12 +6,16 @@
 // access wants, or of 1,024 where bulk copies swizzle what they write. The largest come first, each at the lowest place
 // that is free.
 //
+// What has a size that is known at launch only lies behind all others. The kernel has how far behind
+// (schedule/launch_sizes.h), and a launch what that is in numbers.
+//
 // A pure function of a lowered kernel whose tiles are placed, for targets that have shared memory.
 #pragma once
 
 #include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,11 +31,14 @@ struct PlacedTile {
   int first, last;  // the statements, counted in program order, between which it is needed
   SourceLocation where;
   std::int64_t alignment;  // its offset is a multiple of that
+  // Of a size that is known at launch only: elements and bytes are 0, and the offset is the least that it may be.
+  bool sized_at_launch = false;
+  std::optional<ir::Value> size = {}, units = {};  // ir::Allocate's
 };
 
 struct TileMemoryPlan {
   std::vector<PlacedTile> tiles;  // in program order
-  std::int64_t bytes = 0;         // of all of them together
+  std::int64_t bytes = 0;         // of all of them together whose size is a constant
   struct InRegisters {
     ScalarType type;
     std::int64_t elements, registers;  // of the tile; of each thread
@@ -40,6 +47,11 @@ struct TileMemoryPlan {
   std::vector<InRegisters> in_registers;
 
   const PlacedTile *tile(ir::LocalArrayId array) const;  // null where it is in registers
+  bool sized_at_launch() const;
+  // Whether a parameter says how much memory there is.
+  bool depends_on(std::uint32_t parameter) const;
+  // As it is in a launch whose parameters are these numbers.
+  TileMemoryPlan in_launch(const std::function<std::int64_t(std::uint32_t parameter)> &number) const;
   // A line for each tile, with its bytes, place, live range and source line.
   std::string to_string() const;
   // What would have to be smaller to take no more than `most` bytes. `what` each is called.

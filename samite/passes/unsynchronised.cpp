@@ -122,7 +122,7 @@ class Checker {
     if (known == memory_.end()) return std::nullopt;
     const Allocate &own = known->second;
     const Allocate &all = own.buffer ? memory_.at(own.buffer->of) : own;
-    if (!all.offset) return std::nullopt;
+    if (!all.offset || all.sized_at_launch()) return std::nullopt;
     const std::int64_t each = buffer_bytes(all.layout, all.type.element(), all.size.as_int(), all.stages);
     if (own.buffer && known_(own.buffer->number).is_constant()) {
       const std::int64_t first = *all.offset + each * known_(own.buffer->number).as_int();

@@ -503,7 +503,7 @@ class Scheduler {
       throw UserError(
           where, fmt::format("the schedule changes the order in which update({}) of '{}' goes through its reduction, "
                              "and the update is no sum, min or max of the element and a value: its result depends on "
-                             "the order",
+                             "the order: leave the loops over its reduction in theirs",
                              d - 1, function.name));
     };
     for (const Relation &relation : of.relations) {

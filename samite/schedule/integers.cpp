@@ -29,6 +29,11 @@ Value Integers::value_of(const Symbol &symbol) {
   throw InternalError("an index is used where it is not known: " + to_string(symbol));
 }
 
+std::optional<Value> Integers::known_here(const Symbol &symbol) const {
+  const auto found = values_.find(symbol);
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
 // Rounded down, as forms are; numbers that are not negative need no care.
 Value Integers::divided(const Affine &a, std::int64_t by, bool remainder) {
   const Value value = value_of(a);

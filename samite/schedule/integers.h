@@ -6,6 +6,7 @@
 #include "samite/schedule/symbols.h"
 
 #include <map>
+#include <optional>
 
 namespace samite::schedules {
 
@@ -23,6 +24,8 @@ class Integers {
   // The symbol is this value from here on.
   void set(const passes::Symbol &symbol, const ir::Value &value) { values_.insert_or_assign(symbol, value); }
   ir::Value known(const passes::Symbol &symbol) const { return values_.at(symbol); }
+  // Nothing where it has no value of its own.
+  std::optional<ir::Value> known_here(const passes::Symbol &symbol) const;
   // A symbol for what is no form.
   passes::Affine derived(Derived what);
   // A form that is used again and again: computed once, where it is not simple.

@@ -1,6 +1,7 @@
 #include "samite/schedule/launches.h"
 
 #include "samite/passes/plan_tile_memory.h"
+#include "samite/schedule/launch_sizes.h"
 #include "samite/schedule/loops.h"
 #include "samite/schedule/producers.h"
 #include "samite/schedule/whole_pieces.h"
@@ -41,8 +42,11 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
   std::vector<std::string> places;
   for (const auto &[kept, line, words] : lowering.kernel.kept)
     if (const passes::PlacedTile *place = plan.tile(kept.array))
-      places.push_back(fmt::format("{} at {}", kept.func, place->offset));
-  if (!places.empty()) text += fmt::format(", {} bytes of shared memory ({})", plan.bytes, fmt::join(places, ", "));
+      places.push_back(fmt::format("{} {} {}", kept.func, place->sized_at_launch ? "from" : "at", place->offset) +
+                       (place->sized_at_launch ? " on" : ""));
+  if (!places.empty())
+    text += fmt::format(", {} bytes of shared memory{} ({})", plan.bytes,
+                        plan.sized_at_launch() ? " and what is known at launch" : "", fmt::join(places, ", "));
   return text;
 }
 
@@ -59,6 +63,12 @@ void describe(Lowering &lowering, const std::vector<LoadAhead> &all) {
                                              : fmt::format(", not loaded ahead: {}", ahead.why_not)));
       break;
     }
+}
+
+// What the host computes for the kernel comes before it.
+void add(Lowering &lowering, KernelLaunch launch) {
+  lowering.host.flush();
+  lowering.host.steps->push_back({std::move(launch)});
 }
 
 // `whole`: pieces that are known to be whole, if any are. `begins`: by dimension, where the launch begins, if not at 0.
@@ -78,6 +88,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   Block *const before = std::exchange(lowering.write.out, &kernel.body);
   lowering.kernel.open = true;
   lowering.kernel.next_array = 0;
+  lowering.kernel.first_local = lowering.write.next_local;
   lowering.kernel.block_threads = 1;
   lowering.kernel.block_fills = any_inside(lowering, site, end, LoopType::gpu_thread);
   const auto outer = lowering.storages;
@@ -118,6 +129,8 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   kernel.local_array_count = lowering.kernel.next_array;
   lowering.nest.close(line);
   describe(lowering, order_kernel(kernel, lowering.gpu));
+  lowering.write.next_local = std::max(lowering.write.next_local, kernel.local_count);
+  if (lowering.gpu) place_at_launch(lowering, kernel);
   lowering.nest.add_barriers(kernel.body);
   made.arguments = finish_kernel(kernel, lowering.algorithm.parameters, lowering.host.temporaries);
   if (lowering.gpu) lowering.nest.rename(line, described(lowering, kernel));
@@ -144,9 +157,7 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   if (lowering.gpu && gains_by_whole_pieces(lowering, site, i))
     for (const Site *of : all_sites(site)) std::ranges::copy(pieces_of_launch(*of, i, end), std::back_inserter(pieces));
   if (pieces.empty()) {
-    lowering.host.flush();
-    lowering.host.steps->push_back({kernel_over(lowering, site, i, end, extents, {}, {})});
-    return;
+    return add(lowering, kernel_over(lowering, site, i, end, extents, {}, {}));
   }
   // Blocks whose pieces are whole have a kernel of their own, which needs fewer registers without the other's code.
   std::map<std::size_t, Value> whole;  // how many, by dimension
@@ -168,7 +179,6 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
     over[rest] = lowering.write(Op::Sub, extents[rest], count);
     of_rest.push_back(std::move(over));
   }
-  lowering.host.flush();
   const WholePieces whole_pieces = [&](const Site &of) {
     std::set<std::size_t> relations = of.whole;
     for (const Nest::Piece &piece : pieces_of_launch(of, i, end)) relations.insert(piece.relation);
@@ -176,7 +186,7 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   };
   std::vector<Value> of_whole = extents;
   for (const auto &[d, count] : whole) of_whole[d] = count;
-  lowering.host.steps->push_back({kernel_over(lowering, site, i, end, of_whole, whole_pieces, {})});
+  add(lowering, kernel_over(lowering, site, i, end, of_whole, whole_pieces, {}));
   std::map<std::size_t, LocalId> begins;
   for (const auto &[d, count] : whole) begins.emplace(d, lowering.write.new_local());
   const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, {}, begins);
@@ -190,7 +200,7 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
       for (const auto &[d, begin] : begins)
         if (host->value.id() == begin) host->value = d == rest ? count : number(0);
     }
-    lowering.host.steps->push_back({std::move(launch)});
+    add(lowering, std::move(launch));
   }
 }
 

@@ -82,6 +82,7 @@ class Pipeliner {
 
   // Why the memory cannot be filled ahead, or nothing.
   std::string reason_against(const For &loop, const Allocate &memory, Fills &fills) const {
+    if (memory.sized_at_launch()) return "its size is known at launch only";
     if (!loop.carried.empty() || !loop.begin.is_constant(0) || !loop.step.is_constant(1))
       return "its loop is not one of iterations from 0 on";
     for (const auto &[array, other] : fills.memory)

@@ -2,7 +2,8 @@
 //
 // lower.h says what is made. Who does it: regions.h what is needed of each Func; sites.h a definition whose loops are
 // written; producers.h what is computed inside of loops; loops.h, thread_loops.h and launches.h the loops; storage.h
-// memory; bodies.h the innermost statements; symbols.h and integers.h the integers of all of these.
+// memory, launch_sizes.h as far as a launch says how large; bodies.h the innermost statements; symbols.h and integers.h
+// the integers of all of these.
 #pragma once
 
 #include "samite/schedule/finish_kernel.h"
@@ -40,6 +41,7 @@ struct OpenKernel {
   bool in_rest = false;      // where pieces are not whole
   bool block_fills = false;  // the block's threads compute together what is computed outside of their loops
   std::int64_t block_threads = 1;
+  ir::LocalId first_local = 0;  // those before it are the host's
   ir::LocalArrayId next_array = 0;
   std::vector<Kept> kept;
   int groups = 0, nests = 0;  // of threads, in all kernels

@@ -86,7 +86,7 @@ KernelMemory memory_of(const Kernel &planned, const KernelLaunch &launch, bool g
       of.bytes = *of.elements * static_cast<std::int64_t>(size_of(use.allocation->type.element()));
     }
     if (const passes::PlacedTile *placed = plan.tile(kept.array)) {
-      of.offset = placed->offset, of.bytes = placed->bytes;
+      if (!placed->sized_at_launch) of.offset = placed->offset, of.bytes = placed->bytes;
       of.first = placed->first, of.last = placed->last;
     }
     memory.kept.push_back(std::move(of));

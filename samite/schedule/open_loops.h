@@ -12,7 +12,8 @@ namespace samite::schedules {
 // together, before which the loops are written.
 struct ThreadNest {
   std::vector<NestLoop> loops;
-  std::vector<std::int64_t> caps;
+  std::vector<std::int64_t> caps;  // of those whose extents are known at launch only, 0
+  bool sized_at_launch = false;    // some of them are
   ir::Block *outside;
   ir::Block group;
   int number = 0;               // of the group

@@ -1,6 +1,7 @@
 #include "samite/schedule/storage.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/launch_sizes.h"
 #include "samite/schedule/lowering.h"
 
 #include <fmt/core.h>
@@ -75,6 +76,23 @@ MemorySpace space_of(const Lowering &lowering, std::uint32_t f) {
   return MemorySpace::instance;
 }
 
+// Whether the threads of a GPU's block share it: then its size may be known at launch only.
+bool of_block(const Lowering &lowering, std::uint32_t f) {
+  return lowering.gpu && !lowering.open.threads && !lowering.open.lanes && space_of(lowering, f) == MemorySpace::shared;
+}
+
+// What the host can compute of an extent of shared memory.
+Affine shared_extent(Lowering &lowering, std::uint32_t f, std::size_t dimension, const Affine &extent) {
+  if (const std::optional<Affine> known = extent_at_launch(lowering, extent)) return *known;
+  const Function &of = lowering.function(f);
+  throw UserError(
+      lowering.schedules[f].compute.where,
+      fmt::format("how much of '{0}' is needed at once along '{1}' depends on what the kernel computes, and "
+                  "it is kept in shared memory, whose size has to be known before a launch; split the loop "
+                  "that goes along '{1}', say {0}.bound({1}, begin, extent), or compute '{0}' at the root",
+                  of.name, of.definitions[0].pure[dimension]->name));
+}
+
 // Whether the block does something together while a thread computes or uses f.
 bool keeps_across(const Lowering &lowering, std::uint32_t f) {
   for (const std::uint32_t other : lowering.algorithm.order)
@@ -131,8 +149,9 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   storage.inside = inside_now(lowering);
   storage.local = true;
   storage.folds.resize(region.size());
-  // On the CPU, where the sizes are known at launch only, they are computed there.
+  // Sizes that are known at launch only are computed on the CPU there, and for the memory of a GPU's block by the host.
   bool computed_size = false;
+  const bool at_launch = of_block(lowering, f);
   std::vector<Affine> extents;
   for (std::size_t d = 0; d < region.size(); ++d) {
     auto most = at_most(region[d].extent, lowering.symbols.range());
@@ -141,7 +160,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
       most = fold->second;
     }
     const bool unknown = !most || *most > most_elements;
-    if (unknown &&
+    if (unknown && !at_launch &&
         (lowering.gpu || lowering.open.threads || lowering.open.lanes || schedule.space == MemorySpace::registers))
       throw UserError(schedule.compute.where,
                       fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
@@ -149,16 +168,21 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
                                   "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
                                   of.name, of.definitions[0].pure[d]->name));
     computed_size = computed_size || unknown;
-    extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
+    if (unknown && at_launch)
+      extents.push_back(shared_extent(lowering, f, d, region[d].extent));
+    else
+      extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
     storage.begin.push_back(region[d].begin);
   }
   storage.strides.resize(region.size());
   Affine all = 1;
+  std::vector<Affine> padded;
   for (const int d : schedule.storage_order) {
     const auto dimension = static_cast<std::size_t>(d);
     storage.strides[dimension] = all;
     Affine extent = extents[dimension];
     if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+    padded.push_back(extent);
     if (all.is_constant() && (extent * all.constant()).known())
       all = extent * all.constant();
     else if (extent.is_constant())
@@ -186,6 +210,12 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
     if (kept && lowering.gpu) {
       space = MemorySpace::thread;
       to = lowering.open.threads->outside;
+    } else if (kept && lowering.open.threads->sized_at_launch) {
+      throw UserError(
+          schedule.compute.where,
+          fmt::format("'{}' is kept by each thread of loops that are dealt out between as many threads as a "
+                      "launch says, while the block fills shared memory; compute it outside of these loops",
+                      of.name));
     } else if (kept) {
       storage.by_thread = true;
       for (const std::int64_t cap : lowering.open.threads->caps) elements *= cap;
@@ -208,7 +238,9 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   const int stages = ahead ? schedule.definitions[0].stages : 1;
   for (const ScalarType type : of.types) {
     storage.arrays.push_back(lowering.kernel.next_array);
-    const Value count = computed_size ? lowering.integers.value_of(all) : Value::constant(ScalarType::Int64, elements);
+    const Value count = !computed_size ? Value::constant(ScalarType::Int64, elements)
+                        : at_launch    ? count_at_launch(lowering, padded)
+                                       : lowering.integers.value_of(all);
     if (!lowering.nest.silent())
       lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
     to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);

@@ -39,6 +39,12 @@ const Affine *Symbols::bound(const Symbol &symbol) const {
   return found == bound_.end() ? nullptr : &found->second;
 }
 
+const Affine *Symbols::stands_for(const Symbol &symbol) const {
+  if (const Affine *form = bound(symbol)) return form;
+  const auto found = computed_.find(symbol);
+  return found == computed_.end() ? nullptr : &found->second;
+}
+
 const Derived *Symbols::derived(const Symbol &symbol) const {
   const auto found = derived_.find(symbol);
   return found == derived_.end() ? nullptr : &found->second;

@@ -32,6 +32,8 @@ class Symbols {
   void set_derived(const passes::Symbol &symbol, Derived derived);
   const passes::Affine *bound(const passes::Symbol &symbol) const;
   const Derived *derived(const passes::Symbol &symbol) const;
+  // The form that it is bound to, or was computed of; null where there is none.
+  const passes::Affine *stands_for(const passes::Symbol &symbol) const;
 
   // Whether the form depends on such a symbol, itself or by what its symbols stand for.
   bool depends_on(const passes::Affine &form, const std::function<bool(const passes::Symbol &)> &of) const;

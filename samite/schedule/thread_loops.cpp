@@ -50,6 +50,31 @@ void write_cpu_loops(Lowering &lowering, const Block &group) {
   write(0);
 }
 
+// Of loops that the block's threads deal out between them, as many iterations as there are.
+void write_group_of_launch(Lowering &lowering, Block group) {
+  const ThreadNest &threads = *lowering.open.threads;
+  std::vector<Value> extents;
+  Value all = number(1);
+  for (const NestLoop &loop : threads.loops) {
+    extents.push_back(lowering.write(Op::Max, lowering.integers.value_of(loop.extent), number(0)));
+    all = lowering.write(Op::Mul, all, extents.back());
+  }
+  For made{lowering.write.new_local(), ScalarType::Int32, number(0), all, number(1), {}, {}};
+  made.kind = LoopKind::Thread;
+  lowering.nest.is_loop(threads.line, made.index);
+  lowering.write.out = &made.body;
+  Value rest = Value::local(ScalarType::Int32, made.index);
+  for (std::size_t l = threads.loops.size(); l-- > 0;) {
+    const LocalId index = lowering.integers.known(threads.loops[l].symbol).id();
+    const Value here = l == 0 ? rest : lowering.write(Op::Rem, rest, extents[l]);
+    lowering.write.out->emplace_back(Let{index, {Op::Copy, ScalarType::Int32, {here}}}, lowering.write.where);
+    if (l != 0) rest = lowering.write(Op::Div, rest, extents[l]);
+  }
+  for (Stmt &stmt : group) lowering.write.out->push_back(std::move(stmt));
+  lowering.write.out = threads.outside;
+  lowering.write.out->emplace_back(std::move(made), lowering.write.where);
+}
+
 void write_group(Lowering &lowering) {
   ThreadNest &threads = *lowering.open.threads;
   Block group = std::move(threads.group);
@@ -58,6 +83,7 @@ void write_group(Lowering &lowering) {
   if (group.empty()) return lowering.nest.forget(threads.line);
   lowering.nest.close(threads.line);
   if (!lowering.gpu) return write_cpu_loops(lowering, group);
+  if (threads.sized_at_launch) return write_group_of_launch(lowering, std::move(group));
   const std::size_t count = threads.loops.size();
   std::vector<Value> index;
   for (const NestLoop &loop : threads.loops) index.push_back(lowering.integers.known(loop.symbol));
@@ -128,6 +154,7 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
   ThreadNest nest;
   constexpr std::int64_t most_threads = std::int64_t{1} << 31;
   std::int64_t threads = 1;
+  const bool of_block = &site.schedule == &lowering.schedules[site.function].definitions[site.number] && !vector;
   for (std::size_t l = i; l < end; ++l) {
     if (all[l].type != LoopType::gpu_thread && !vector)
       throw UserError(all[end - 1].where,
@@ -135,23 +162,21 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
                                   "threads are directly inside of each other",
                                   all[l].name, lowering.function(site.function).name));
     const auto most = at_most(all[l].extent, lowering.symbols.range());
-    if (!most || *most > most_iterations)
+    const bool at_launch = !most || *most > most_iterations;
+    if (at_launch && (of_block || vector))
       throw UserError(all[l].where,
                       fmt::format("loop '{}' of '{}' is one of threads and has a number of iterations that is known "
                                   "at launch only; split it by a number of threads",
                                   all[l].name, lowering.function(site.function).name));
     nest.loops.push_back(all[l]);
     nest.lines.push_back(line_of(lowering, site, all[l], vector ? "vectorized" : "gpu_thread"));
-    nest.caps.push_back(std::max<std::int64_t>(*most, 1));
+    nest.sized_at_launch = nest.sized_at_launch || at_launch;
+    nest.caps.push_back(at_launch ? 0 : std::max<std::int64_t>(*most, 1));
+    if (at_launch) continue;
     threads = nest.caps.back() > most_threads / threads ? most_threads : threads * nest.caps.back();
   }
-  if (lowering.gpu && end - i > 1 && threads == most_threads)
-    throw UserError(
-        all[i].where,
-        fmt::format("how many iterations the loops of threads of '{}' have is known at launch only; split them "
-                    "by a number of threads",
-                    lowering.function(site.function).name));
-  const bool of_block = &site.schedule == &lowering.schedules[site.function].definitions[site.number] && !vector;
+  // More than an integer holds, if the extents are as large as they may be.
+  nest.sized_at_launch = nest.sized_at_launch || (lowering.gpu && !of_block && end - i > 1 && threads == most_threads);
   if (of_block) {
     if (threads > 1024)
       throw UserError(all[end - 1].where,

@@ -227,6 +227,15 @@ TEST(Parse, WhereMemoryOfBlocksLies) {
   EXPECT_EQ(to_string(parse_kernel(text)), text);
 }
 
+TEST(Parse, SizesOfALaunch) {
+  const std::string text = R"(kernel @memory(@n: i32, @at: i32) blocks 1 of 64 scheduled {
+  local shared $0: f32[@n] units 0 offset 1024
+  local shared $1: f16[@n] units @at offset 1024
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+}
+
 TEST(Parse, CopiesThatAreOnTheirWay) {
   const std::string text = R"(kernel @copies(@x: array<f32, 2>) blocks 1 of 64 {
   local shared $0: f32[512] stages 3

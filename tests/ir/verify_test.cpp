@@ -501,6 +501,11 @@ TEST(Verify, MemoryOfBlocksLiesWhereItMay) {
   expect("local device $0: f32[4096] stages 2", "memory with 2 buffers");
   expect("local device $0: f32[4096] offset 128", "memory at 128 bytes");
   expect("local $0: f32[4096] rows(64, 16)", "rows of units that are not in shared memory");
+  expect("local shared $0: f32[4096] units 0", "memory in units whose size is no parameter");
+  EXPECT_EQ(verify_error_of(parse_kernel("kernel @k(@n: i32, @at: i32) blocks 1 of 64 scheduled {\n"
+                                         "local shared $0: f32[@n] units @at offset 128\n}"),
+                            Form::lowered),
+            "no error");
 }
 
 TEST(Verify, ProductsAreMultipliedInTheirOwnExtents) {

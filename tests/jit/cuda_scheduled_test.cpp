@@ -156,5 +156,110 @@ TEST_P(CudaPipelines, MoreSharedMemoryThanTheDeviceHas) {
   EXPECT_LT(message.find("100063 of f32"), message.find(" 64 of f32")) << "the largest first";
 }
 
+// A block needs a whole row: as much shared memory as the array is long, of 4 bytes each.
+class CudaPipelinesOfRows : public CudaPipelines {
+ protected:
+  struct OutInCount {
+    MatrixArgument<float> out;
+    MatrixArgument<const float> in;
+    std::int32_t count[2];
+  };
+
+  void SetUp() override {
+    CudaPipelines::SetUp();
+    if (IsSkipped()) return;
+    understand<OutInCount>("mirrored_result", [](const OutInCount &a, const LaunchBox &box) {
+      for (std::int64_t y = box.begin[0]; y < box.end[0]; ++y)
+        for (std::int64_t x = 0; x < a.out.extent[1]; ++x)
+          a.out.data[y * a.out.extent[1] + x] = a.in.data[y * a.in.extent[1] + a.out.extent[1] - 1 - x];
+    });
+  }
+
+  static auto mirrored() {
+    return Pipeline{"mirrored", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
+                      Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
+                      Func row{"row"}, result{"result", out};
+                      row(y, x) = in(y, x);
+                      result(y, x) = row(y, out.extent(1) - 1 - x);
+                      schedule_cuda([&] {
+                        result.split(x, xo, xi, 32).gpu_blocks(y).gpu_threads(xi);
+                        row.compute_at(result, y).store_in(Memory::shared);
+                      });
+                    }};
+  }
+
+  Buffer<float> numbers(std::int64_t columns) const {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < 2 * columns; ++i) values.push_back(static_cast<float>(i));
+    return {device(), {2, columns}, values};
+  }
+  static void expect_mirrored(const Buffer<float> &out, const Buffer<float> &in) {
+    const std::vector<float> found = out.to_vector(), given = in.to_vector();
+    const auto columns = static_cast<std::size_t>(out.extents()[1]);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      ASSERT_EQ(found[i], given[i / columns * columns + columns - 1 - i % columns]) << "element " << i;
+  }
+};
+SAMITE_CUDA_SUITE(CudaPipelinesOfRows);
+
+// The fake holds launches to what their kernel was allowed: 48 KiB where nothing is asked for.
+TEST_P(CudaPipelinesOfRows, EachLaunchAsksForItsOwnSharedMemory) {
+  const auto pipeline = mirrored();
+  for (const std::int64_t columns : {10, 12'288, 12'289, 50'000, 100}) {
+    const Buffer<float> in = numbers(columns), out{device(), {2, columns}};
+    pipeline.launch(out, in);
+    expect_mirrored(out, in);
+  }
+}
+
+TEST_P(CudaPipelinesOfRows, RecordedLaunchesKeepTheirOwn) {
+  const auto pipeline = mirrored();
+  const Buffer<float> wide = numbers(50'000), narrow = numbers(20'000);
+  const Buffer<float> out{device(), {2, 50'000}}, other{device(), {2, 20'000}};
+  PipelineLaunch first = pipeline.record(out, wide), second = pipeline.record(other, narrow);
+  second.launch();
+  first.launch();
+  expect_mirrored(out, wide);
+  expect_mirrored(other, narrow);
+
+  // With fewer columns, then with more again.
+  const Buffer<float> edited{device(), {2, 20'000}};
+  first.set("out", edited);
+  first.launch();
+  EXPECT_EQ(edited.to_vector()[0], 19'999);
+  first.set("out", out);
+  first.launch();
+  expect_mirrored(out, wide);
+}
+
+TEST_P(CudaPipelinesOfRows, AreCapturedWithTheirOwn) {
+  const Stream stream{device()};
+  const auto pipeline = mirrored();
+  const Buffer<float> in = numbers(40'000), out{device(), {2, 40'000}};
+  PipelineLaunch launch = pipeline.record({.stream = stream}, out, in);
+  Graph graph = capture(stream, [&] {
+    launch.launch();
+    pipeline.launch({.stream = stream}, out, in);
+  });
+  graph.launch();
+  expect_mirrored(out, in);
+}
+
+TEST_P(CudaPipelinesOfRows, MoreThanTheDeviceHasIsRefusedWithThePlan) {
+  const auto pipeline = mirrored();
+  const Buffer<float> in{device(), {2, 100'000}}, out{device(), {2, 100'000}}, small{device(), {2, 100}};
+  const std::string message = message_of<UserError>([&] { pipeline.launch(out, in); });
+  EXPECT_THAT(message, HasSubstr("kernel 'mirrored_result': what its blocks keep of Funcs takes 400000 bytes of a "
+                                 "block's shared memory, and the device has "));
+  EXPECT_THAT(message, HasSubstr("the Func of 100000 elements at "));
+  EXPECT_THAT(message, HasSubstr("cuda_scheduled_test.cpp"));
+
+  // A recorded launch is left as it was.
+  PipelineLaunch launch = pipeline.record(small, in);
+  EXPECT_THAT(message_of<UserError>([&] { launch.set("out", out); }), HasSubstr("takes 400000 bytes"));
+  launch.launch();
+  EXPECT_EQ(small.to_vector()[0], 0);
+}
+
 }  // namespace
 }  // namespace samite::test

@@ -174,6 +174,20 @@ TEST_F(ScheduleErrors, ADimensionThatIsNotThere) {
   says("'f' has no dimension 'xi'", "its dimensions are: y, x");
 }
 
+TEST_F(ScheduleErrors, ReorderStorageNamesADimensionOnce) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = 0;
+    g(y, x) = f(y, x);
+    schedule_cpu([&] {
+      f.compute_root();
+      wrong_below();
+      f.reorder_storage(y, y);
+    });
+  });
+  says("reorder_storage names 'y' twice", "name each dimension once");
+}
+
 TEST_F(ScheduleErrors, ReorderStorageNamesAllDimensions) {
   on_cpu([&](Array<float, 2> result) {
     Func f{"f"}, g{"g", result};
@@ -641,6 +655,19 @@ TEST_F(ScheduleErrors, AtomicUpdatesOfWhatABlockShares) {
        "compute 'f' at the root, or keep that loop serial");
 }
 
+TEST_F(ScheduleErrors, AnOrderThatTheResultDependsOn) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f", result};
+    Reduction k{"k", {{0, 4}, {0, 4}}};
+    f(x) = 1;
+    wrong_below();
+    f(x) = f(x) * 0.5f + cast<Float>(k[0] * k[1]);
+    schedule_cpu([&] { f.update().reorder(k[0], k[1]); });
+  });
+  says("the schedule changes the order in which update(0) of 'f' goes through its reduction",
+       "its result depends on the order: leave the loops over its reduction in theirs");
+}
+
 TEST_F(ScheduleErrors, AnUpdateWithATailThatIsShifted) {
   on_cpu([&](Array<float, 1> result) {
     Func f{"f", result};
@@ -702,7 +729,7 @@ TEST_F(ScheduleErrors, MoreInAKernelThanIsKnown) {
     schedule_cuda([&] {
       g.split(y, yo, yi, 8).gpu_blocks(yo).gpu_threads(yi);
       wrong_below();
-      f.compute_at(g, yo).store_in(Memory::shared);
+      f.compute_at(g, yi).store_in(Memory::local);
     });
   });
   says("how much of 'f' is needed at once along 'x' is known at launch only, and it is kept inside of a kernel",
@@ -753,6 +780,52 @@ TEST_F(ScheduleErrors, SharedMemoryOfWhatIsComputedAtTheRoot) {
     });
   });
   says("'f' is computed at the root, and is to be in shared memory, which a block has", "compute it at a loop");
+}
+
+TEST_F(ScheduleErrors, RegistersOfWhatFillsAnArray) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cuda([&] {
+      f.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.store_in(Memory::registers);
+    });
+  });
+  says("'f' is computed at the root, and is to be in a thread's own memory",
+       "what fills an array is kept in that array");
+}
+
+TEST_F(ScheduleErrors, MemoryOutsideOfThreadsThatEachComputes) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = cast<Float>(x);
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cuda([&] {
+      g.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      wrong_below();
+      f.compute_at(g, xi).store_at(g, xo).store_in(Memory::local);
+    });
+  });
+  says("'f' is kept outside of parallel loops, of blocks, threads or lanes, and computed inside of them",
+       "store 'f' at a loop inside of these, or compute it outside");
+}
+
+TEST_F(ScheduleErrors, SharedMemoryAndRegistersThatShareLoops) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g"}, h{"h", result};
+    f(y, x) = cast<Float>(x);
+    g(y, x) = cast<Float>(y);
+    h(y, x) = f(y, x) + g(y, x);
+    schedule_cuda([&] {
+      h.gpu_tile(x, y, xo, yo, xi, yi, 32, 8);
+      f.compute_at(h, xi).store_in(Memory::registers);
+      g.compute_at(h, xi).store_in(Memory::shared);
+      g.compute_with(f, x);
+    });
+  });
+  EXPECT_THAT(message_, AllOf(HasSubstr("f and g share loops, and some of them are in shared memory"),
+                              HasSubstr("store all of them in shared memory, or none")));
 }
 
 TEST_F(ScheduleErrors, DeviceMemoryOfWhatIsComputedInAKernel) {

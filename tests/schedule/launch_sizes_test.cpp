@@ -1,0 +1,142 @@
+// Shared memory whose size is known at launch only: what is planned, and that the kernels compute with it what the CPU
+// computes. tests/jit/cuda_scheduled_test.cpp has what launches ask the driver for.
+#include "samite/jit/pipeline_definition.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "samite/samite.h"
+#include "tests/schedule/program_on_host.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Each row backwards: a block needs all of a row, whatever that is.
+auto mirrored() {
+  return Pipeline{"mirrored", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
+                    Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
+                    Func row{"row"}, result{"result", out};
+                    row(y, x) = in(y, x) * 2;
+                    result(y, x) = row(y, out.extent(1) - 1 - x) + row(y, x);
+                    schedule_cuda([&] {
+                      result.split(x, xo, xi, 32).gpu_blocks(y).gpu_threads(xi);
+                      row.compute_at(result, y).store_in(Memory::shared);
+                    });
+                  }};
+}
+
+// Of Funcs a, b and c the first and the third are never needed at one time. Of `few` the size is a constant.
+auto in_turn() {
+  return Pipeline{"in_turn", {"out", "in", "n"}, [](Array<float, 2> out, Array<const float, 2> in, Int n) {
+                    Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
+                    Func a{"a"}, b{"b"}, c{"c"}, few{"few"}, result{"result", out};
+                    Reduction k{"k", 0, n};
+                    a(y, x) = in(y, x) + 1;
+                    b(y, x) = a(y, in.extent(1) - 1 - x) + a(y, x);
+                    c(y, x) = 0;
+                    c(y, x) += b(y, k) * cast<Float>(x + 1);
+                    few(y, x) = cast<Float>(x) + in(y, 0);
+                    result(y, x) = c(y, in.extent(1) - 1 - x) - c(y, x) + few(y, x % 8);
+                    schedule_cuda([&] {
+                      result.split(x, xo, xi, 16).gpu_blocks(y).gpu_threads(xi);
+                      for (const Func<float> &of : {a, b, c, few}) of.compute_at(result, y).store_in(Memory::shared);
+                    });
+                  }};
+}
+
+template <class P>
+schedules::Program on_a_gpu(const P &pipeline) {
+  return pipeline.definition()->lower({DeviceKind::cuda, 90}, "cuda");
+}
+
+const schedules::KernelLaunch &last_launch(const schedules::Program &program) {
+  return std::get<schedules::KernelLaunch>(program.steps.back().kind);
+}
+
+std::string text_of(const schedules::Program &program) {
+  std::string text;
+  for (const schedules::NestLine &line : program.nest) text += line.text + "\n";
+  return text;
+}
+
+TEST(SizesOfLaunches, AreArgumentsThatTheHostComputes) {
+  const schedules::Program program = on_a_gpu(mirrored());
+  const schedules::KernelLaunch &launch = last_launch(program);
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(launch.kernel);
+  ASSERT_EQ(plan.tiles.size(), 1u);
+  EXPECT_TRUE(plan.sized_at_launch());
+  EXPECT_EQ(plan.bytes, 0);
+  const std::uint32_t size = plan.tiles[0].size->parameter_index();
+  EXPECT_TRUE(std::holds_alternative<schedules::HostArgument>(launch.arguments[size]));
+  EXPECT_TRUE(plan.depends_on(size));
+  EXPECT_EQ(plan.in_launch([&](std::uint32_t p) { return p == size ? 1000 : -1; }).bytes, 4000);
+  EXPECT_THAT(text_of(program), AllOf(HasSubstr("0 bytes of shared memory and what is known at launch (row from 0 on)"),
+                                      HasSubstr("store row in shared memory: f32[y 1, x ?]")));
+}
+
+TEST(SizesOfLaunches, KernelsComputeWhatTheCpuComputes) {
+  const auto pipeline = mirrored();
+  for (const std::int64_t columns : {1, 31, 32, 100, 257}) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < 3 * columns; ++i) values.push_back(static_cast<float>(i * i % 101));
+    const AnyBuffer in = Buffer<float>(Device::cpu(), {3, columns}, values),
+                    out = Buffer<float>(Device::cpu(), {3, columns});
+    const Filled filled = filled_by(pipeline.definition(), {{&out}, {&in}});
+    EXPECT_EQ(filled.as_on_cuda, filled.by_default) << columns << " columns";
+    EXPECT_EQ(filled.on_cpu, filled.by_default) << columns << " columns";
+  }
+}
+
+TEST(SizesOfLaunches, MemoryThatIsNotThereAtOneTimeLiesInOnePlace) {
+  const schedules::Program program = on_a_gpu(in_turn());
+  passes::TileMemoryPlan plan = passes::plan_tile_memory(last_launch(program).kernel);
+  // Each of a thousand elements, the second place behind a thousand.
+  plan = plan.in_launch([&](std::uint32_t parameter) {
+    for (const passes::PlacedTile &tile : plan.tiles)
+      if (tile.sized_at_launch && tile.size->parameter_index() == parameter) return 1000;
+    return 32;
+  });
+  std::vector<std::int64_t> offsets;
+  for (const passes::PlacedTile &tile : plan.tiles)
+    if (tile.sized_at_launch) offsets.push_back(tile.offset);
+  ASSERT_EQ(offsets.size(), 3u) << plan.to_string();
+  const std::int64_t first = std::ranges::min(offsets);
+  EXPECT_GE(first, 15 * 4) << "behind what has a constant size";
+  EXPECT_EQ(std::ranges::count(offsets, first), 2) << plan.to_string();
+  EXPECT_EQ(std::ranges::count(offsets, first + 32 * 128), 1) << plan.to_string();
+}
+
+TEST(SizesOfLaunches, ScalarsAndExtentsSayHowMuchThereIs) {
+  const auto pipeline = in_turn();
+  for (const auto &[columns, n] : {std::pair{1, 1}, {40, 3}, {57, 57}, {200, 0}}) {
+    std::vector<float> values;
+    for (int i = 0; i < 2 * columns; ++i) values.push_back(static_cast<float>(i * i % 11));
+    const AnyBuffer in = Buffer<float>(Device::cpu(), {2, columns}, values),
+                    out = Buffer<float>(Device::cpu(), {2, columns});
+    const Filled filled = filled_by(pipeline.definition(), {{&out}, {&in}, {nullptr, static_cast<std::uint64_t>(n)}});
+    EXPECT_EQ(filled.as_on_cuda, filled.by_default) << columns << " columns, n = " << n;
+    EXPECT_EQ(filled.on_cpu, filled.by_default) << columns << " columns, n = " << n;
+  }
+}
+
+TEST(SizesOfLaunches, AreNotLoadedAhead) {
+  const auto pipeline = Pipeline{"steps", {"out", "in"}, [](Array<float, 1> out, Array<const float, 2> in) {
+                                   Var x{"x"}, k{"k"}, xo{"xo"}, xi{"xi"};
+                                   Func row{"row"}, sums{"sums"}, result{"result", out};
+                                   Reduction r{"r", 0, in.extent(0)};
+                                   row(k, x) = in(k, x);
+                                   sums(x) += row(r, x) + row(r, in.extent(1) - 1 - x);
+                                   result(x) = sums(x);
+                                   schedule_cuda([&] {
+                                     result.split(x, xo, xi, 32).gpu_blocks(xo).gpu_threads(xi);
+                                     sums.compute_at(result, xi).store_in(Memory::registers);
+                                     row.compute_at(sums, r).store_in(Memory::shared).pipelined(2);
+                                   });
+                                 }};
+  EXPECT_THAT(text_of(on_a_gpu(pipeline)), HasSubstr("not loaded ahead: its size is known at launch only"));
+}
+
+}  // namespace
+}  // namespace samite::test
