@@ -355,8 +355,8 @@ class Factoring {
           const Affine outer = values.at(relation.outer), value = outer * relation.factor + values.at(relation.inner);
           const Value &extent = extents.at(relation.whole);
           const bool divides = extent.is_constant() && extent.as_int() % relation.factor == 0;
-          if (!divides && relation.tail != Tail::round_up)
-            update.guards.push_back({value, outer, relation.factor, extent});
+          // Also where the tail is rounded up: what is beyond the range of a reduction is no part of it.
+          if (!divides) update.guards.push_back({value, outer, relation.factor, extent});
           values.insert_or_assign(relation.whole, value);
           break;
         }
