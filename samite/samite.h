@@ -38,6 +38,7 @@
 #include "samite/lang/noise.h"
 #include "samite/lang/print.h"
 #include "samite/lang/random.h"
+#include "samite/runtime/borrow.h"
 #include "samite/runtime/device.h"
 #include "samite/runtime/event.h"
 #include "samite/runtime/pinned_array.h"

@@ -121,6 +121,9 @@ void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buff
   if ((callee.written & bit(index)) && buffer.is_broadcast())
     mismatch(buffer.to_string() + ", a broadcast view whose indices share elements, is given, and the " + callee.kind +
              " writes to it: clone() it first");
+  if ((callee.written & bit(index)) && buffer.storage()->is_read_only())
+    mismatch(buffer.to_string() + ", borrowed memory that is read-only, is given, and the " + callee.kind +
+             " writes to it: borrow it for writing, or give a clone()");
 }
 
 void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {

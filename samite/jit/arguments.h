@@ -42,7 +42,7 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 //   - `extents` has not the kernel's launch rank, or an extent beyond what the kernel's index type counts;
 //   - a buffer is empty, of another type or rank than its parameter, or on another device than the rest;
 //   - an extent is beyond 2147483647 where the kernel indexes with Int, or asks for the extent;
-//   - the kernel writes to a broadcast view;
+//   - the kernel writes to a broadcast view, or to borrowed memory that is read-only;
 //   - an array that the kernel has declared distinct shares memory with another one;
 //   - tangent: no argument tracks a gradient;
 //   - adjoint: no argument tracks a gradient, or an array whose values the adjoint reads shares memory with another

@@ -11,6 +11,7 @@
 #include "samite/lang/trace.h"
 #include "samite/runtime/cuda_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <ostream>
@@ -101,6 +102,14 @@ void use_in(const Stream &stream, std::span<const Argument> arguments) {
          {argument.buffer->storage(), argument.elements().storage(), argument.buffer->gradient_storage()})
       if (storage) storage->cuda()->used_by(stream.cuda_handle());
   }
+}
+
+// Whether the standard stream is not in order with some of the memory.
+bool any_borrowed(std::span<const Argument> arguments) {
+  return std::ranges::any_of(arguments, [](const Argument &argument) {
+    return argument.buffer &&
+           (argument.buffer->storage()->is_borrowed() || argument.elements().storage()->is_borrowed());
+  });
 }
 
 // A launch that the driver refuses has written nothing. Of several kernels, the first may have run where the second is
@@ -234,7 +243,8 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
     }
     const Stream stream = stream_of(arguments, options);
-    if (options.stream) use_in(stream, arguments);  // the standard stream is in order with all memory
+    // The standard stream is in order with all memory that is not borrowed.
+    if (options.stream || any_borrowed(arguments)) use_in(stream, arguments);
     run_on_cuda(CudaLaunch(definition, variant, extents, options, stream, block), block, mark_written);
   };
   if (options.check_finite && options.direction == Direction::adjoint)

@@ -56,6 +56,10 @@ void AnyBuffer::require_valid(SourceLocation where) const {
 
 void AnyBuffer::require_writable(SourceLocation where) const {
   require_valid(where);
+  if (storage_->is_read_only())
+    throw UserError(where, fmt::format("{} is borrowed memory that is read-only: borrow it from its owner for writing, "
+                                       "or write to a clone()",
+                                       to_string()));
   for (int d = 0; d < rank(); ++d)
     if (extents_[d] > 1 && strides_[static_cast<std::size_t>(d)] == 0)
       throw UserError(where, fmt::format("{} is a broadcast view and read-only: its {} indices in dimension {} share "

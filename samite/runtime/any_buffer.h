@@ -32,6 +32,7 @@ namespace samite {
 
 class AnyPinnedArray;
 class Stream;
+struct BorrowedMemory;
 
 enum class Gradient { untracked, tracked };
 
@@ -65,7 +66,7 @@ class AnyBuffer {
   // Whether the two may have an element in common: never false where they do, and true for interleaved views of one
   // storage as well. Their gradients overlap where they do.
   bool overlaps(const AnyBuffer &other) const noexcept {
-    return storage_ && storage_ == other.storage_ && overlaps_within(other);
+    return storage_ && other.storage_ && may_share(*other.storage_) && overlaps_within(other);
   }
 
   const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
@@ -122,7 +123,12 @@ class AnyBuffer {
   std::string to_string() const;  // "Buffer<f32>(512, 512) on cpu, gradient tracked"
 
  protected:
-  // `other` is of the same storage.
+  // Whether the storages may have the same memory.
+  bool may_share(const Storage &other) const noexcept {
+    return storage_.get() == &other ||
+           ((storage_->is_borrowed() || other.is_borrowed()) && storage_->device() == other.device());
+  }
+  // `other` is on the same device.
   bool overlaps_within(const AnyBuffer &other) const noexcept;
 
   // An index of up to four dimensions; the first missing one ends it.
@@ -138,6 +144,8 @@ class AnyBuffer {
   void fill_with(const void *value, SourceLocation where);
 
  private:
+  friend AnyBuffer borrow(const BorrowedMemory &memory, SourceLocation where);
+
   Place place() const;
   Place element(std::span<const std::int64_t> index, SourceLocation where) const;
 

@@ -25,21 +25,24 @@ std::size_t whole_vectors(std::size_t bytes) {
 
 CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents)
     : device_(std::move(device)),
-      memory_(
-          driver::DeviceMemory::allocate(device_->standard_stream()->stream(), device_->pool(), whole_vectors(bytes))) {
-  if (contents == Contents::zeros)
-    driver::fill_bytes(device_->standard_stream()->stream(), memory_.address(), 0, bytes);
+      home_(device_->standard_stream()),
+      memory_(driver::DeviceMemory::allocate(home_->stream(), device_->pool(), whole_vectors(bytes))),
+      data_(std::bit_cast<std::byte *>(memory_->address())) {
+  if (contents == Contents::zeros) driver::fill_bytes(home_->stream(), memory_->address(), 0, bytes);
 }
+
+CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, std::shared_ptr<CudaStream> home)
+    : device_(std::move(device)), home_(home ? std::move(home) : device_->standard_stream()), data_(data) {}
 
 CudaMemory::~CudaMemory() {
   for (const auto &other : others_) wait_before_it_goes(other->stream());
 }
 
-// The memory is freed in the order of the standard stream: after the work in `other`.
+// The memory is freed in the order of its stream: after the work in `other`.
 void CudaMemory::wait_before_it_goes(const driver::Stream &other) const noexcept {
   try {
     try {
-      order(other, device_->standard_stream()->stream());
+      order(other, home_->stream());
     } catch (const std::exception &) {
       other.synchronize();
     }
@@ -49,27 +52,34 @@ void CudaMemory::wait_before_it_goes(const driver::Stream &other) const noexcept
 }
 
 void CudaMemory::used_by(const std::shared_ptr<CudaStream> &stream) {
-  if (stream->stream() == device_->standard_stream()->stream()) return;
+  if (stream->stream() == home_->stream()) return;
   std::lock_guard lock(mutex_);
   auto same = [&](const auto &other) { return other->stream() == stream->stream(); };
   if (std::any_of(others_.begin(), others_.end(), same)) return;
   others_.reserve(others_.size() + 1);
   // A stream that is being captured must not wait for work outside of the capture.
   if (stream->capturing())
-    device_->standard_stream()->stream().synchronize();
+    home_->stream().synchronize();
   else
-    order(device_->standard_stream()->stream(), stream->stream());
+    order(home_->stream(), stream->stream());
   others_.push_back(stream);
+}
+
+template <class Visit>
+void CudaMemory::each_other(const Visit &visit) const {
+  if (!(home_->stream() == standard())) visit(home_->stream());
+  for (const auto &other : others_)
+    if (!(other->stream() == standard())) visit(other->stream());
 }
 
 void CudaMemory::begin_host_work() const {
   std::lock_guard lock(mutex_);
-  for (const auto &other : others_) order(other->stream(), device_->standard_stream()->stream());
+  each_other([&](const driver::Stream &other) { order(other, standard()); });
 }
 
 void CudaMemory::end_host_work() const {
   std::lock_guard lock(mutex_);
-  for (const auto &other : others_) order(device_->standard_stream()->stream(), other->stream());
+  each_other([&](const driver::Stream &other) { order(standard(), other); });
 }
 
 }  // namespace samite

@@ -5,6 +5,9 @@
 // host does with the memory (copies, fills) comes after all work in all of them that was put in before, and before all
 // that is put in later.
 //
+// Borrowed memory is neither allocated nor freed here. Its owner works on it in the order of a stream that he names;
+// for that memory it stands where the standard stream does above, but that the host's work is in the latter, too.
+//
 // Every function may be called from any thread.
 #pragma once
 
@@ -15,6 +18,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace samite {
@@ -24,12 +28,14 @@ class CudaMemory {
   enum class Contents { zeros, any };
   // DriverError with the code out_of_memory.
   CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents = Contents::zeros);
+  // Borrowed. Null is the standard stream.
+  CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, std::shared_ptr<CudaStream> home);
   CudaMemory(const CudaMemory &) = delete;
   CudaMemory &operator=(const CudaMemory &) = delete;
   ~CudaMemory();
 
   const CudaDevice &device() const noexcept { return *device_; }
-  std::byte *data() const noexcept { return std::bit_cast<std::byte *>(memory_.address()); }
+  std::byte *data() const noexcept { return data_; }
 
   // `stream` is about to use the memory.
   void used_by(const std::shared_ptr<CudaStream> &stream);
@@ -42,10 +48,17 @@ class CudaMemory {
  private:
   void wait_before_it_goes(const driver::Stream &other) const noexcept;
 
+  const driver::Stream &standard() const noexcept { return device_->standard_stream()->stream(); }
+  // Streams other than the standard one that use the memory. `mutex_` is held.
+  template <class Visit>
+  void each_other(const Visit &visit) const;
+
   std::shared_ptr<const CudaDevice> device_;
-  driver::DeviceMemory memory_;
-  mutable std::mutex mutex_;  // of `others_`
-  std::vector<std::shared_ptr<CudaStream>> others_;
+  std::shared_ptr<CudaStream> home_;
+  std::optional<driver::DeviceMemory> memory_;  // none: it is borrowed
+  std::byte *data_;
+  mutable std::mutex mutex_;                         // of `others_`
+  std::vector<std::shared_ptr<CudaStream>> others_;  // than `home_`
 };
 
 }  // namespace samite

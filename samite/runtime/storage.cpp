@@ -83,6 +83,17 @@ Storage::Storage(Device device, std::size_t bytes, FromPool) : device_(device), 
   }
 }
 
+Storage::Storage(Device device, std::size_t bytes, Borrowed memory)
+    : device_(device),
+      bytes_(bytes),
+      is_borrowed_(true),
+      is_read_only_(memory.read_only),
+      owner_(std::move(memory.owner)),
+      data_(memory.data) {
+  if (device.kind() == DeviceKind::cuda)
+    cuda_ = std::make_unique<CudaMemory>(CudaDevice::of(device.index()), data_, std::move(memory.stream));
+}
+
 Storage::~Storage() = default;
 
 // Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.

@@ -8,6 +8,8 @@
 // value it needs was overwritten; the gradient, another storage of the same size, made when it is first asked for; and
 // a name for messages.
 //
+// Memory of somebody else's is borrowed, as borrow.h says.
+//
 // The version and the gradient may be used from any thread. Who reads and writes the bytes keeps order himself.
 #pragma once
 
@@ -25,6 +27,7 @@
 namespace samite {
 
 class CudaMemory;
+class CudaStream;
 
 class Storage {
  public:
@@ -33,6 +36,14 @@ class Storage {
   // Memory for a short while: from the pool of the device, or on the CPU that of scratch.h, without particular values.
   struct FromPool {};
   Storage(Device device, std::size_t bytes, FromPool);
+  // Memory of somebody else's, for borrow().
+  struct Borrowed {
+    std::byte *data;
+    bool read_only;
+    std::shared_ptr<const void> owner;   // kept as long as the storage
+    std::shared_ptr<CudaStream> stream;  // CUDA: in whose order the owner works
+  };
+  Storage(Device device, std::size_t bytes, Borrowed memory);
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
   ~Storage();
@@ -43,6 +54,10 @@ class Storage {
   std::byte *data() const noexcept { return data_; }
   // Null on the CPU.
   CudaMemory *cuda() const noexcept { return cuda_.get(); }
+
+  // Other storages may then have the same memory.
+  bool is_borrowed() const noexcept { return is_borrowed_; }
+  bool is_read_only() const noexcept { return is_read_only_; }
 
   // Grows with each write. Whoever writes through data() calls mark_written() afterwards.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
@@ -69,9 +84,11 @@ class Storage {
 
   Device device_;
   std::size_t bytes_;
-  Memory memory_;                     // of the CPU
-  std::optional<Scratch> scratch_;    // of the CPU's pool
-  std::unique_ptr<CudaMemory> cuda_;  // of a CUDA device
+  bool is_borrowed_ = false, is_read_only_ = false;
+  std::shared_ptr<const void> owner_;  // of borrowed memory; goes after cuda_
+  Memory memory_;                      // of the CPU
+  std::optional<Scratch> scratch_;     // of the CPU's pool
+  std::unique_ptr<CudaMemory> cuda_;   // of a CUDA device
   std::byte *data_;
   std::atomic<std::uint64_t> version_{0};
   std::mutex gradient_mutex_;

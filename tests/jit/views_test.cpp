@@ -141,5 +141,21 @@ TEST(Views, AStoreIntoABroadcastViewIsRefused) {
                         "clone() it first"));
 }
 
+TEST(Views, BorrowedMemoryIsLaunchedOnInPlace) {
+  const std::vector<double> in{1, 2, 3};
+  std::vector<double> out(3);
+  squares().launch({1, 3}, borrow(Device::cpu(), out.data(), {1, 3}), borrow(Device::cpu(), in.data(), {1, 3}));
+  EXPECT_THAT(out, ElementsAre(1, 4, 9));
+}
+
+TEST(Views, AStoreIntoBorrowedMemoryThatIsReadOnlyIsRefused) {
+  const std::vector<double> in{1, 2, 3};
+  const Buffer<double> buffer = borrow(Device::cpu(), in.data(), {1, 3});
+  std::string message = message_of<UserError>([&] { squares().launch({1, 3}, buffer, buffer); });
+  EXPECT_THAT(message, HasSubstr("argument 0 ('out') expects a buffer of f64 with rank 2"));
+  EXPECT_THAT(message, HasSubstr("borrowed memory that is read-only, is given, and the kernel writes to it: "
+                                 "borrow it for writing, or give a clone()"));
+}
+
 }  // namespace
 }  // namespace samite::test
