@@ -9,7 +9,8 @@
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain clean
+.PHONY: demo test bench asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain
+.PHONY: python-environment clean
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -27,6 +28,11 @@ dependencies:
 cuda-toolchain: | dependencies
 	@scripts/install-cuda-toolchain build/cuda-toolchain
 
+# The package for Python is built with nanobind and tested with NumPy and JAX, in an environment of the build's own;
+# without it CMake leaves the package out.
+python-environment: | dependencies
+	@scripts/install-python-environment build/python-environment
+
 # Ninja configures again by itself when a CMakeLists.txt changes, but does not know the presets.
 build/%/build.ninja: CMakePresets.json | dependencies
 	cmake --preset $* $(CONFIGURE_ARGUMENTS)
@@ -35,7 +41,7 @@ demo: build/release/build.ninja
 	cmake --build --preset release --target example_$(DEMO)
 	build/release/examples/$(DEMO)
 
-test: cuda-toolchain build/release/build.ninja
+test: cuda-toolchain python-environment build/release/build.ninja
 	cmake --build --preset release
 	ctest --preset release $(TEST_ARGUMENTS)
 

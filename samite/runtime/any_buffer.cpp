@@ -60,6 +60,7 @@ void AnyBuffer::require_writable(SourceLocation where) const {
     throw UserError(where, fmt::format("{} is borrowed memory that is read-only: borrow it from its owner for writing, "
                                        "or write to a clone()",
                                        to_string()));
+  if (count() == 0) return;
   for (int d = 0; d < rank(); ++d)
     if (extents_[d] > 1 && strides_[static_cast<std::size_t>(d)] == 0)
       throw UserError(where, fmt::format("{} is a broadcast view and read-only: its {} indices in dimension {} share "
@@ -85,6 +86,7 @@ std::int64_t AnyBuffer::stride(int dimension, SourceLocation where) const {
 }
 
 bool AnyBuffer::is_broadcast() const noexcept {
+  if (count() == 0) return false;  // row-major strides are 0 before an extent of 0
   for (int d = 0; d < rank(); ++d)
     if (extents_[d] > 1 && strides_[static_cast<std::size_t>(d)] == 0) return true;
   return false;

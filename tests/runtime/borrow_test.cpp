@@ -131,6 +131,7 @@ TEST(BorrowedMemory, MayHaveNoElements) {
                                      .owner = {}});
     EXPECT_TRUE(Buffer<double>(buffer).to_vector().empty());
     EXPECT_FALSE(buffer.overlaps(buffer));
+    EXPECT_FALSE(buffer.is_broadcast());
   }
 }
 

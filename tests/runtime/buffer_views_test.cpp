@@ -128,5 +128,11 @@ TEST(BufferViewsError, WriteToABroadcast) {
   EXPECT_THROW(view.set({0, 0}, 1), UserError);
 }
 
+TEST(BufferViews, WithoutElementsAreNoBroadcastViews) {
+  Buffer<float> none{Device::cpu(), {6, 0}};
+  EXPECT_FALSE(none.is_broadcast());
+  none.fill(1);
+}
+
 }  // namespace
 }  // namespace samite

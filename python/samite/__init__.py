@@ -1,0 +1,52 @@
+"""Kernels written in C++ for the CPU and for CUDA, with their own gradients, called from Python.
+
+A module of kernels is compiled from C++ (samite/python/module.h) and imported like any other:
+
+    import my_kernels
+    my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
+
+Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
+samite.torch makes differentiable functions of kernels.
+"""
+
+import sys
+
+if "t" in getattr(sys, "abiflags", ""):
+    raise ImportError("samite needs Python's global lock: use a Python that is not free-threaded")
+
+from ._samite import (  # noqa: E402
+    DeviceError,
+    Error,
+    InternalError,
+    Kernel,
+    Launch,
+    Report,
+    UserError,
+    debug_mode,
+    devices,
+    set_debug_mode,
+    synchronize,
+)
+from ._samite import version as __version__  # noqa: E402
+
+__all__ = [
+    "DeviceError",
+    "Error",
+    "InternalError",
+    "Kernel",
+    "Launch",
+    "Report",
+    "UserError",
+    "cmake_dir",
+    "debug_mode",
+    "devices",
+    "set_debug_mode",
+    "synchronize",
+]
+
+
+def cmake_dir() -> str:
+    """The folder for find_package(samite): -Dsamite_DIR=..., of an installed package."""
+    import os
+
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")

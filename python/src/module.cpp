@@ -1,0 +1,145 @@
+// The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
+#include "fork.h"
+#include "interface.h"
+#include "kernel_object.h"
+#include "launch_object.h"
+#include "samite/jit/report.h"
+#include "unlocked.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+namespace samite::python {
+namespace {
+
+// Called without nanobind's look-up of overloads, which takes longer than a launch. `call` returns nothing.
+template <class Call>
+PyObject *as_slot(const Call &call) noexcept {
+  try {
+    call();
+    Py_RETURN_NONE;
+  } catch (nb::python_error &error) {
+    error.restore();
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
+}
+
+PyObject *call_kernel(PyObject *self, PyObject *positional, PyObject *named) noexcept {
+  return as_slot([&] { nb::inst_ptr<KernelObject>(self)->call(positional, named); });
+}
+
+PyObject *call_launch(PyObject *self, PyObject *positional, PyObject *named) noexcept {
+  return as_slot([&] {
+    if (PyTuple_Size(positional) != 0 || (named && PyDict_Size(named) != 0))
+      throw_type_error("a recorded launch is called without arguments; change them with set(name=value)");
+    nb::inst_ptr<LaunchObject>(self)->launch();
+  });
+}
+
+const PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_kernel)}, {0, nullptr}};
+const PyType_Slot launch_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_launch)}, {0, nullptr}};
+
+// What was compiled of a kernel.
+struct Report {
+  KernelReport report;
+};
+
+nb::object tuple_of(const Extents &extents) {
+  nb::list list;
+  for (const std::int64_t extent : extents) list.append(extent);
+  return nb::tuple(list);
+}
+
+nb::object parameters_of(const KernelObject &kernel) {
+  nb::list all;
+  for (const Parameter &parameter : kernel.signature().parameters()) {
+    const ir::Parameter &one = kernel.signature().definition()->parameters()[parameter.first];
+    all.append(nb::make_tuple(parameter.name, python_name(one.type), one.rank, parameter.is_written, parameter.count));
+  }
+  return nb::tuple(all);
+}
+
+void define_kernel(nb::module_ &module) {
+  nb::class_<Report>(module, "Report", "What was compiled of a kernel, of what, and how long that took.")
+      .def("__str__", [](const Report &self) { return self.report.to_string(); })
+      .def("__repr__", [](const Report &self) { return self.report.to_string(); })
+      .def(
+          "json", [](const Report &self) { return self.report.to_json(); }, "The same as one object of JSON.")
+      .def_prop_ro("variants", [](const Report &self) { return self.report.variants.size(); });
+
+  nb::class_<KernelObject>(module, "Kernel", nb::type_slots(kernel_slots),
+                           "A kernel. Call it with its arguments and the extents of the launch:\n\n"
+                           "    diffuse(next, now, rate=0.2, extents=(512, 512))\n\n"
+                           "Without extents it runs over those of the first array that it writes.")
+      .def_prop_ro("name", &KernelObject::name)
+      .def_prop_ro("documentation", &KernelObject::documentation)
+      .def_prop_ro("parameters", &parameters_of,
+                   "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers.")
+      .def_prop_ro("launch_rank", [](const KernelObject &self) { return self.signature().definition()->launch_rank(); })
+      .def_prop_ro(
+          "is_tile_kernel",
+          [](const KernelObject &self) { return ir::is_tile_kernel(self.signature().definition()->structured()); })
+      .def(
+          "record",
+          [](KernelObject &self, const nb::args &positional, const nb::kwargs &named) {
+            return self.record(positional.ptr(), named.ptr());
+          },
+          "The same call as an object: checked and compiled now, to be launched many times.")
+      .def(
+          "adjoint", &KernelObject::adjoint,
+          "The adjoint with respect to arrays of these names, or to all floating ones, as a kernel: its arguments are\n"
+          "this kernel's, then a gradient for each of those.")
+      .def("tangent", &KernelObject::tangent, "The tangent likewise.")
+      .def("report", [](const KernelObject &self) { return Report{jit::report(*self.signature().definition())}; })
+      .def("__repr__", [](const KernelObject &self) { return "<samite.Kernel " + self.signature().text() + ">"; });
+
+  nb::class_<LaunchObject>(module, "Launch", nb::type_slots(launch_slots),
+                           "A recorded launch: call it without arguments. It keeps its arrays.")
+      .def("set", &LaunchObject::set, "Exchanges arguments by their names, and extents.")
+      .def_prop_ro("extents", [](const LaunchObject &self) { return tuple_of(self.extents()); })
+      .def("__repr__", [](const LaunchObject &self) { return "<samite." + self.to_string() + ">"; });
+}
+
+void define_devices(nb::module_ &module) {
+  module.def(
+      "devices",
+      [] {
+        std::vector<std::string> names;
+        for (const Device &device : Device::list()) names.push_back(device.to_string());
+        return names;
+      },
+      "The devices of this machine, the preferred one first: \"cuda:0\", \"cpu\".");
+  module.def(
+      "synchronize",
+      [] {
+        refuse_after_fork();
+        for (const Device &device : Device::list()) {
+          const Unlocked unlocked;
+          device.synchronize();
+        }
+      },
+      "Returns when all work on all devices has completed; raises what it has failed with.");
+  module.def("set_debug_mode", &set_debug_mode, nb::arg("on"),
+             "Whether calls check every index, and look for instances that race, where they do not say.");
+  module.def("debug_mode", &debug_mode);
+}
+
+}  // namespace
+
+NB_MODULE(_samite, module) {
+#ifdef Py_GIL_DISABLED
+  throw nb::import_error("samite needs Python's global lock, which free-threaded Python has not");
+#endif
+  module.attr("version") = SAMITE_VERSION;
+  watch_forks();
+  Unlocked::watch_end();
+  define_errors(module);
+  define_kernel(module);
+  define_devices(module);
+  define_interface(module);
+}
+
+}  // namespace samite::python

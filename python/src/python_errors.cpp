@@ -1,0 +1,98 @@
+#include "python_errors.h"
+
+#include <exception>
+#include <new>
+
+namespace samite::python {
+namespace {
+
+// Kept for the life of the process, as the module is.
+struct Classes {
+  PyObject *error, *user, *device, *internal;
+};
+Classes &classes() {
+  static Classes classes{};
+  return classes;
+}
+
+// Returns false where the exception that is being caught is not the library's.
+bool set_error() {
+  try {
+    throw;
+  } catch (const UserError &error) {
+    PyErr_SetString(classes().user, error.what());
+  } catch (const DeviceError &error) {
+    PyErr_SetString(classes().device, error.what());
+  } catch (const InternalError &error) {
+    PyErr_SetString(classes().internal, error.what());
+  } catch (const Error &error) {
+    PyErr_SetString(classes().error, error.what());
+  } catch (...) {
+    return false;
+  }
+  return true;
+}
+
+void translate(const std::exception_ptr &exception, void *) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (...) {
+    if (!set_error()) throw;
+  }
+}
+
+PyObject *make(nb::module_ &module, const char *name, PyObject *base, PyObject *second, const char *documentation) {
+  const nb::object bases = second ? nb::steal(PyTuple_Pack(2, base, second)) : nb::steal(PyTuple_Pack(1, base));
+  const std::string full = std::string("samite.") + name;
+  PyObject *made = checked(PyErr_NewExceptionWithDoc(full.c_str(), documentation, bases.ptr(), nullptr));
+  module.attr(name) = nb::borrow(made);
+  return made;
+}
+
+}  // namespace
+
+void define_errors(nb::module_ &module) {
+  Classes &all = classes();
+  all.error = make(module, "Error", PyExc_Exception, nullptr, "What Samite fails with.");
+  all.user = make(module, "UserError", all.error, PyExc_ValueError,
+                  "The program is wrong: where, what was expected, what was given, and how to mend it.");
+  all.device = make(module, "DeviceError", all.error, PyExc_RuntimeError,
+                    "A driver, a compiler or a device has failed: the call and its own words.");
+  all.internal =
+      make(module, "InternalError", all.error, PyExc_RuntimeError, "Samite itself is wrong: please report it.");
+  nb::register_exception_translator(translate);
+}
+
+void raise_current() noexcept {
+  if (set_error()) return;
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    PyErr_NoMemory();
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an exception that is no std::exception");
+  }
+}
+
+SourceLocation python_line() {
+  PyFrameObject *frame = PyEval_GetFrame();  // borrowed
+  if (!frame) return {};
+  const nb::object code = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(frame)));
+  nb::object file = nb::steal(PyObject_GetAttrString(code.ptr(), "co_filename"));
+  const char *text = file.is_valid() ? PyUnicode_AsUTF8AndSize(file.ptr(), nullptr) : nullptr;
+  if (!text) {
+    PyErr_Clear();
+    return {};
+  }
+  const int line = PyFrame_GetLineNumber(frame);
+  return {intern_file(text), line > 0 ? static_cast<std::uint32_t>(line) : 0};
+}
+
+void throw_type_error(const std::string &message) {
+  PyErr_SetString(PyExc_TypeError, message.c_str());
+  throw nb::python_error();
+}
+
+}  // namespace samite::python

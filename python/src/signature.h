@@ -1,0 +1,78 @@
+// A kernel's parameters as Python sees them, and the arguments of a call bound to them.
+#pragma once
+
+#include "array_view.h"
+#include "samite/jit/launch.h"
+
+#include <string>
+#include <vector>
+
+namespace samite::python {
+
+// One parameter of the user's C++ function.
+struct Parameter {
+  std::string name;
+  std::string what;          // what messages call it: "diffuse(): argument 'now'"
+  nb::object key;            // the name as keyword arguments have it
+  std::size_t first, count;  // of the kernel's parameters: a struct of scalars is several
+  bool is_array, is_written;
+};
+
+// What a call names beside the kernel's arguments.
+struct CallOptions {
+  PyObject *extents = nullptr, *stream = nullptr;  // borrowed
+  std::optional<bool> debug;
+  bool deterministic = false;
+};
+
+// The arguments of one call. Arrays are in the order of the kernel's parameters that are arrays.
+struct Bound {
+  std::vector<ArrayView> arrays;
+  std::vector<std::uint64_t> bits;  // by parameter of the kernel; 0 for an array
+  Extents extents;
+  std::optional<Stream> stream;
+  LaunchOptions options() const;
+  std::optional<bool> debug;
+  bool deterministic = false;
+};
+
+class Signature {
+ public:
+  // `counts` as KernelForModule has them. UserError where a parameter has the name of an option of each call.
+  Signature(std::string function, std::shared_ptr<jit::KernelDefinition> definition,
+            const std::vector<std::size_t> &counts);
+
+  const std::string &function() const { return function_; }  // what messages call it
+  const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_; }
+  const std::vector<Parameter> &parameters() const { return parameters_; }
+  std::vector<std::size_t> counts() const;
+  std::string text() const;  // "diffuse(next: float32[:, :], now: float32[:, :], rate: float32)"
+
+  // Reads arguments; checks what it needs to read them. TypeError where the call has not the form of the function,
+  // UserError where an argument cannot be read.
+  Bound bind(PyObject *positional, PyObject *named) const;
+  // What else there is to check before a launch is made of them: types, dimensions, devices, what is written.
+  void check(const Bound &bound, PyObject *positional, PyObject *named) const;
+
+  // Of one argument by itself.
+  ArrayView read_array(const Parameter &parameter, PyObject *object, const std::optional<Stream> &stream) const;
+  void read_scalars(const Parameter &parameter, PyObject *object, std::uint64_t *bits) const;
+  void check_array(const Parameter &parameter, const ArrayKey &key, PyObject *object) const;
+  Extents read_extents(PyObject *object) const;
+
+ private:
+  // By parameter; borrowed.
+  std::vector<PyObject *> assign(PyObject *positional, PyObject *named, CallOptions &options) const;
+  bool take_option(PyObject *name, PyObject *value, CallOptions &options) const;
+  Extents extents_of(const Bound &bound) const;
+  const ir::Parameter &described(const Parameter &parameter) const {
+    return definition_->parameters()[parameter.first];
+  }
+
+  std::string function_;
+  std::shared_ptr<jit::KernelDefinition> definition_;
+  std::vector<Parameter> parameters_;
+  std::size_t array_count_ = 0;
+};
+
+}  // namespace samite::python

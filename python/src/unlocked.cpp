@@ -1,0 +1,50 @@
+#include "unlocked.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+namespace samite::python {
+namespace {
+
+// Of the threads; the lock is held by whoever uses this.
+struct Threads {
+  int unlocked = 0;
+  std::optional<std::thread::id> ending;  // the one that ends the interpreter
+};
+Threads &threads() {
+  static Threads threads;
+  return threads;
+}
+
+void wait_for_threads() {
+  threads().ending = std::this_thread::get_id();
+  while (threads().unlocked > 0) {
+    PyThreadState *state = PyEval_SaveThread();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    PyEval_RestoreThread(state);
+  }
+}
+
+}  // namespace
+
+Unlocked::Unlocked() {
+  const bool too_late = threads().ending && *threads().ending != std::this_thread::get_id();
+  if (too_late)
+    nb::set_leak_warnings(false);  // what this thread has stays
+  else
+    ++threads().unlocked;
+  state_ = PyEval_SaveThread();
+  while (too_late) pause();
+}
+
+Unlocked::~Unlocked() {
+  PyEval_RestoreThread(state_);
+  --threads().unlocked;
+}
+
+void Unlocked::watch_end() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_threads)); }
+
+}  // namespace samite::python

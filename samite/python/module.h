@@ -1,0 +1,103 @@
+// A module for Python of a user's own kernels.
+//
+//   #include <samite/python/module.h>
+//   #include <samite/samite.h>
+//   using namespace samite;
+//
+//   Kernel diffuse{"diffuse", {"next", "now", "rate"}, [](Array<float, 2> next, Array<const float, 2> now, Float rate)
+//   {
+//     …
+//   }};
+//   SAMITE_PYTHON_MODULE(my_kernels, module) { module.def(diffuse); }
+//
+// CMake's samite_add_python_module(my_kernels my_kernels.cpp) builds it (cmake/samite-python.cmake), and from then on
+//
+//   import my_kernels
+//   my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
+//
+// The module needs no header of Python's and links none of its libraries, so that one file serves every Python 3.11 or
+// newer. What it asks of Python is in the package `samite`, which it imports. An exception in the body of the macro
+// becomes Python's.
+#pragma once
+
+#include "samite/jit/kernel.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Of Python, all that a module calls by itself. PyObject is its name for _object.
+struct _object;
+extern "C" void *PyCapsule_Import(const char *name, int no_block);
+
+namespace samite::python {
+
+// One kernel for a module.
+struct KernelForModule {
+  std::string name, documentation;
+  std::shared_ptr<jit::KernelDefinition> definition;
+  std::vector<std::size_t> counts;  // by parameter of the user's function, those of the kernel: of a struct several
+};
+
+class Module {
+ public:
+  // Adds a kernel under its own name, which is an identifier, or under another one.
+  template <class... Ps>
+  void def(const Kernel<void(Ps...)> &kernel, std::string documentation = {}) {
+    def(kernel.name(), kernel, std::move(documentation));
+  }
+  template <class... Ps>
+  void def(std::string name, const Kernel<void(Ps...)> &kernel, std::string documentation = {}) {
+    add({std::move(name), std::move(documentation), kernel.definition(), {lang::parameter_count<Ps>...}});
+  }
+
+ protected:
+  Module() = default;
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+  ~Module() = default;
+
+ private:
+  virtual void add(KernelForModule kernel) = 0;
+};
+
+// What a module asks the package for. Its layout stays as it is, so that any two versions understand each other so far.
+struct ModuleRequest {
+  std::uint32_t interface_version;
+  const char *library_version;  // of the headers that the module was compiled with
+  const void *library;          // an address in the library that the module has been linked with
+  const char *name;
+  void (*define)(Module &);
+};
+
+// Grows with each change of what this header declares above ModuleRequest.
+inline constexpr std::uint32_t interface_version = 1;
+inline constexpr const char *interface_name = "samite._samite.interface";
+
+struct Interface {
+  // Null with Python's error set where the module is of another version of the library, or throws.
+  _object *(*make_module)(const ModuleRequest &request) noexcept;
+};
+
+inline _object *make_module(const char *name, const char *library_version, void (*define)(Module &)) noexcept {
+  const auto *interface = static_cast<const Interface *>(PyCapsule_Import(interface_name, 0));
+  if (!interface) return nullptr;
+  const void *library = reinterpret_cast<const void *>(&jit::check_index);
+  return interface->make_module({interface_version, library_version, library, name, define});
+}
+
+}  // namespace samite::python
+
+#ifndef SAMITE_PYTHON_VERSION
+#define SAMITE_PYTHON_VERSION "unknown"
+#endif
+
+// What follows is the body of a function with a samite::python::Module of that name.
+#define SAMITE_PYTHON_MODULE(name, module)                                                     \
+  static void samite_define_##name(::samite::python::Module &module);                          \
+  extern "C" __attribute__((visibility("default"))) _object *PyInit_##name() {                 \
+    return ::samite::python::make_module(#name, SAMITE_PYTHON_VERSION, &samite_define_##name); \
+  }                                                                                            \
+  static void samite_define_##name([[maybe_unused]] ::samite::python::Module &module)
