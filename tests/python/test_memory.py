@@ -11,7 +11,7 @@ import pytest
 import samite
 import samite_test_kernels as kernels
 
-CALLS = int(os.environ.get("SAMITE_TEST_CALLS", "20000"))
+CALLS = int(os.environ.get("SAMITE_TEST_CALLS", "6000"))
 
 
 def resident_bytes():
