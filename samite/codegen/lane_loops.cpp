@@ -30,6 +30,12 @@ std::size_t statements_of_loop(const Kernel &kernel, const For &loop) {
 }  // namespace
 
 void LanesEmitter::loop(const For &loop) {
+  if (loop.kind == LoopKind::Thread && values_.in_lanes()) {
+    // Each lane goes through it by itself.
+    For own = loop;
+    own.kind = LoopKind::Serial;
+    return this->loop(own);
+  }
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (values_.in_lanes()) {
     if (values_.uniformity().starts_late(loop)) return late_loop(loop);
@@ -56,7 +62,6 @@ void LanesEmitter::loop_body(const For &loop) {
 }
 
 void LanesEmitter::thread_loop(const For &loop) {
-  internal_check(!values_.in_lanes(), "a thread loop inside a thread loop");
   internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
   LaneLoop text{.index = name(loop.index),
                 .type = std::string(scalar_name(loop.type)),

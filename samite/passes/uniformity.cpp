@@ -129,6 +129,11 @@ class UniformityAnalysis {
   }
 
   void analyse(const For &loop) {
+    if (loop.kind == LoopKind::Thread && in_lanes_) {  // each lane goes through it by itself
+      For own = loop;
+      own.kind = LoopKind::Serial;
+      return analyse(own);
+    }
     const bool was_in_lanes = in_lanes_, late = can_start_late(loop, of(loop.begin), of(loop.end));
     if (loop.kind == LoopKind::Thread) {
       in_lanes_ = true;

@@ -78,6 +78,32 @@ TEST(ScheduledKernel, IsInLoweredForm) {
               HasSubstr("a scheduled kernel whose instances are threads"));
 }
 
+// Lanes leave the first inner loop, and join the second one, one after another.
+TEST(ScheduledKernel, LoopsOverThreadsNestOnTheCpu) {
+  constexpr int n = 11;
+  for (const bool debug : {false, true}) {
+    CompiledKernel kernel(ir::parse_kernel(R"(
+kernel @halves(@y: array<i32, 2>) blocks 1 of 32 scheduled {
+  for.thread %1: i32 in 0 .. 11 step 1 {
+    for.thread %2: i32 in 0 .. %1 step 1 {
+      %3: i32 = mul %1, 100
+      %4: i32 = add %3, %2
+      store @y[%1, %2] = %4
+    }
+    for.thread %5: i32 in %1 .. 11 step 1 {
+      store @y[%1, %5] = %5
+    }
+  }
+})"),
+                          options(true, false, debug), ir::Form::lowered);
+    std::vector<int> y(n * n), expected;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) expected.push_back(j < i ? 100 * i + j : j);
+    EXPECT_EQ(kernel.run({1}, {array(y, {n, n})}).state, 0u);
+    EXPECT_EQ(y, expected);
+  }
+}
+
 // Of threads that make whole warps and that do not, and of fewer and more elements than threads.
 class ScheduledKernels : public testing::TestWithParam<std::pair<int, int>> {
  protected:
