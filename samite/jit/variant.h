@@ -40,7 +40,7 @@ struct VariantKey {
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
   bool outgrows_caches = false;      // CUDA: passes/march.h
-  std::uint64_t unaliased = 0;       // CUDA: arrays that share no memory with another that is written
+  std::uint64_t unaliased = 0;       // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t tensor_maps = 0;     // CUDA, tile kernels: arrays of which a tensor map can be made
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes

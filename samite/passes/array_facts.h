@@ -12,7 +12,7 @@ struct ArrayFacts {
   bool wide_index = false;   // elements may lie 2^31 or more apart: offsets within it need 64 bits
   // Each thread that runs boxes has a copy of its own, and the kernel only adds to it: atomic additions may be plain.
   bool worker_private = false;
-  // CUDA: shares no memory with another array that the kernel writes, so that what it only reads may be cached.
+  // Shares no memory with another array that the kernel writes, so that what it only reads may be cached.
   bool unaliased = false;
   // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
   bool aligned_rows = false;
