@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 namespace samite::test {
@@ -130,6 +132,8 @@ class Run {
           host_[loop->index] = i;
           steps(loop->body);
         }
+      } else if (const auto *branch = std::get_if<schedules::HostBranch>(&step.kind)) {
+        steps(host(branch->condition) ? branch->then_steps : branch->else_steps);
       } else if (const auto *requirement = std::get_if<schedules::Requirement>(&step.kind)) {
         if (host(requirement->condition)) continue;
         std::string text;
@@ -193,8 +197,13 @@ class Run {
   }
 
   std::int64_t value(const Value &value) const {
-    if (value.is_constant())
-      return is_floating(value.type().element()) ? static_cast<std::int64_t>(value.as_double()) : value.as_int();
+    if (value.is_constant() && is_floating(value.type().element())) {
+      // Infinity is what the least and the greatest of nothing are.
+      using Limits = std::numeric_limits<std::int64_t>;
+      if (std::isinf(value.as_double())) return value.as_double() > 0 ? Limits::max() : Limits::min();
+      return static_cast<std::int64_t>(value.as_double());
+    }
+    if (value.is_constant()) return value.as_int();
     if (value.kind() == Value::Kind::Parameter) return scalars_[value.parameter_index()];
     return locals_[value.id()];
   }

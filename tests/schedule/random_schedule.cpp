@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <regex>
+#include <utility>
 
 namespace samite::test {
 namespace {
@@ -17,12 +19,34 @@ using ir::Directive;
 using ir::Tail;
 using DirectiveKind = Directive::Kind;
 
+// What the schedules' own Funcs and specializations are called in directives, until they have their numbers.
+constexpr std::uint32_t first_made = 1000;
+bool makes_func(DirectiveKind kind) {
+  return kind == DirectiveKind::in || kind == DirectiveKind::clone_in || kind == DirectiveKind::rfactor;
+}
+
+// Conditions of specializations, of a parameter and a number.
+enum class Asks : std::uint8_t { less, at_least, equal, multiple };
+
+// A Func as schedules see it.
+struct Scheduled {
+  std::uint32_t number;
+  std::vector<std::string> dimensions;
+  bool output = false;
+  std::vector<std::size_t> callers{};  // beside those that the algorithm has
+};
+
 class Scheduler {
  public:
   Scheduler(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured, Chance &chance, bool gpu,
             Refusals &refusals, std::vector<Directive> &tried)
       : algorithm_(algorithm), captured_(captured), chance_(chance), gpu_(gpu), refusals_(refusals), tried_(tried) {
     for (const RandomFunction &function : algorithm.functions) {
+      Scheduled own{.number = static_cast<std::uint32_t>(funcs_.size()), .dimensions = {}};
+      for (const int v : function.variables)
+        own.dimensions.push_back(RandomAlgorithm::variables[static_cast<std::size_t>(v)]);
+      own.output = function.output.has_value();
+      funcs_.push_back(std::move(own));
       loops_.emplace_back();
       for (const RandomDefinition &definition : function.definitions) {
         std::vector<std::string> loops;
@@ -39,9 +63,13 @@ class Scheduler {
     for (int count = chance_.percent(40) ? chance_.between(1, 3) : 0; count > 0; --count) share();
     // Those that call come first, so that others are computed at their loops.
     for (std::size_t f = algorithm_.functions.size(); f-- > 0;) {
-      const RandomFunction &function = algorithm_.functions[f];
-      if (!function.output) place(f);
-      for (std::size_t d = 0; d < function.definitions.size(); ++d) loops(f, d);
+      if (!funcs_[f].output && chance_.percent(15)) stand_between(f);
+      if (!funcs_[f].output) place(f);
+      for (std::size_t d = 0; d < loops_[f].size(); ++d) {
+        if (chance_.percent(15)) specialize(f, d);
+        loops(f, d);
+        if (d > 0 && chance_.percent(25)) factor_reduction(f, d);
+      }
       store(f);
     }
     return accepted_;
@@ -52,8 +80,7 @@ class Scheduler {
 
   Directive about(DirectiveKind kind, std::size_t f, std::size_t d = 0, std::vector<std::string> names = {},
                   std::vector<std::int64_t> numbers = {}) const {
-    Directive directive{
-        .kind = kind, .func = static_cast<std::uint32_t>(f), .definition = static_cast<std::uint32_t>(d)};
+    Directive directive{.kind = kind, .func = funcs_[f].number, .definition = static_cast<std::uint32_t>(d)};
     directive.names = std::move(names);
     directive.numbers = std::move(numbers);
     return directive;
@@ -69,6 +96,7 @@ class Scheduler {
       schedules::lower(with_schedule(captured_, tried_), {gpu_, "random"});
       accepted_ = tried_;
       loops_ = next_;
+      specials_ = specials_open_;
     } catch (const UserError &error) {
       ++refusals_[without_names(error.what())];
       taken = false;
@@ -79,6 +107,7 @@ class Scheduler {
   void begin() {
     open_.clear();
     next_ = loops_;
+    specials_open_ = specials_;
   }
 
   std::string new_name(const std::string &of) { return fmt::format("{}{}", of.substr(0, 1), names_++); }
@@ -103,22 +132,23 @@ class Scheduler {
     } else if (kind < 9) {
       // At a loop of one of those that call it, or of what calls them.
       std::vector<std::size_t> callers;
-      for (std::size_t g = f + 1; g < algorithm_.functions.size(); ++g)
+      for (std::size_t g = f < algorithm_.functions.size() ? f + 1 : 0; g < algorithm_.functions.size(); ++g)
         if (calls(g, f) || chance_.percent(15)) callers.push_back(g);
+      for (int times = 0; times < 3; ++times) std::ranges::copy(funcs_[f].callers, std::back_inserter(callers));
       if (callers.empty()) return;
       const std::size_t g = chance_.one_of(callers);
       const auto &definition = chance_.one_of(loops_[g]);
       if (definition.empty()) return;
       const int at = chance_.below(static_cast<int>(definition.size()));
       open_.push_back(about(DirectiveKind::compute_at, f, 0, {definition[static_cast<std::size_t>(at)]}));
-      open_.back().other = static_cast<std::uint32_t>(g);
+      open_.back().other = funcs_[g].number;
       if (chance_.percent(25)) {
         if (chance_.percent(30)) {
           open_.push_back(about(DirectiveKind::store_root, f));
         } else {
           open_.push_back(
               about(DirectiveKind::store_at, f, 0, {definition[static_cast<std::size_t>(chance_.below(at + 1))]}));
-          open_.back().other = static_cast<std::uint32_t>(g);
+          open_.back().other = funcs_[g].number;
         }
       }
       if (chance_.percent(gpu_ ? 50 : 25)) {
@@ -132,6 +162,7 @@ class Scheduler {
     take();
   }
   bool calls(std::size_t g, std::size_t f) const {
+    if (f >= algorithm_.functions.size()) return false;
     const std::function<bool(const Node &)> in = [&](const Node &node) {
       if (node->kind == Expression::Kind::call && node->number == static_cast<std::int64_t>(f)) return true;
       return std::ranges::any_of(node->operands, in);
@@ -157,6 +188,109 @@ class Scheduler {
     }
   }
 
+  // A Func of the schedule's own, for a directive that is taken with it.
+  std::size_t add_func(Scheduled own, std::vector<std::vector<std::string>> loops_of_own) {
+    own.number = first_made + made_++;
+    funcs_.push_back(std::move(own));
+    loops_.push_back(loops_of_own);
+    next_.push_back(std::move(loops_of_own));
+    return funcs_.size() - 1;
+  }
+  bool take_with_func() {
+    if (take()) return true;
+    funcs_.pop_back();
+    loops_.pop_back();
+    return false;
+  }
+  void schedule_made(std::size_t f) {
+    place(f);
+    for (std::size_t d = 0; d < loops_[f].size(); ++d) loops(f, d);
+    store(f);
+  }
+
+  // A Func between f and those that call it, or one of them.
+  void stand_between(std::size_t f) {
+    std::vector<std::size_t> callers;
+    for (std::size_t g = f + 1; g < algorithm_.functions.size(); ++g)
+      if (calls(g, f)) callers.push_back(g);
+    if (callers.empty()) return;
+    begin();
+    const bool clone = chance_.percent(40);
+    Directive between = about(clone ? DirectiveKind::clone_in : DirectiveKind::in, f);
+    if (clone || chance_.percent(40)) {
+      callers = {chance_.one_of(callers)};
+      between.consumers = {static_cast<std::uint32_t>(callers[0])};
+    }
+    Scheduled own{.number = 0, .dimensions = funcs_[f].dimensions, .output = false, .callers = callers};
+    auto loops_of_own = clone ? loops_[f] : std::vector<std::vector<std::string>>{own.dimensions};
+    const std::size_t made = add_func(std::move(own), std::move(loops_of_own));
+    between.other = funcs_[made].number;
+    open_.push_back(std::move(between));
+    if (!take_with_func()) return;
+    if (!clone) funcs_[f].callers.push_back(made);
+    schedule_made(made);
+  }
+
+  // The update's reduction in two steps, by one of its loops.
+  void factor_reduction(std::size_t f, std::size_t d) {
+    std::vector<std::string> reduced, kept, of_partial;
+    for (const std::string &loop : loops_[f][d])
+      (std::ranges::find(funcs_[f].dimensions, loop) == funcs_[f].dimensions.end() && !is_variable(loop) ? reduced
+                                                                                                         : kept)
+          .push_back(loop);
+    if (reduced.empty()) return;
+    begin();
+    const std::string loop = chance_.one_of(reduced), variable = new_name("u");
+    Directive directive = about(DirectiveKind::rfactor, f, d, {loop, variable});
+    Scheduled own{.number = 0, .dimensions = funcs_[f].dimensions, .output = false, .callers = {f, f}};
+    own.dimensions.push_back(variable);
+    std::vector<std::string> in_f, in_partial;
+    for (const std::string &each : loops_[f][d]) {
+      const bool goes = std::ranges::find(reduced, each) != reduced.end();
+      if (!goes || each == loop) in_f.push_back(each);
+      in_partial.push_back(each == loop ? variable : each);
+    }
+    std::vector<std::vector<std::string>> loops_of_own{own.dimensions, in_partial};
+    const std::size_t made = add_func(std::move(own), std::move(loops_of_own));
+    next_[f][d] = in_f;
+    directive.other = funcs_[made].number;
+    open_.push_back(std::move(directive));
+    if (take_with_func()) schedule_made(made);
+  }
+  // Whether a loop has been made of a variable alone: names of pieces begin as what they are of.
+  static bool is_variable(const std::string &loop) { return loop[0] >= 'x' && loop[0] <= 'z'; }
+
+  // Loops of their own for where a condition holds.
+  void specialize(std::size_t f, std::size_t d) {
+    begin();
+    Directive special = about(DirectiveKind::specialize, f, d);
+    const auto parameter = static_cast<std::size_t>(chance_.below(static_cast<int>(algorithm_.parameters.size())));
+    const RandomArgument &argument = algorithm_.arguments[parameter];
+    const int rank = algorithm_.parameters[parameter].rank;
+    const int dimension = rank == 0 ? 0 : chance_.below(rank);
+    const std::int64_t number = rank == 0 ? argument.values[0] : argument.extents[static_cast<std::size_t>(dimension)];
+    const auto asks = static_cast<Asks>(chance_.below(4));
+    const std::int64_t other = asks == Asks::multiple ? chance_.between(2, 8) : number + chance_.between(-1, 1);
+    const auto name = static_cast<std::int64_t>(specials_open_++);
+    special.numbers = {name, static_cast<std::int64_t>(parameter), dimension, static_cast<std::int64_t>(asks), other};
+    const auto before = next_;
+    std::vector<Directive> own;
+    if (!loops_[f][d].empty()) {
+      if (chance_.percent(60))
+        whole(f, d);
+      else
+        one(f, d);
+      own = std::exchange(open_, {});
+      next_ = before;
+    }
+    open_.push_back(std::move(special));
+    for (Directive &directive : own) {
+      directive.specialization = static_cast<std::uint32_t>(name);
+      open_.push_back(std::move(directive));
+    }
+    take();
+  }
+
   // Two definitions with loops alike, which they share.
   void share() {
     using Of = std::pair<std::size_t, std::size_t>;
@@ -176,7 +310,7 @@ class Scheduler {
     if (loops_[f][d] == loops_[g][e] && chance_.percent(70)) {
       whole(f, d);
       for (Directive directive : std::vector<Directive>(open_)) {
-        directive.func = static_cast<std::uint32_t>(g);
+        directive.func = funcs_[g].number;
         directive.definition = static_cast<std::uint32_t>(e);
         open_.push_back(directive);
       }
@@ -186,7 +320,7 @@ class Scheduler {
     const auto &loops = next_[f][d];
     const auto last = chance_.percent(40) ? 0 : static_cast<std::size_t>(chance_.below(static_cast<int>(loops.size())));
     open_.push_back(about(DirectiveKind::compute_with, g, e, {loops[last]}));
-    open_.back().other = static_cast<std::uint32_t>(f);
+    open_.back().other = funcs_[f].number;
     open_.back().other_definition = static_cast<std::uint32_t>(d);
     take();
   }
@@ -202,7 +336,7 @@ class Scheduler {
       if (algorithm_.functions[of].output) continue;
       open_.push_back(root ? about(DirectiveKind::compute_root, of)
                            : about(DirectiveKind::compute_at, of, 0, {place.second}));
-      if (!root) open_.back().other = static_cast<std::uint32_t>(place.first);
+      if (!root) open_.back().other = funcs_[place.first].number;
     }
   }
 
@@ -300,8 +434,10 @@ class Scheduler {
         atomic(f, d, 20);
         break;
       case 9:
-        open_.push_back(about(gpu_ || chance_.percent(20) ? DirectiveKind::gpu_thread : DirectiveKind::serial, f, d,
-                              {chance_.percent(70) ? loops.back() : loop}));
+        open_.push_back(about(chance_.percent(10)           ? DirectiveKind::gpu_lane
+                              : gpu_ || chance_.percent(20) ? DirectiveKind::gpu_thread
+                                                            : DirectiveKind::serial,
+                              f, d, {chance_.percent(70) ? loops.back() : loop}));
         atomic(f, d, 20);
         break;
       case 10: {
@@ -317,16 +453,14 @@ class Scheduler {
   }
 
   void store(std::size_t f) {
-    const RandomFunction &function = algorithm_.functions[f];
-    const auto dimension = [&](std::size_t d) {
-      return RandomAlgorithm::variables[static_cast<std::size_t>(function.variables[d])];
-    };
-    const auto any = [&] { return static_cast<std::size_t>(chance_.below(static_cast<int>(function.rank()))); };
-    if (function.rank() == 0) return;
+    const std::size_t rank = funcs_[f].dimensions.size();
+    const auto dimension = [&](std::size_t d) { return funcs_[f].dimensions[d]; };
+    const auto any = [&] { return static_cast<std::size_t>(chance_.below(static_cast<int>(rank))); };
+    if (rank == 0) return;
     if (chance_.percent(12)) {
       begin();
       std::vector<std::string> order;
-      for (std::size_t d = 0; d < function.rank(); ++d) order.push_back(dimension(d));
+      for (std::size_t d = 0; d < rank; ++d) order.push_back(dimension(d));
       for (std::size_t i = order.size(); i-- > 1;)
         std::swap(order[i], order[static_cast<std::size_t>(chance_.below(static_cast<int>(i) + 1))]);
       open_.push_back(about(DirectiveKind::reorder_storage, f, 0, order));
@@ -352,7 +486,8 @@ class Scheduler {
       open_.push_back(about(DirectiveKind::pipelined, f, 0, {}, {chance_.between(1, 4)}));
       take();
     }
-    if (chance_.percent(30)) {
+    if (chance_.percent(30) && f < algorithm_.functions.size()) {
+      const RandomFunction &function = algorithm_.functions[f];
       begin();
       const std::size_t d = any();
       if (function.output) {
@@ -374,8 +509,11 @@ class Scheduler {
   Refusals &refusals_;
   std::vector<Directive> &tried_;
   std::vector<Directive> accepted_, open_;
+  std::vector<Scheduled> funcs_;
   Loops loops_, next_;
   int names_ = 0;
+  std::uint32_t made_ = 0;
+  int specials_ = 0, specials_open_ = 0;
 };
 
 const char *name_of(DirectiveKind kind) {
@@ -405,6 +543,10 @@ const char *name_of(DirectiveKind kind) {
     case DirectiveKind::atomic: return "atomic";
     case DirectiveKind::pipelined: return "pipelined";
     case DirectiveKind::compute_with: return "compute_with";
+    case DirectiveKind::in: return "in";
+    case DirectiveKind::clone_in: return "clone_in";
+    case DirectiveKind::rfactor: return "rfactor";
+    case DirectiveKind::specialize: return "specialize";
     default: return "?";
   }
 }
@@ -443,21 +585,101 @@ std::vector<ir::Directive> random_schedule(const RandomAlgorithm &algorithm, con
   return Scheduler(algorithm, captured, chance, gpu, refusals, tried).schedule();
 }
 
+namespace {
+
+// The condition of a specialization, as the front captures it.
+ir::Value condition_of(ir::CapturedPipeline &captured, const std::vector<std::int64_t> &numbers) {
+  ir::Kernel &kernel = captured.algorithm;
+  const auto let = [&](ir::Operation operation) {
+    const ir::LocalId local = kernel.local_count++;
+    const ir::Type type = operation.type;
+    kernel.body.emplace_back(ir::Let{local, std::move(operation)}, SourceLocation());
+    return ir::Value::local(type, local);
+  };
+  const auto number = [](std::int64_t value) { return ir::Value::constant(ScalarType::Int32, value); };
+  const auto parameter = static_cast<std::uint32_t>(numbers[1]);
+  const ir::Value of = kernel.parameters[parameter].rank == 0
+                           ? ir::Value::parameter(ScalarType::Int32, parameter)
+                           : let({ir::Op::Extent, ScalarType::Int32, {}, parameter, static_cast<int>(numbers[2])});
+  switch (static_cast<Asks>(numbers[3])) {
+    case Asks::less: return let({ir::Op::Less, ScalarType::Bool, {of, number(numbers[4])}});
+    case Asks::at_least: return let({ir::Op::GreaterEqual, ScalarType::Bool, {of, number(numbers[4])}});
+    case Asks::equal: return let({ir::Op::Equal, ScalarType::Bool, {of, number(numbers[4])}});
+    case Asks::multiple: break;
+  }
+  const ir::Value rest = let({ir::Op::Rem, ScalarType::Int32, {of, number(numbers[4])}});
+  return let({ir::Op::Equal, ScalarType::Bool, {rest, number(0)}});
+}
+
+// The Func that a directive makes, and its number.
+std::uint32_t add_func(ir::CapturedPipeline &captured, const Directive &directive, std::uint32_t of) {
+  const ir::Func &func = captured.funcs[of];
+  ir::Func made{.name = fmt::format("{}_{}", func.name, *directive.other),
+                .types = func.types,
+                .array = static_cast<std::uint32_t>(captured.algorithm.parameters.size()),
+                .rank = func.rank + static_cast<int>(directive.names.size() / 2),
+                .output = {},
+                .of_schedule = true,
+                .where = {}};
+  for (std::size_t v = 0; v < made.types.size(); ++v)
+    captured.algorithm.parameters.push_back({fmt::format("{}_{}", made.name, v), made.types[v], made.rank});
+  captured.funcs.push_back(std::move(made));
+  return static_cast<std::uint32_t>(captured.funcs.size() - 1);
+}
+
+}  // namespace
+
 ir::CapturedPipeline with_schedule(ir::CapturedPipeline captured, const std::vector<ir::Directive> &directives) {
-  captured.schedules.push_back({ir::CapturedSchedule::For::name, "random", directives, {}});
+  std::map<std::uint32_t, std::uint32_t> funcs, specials;  // by what directives call them
+  const auto known = [&](std::uint32_t func) { return func < first_made || funcs.contains(func); };
+  const auto number = [&](std::uint32_t func) { return func < first_made ? func : funcs.at(func); };
+  std::vector<Directive> numbered;
+  for (Directive directive : directives) {
+    if (!known(directive.func)) continue;
+    if (directive.specialization && !specials.contains(*directive.specialization)) continue;
+    directive.func = number(directive.func);
+    if (makes_func(directive.kind))
+      funcs[*directive.other] = add_func(captured, directive, directive.func);
+    else if (directive.other && !known(*directive.other))
+      continue;
+    if (directive.other) directive.other = number(*directive.other);
+    if (directive.specialization) directive.specialization = specials.at(*directive.specialization);
+    if (directive.kind == DirectiveKind::specialize) {
+      specials[static_cast<std::uint32_t>(directive.numbers[0])] = static_cast<std::uint32_t>(numbered.size());
+      directive.condition = condition_of(captured, directive.numbers);
+      directive.numbers.clear();
+    }
+    numbered.push_back(std::move(directive));
+  }
+  captured.schedules.push_back({ir::CapturedSchedule::For::name, "random", numbered, {}});
   return captured;
 }
 
 std::string to_string(const RandomAlgorithm &algorithm, const std::vector<ir::Directive> &directives) {
   std::string text;
+  std::map<std::uint32_t, std::string> made;
+  const auto name = [&](std::uint32_t func) { return func < first_made ? algorithm.functions[func].name : made[func]; };
   for (const Directive &directive : directives) {
     std::vector<std::string> arguments;
-    if (directive.other)
-      arguments.push_back(
-          algorithm.functions[*directive.other].name +
-          (directive.other_definition ? fmt::format(".update({})", directive.other_definition - 1) : ""));
-    for (const std::string &name : directive.names) arguments.push_back(name);
-    for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
+    if (makes_func(directive.kind)) {
+      made[*directive.other] = fmt::format("{}_{}", name(directive.func), *directive.other);
+      text += made[*directive.other] + " = ";
+      for (const std::uint32_t consumer : directive.consumers) arguments.push_back(name(consumer));
+    }
+    if (directive.kind == DirectiveKind::specialize) {
+      static const std::vector<std::string> asks{"<", ">=", "==", "a multiple of"};
+      text += fmt::format("special{} = ", directive.numbers[0]);
+      arguments.push_back(fmt::format(
+          "{}, {}: {} {}", algorithm.parameters[static_cast<std::size_t>(directive.numbers[1])].name,
+          directive.numbers[2], asks[static_cast<std::size_t>(directive.numbers[3])], directive.numbers[4]));
+    }
+    if (directive.other && !makes_func(directive.kind))
+      arguments.push_back(name(*directive.other) + (directive.other_definition
+                                                        ? fmt::format(".update({})", directive.other_definition - 1)
+                                                        : ""));
+    for (const std::string &loop : directive.names) arguments.push_back(loop);
+    if (directive.kind != DirectiveKind::specialize)
+      for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
     static const std::vector<std::string> tails{"", "guard", "shift_inwards", "round_up"};
     if (directive.tail != Tail::automatic)
       arguments.push_back("Tail::" + tails[static_cast<std::size_t>(directive.tail)]);
@@ -468,9 +690,11 @@ std::string to_string(const RandomAlgorithm &algorithm, const std::vector<ir::Di
                           : directive.space == MemorySpace::device  ? "Memory::device"
                                                                     : "Memory::local");
     }
-    text += fmt::format("{}{}.{}({});\n", algorithm.functions[directive.func].name,
-                        directive.definition ? fmt::format(".update({})", directive.definition - 1) : "",
-                        name_of(directive.kind), fmt::join(arguments, ", "));
+    text += fmt::format(
+        "{}{}.{}({});\n",
+        directive.specialization ? fmt::format("special{}", *directive.specialization) : name(directive.func),
+        directive.definition ? fmt::format(".update({})", directive.definition - 1) : "", name_of(directive.kind),
+        fmt::join(arguments, ", "));
   }
   return text;
 }

@@ -19,6 +19,9 @@ std::vector<ir::Directive> random_schedule(const RandomAlgorithm &algorithm, con
                                            Chance &chance, bool gpu, Refusals &refusals,
                                            std::vector<ir::Directive> &tried);
 
+// The directives in, clone_in, rfactor and specialize have what they need as numbers: the first one names the Func or
+// the specialization that they make, so that directives may be left out. Those about what is not made are left out
+// then.
 ir::CapturedPipeline with_schedule(ir::CapturedPipeline captured, const std::vector<ir::Directive> &directives);
 
 // As it would be written.
