@@ -15,7 +15,7 @@ class RandomGradients : public testing::TestWithParam<unsigned> {};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned programs_in_part = 3;
 #else
-constexpr unsigned programs_in_part = 50;
+constexpr unsigned programs_in_part = 30;
 #endif
 
 TEST_P(RandomGradients, AreRightOrRefused) {
