@@ -180,8 +180,6 @@ class Matcher {
   std::int64_t argument_bytes_ = 0;
 };
 
-Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
-
 // The memory for all buffers, and the call.
 void write(const Match &match, const For &loop, int stages, Builder &build) {
   const SourceLocation where = build.where();
@@ -193,7 +191,8 @@ void write(const Match &match, const For &loop, int stages, Builder &build) {
     if (const auto *let = stmt.as<Let>()) first.copy(*let);
   for (std::size_t i = 0; i < 2; ++i) {
     const Type type = call.operands[i].type;
-    Allocate buffers{build.new_local_array(), type.element(), number(type.count()), MemorySpace::shared};
+    Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
+                     MemorySpace::shared};
     buffers.layout = PanelLayout{type.shape()[0], type.shape()[1]};
     buffers.stages = stages;
     call.operands[i].array = buffers.array;
@@ -203,8 +202,9 @@ void write(const Match &match, const For &loop, int stages, Builder &build) {
   }
   const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
   call.operands.push_back({build.new_local_array(), barriers});
-  build.append(
-      {Allocate{call.operands[2].array, ScalarType::UInt64, number(barriers.count()), MemorySpace::shared}, where});
+  build.append({Allocate{call.operands[2].array, ScalarType::UInt64,
+                         Value::constant(ScalarType::Int32, barriers.count()), MemorySpace::shared},
+                where});
   build.append({std::move(call), where});
 }
 
