@@ -46,7 +46,7 @@ std::string LanesEmitter::vectors(const Operation &operation, SourceLocation whe
 std::string LanesEmitter::cast(const Operation &operation) const {
   const Value &from = operation.operands[0];
   const ScalarType to = operation.type;
-  const std::string vector = values_.vector(from);
+  std::string vector = values_.vector(from);
   if (from.type() == to) return vector;
   if (is_small_float(to) && from.type() != ScalarType::Bool)
     return fmt::format("cast_lanes_to<{}>({})", memory_name(to), vector);

@@ -52,7 +52,7 @@ std::string ThreadArrays::load(const Operation &operation, SourceLocation where)
   const Value &index = operation.operands[0];
   const auto type = scalar_name(operation.type);
   if (array.of_block) return fmt::format("{}({})", type, element_loops_.element(operation.array, scalar_text(index)));
-  const std::string element = fmt::format("{}[{}]", array_name(operation.array), scalar_text(index));
+  std::string element = fmt::format("{}[{}]", array_name(operation.array), scalar_text(index));
   if (!emission_.options.debug) return element;
   return fmt::format("{} ? {} : {}(0)", in_bounds(index, array.size, where), element, type);
 }

@@ -38,7 +38,7 @@ AnyBuffer borrow(const BorrowedMemory &memory, SourceLocation where = std::sourc
 // Row-major memory without gaps; read-only where T is const.
 template <Scalar T>
 Buffer<std::remove_const_t<T>> borrow(Device device, T *data, const Extents &extents,
-                                      std::shared_ptr<const void> owner = {},
+                                      const std::shared_ptr<const void> &owner = {},
                                       SourceLocation where = std::source_location::current()) {
   using Element = std::remove_const_t<T>;
   return Buffer<Element>(borrow({.device = device,
@@ -46,7 +46,7 @@ Buffer<std::remove_const_t<T>> borrow(Device device, T *data, const Extents &ext
                                  .type = scalar_type_of<Element>,
                                  .extents = extents,
                                  .read_only = std::is_const_v<T>,
-                                 .owner = std::move(owner)},
+                                 .owner = owner},
                                 where));
 }
 

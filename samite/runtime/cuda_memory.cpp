@@ -31,8 +31,9 @@ CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t byt
   if (contents == Contents::zeros) driver::fill_bytes(home_->stream(), memory_->address(), 0, bytes);
 }
 
-CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, std::shared_ptr<CudaStream> home)
-    : device_(std::move(device)), home_(home ? std::move(home) : device_->standard_stream()), data_(data) {}
+CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data,
+                       const std::shared_ptr<CudaStream> &home)
+    : device_(std::move(device)), home_(home ? home : device_->standard_stream()), data_(data) {}
 
 CudaMemory::~CudaMemory() {
   for (const auto &other : others_) wait_before_it_goes(other->stream());

@@ -29,7 +29,7 @@ class CudaMemory {
   // DriverError with the code out_of_memory.
   CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents = Contents::zeros);
   // Borrowed. Null is the standard stream.
-  CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, std::shared_ptr<CudaStream> home);
+  CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, const std::shared_ptr<CudaStream> &home);
   CudaMemory(const CudaMemory &) = delete;
   CudaMemory &operator=(const CudaMemory &) = delete;
   ~CudaMemory();
