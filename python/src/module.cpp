@@ -125,6 +125,9 @@ void define_devices(nb::module_ &module) {
   module.def("set_debug_mode", &set_debug_mode, nb::arg("on"),
              "Whether calls check every index, and look for instances that race, where they do not say.");
   module.def("debug_mode", &debug_mode);
+  module.def(
+      "set_leak_warnings", [](bool on) { nb::set_leak_warnings(on); }, nb::arg("on"),
+      "Whether the end of the interpreter tells of kernels that something still has.");
 }
 
 }  // namespace

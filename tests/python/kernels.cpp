@@ -29,7 +29,7 @@ Kernel multiply{
     }};
 
 Kernel total{"total", {"sum", "values"}, [](Array<double, 1> sum, Array<const double, 1> values) {
-               sum(0) += values(thread_index()) * values(thread_index());
+               atomic_add(sum(0), values(thread_index()) * values(thread_index()));
              }};
 
 Kernel count_up{"count_up",
