@@ -28,7 +28,8 @@ bool truth(PyObject *value, const char *option) {
 
 // Whether writing to it would pass by torch's gradients.
 bool needs_gradient(PyObject *tensor) {
-  const nb::object requires_gradient = nb::steal(PyObject_GetAttrString(tensor, "requires_grad"));
+  static PyObject *const name = PyUnicode_InternFromString("requires_grad");  // kept: it is asked for in each call
+  const nb::object requires_gradient = nb::steal(PyObject_GetAttr(tensor, name));
   PyErr_Clear();
   if (requires_gradient.ptr() != Py_True) return false;
   PyObject *modules = PySys_GetObject("modules");
