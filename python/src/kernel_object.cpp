@@ -139,7 +139,7 @@ std::unique_ptr<KernelObject> KernelObject::derivative(const nb::args &names, co
                         signature_.text() + "; " + nb::cast<std::string>(nb::repr(name)) + " is given");
       active |= std::uint64_t{1} << found->first;
     }
-    if (names.size() == 0)
+    if (names.size() == 0)  // NOLINT(readability-container-size-empty): it has no empty()
       for (const Parameter &parameter : signature_.parameters())
         if (can_have_one(parameter)) active |= std::uint64_t{1} << parameter.first;
     std::shared_ptr<jit::KernelDefinition> derived;

@@ -40,7 +40,7 @@ TypeProtocol find(PyTypeObject *type) {
   if (found.exchange)
     found.protocol = Protocol::exchange;
   else if (is_of_module(type, "numpy") && has(type, "__array_interface__"))
-    found.protocol = Protocol::buffer;
+    found.protocol = Protocol::buffer;  // NOLINT(bugprone-branch-clone): before DLPack, which it has too
   else if (has(type, "__dlpack__"))
     found.protocol = Protocol::dlpack;
   else if (has(type, "__cuda_array_interface__"))

@@ -21,7 +21,8 @@ Stream borrowed(int device_index, std::uintptr_t handle) {
     if (each.device_index == device_index && each.handle == handle) return each.stream;
   constexpr std::size_t most = 64;
   if (all.size() == most) all.erase(all.begin());
-  const Stream stream = Stream::borrow(Device::cuda(device_index), reinterpret_cast<void *>(handle), SourceLocation());
+  void *const raw = reinterpret_cast<void *>(handle);  // NOLINT(performance-no-int-to-ptr): as Python has it
+  const Stream stream = Stream::borrow(Device::cuda(device_index), raw, SourceLocation());
   all.push_back({device_index, handle, stream});
   return stream;
 }

@@ -37,7 +37,7 @@ Unlocked::Unlocked() {
   else
     ++threads().unlocked;
   state_ = PyEval_SaveThread();
-  while (too_late) pause();
+  while (too_late) pause();  // NOLINT(bugprone-infinite-loop): the process ends around it
 }
 
 Unlocked::~Unlocked() {

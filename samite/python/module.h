@@ -30,7 +30,7 @@
 
 // Of Python, all that a module calls by itself. PyObject is its name for _object.
 struct _object;
-extern "C" void *PyCapsule_Import(const char *name, int no_block);
+extern "C" void *PyCapsule_Import(const char *name, int no_block);  // NOLINT(readability-redundant-declaration)
 
 namespace samite::python {
 
@@ -43,6 +43,9 @@ struct KernelForModule {
 
 class Module {
  public:
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
   // Adds a kernel under its own name, which is an identifier, or under another one.
   template <class... Ps>
   void def(const Kernel<void(Ps...)> &kernel, std::string documentation = {}) {
@@ -55,8 +58,6 @@ class Module {
 
  protected:
   Module() = default;
-  Module(const Module &) = delete;
-  Module &operator=(const Module &) = delete;
   ~Module() = default;
 
  private:
