@@ -16,19 +16,30 @@ import time
 import numpy as np
 import samite_test_kernels as kernels
 
-ROUNDS = 7
+ROUNDS = 3
 
 
-def microseconds(call, times=20000):
-    """Of one call: the best of some rounds."""
-    call()
-    best = float("inf")
+def in_turn(*measures):
+    """The best of some rounds of each, of which one does nothing where its peer is not there."""
+    best = [float("inf")] * len(measures)
     for _ in range(ROUNDS):
+        for i, measure in enumerate(measures):
+            if measure:
+                best[i] = min(best[i], measure())
+    return [value if measure else None for value, measure in zip(best, measures)]
+
+
+def microseconds(call, times=5000):
+    """Measures one call."""
+
+    def measure():
         begin = time.perf_counter()
         for _ in range(times):
             call()
-        best = min(best, (time.perf_counter() - begin) / times)
-    return best * 1e6
+        return (time.perf_counter() - begin) / times * 1e6
+
+    call()
+    return measure
 
 
 def report(case, metric, value, unit, peer=None, peer_value=None):
@@ -58,10 +69,10 @@ print((time.perf_counter() - begin) * 1e3)
 WARP_FIRST_CALL = """
 import time, pathlib, sys, warp as wp
 wp.config.quiet = True
+wp.config.kernel_cache_dir = {cache!r}
 wp.init()
 sys.path.insert(0, pathlib.Path({folder!r}).as_posix())
 import warp_diffuse
-wp.config.kernel_cache_dir = {folder!r}
 now, next = wp.zeros((64, 64), dtype=float, device="cpu"), wp.zeros((64, 64), dtype=float, device="cpu")
 begin = time.perf_counter()
 wp.launch(warp_diffuse.diffuse, dim=(64, 64), inputs=[next, now, 0.2], device="cpu")
@@ -87,14 +98,14 @@ def axpy(y: wp.array(dtype=wp.float64), x: wp.array(dtype=wp.float64), a: wp.flo
 """
 
 
-def warp_figures(folder):
+def warp_calls(folder):
+    """A recorded launch, an ordinary one, and a first one in a process of its own; nothing where Warp is not there."""
     try:
         import warp as wp
     except ImportError:
-        return {}
+        return None, None, None
     with open(os.path.join(folder, "warp_diffuse.py"), "w") as file:
         file.write(WARP_KERNELS)
-    first = child(WARP_FIRST_CALL.format(folder=folder))
     sys.path.insert(0, folder)
     wp.config.quiet = True
     import warp_diffuse
@@ -102,33 +113,39 @@ def warp_figures(folder):
     y, x = wp.zeros(1, dtype=wp.float64, device="cpu"), wp.zeros(1, dtype=wp.float64, device="cpu")
     a = wp.float64(1.0)
     recorded = wp.launch(warp_diffuse.axpy, dim=1, inputs=[y, x, a], device="cpu", record_cmd=True)
-    return {
-        "recorded": microseconds(recorded.launch),
-        "call": microseconds(lambda: wp.launch(warp_diffuse.axpy, dim=1, inputs=[y, x, a], device="cpu")),
-        "first": first,
-    }
+    call = microseconds(lambda: wp.launch(warp_diffuse.axpy, dim=1, inputs=[y, x, a], device="cpu"))
+
+    def first():
+        return child(WARP_FIRST_CALL.format(folder=folder, cache=tempfile.mkdtemp(dir=folder)))
+
+    return microseconds(recorded.launch), call, first
 
 
 def main():
+    warp = "Warp, CPU"
     with tempfile.TemporaryDirectory() as folder:
-        warp = warp_figures(folder)
+        warp_recorded, warp_call, warp_first = warp_calls(folder)
         y, x = np.zeros(1), np.ones(1)
-        report("recorded, one instance", "time of a call", microseconds(kernels.axpy.record(y, x, 1.0)), "us",
-               "Warp, CPU", warp.get("recorded"))
-        report("two arrays of NumPy", "time of a call", microseconds(lambda: kernels.axpy(y, x, 1.0)), "us",
-               "Warp, CPU", warp.get("call"))
+        recorded = kernels.axpy.record(y, x, 1.0)
+        times = in_turn(microseconds(recorded), warp_recorded)
+        report("recorded, one instance", "time of a call", times[0], "us", warp, times[1])
+        times = in_turn(microseconds(lambda: kernels.axpy(y, x, 1.0)), warp_call)
+        report("two arrays of NumPy", "time of a call", times[0], "us", warp, times[1])
         try:
             import torch
         except ImportError:
             pass
         else:
             ty, tx = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
-            report("two tensors of torch", "time of a call", microseconds(lambda: kernels.axpy(ty, tx, 1.0)), "us",
-                   "Warp, CPU", warp.get("call"))
-        report("import samite", "time", min(child(IMPORT) for _ in range(ROUNDS)), "ms")
-        empty = [tempfile.mkdtemp(dir=folder) for _ in range(3)]
-        report("first call, empty cache", "time", min(child(FIRST_CALL, SAMITE_CACHE_DIR=each) for each in empty), "ms",
-               "Warp, CPU", warp.get("first"))
+            times = in_turn(microseconds(lambda: kernels.axpy(ty, tx, 1.0)), warp_call)
+            report("two tensors of torch", "time of a call", times[0], "us", warp, times[1])
+        report("import samite", "time", in_turn(lambda: child(IMPORT))[0], "ms")
+
+        def first():
+            return child(FIRST_CALL, SAMITE_CACHE_DIR=tempfile.mkdtemp(dir=folder))
+
+        times = in_turn(first, warp_first)
+        report("first call, empty cache", "time", times[0], "ms", warp, times[1])
 
 
 main()
