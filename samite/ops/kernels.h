@@ -2,9 +2,12 @@
 // as long as the object lives.
 #pragma once
 
+#include "samite/base/source_location.h"
+
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,25 @@ class Kernels {
   std::function<Kernel(const Key &)> make_;
   std::mutex mutex_;
   std::map<Key, Kernel> kernels_;
+};
+
+// What an operation on matrices, or on as many of each in three dimensions, was made with, and its kernels for each.
+template <class Options, class Key, class OfMatrices, class OfBatches>
+struct Operation {
+  template <class MakeOfMatrices, class MakeOfBatches>
+  Operation(std::string name, Options options, SourceLocation where, MakeOfMatrices of_matrices,
+            MakeOfBatches of_batches)
+      : name(std::move(name)),
+        options(options),
+        where(where),
+        matrices(std::move(of_matrices)),
+        batches(std::move(of_batches)) {}
+
+  std::string name;
+  Options options;
+  SourceLocation where;
+  Kernels<Key, OfMatrices> matrices;
+  Kernels<Key, OfBatches> batches;
 };
 
 }  // namespace samite::ops::detail

@@ -131,21 +131,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
 
  private:
-  struct State {
-    template <class Matrices, class Batches>
-    State(std::string name, const MatmulOptions &options, SourceLocation where, Matrices matrices, Batches batches)
-        : name(std::move(name)),
-          options(options),
-          where(where),
-          matrices(std::move(matrices)),
-          batches(std::move(batches)) {}
-
-    std::string name;
-    MatmulOptions options;
-    SourceLocation where;
-    detail::Kernels<MatmulPlan, KernelOf<2>> matrices;
-    detail::Kernels<MatmulPlan, KernelOf<3>> batches;
-  };
+  using State = detail::Operation<MatmulOptions, MatmulPlan, KernelOf<2>, KernelOf<3>>;
 
   template <class F>
   decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {

@@ -59,20 +59,25 @@ Quantiser<T, Q> in_one(const ScaleGroups &groups) {
               own = scale_of<Q>(own);
               tile::store(scale, {i, j}, own);
               tile::store(q, {i, j}, tile::cast<Q>(values / own));
-            } else if (groups.rows == ScaleGroup::one) {
-              const Int parts = tile::ceil_div(x.extent(1), columns);
-              Tile<float> largest = tile::zeros<float>({rows, 1});
-              for (Int k : range(parts)) largest = max(largest, tile::max(abs(part(i, k)), {1}));
-              const Tile<float> own = scale_of<Q>(largest);
+              return;
+            }
+            const bool by_row = groups.rows == ScaleGroup::one;
+            const int along = by_row ? 1 : 0;
+            const auto kth = [&](const Int &k) { return by_row ? part(i, k) : part(k, j); };
+            const Int parts = tile::ceil_div(x.extent(along), by_row ? columns : rows);
+            Tile<float> largest = tile::zeros<float>({by_row ? rows : 1, by_row ? 1 : columns});
+            for (Int k : range(parts)) largest = max(largest, tile::max(abs(kth(k)), {along}));
+            const Tile<float> own = scale_of<Q>(largest);
+            if (by_row)
               tile::store(scale, {i, 0}, own);
-              for (Int k : range(parts)) tile::store(q, {i, k}, tile::cast<Q>(part(i, k) / own));
-            } else {
-              const Int parts = tile::ceil_div(x.extent(0), rows);
-              Tile<float> largest = tile::zeros<float>({1, columns});
-              for (Int k : range(parts)) largest = max(largest, tile::max(abs(part(k, j)), {0}));
-              const Tile<float> own = scale_of<Q>(largest);
+            else
               tile::store(scale, {0, j}, own);
-              for (Int k : range(parts)) tile::store(q, {k, j}, tile::cast<Q>(part(k, j) / own));
+            for (Int k : range(parts)) {
+              const Tile<Q> quotient = tile::cast<Q>(kth(k) / own);
+              if (by_row)
+                tile::store(q, {i, k}, quotient);
+              else
+                tile::store(q, {k, j}, quotient);
             }
           }};
 }
@@ -163,15 +168,10 @@ void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> 
       scale, x);
 }
 
-#define SAMITE_QUANTISE(T, Q)                                                                          \
+#define SAMITE_DEFINE(T, Q)                                                                            \
   template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
   template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
-SAMITE_QUANTISE(float, f8e4m3)
-SAMITE_QUANTISE(float, f8e5m2)
-SAMITE_QUANTISE(half, f8e4m3)
-SAMITE_QUANTISE(half, f8e5m2)
-SAMITE_QUANTISE(bfloat16, f8e4m3)
-SAMITE_QUANTISE(bfloat16, f8e5m2)
-#undef SAMITE_QUANTISE
+SAMITE_QUANTISED(SAMITE_DEFINE)
+#undef SAMITE_DEFINE
 
 }  // namespace samite::ops

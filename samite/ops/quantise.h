@@ -23,15 +23,18 @@ template <Scalar Q, Scalar T>
 void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x,
                 SourceLocation where = std::source_location::current());
 
-#define SAMITE_QUANTISE(T, Q)                                                                                 \
+// X(element type, 8-bit type) for each pair that there is.
+#define SAMITE_QUANTISED(X) \
+  X(float, f8e4m3)          \
+  X(float, f8e5m2)          \
+  X(half, f8e4m3)           \
+  X(half, f8e5m2)           \
+  X(bfloat16, f8e4m3)       \
+  X(bfloat16, f8e5m2)
+#define SAMITE_DECLARE(T, Q)                                                                                  \
   extern template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
   extern template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
-SAMITE_QUANTISE(float, f8e4m3)
-SAMITE_QUANTISE(float, f8e5m2)
-SAMITE_QUANTISE(half, f8e4m3)
-SAMITE_QUANTISE(half, f8e5m2)
-SAMITE_QUANTISE(bfloat16, f8e4m3)
-SAMITE_QUANTISE(bfloat16, f8e5m2)
-#undef SAMITE_QUANTISE
+SAMITE_QUANTISED(SAMITE_DECLARE)
+#undef SAMITE_DECLARE
 
 }  // namespace samite::ops

@@ -108,27 +108,13 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
 
  private:
-  struct State {
-    template <class Matrices, class Batches>
-    State(std::string name, tile::Transposes transposed, SourceLocation where, Matrices matrices, Batches batches)
-        : name(std::move(name)),
-          transposed(transposed),
-          where(where),
-          matrices(std::move(matrices)),
-          batches(std::move(batches)) {}
-
-    std::string name;
-    tile::Transposes transposed;
-    SourceLocation where;
-    detail::Kernels<detail::ScaledPlan, KernelOf<2>> matrices;
-    detail::Kernels<detail::ScaledPlan, KernelOf<3>> batches;
-  };
+  using State = detail::Operation<tile::Transposes, detail::ScaledPlan, KernelOf<2>, KernelOf<3>>;
 
   template <class F>
   decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
                              const AnyBuffer &c, const F &function) const {
     const std::string &name = state_->name;
-    const tile::Transposes transposed = state_->transposed;
+    const tile::Transposes transposed = state_->options;
     const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;

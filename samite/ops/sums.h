@@ -24,7 +24,7 @@ class Sums {
   using Factor = T;
   using Accumulator = lang::Accumulator<T>;
 
-  // For the library. `counted` is an array whose last dimensions are the result's.
+  // For the library.
   Sums(Tile<Accumulator> values, Int row, Int column, Int rows, Int columns)
       : values_(std::move(values)),
         row_(std::move(row)),
