@@ -114,6 +114,15 @@ void LanesEmitter::name_results(const std::vector<Carried> &carried) {
       out_.line("const {} {} = {};", vector_name(value.type), name(value.result), name(value.inner));
 }
 
+// The rest of a divergent loop, from its body on. `outer` is the mask around it.
+void LanesEmitter::finish(const Block &body, const std::vector<Carried> &carried, const std::string &outer) {
+  block(body);
+  advance(carried);
+  out_.close();
+  values_.enter(outer);
+  name_results(carried);
+}
+
 // The lanes in which a loop goes on with its index.
 std::string LanesEmitter::continues(const For &loop) const {
   const Value index = Value::local(loop.type, loop.index);
@@ -139,11 +148,7 @@ void LanesEmitter::divergent_loop(const For &loop) {
             values_.assigned(loop.begin, loop.index), index, values_.assigned(loop.step, loop.index));
   out_.line("{} &= {};", mask, continues(loop));
   out_.line("if (!any({})) break;", mask);
-  block(loop.body);
-  advance(loop.carried);
-  out_.close();
-  values_.enter(outer);
-  name_results(loop.carried);
+  finish(loop.body, loop.carried, outer);
 }
 
 // The index runs from the first place at which a lane that is active starts. A lane is on from its own place on, and
@@ -159,11 +164,7 @@ void LanesEmitter::late_loop(const For &loop) {
             index, scalar(loop.step));
   out_.line("const Mask {} = {} & to_mask({} {} {});", mask, outer, values_.vector(loop.begin),
             down ? ">=" : "<=", index);
-  block(loop.body);
-  advance(loop.carried);
-  out_.close();
-  values_.enter(outer);
-  name_results(loop.carried);
+  finish(loop.body, loop.carried, outer);
 }
 
 void LanesEmitter::loop(const While &loop) {
@@ -181,11 +182,7 @@ void LanesEmitter::divergent_loop(const While &loop) {
   block(loop.condition_block);
   out_.line("{} &= {};", mask, scalar(loop.condition));
   out_.line("if (!any({})) break;", mask);
-  block(loop.body);
-  advance(loop.carried);
-  out_.close();
-  values_.enter(outer);
-  name_results(loop.carried);
+  finish(loop.body, loop.carried, outer);
 }
 
 }  // namespace samite::codegen

@@ -65,6 +65,7 @@ class LanesEmitter final : public Walk {
   void declare(const std::vector<ir::Carried> &carried);
   void advance(const std::vector<ir::Carried> &carried);
   void name_results(const std::vector<ir::Carried> &carried);
+  void finish(const ir::Block &body, const std::vector<ir::Carried> &carried, const std::string &outer);
   std::string continues(const ir::For &loop) const;
 
   LaneValues &values_;
