@@ -21,7 +21,7 @@ using passes::Symbol;
 namespace {
 
 constexpr std::int64_t most_unrolled = 1024;  // iterations of a loop
-constexpr std::int64_t most_copies = 4096;    // of a body inside of several
+constexpr std::int64_t most_copies = 8192;    // of a body inside of several
 
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
   const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {

@@ -6,6 +6,7 @@
 #include "tests/jit/browser.h"
 #include "tests/jit/program_by_hand.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
@@ -120,6 +121,7 @@ TEST(PipelinePage, SaysWhyAFileCannotBeWritten) {
 }
 
 TEST(PipelinePage, OfAProgramByHandHasItsKernels) {
+  SAMITE_ON_THE_CPU();
   const ByHand by_hand{.name = "twice",
                        .parameters = {floats("out", 1)},
                        .steps = {let(0, extent_of(0, 0)), launch(R"(

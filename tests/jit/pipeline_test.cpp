@@ -78,6 +78,7 @@ TEST(Pipeline, ProgramIsWhatALaunchWouldRun) {
 // What one definition reads twice is loaded once, but where it may have been stored to in between: where arrays share
 // memory, the loops are those that the schedule says, whatever was launched before.
 TEST(Pipeline, LoadsAreMadeAgainWhereArraysShareMemory) {
+  SAMITE_ON_THE_CPU();
   const Pipeline planes{"planes", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {
                           Var c{"c"}, x{"x"};
                           Func output{"output", result};
@@ -93,7 +94,7 @@ TEST(Pipeline, LoadsAreMadeAgainWhereArraysShareMemory) {
     for (const float value : values) apart.push_back(value + 2);
     for (const float value : values) together.push_back(value + 1 + 2);
 
-    const Device device = Device::cpu();  // for which the schedule is
+    const Device device = Device::cpu();
     const Buffer<float> input{device, {1, width}, values}, result{device, {2, width}}, shared{device, {2, width}};
     PipelineLaunch launch = planes.record(options, result, input);
     launch.launch();

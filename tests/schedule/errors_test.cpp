@@ -564,14 +564,14 @@ TEST_F(ScheduleErrors, TooManyCopiesOfUnrolledLoops) {
     Func f{"f", result};
     f(y, x) = 0;
     schedule_cpu([&] {
-      f.bound(x, 0, 67);
-      f.bound(y, 0, 67);
+      f.bound(x, 0, 97);
+      f.bound(y, 0, 97);
       f.unroll(y);
       wrong_below();
       f.unroll(x);
     });
   });
-  says("loop 'x' of 'f' is unrolled inside of others, which makes 67 x 67 copies of its body, more than 4096",
+  says("loop 'x' of 'f' is unrolled inside of others, which makes 97 x 97 copies of its body, more than 8192",
        "leave one of them serial");
 }
 
