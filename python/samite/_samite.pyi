@@ -67,3 +67,43 @@ def synchronize() -> None: ...
 def debug_mode() -> bool: ...
 def set_debug_mode(on: bool) -> None: ...
 def set_leak_warnings(on: bool) -> None: ...
+
+# Of samite/ready.py.
+Planned = tuple[Kernel, tuple[int, ...]]
+Shape = tuple[int, int, int, int]  # batches, rows, columns, inner
+Epilogue = tuple[str, str, bool, bool]  # result type, activation, bias, residual
+
+class ReadyKernels:
+    def matmul(
+        self,
+        factor: str,
+        epilogue: Epilogue,
+        transposed: tuple[bool, bool],
+        tf32: bool,
+        in_batches: bool,
+        shape: Shape,
+        device: int,
+        /,
+    ) -> Planned: ...
+    def scaled_matmul(
+        self,
+        factors: tuple[str, str],
+        epilogue: Epilogue,
+        transposed: tuple[bool, bool],
+        in_batches: bool,
+        scales_of_a: tuple[int, ...],
+        scales_of_b: tuple[int, ...],
+        shape: Shape,
+        device: int,
+        /,
+    ) -> Planned | None: ...
+    def quantise(self, x: str, q: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
+    def dequantise(self, q: str, x: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
+    def softmax(self, type: str, rows: int, columns: int, /) -> Planned: ...
+    def layer_norm(self, type: str, weighted: bool, rows: int, columns: int, /) -> Planned: ...
+    def attention(self, type: str, shape: tuple[int, int, int, int, int], causal: bool, /) -> Planned: ...
+    def attention_adjoint(
+        self, type: str, shape: tuple[int, int, int, int, int], causal: bool, /
+    ) -> list[Planned]: ...
+
+def layout(array: object, what: str) -> tuple[str, tuple[int, ...], tuple[int, ...], int]: ...

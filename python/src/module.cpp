@@ -3,6 +3,7 @@
 #include "interface.h"
 #include "kernel_object.h"
 #include "launch_object.h"
+#include "ready.h"
 #include "samite/jit/report.h"
 #include "unlocked.h"
 
@@ -142,6 +143,7 @@ NB_MODULE(_samite, module) {
   define_errors(module);
   define_kernel(module);
   define_devices(module);
+  define_ready(module);
   define_interface(module);
 }
 
