@@ -61,8 +61,8 @@ def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) ->
         element = getattr(importlib.import_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype
         return (arrays.zeros if zero else arrays.empty)(tuple(shape), element)
     raise UserError(
-        f"no new array can be made like {like}, of {type(like.array).__module__}: its arrays cannot be written on CUDA, "
-        "so hand it over to torch or CuPy first, by DLPack"
+        f"no new array can be made like {like}, of {type(like.array).__module__}: its arrays cannot be written on "
+        "CUDA, so hand it over to torch or CuPy first, by DLPack"
     )
 
 

@@ -1,8 +1,8 @@
 """Ready operations on arrays of any library: samite.matmul, scaled_mm, quantise, softmax, layer_norm, attention.
 
-Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same library,
-or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed. samite.torch has
-those that torch can differentiate.
+Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same
+library, or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed.
+samite.torch has those that torch can differentiate.
 """
 
 import functools
@@ -36,7 +36,8 @@ def _refuse(operation: str, why: str, *all_given: Given) -> None:
 def _one_device(operation: str, *all_given: Given) -> None:
     for each in all_given[1:]:
         if each.device != all_given[0].device:
-            _refuse(operation, f"{each.name} is on another device than {all_given[0].name}: copy one of them", *all_given)
+            why = f"{each.name} is on another device than {all_given[0].name}: copy one of them"
+            _refuse(operation, why, *all_given)
 
 
 def _expect(operation: str, what: Given, dtype: str, shape: tuple[int, ...], *others: Given) -> None:
@@ -60,7 +61,8 @@ def _factors(operation: str, a: Given, b: Given) -> tuple[int, int, int, int]:
     """Batches, rows, columns and terms of a product."""
     rank = len(a.shape)
     if rank not in (2, 3) or len(b.shape) != rank:
-        _refuse(operation, "expected two matrices, or two arrays of as many matrices each: reshape or broadcast them", a, b)
+        why = "expected two matrices, or two arrays of as many matrices each: reshape or broadcast them"
+        _refuse(operation, why, a, b)
     if a.shape[-1] != b.shape[-2]:
         remedy = ""
         if a.shape[-1] == b.shape[-1]:
@@ -216,7 +218,9 @@ def quantise(
     name = _dtype_name(dtype)
     found = _quantise(what.dtype, name, of_scale, rows, columns)
     if not found:
-        raise UserError(f"samite.quantise(): group {group!r} would be a scale for each number; make one of them 128 or None")
+        raise UserError(
+            f"samite.quantise(): group {group!r} would be a scale for each number; make one of them 128 or None"
+        )
     q, scale = new(what, (rows, columns), name), new(what, of_scale, "float32", zero=True)
     if rows and columns:
         if len(found) == 2:
@@ -333,8 +337,8 @@ def attention(
 ) -> Any:
     """softmax(scale q kᵀ) v for each head of each batch; all are (batches, heads, rows, size).
 
-    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. `causal` lets row i of
-    q see rows 0 to i of k. The scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for
+    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. `causal` lets row i
+    of q see rows 0 to i of k. The scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for
     float64) with shape (batches, heads, rows of q), is written if given: log of the sum of exp(scale q kᵀ), for the
     adjoint.
     """

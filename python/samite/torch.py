@@ -8,6 +8,9 @@ A function changes none of its arguments. What the kernel writes is what it retu
 where they are named in `outputs`, and else as copies of the argument. It is a custom op of torch's, so that
 torch.compile takes it as a whole. Its gradient is the kernel's adjoint, which is derived and compiled when a backward
 pass asks for it; the gradient of that is the adjoint's.
+
+matmul, scaled_mm, softmax, layer_norm and attention are the package's ready operations, differentiable; matmul_8bit
+multiplies in 8 bits, forward and back.
 """
 
 import itertools
@@ -18,8 +21,9 @@ import torch
 
 from . import Kernel, UserError
 from ._samite import set_leak_warnings
+from ._torch_operations import attention, layer_norm, matmul, matmul_8bit, scaled_mm, softmax
 
-__all__ = ["Function", "function"]
+__all__ = ["Function", "attention", "function", "layer_norm", "matmul", "matmul_8bit", "scaled_mm", "softmax"]
 
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 

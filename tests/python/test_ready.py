@@ -194,39 +194,46 @@ def test_attention(causal, dtype, size, tolerance):
     close(samite.attention(q, k, v, causal=causal, scale=0.1), expected, tolerance)
 
 
+zeros, f4 = np.zeros, np.float32
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
         (
-            lambda: samite.matmul(np.zeros((3, 4)), np.zeros((5, 4))),
-            r"expected b with 4 rows, as many as a has columns: they would fit with b transposed.*a of float64 with shape "
-            r"\(3, 4\) and strides \(4, 1\) on the CPU, b of float64 with shape \(5, 4\)",
+            lambda: samite.matmul(zeros((3, 4)), zeros((5, 4))),
+            r"expected b with 4 rows, as many as a has columns: they would fit with b transposed.*a of float64 with "
+            r"shape \(3, 4\) and strides \(4, 1\) on the CPU, b of float64 with shape \(5, 4\)",
         ),
-        (lambda: samite.matmul(np.zeros((3, 4)), np.zeros((4, 5), np.float32)), "expected factors of one type"),
-        (lambda: samite.matmul(np.zeros(3), np.zeros(3)), "expected two matrices"),
-        (lambda: samite.matmul(np.zeros((2, 3, 4)), np.zeros((3, 4, 5))), "as many matrices in b as in a"),
-        (lambda: samite.matmul([[1.0]], np.zeros((1, 1))), "argument 'a' expects an array.*list is given"),
-        (lambda: samite.matmul(np.zeros((3, 4)), np.zeros((4, 5)), bias=np.zeros(4)), r"expected bias of float64.*\(5,\)"),
-        (lambda: samite.matmul(np.zeros((3, 4)), np.zeros((4, 5)), activation="softplus"), "activation expects one of"),
-        (lambda: samite.matmul(np.zeros((3, 4)), np.zeros((4, 5)), tf32=True), "tf32"),
-        (lambda: samite.matmul(np.zeros((3, 4)), np.zeros((4, 5)), out=np.zeros((3, 4))), r"expected out of float64.*\(3, 5\)"),
-        (lambda: samite.matmul(np.zeros((3, 4), complex), np.zeros((4, 5))), "argument 'a'.*complex"),
-        (lambda: samite.matmul(np.zeros((3, 4), np.int64), np.zeros((4, 5), np.int64)), "factors of int64_t"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5), f4)), "expected factors of one type"),
+        (lambda: samite.matmul(zeros(3), zeros(3)), "expected two matrices"),
+        (lambda: samite.matmul(zeros((2, 3, 4)), zeros((3, 4, 5))), "as many matrices in b as in a"),
+        (lambda: samite.matmul([[1.0]], zeros((1, 1))), "argument 'a' expects an array.*list is given"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), bias=zeros(4)), r"expected bias of float64.*\(5,\)"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation="softplus"), "activation expects one of"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), tf32=True), "tf32"),
         (
-            lambda: samite.scaled_mm(np.zeros((3, 400), f8), np.zeros((400, 5), f8), np.ones((3, 3), np.float32), np.ones((1, 1), np.float32)),
-            r"expected scale_a with shape \(1, 1\), \(3, 1\), \(3, 4\) or \(1, 4\), and scale_b.*scale_a of float32 with shape \(3, 3\)",
+            lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), out=zeros((3, 4))),
+            r"expected out of float64.*\(3, 5\)",
+        ),
+        (lambda: samite.matmul(zeros((3, 4), complex), zeros((4, 5))), "argument 'a'.*complex"),
+        (lambda: samite.matmul(zeros((3, 4), np.int64), zeros((4, 5), np.int64)), "factors of int64_t"),
+        (
+            lambda: samite.scaled_mm(zeros((3, 400), f8), zeros((400, 5), f8), zeros((3, 3), f4), zeros((1, 1), f4)),
+            r"expected scale_a with shape \(1, 1\), \(3, 1\), \(3, 4\) or \(1, 4\), and scale_b.*"
+            r"scale_a of float32 with shape \(3, 3\)",
         ),
         (
-            lambda: samite.scaled_mm(np.zeros((3, 40), e5m2), np.zeros((40, 5), e5m2), np.ones((1, 1), np.float32), np.ones((1, 1), np.float32)),
+            lambda: samite.scaled_mm(zeros((3, 4), e5m2), zeros((4, 5), e5m2), zeros((1, 1), f4), zeros((1, 1), f4)),
             "quantise one to f8e4m3",
         ),
-        (lambda: samite.quantise(np.zeros((3, 4), np.float32), group=(2, 4)), "1, 128 or None"),
-        (lambda: samite.quantise(np.zeros((3, 4), np.float32), group=(1, 1)), "would be a scale for each number"),
-        (lambda: samite.quantise(np.zeros((3, 4))), "8-bit floating type"),
-        (lambda: samite.softmax(np.zeros((3, 4), int)), "softmax: expected elements of half"),
-        (lambda: samite.layer_norm(np.zeros((3, 4)), np.zeros(3)), r"expected weight of float64 with shape \(4,\)"),
-        (lambda: samite.attention(*(np.zeros((2, 3, 4)),) * 3), r"expected arrays of \(batches, heads, rows, size\)"),
-        (lambda: samite.attention(*(np.zeros((1, 1, 2, 300)),) * 3), "up to 256 numbers"),
+        (lambda: samite.quantise(zeros((3, 4), f4), group=(2, 4)), "1, 128 or None"),
+        (lambda: samite.quantise(zeros((3, 4), f4), group=(1, 1)), "would be a scale for each number"),
+        (lambda: samite.quantise(zeros((3, 4))), "8-bit floating type"),
+        (lambda: samite.softmax(zeros((3, 4), int)), "softmax: expected elements of half"),
+        (lambda: samite.layer_norm(zeros((3, 4)), zeros(3)), r"expected weight of float64 with shape \(4,\)"),
+        (lambda: samite.attention(*(zeros((2, 3, 4)),) * 3), r"expected arrays of \(batches, heads, rows, size\)"),
+        (lambda: samite.attention(*(zeros((1, 1, 2, 300)),) * 3), "up to 256 numbers"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(call, message):
