@@ -1,6 +1,6 @@
 """The types of the compiled module."""
 
-from typing import Any, Protocol, SupportsFloat, SupportsIndex
+from typing import Any, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 
 version: str
 interface: object
@@ -23,13 +23,21 @@ class Report:
     def variants(self) -> int: ...
     def json(self) -> str: ...
 
+class Parameter(NamedTuple):
+    name: str
+    dtype: str
+    rank: int  # 0: a number
+    is_written: bool
+    count: int  # numbers: of a struct several
+    is_read: bool  # elements of it are loaded or added to
+
 class Kernel:
     @property
     def name(self) -> str: ...
     @property
     def documentation(self) -> str: ...
     @property
-    def parameters(self) -> tuple[tuple[str, str, int, bool, int], ...]: ...
+    def parameters(self) -> tuple[Parameter, ...]: ...
     @property
     def launch_rank(self) -> int: ...
     @property
