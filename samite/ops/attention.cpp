@@ -27,7 +27,7 @@ AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal,
   // Products take 16 terms at a time; what is beyond the array is zero.
   const auto size = static_cast<int>(std::max<std::int64_t>(16, (shape.size + 15) / 16 * 16));
   const int rows = size_of(type) == 2 ? 64 : 32;
-  return {rows, rows, size, 128, causal};
+  return {rows, rows, size, size > 64 ? 256 : 128, causal};  // so that sums fit into registers
 }
 
 // The kernels of one type that were asked for so far.
