@@ -1,27 +1,27 @@
 """Arrays of any library, as the ready operations see them: what they are, and how new ones are made like them."""
 
-import importlib
+from __future__ import annotations
+
+import collections
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from . import UserError
 from ._samite import layout
+
+TYPE_CHECKING = False  # typing takes longer to import than all else
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["Given", "given", "new", "result", "swapped", "with_type"]
 
 _SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
 
 
-class Given(NamedTuple):
+class Given(collections.namedtuple("Given", "name array dtype shape strides device")):
     """An argument: the array, its element type by name, extents, strides in elements, and CUDA device or -1."""
 
-    name: str
-    array: Any
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    device: int
+    __slots__ = ()
 
     def __str__(self) -> str:
         place = "the CPU" if self.device < 0 else f"cuda:{self.device}"
@@ -44,6 +44,12 @@ def given(operation: str, name: str, array: Any) -> Given:
     return Given(name, array, *layout(array, f"samite.{operation}(): argument {name!r}"))
 
 
+def _module(name: str) -> Any:
+    import importlib
+
+    return importlib.import_module(name)
+
+
 def _library(array: Any) -> str:
     root = type(array).__module__.partition(".")[0]
     return "jax" if root == "jaxlib" else root
@@ -57,8 +63,8 @@ def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) ->
         make = torch.zeros if zero else torch.empty
         return make(tuple(shape), dtype=getattr(torch, dtype), device=like.array.device)
     if library == "cupy" or like.device < 0:
-        arrays = importlib.import_module("cupy" if library == "cupy" else "numpy")
-        element = getattr(importlib.import_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype
+        arrays = _module("cupy" if library == "cupy" else "numpy")
+        element = getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype
         return (arrays.zeros if zero else arrays.empty)(tuple(shape), element)
     raise UserError(
         f"no new array can be made like {like}, of {type(like.array).__module__}: its arrays cannot be written on "
@@ -69,7 +75,7 @@ def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) ->
 def result(like: Given, made: Any) -> Any:
     """What new() has made, as an array of like's library."""
     if _library(like.array) == "jax":
-        return importlib.import_module("jax.numpy").asarray(made)
+        return _module("jax.numpy").asarray(made)
     return made
 
 
@@ -77,7 +83,7 @@ def with_type(array: Any, dtype: str) -> Any:
     """The array with its elements converted."""
     if _library(array) == "torch":
         return array.to(getattr(sys.modules["torch"], dtype))
-    return array.astype(getattr(importlib.import_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
+    return array.astype(getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
 
 
 def swapped(what: Given) -> Any:

@@ -5,20 +5,23 @@ library, or writes to `out`. Their kernels are tile kernels of the library, comp
 samite.torch has those that torch can differentiate.
 """
 
+from __future__ import annotations
+
 import functools
 import math
-from typing import Any
 
 from . import UserError
 from ._arrays import Given, given, new, result, swapped, with_type
 from ._samite import ReadyKernels
 
+TYPE_CHECKING = False  # typing takes longer to import than all else
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["attention", "dequantise", "layer_norm", "matmul", "quantise", "scaled_mm", "softmax"]
 
 _ready = ReadyKernels()
 # The kernel and the extents of its launch, for arguments of those types and extents.
-_matmul = functools.lru_cache(4096)(_ready.matmul)
-_scaled = functools.lru_cache(4096)(_ready.scaled_matmul)
 _quantise = functools.lru_cache(4096)(_ready.quantise)
 _dequantise = functools.lru_cache(4096)(_ready.dequantise)
 _softmax = functools.lru_cache(4096)(_ready.softmax)
@@ -76,12 +79,12 @@ def _factors(operation: str, a: Given, b: Given) -> tuple[int, int, int, int]:
     return (a.shape[0] if rank == 3 else 1), a.shape[-2], b.shape[-1], a.shape[-1]
 
 
-def _extras(operation: str, dtype: str, shape: tuple[int, ...], bias: Any, residual: Any, a: Given) -> list[Any]:
+def _extras(operation: str, planned: _Product, bias: Any, residual: Any, a: Given) -> list[Any]:
     extras = []
-    for name, array, expected in (("bias", bias, shape[-1:]), ("residual", residual, shape)):
+    for name, array, expected in (("bias", bias, planned.shape[-1:]), ("residual", residual, planned.shape)):
         if array is not None:
             what = given(operation, name, array)
-            _expect(operation, what, dtype, expected, a)
+            _expect(operation, what, planned.dtype, expected, a)
             _one_device(operation, a, what)
             extras.append(array)
     return extras
@@ -114,20 +117,66 @@ def matmul(
     "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round factors of float32.
     """
     x, y = given("matmul", "a", a), given("matmul", "b", b)
+    of_result = (out_dtype, activation, bias is not None, residual is not None)
+    planned = _planned(_plan_product, "matmul", (x, y), of_result, tf32)
+    return _run_product("matmul", planned, (x, y), (), bias, residual, out, stream)
+
+
+class _Product:
+    """A product as it is launched for factors of these types, extents and strides."""
+
+    __slots__ = ("dtype", "extents", "is_empty", "kernel", "shape", "transposed")
+
+    def __init__(self, launch: Any, transposed: tuple[bool, bool], dtype: str, shape: tuple[int, ...]) -> None:
+        self.kernel, self.extents = launch
+        self.transposed = transposed
+        self.dtype = dtype
+        self.shape = shape
+        self.is_empty = 0 in shape
+
+
+_products: dict[Any, _Product] = {}
+
+
+def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any) -> _Product:
+    """What `plan` makes of them, which is kept."""
+    key = (operation, *[each[2:] for each in arrays], options)
+    found = _products.get(key)
+    if found is None:
+        if len(_products) >= 4096:
+            _products.clear()
+        found = _products[key] = plan(*arrays, *options)
+    return found
+
+
+def _plan_product(x: Given, y: Given, of_result: Any, tf32: bool) -> _Product:
+    out_dtype, activation, has_bias, has_residual = of_result
     shape = _factors("matmul", x, y)
     if x.dtype != y.dtype:
         _refuse("matmul", "expected factors of one type: convert one of them", x, y)
-    in_batches = len(x.shape) == 3
     dtype = _dtype_name(out_dtype) if out_dtype else ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
-    of_result = (*x.shape[:-1], y.shape[-1])
-    extras = _extras("matmul", dtype, of_result, bias, residual, x)
-    epilogue = (dtype, activation or "none", bias is not None, residual is not None)
+    epilogue = (dtype, activation or "none", has_bias, has_residual)
     transposed = (x.is_transposed, y.is_transposed)
-    kernel, extents = _matmul(x.dtype, epilogue, transposed, tf32, in_batches, shape, x.device)
-    c = _output("matmul", out, x, dtype, of_result)
-    if 0 not in of_result:
-        left, right = (swapped(each) if t else each.array for each, t in zip((x, y), transposed))
-        kernel(left, right, *extras, c, extents=extents, stream=stream)
+    launch = _ready.matmul(x.dtype, epilogue, transposed, tf32, len(x.shape) == 3, shape, x.device)
+    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
+
+
+def _run_product(
+    operation: str,
+    planned: _Product,
+    factors: tuple[Given, Given],
+    scales: tuple[Any, ...],
+    bias: Any,
+    residual: Any,
+    out: Any,
+    stream: Any,
+) -> Any:
+    x = factors[0]
+    extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, x)
+    c = _output(operation, out, x, planned.dtype, planned.shape)
+    if not planned.is_empty:
+        left, right = (swapped(each) if turned else each.array for each, turned in zip(factors, planned.transposed))
+        planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
 
 
@@ -163,33 +212,34 @@ def scaled_mm(
     result is of bfloat16, float16 or float32.
     """
     x, y = given("scaled_mm", "a", a), given("scaled_mm", "b", b)
-    shape = _factors("scaled_mm", x, y)
     rank = len(x.shape)
     of_a, of_b = _scales("scale_a", scale_a, rank), _scales("scale_b", scale_b, rank)
+    of_result = (out_dtype, activation, bias is not None, residual is not None)
+    planned = _planned(_plan_scaled, "scaled_mm", (x, y, of_a, of_b), of_result)
+    return _run_product("scaled_mm", planned, (x, y), (of_a.array, of_b.array), bias, residual, out, stream)
+
+
+def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -> _Product:
+    out_dtype, activation, has_bias, has_residual = of_result
+    shape = _factors("scaled_mm", x, y)
     _one_device("scaled_mm", x, y, of_a, of_b)
-    dtype, of_result = _dtype_name(out_dtype), (*x.shape[:-1], y.shape[-1])
-    extras = _extras("scaled_mm", dtype, of_result, bias, residual, x)
-    epilogue = (dtype, activation or "none", bias is not None, residual is not None)
+    dtype = _dtype_name(out_dtype)
+    epilogue = (dtype, activation or "none", has_bias, has_residual)
     transposed = (x.is_transposed, y.is_transposed)
-    found = _scaled(
-        (x.dtype, y.dtype), epilogue, transposed, rank == 3, of_a.shape, of_b.shape, shape, x.device
+    launch = _ready.scaled_matmul(
+        (x.dtype, y.dtype), epilogue, transposed, len(x.shape) == 3, of_a.shape, of_b.shape, shape, x.device
     )
-    if found is None:
+    if launch is None:
         m, k, n = shape[1], shape[3], shape[2]
         blocks = [-(-each // 128) for each in (m, k, n)]
         _refuse(
             "scaled_mm",
             f"expected scale_a with shape (1, 1), ({m}, 1), ({m}, {blocks[1]}) or ({blocks[0]}, {blocks[1]}), and "
             f"scale_b with shape (1, 1), (1, {n}), ({blocks[1]}, {n}) or ({blocks[1]}, {blocks[2]})"
-            + (", each with the batches before" if rank == 3 else ""),
+            + (", each with the batches before" if len(x.shape) == 3 else ""),
             x, y, of_a, of_b,
         )  # fmt: skip
-    kernel, extents = found
-    c = _output("scaled_mm", out, x, dtype, of_result)
-    if 0 not in of_result:
-        left, right = (swapped(each) if t else each.array for each, t in zip((x, y), transposed))
-        kernel(left, right, of_a.array, of_b.array, *extras, c, extents=extents, stream=stream)
-    return _returned(out, x, c)
+    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
 
 
 def _matrix(operation: str, what: Given) -> tuple[int, int]:
