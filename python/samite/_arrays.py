@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-__all__ = ["Given", "given", "new", "result", "swapped", "with_type"]
+__all__ = ["Given", "given", "new", "reshaped", "result", "swapped", "with_type"]
 
 _SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
 
@@ -83,9 +83,20 @@ def with_type(array: Any, dtype: str) -> Any:
     """The array with its elements converted."""
     if _library(array) == "torch":
         return array.to(getattr(sys.modules["torch"], dtype))
-    return array.astype(getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
+    return _with_methods(array).astype(getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
+
+
+def _with_methods(array: Any) -> Any:
+    """The array, or one of NumPy's over it where it has no views of its own, as memoryview and bytes."""
+    if hasattr(array, "reshape"):
+        return array
+    return _module("numpy").asarray(memoryview(array) if isinstance(array, (bytes, bytearray)) else array)
 
 
 def swapped(what: Given) -> Any:
     """The array with its last two dimensions exchanged, which copies nothing."""
-    return what.array.swapaxes(-1, -2)
+    return _with_methods(what.array).swapaxes(-1, -2)
+
+
+def reshaped(what: Given, *shape: int) -> Any:
+    return _with_methods(what.array).reshape(shape)

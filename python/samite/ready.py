@@ -11,7 +11,7 @@ import functools
 import math
 
 from . import UserError
-from ._arrays import Given, given, new, result, swapped, with_type
+from ._arrays import Given, given, new, reshaped, result, swapped, with_type
 from ._samite import ReadyKernels
 
 TYPE_CHECKING = False  # typing takes longer to import than all else
@@ -94,7 +94,7 @@ def _dtype_name(dtype: Any) -> str:
     """Of "bfloat16", torch.bfloat16, np.float32, np.dtype("float32")."""
     if isinstance(dtype, str):
         return dtype
-    return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    return str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2])
 
 
 def matmul(
@@ -141,7 +141,10 @@ _products: dict[Any, _Product] = {}
 def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any) -> _Product:
     """What `plan` makes of them, which is kept."""
     key = (operation, *[each[2:] for each in arrays], options)
-    found = _products.get(key)
+    try:
+        found = _products.get(key)
+    except TypeError:  # an option that cannot be a key, and so is none of those that there are
+        return plan(*arrays, *options)
     if found is None:
         if len(_products) >= 4096:
             _products.clear()
@@ -149,12 +152,21 @@ def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any
     return found
 
 
+def _check_options(operation: str, activation: Any, tf32: Any = False) -> None:
+    if activation is not None and not isinstance(activation, str):
+        raise UserError(f"samite.{operation}(): activation expects a name, as 'relu'; {activation!r} is given")
+    if not isinstance(tf32, bool):
+        raise UserError(f"samite.{operation}(): tf32 expects True or False; {tf32!r} is given")
+
+
 def _plan_product(x: Given, y: Given, of_result: Any, tf32: bool) -> _Product:
     out_dtype, activation, has_bias, has_residual = of_result
+    _check_options("matmul", activation, tf32)
     shape = _factors("matmul", x, y)
     if x.dtype != y.dtype:
         _refuse("matmul", "expected factors of one type: convert one of them", x, y)
-    dtype = _dtype_name(out_dtype) if out_dtype else ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
+    usual = "int32" if x.dtype in ("int8", "uint8") else x.dtype
+    dtype = usual if out_dtype is None else _dtype_name(out_dtype)
     epilogue = (dtype, activation or "none", has_bias, has_residual)
     transposed = (x.is_transposed, y.is_transposed)
     launch = _ready.matmul(x.dtype, epilogue, transposed, tf32, len(x.shape) == 3, shape, x.device)
@@ -185,7 +197,7 @@ def _scales(name: str, scale: Any, rank: int) -> Given:
     if what.dtype != "float32":
         _refuse("scaled_mm", f"expected {name} of float32", what)
     if rank == 2 and len(what.shape) < 2 and math.prod(what.shape) == 1:  # one number, as a tensor of no dimensions
-        return given("scaled_mm", name, scale.reshape(1, 1))
+        return given("scaled_mm", name, reshaped(what, 1, 1))
     return what
 
 
@@ -221,6 +233,7 @@ def scaled_mm(
 
 def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -> _Product:
     out_dtype, activation, has_bias, has_residual = of_result
+    _check_options("scaled_mm", activation)
     shape = _factors("scaled_mm", x, y)
     _one_device("scaled_mm", x, y, of_a, of_b)
     dtype = _dtype_name(out_dtype)
@@ -313,19 +326,19 @@ def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
     kernel, extents = _softmax(what.dtype, rows, columns)
     y = _output("softmax", out, what, what.dtype, what.shape)
     if rows and columns:
-        kernel(x.reshape(rows, columns), _as_rows("softmax", y, rows, columns), extents=extents, stream=stream)
+        kernel(reshaped(what, rows, columns), _as_rows("softmax", y, rows, columns), extents=extents, stream=stream)
     return _returned(out, what, y)
 
 
 def _as_rows(operation: str, y: Any, rows: int, columns: int) -> Any:
     """A view of an output as a matrix."""
-    if len(y.shape) == 2:
-        return y
     what = given(operation, "out", y)
+    if len(what.shape) == 2:
+        return y
     row_major = tuple(math.prod(what.shape[d + 1 :]) for d in range(len(what.shape)))
     if what.strides != row_major:
         _refuse(operation, "expected an output that lies row by row without gaps, or with two dimensions", what)
-    return y.reshape(rows, columns)
+    return reshaped(what, rows, columns)
 
 
 def layer_norm(
@@ -353,7 +366,7 @@ def layer_norm(
             extras.append(array if each.dtype == sums else with_type(array, sums))
     if rows and columns:
         target = _as_rows("layer_norm", y, rows, columns)
-        kernel(x.reshape(rows, columns), *extras, target, float(epsilon), extents=extents, stream=stream)
+        kernel(reshaped(what, rows, columns), *extras, target, epsilon, extents=extents, stream=stream)
     return _returned(out, what, y)
 
 
@@ -371,7 +384,7 @@ def _heads(operation: str, q: Given, k: Given, v: Given, *others: Given) -> tupl
 
 
 def _scale(scale: float | None, size: int) -> float:
-    return 1 / math.sqrt(max(size, 1)) if scale is None else float(scale)
+    return 1 / math.sqrt(max(size, 1)) if scale is None else scale
 
 
 def attention(

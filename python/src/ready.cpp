@@ -166,7 +166,7 @@ nb::tuple layout(const nb::object &array, const std::string &what) {
 }  // namespace
 
 void define_ready(nb::module_ &module) {
-  module.def("layout", &layout);
+  module.def("layout", &layout, nb::arg("array").none(), nb::arg("what"));
   nb::class_<ReadyKernels>(module, "ReadyKernels")
       .def(nb::init<>())
       .def("matmul", &ReadyKernels::matmul)
