@@ -6,7 +6,8 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
     my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
-samite.torch makes differentiable functions of kernels.
+samite.matmul, scaled_mm, quantise, softmax, layer_norm and attention are there already. samite.torch makes
+differentiable functions of kernels.
 """
 
 import sys
@@ -20,6 +21,7 @@ from ._samite import (  # noqa: E402
     InternalError,
     Kernel,
     Launch,
+    Parameter,
     Report,
     UserError,
     debug_mode,
@@ -28,6 +30,15 @@ from ._samite import (  # noqa: E402
     synchronize,
 )
 from ._samite import version as __version__  # noqa: E402
+from .ready import (  # noqa: E402
+    attention,
+    dequantise,
+    layer_norm,
+    matmul,
+    quantise,
+    scaled_mm,
+    softmax,
+)
 
 __all__ = [
     "DeviceError",
@@ -35,12 +46,20 @@ __all__ = [
     "InternalError",
     "Kernel",
     "Launch",
+    "Parameter",
     "Report",
     "UserError",
+    "attention",
     "cmake_dir",
     "debug_mode",
+    "dequantise",
     "devices",
+    "layer_norm",
+    "matmul",
+    "quantise",
+    "scaled_mm",
     "set_debug_mode",
+    "softmax",
     "synchronize",
 ]
 

@@ -1,6 +1,6 @@
 """The types of the compiled module."""
 
-from typing import Any, Protocol, SupportsFloat, SupportsIndex
+from typing import Any, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 
 version: str
 interface: object
@@ -23,13 +23,21 @@ class Report:
     def variants(self) -> int: ...
     def json(self) -> str: ...
 
+class Parameter(NamedTuple):
+    name: str
+    dtype: str
+    rank: int  # 0: a number
+    is_written: bool
+    count: int  # numbers: of a struct several
+    is_read: bool  # elements of it are loaded or added to
+
 class Kernel:
     @property
     def name(self) -> str: ...
     @property
     def documentation(self) -> str: ...
     @property
-    def parameters(self) -> tuple[tuple[str, str, int, bool, int], ...]: ...
+    def parameters(self) -> tuple[Parameter, ...]: ...
     @property
     def launch_rank(self) -> int: ...
     @property
@@ -67,3 +75,43 @@ def synchronize() -> None: ...
 def debug_mode() -> bool: ...
 def set_debug_mode(on: bool) -> None: ...
 def set_leak_warnings(on: bool) -> None: ...
+
+# Of samite/ready.py.
+Planned = tuple[Kernel, tuple[int, ...]]
+Shape = tuple[int, int, int, int]  # batches, rows, columns, inner
+Epilogue = tuple[str, str, bool, bool]  # result type, activation, bias, residual
+
+class ReadyKernels:
+    def matmul(
+        self,
+        factor: str,
+        epilogue: Epilogue,
+        transposed: tuple[bool, bool],
+        tf32: bool,
+        in_batches: bool,
+        shape: Shape,
+        device: int,
+        /,
+    ) -> Planned: ...
+    def scaled_matmul(
+        self,
+        factors: tuple[str, str],
+        epilogue: Epilogue,
+        transposed: tuple[bool, bool],
+        in_batches: bool,
+        scales_of_a: tuple[int, ...],
+        scales_of_b: tuple[int, ...],
+        shape: Shape,
+        device: int,
+        /,
+    ) -> Planned | None: ...
+    def quantise(self, x: str, q: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
+    def dequantise(self, q: str, x: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
+    def softmax(self, type: str, rows: int, columns: int, /) -> Planned: ...
+    def layer_norm(self, type: str, weighted: bool, rows: int, columns: int, /) -> Planned: ...
+    def attention(self, type: str, shape: tuple[int, int, int, int, int], causal: bool, /) -> Planned: ...
+    def attention_adjoint(
+        self, type: str, shape: tuple[int, int, int, int, int], causal: bool, /
+    ) -> list[Planned]: ...
+
+def layout(array: object, what: str) -> tuple[str, tuple[int, ...], tuple[int, ...], int]: ...

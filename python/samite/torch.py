@@ -8,6 +8,9 @@ A function changes none of its arguments. What the kernel writes is what it retu
 where they are named in `outputs`, and else as copies of the argument. It is a custom op of torch's, so that
 torch.compile takes it as a whole. Its gradient is the kernel's adjoint, which is derived and compiled when a backward
 pass asks for it; the gradient of that is the adjoint's.
+
+matmul, scaled_mm, softmax, layer_norm and attention are the package's ready operations, differentiable; matmul_8bit
+multiplies in 8 bits, forward and back.
 """
 
 import itertools
@@ -16,10 +19,11 @@ from typing import Any
 
 import torch
 
-from . import Kernel, UserError
+from . import Kernel, Parameter, UserError
 from ._samite import set_leak_warnings
+from ._torch_operations import attention, layer_norm, matmul, matmul_8bit, scaled_mm, softmax
 
-__all__ = ["Function", "function"]
+__all__ = ["Function", "attention", "function", "layer_norm", "matmul", "matmul_8bit", "scaled_mm", "softmax"]
 
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
@@ -32,9 +36,8 @@ set_leak_warnings(False)
 class _Parameter:
     """A parameter of a kernel: of plain values, which torch.compile can read."""
 
-    def __init__(
-        self, index: int, name: str, type: str, rank: int, is_written: bool, count: int, is_output: bool
-    ) -> None:
+    def __init__(self, index: int, parameter: Parameter, is_output: bool) -> None:
+        name, type, rank, is_written, count, _ = parameter
         self.name = name
         self.dtype = getattr(torch, type)
         self.is_array = rank > 0
@@ -56,7 +59,7 @@ class _Operation:
 
     def __init__(self, kernel: Kernel, outputs: frozenset[str]) -> None:
         self.kernel = kernel
-        self.parameters = [_Parameter(i, *each, each[0] in outputs) for i, each in enumerate(kernel.parameters)]
+        self.parameters = [_Parameter(i, each, each.name in outputs) for i, each in enumerate(kernel.parameters)]
         self.written = [i for i, each in enumerate(self.parameters) if each.is_written]
         self.adjoints: dict[tuple[str, ...], _Operation] = {}
         if not self.written:  # the adjoint of what has no derivative: an op of torch's returns something
@@ -160,7 +163,7 @@ class _Operation:
             written = {each.name for each in self.parameters if each.is_written}
             gradients = kernel.parameters[len(self.parameters) :]
             outputs = frozenset(
-                gradient[0] for name, gradient in zip(names, gradients) if name not in written and gradient[3]
+                gradient.name for name, gradient in zip(names, gradients) if name not in written and gradient.is_written
             )
             self.adjoints[names] = _Operation(kernel, outputs)
         return self.adjoints[names]
@@ -185,9 +188,9 @@ class Function:
 
     def __init__(self, kernel: Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
         self.name = kernel.name
-        known = {each[0]: each for each in kernel.parameters}
+        known = {each.name: each for each in kernel.parameters}
         for name in outputs:
-            if name not in known or not known[name][3]:
+            if name not in known or not known[name].is_written:
                 raise UserError(
                     f"samite.torch.function({self.name}): outputs expects names of arrays that the kernel writes; "
                     f"{name!r} is given"

@@ -3,6 +3,7 @@
 #include "interface.h"
 #include "kernel_object.h"
 #include "launch_object.h"
+#include "ready.h"
 #include "samite/jit/report.h"
 #include "unlocked.h"
 
@@ -54,12 +55,24 @@ nb::object tuple_of(const Extents &extents) {
 }
 
 nb::object parameters_of(const KernelObject &kernel) {
+  const nb::object make = nb::module_::import_("samite._samite").attr("Parameter");
   nb::list all;
   for (const Parameter &parameter : kernel.signature().parameters()) {
     const ir::Parameter &one = kernel.signature().definition()->parameters()[parameter.first];
-    all.append(nb::make_tuple(parameter.name, python_name(one.type), one.rank, parameter.is_written, parameter.count));
+    all.append(make(parameter.name, python_name(one.type), one.rank, parameter.is_written, parameter.count,
+                    parameter.is_read));
   }
   return nb::tuple(all);
+}
+
+// A tuple with names, as Python's own are, so that whoever unpacks one may.
+void define_parameter(nb::module_ &module) {
+  const nb::object make = nb::module_::import_("collections").attr("namedtuple");
+  nb::object type = make("Parameter", "name dtype rank is_written count is_read", nb::arg("module") = "samite");
+  type.attr("__doc__") =
+      "A parameter of a kernel. An array that is written and not read is an output; one that is both is changed in "
+      "place.";
+  module.attr("Parameter") = type;
 }
 
 void define_kernel(nb::module_ &module) {
@@ -77,7 +90,8 @@ void define_kernel(nb::module_ &module) {
       .def_prop_ro("name", &KernelObject::name)
       .def_prop_ro("documentation", &KernelObject::documentation)
       .def_prop_ro("parameters", &parameters_of,
-                   "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers.")
+                   "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers, and\n"
+                   "whether elements of it are read or added to.")
       .def_prop_ro("launch_rank", [](const KernelObject &self) { return self.signature().definition()->launch_rank(); })
       .def_prop_ro(
           "is_tile_kernel",
@@ -140,8 +154,10 @@ NB_MODULE(_samite, module) {
   watch_forks();
   Unlocked::watch_end();
   define_errors(module);
+  define_parameter(module);
   define_kernel(module);
   define_devices(module);
+  define_ready(module);
   define_interface(module);
 }
 

@@ -1,6 +1,7 @@
 #include "signature.h"
 
 #include "protocols.h"
+#include "samite/ir/visit.h"
 #include "streams.h"
 
 #include <algorithm>
@@ -39,11 +40,22 @@ bool needs_gradient(PyObject *tensor) {
   return enabled.ptr() == Py_True;
 }
 
+// Arrays whose elements a kernel loads or adds to, as bits: in-place arguments, where it writes to them, too.
+std::uint64_t arrays_read(const ir::Kernel &kernel) {
+  std::uint64_t arrays = 0;
+  ir::for_each_statement(kernel, [&](const ir::Stmt &stmt) {
+    if (const auto array = ir::array_read(stmt)) arrays |= std::uint64_t{1} << *array;
+    if (const auto *add = stmt.as<ir::Accumulate>()) arrays |= std::uint64_t{1} << add->array;
+  });
+  return arrays;
+}
+
 }  // namespace
 
 Signature::Signature(std::string function, std::shared_ptr<jit::KernelDefinition> definition,
                      const std::vector<std::size_t> &counts)
     : function_(std::move(function)), definition_(std::move(definition)) {
+  const std::uint64_t read = arrays_read(definition_->forward());
   std::size_t first = 0;
   for (const std::size_t count : counts) {
     const ir::Parameter &parameter = definition_->parameters()[first];
@@ -55,8 +67,9 @@ Signature::Signature(std::string function, std::shared_ptr<jit::KernelDefinition
     nb::object key = nb::steal(checked(PyUnicode_InternFromString(name.c_str())));
     const bool is_written = (definition_->written() >> first & 1) != 0;
     std::string what = function_ + "(): argument '" + name + "'";
+    const bool is_read = parameter.is_array() && (read >> first & 1) != 0;
     parameters_.push_back(
-        {std::move(name), std::move(what), std::move(key), first, count, parameter.is_array(), is_written});
+        {std::move(name), std::move(what), std::move(key), first, count, parameter.is_array(), is_written, is_read});
     if (parameter.is_array()) ++array_count_;
     first += count;
   }

@@ -16,6 +16,7 @@ struct Parameter {
   nb::object key;            // the name as keyword arguments have it
   std::size_t first, count;  // of the kernel's parameters: a struct of scalars is several
   bool is_array, is_written;
+  bool is_read;  // an array whose elements the kernel loads or adds to
 };
 
 // What a call names beside the kernel's arguments.

@@ -83,6 +83,22 @@ void store_part(const Array<T, Rank> &matrices, const std::array<Int, Rank> &blo
     tile::store(matrices, {block[0], block[1]}, part, where);
 }
 
+// The sums of a block's tile of the result.
+template <int Rank, Scalar T>
+Tile<lang::Accumulator<T>> block_sums(const Array<const T, Rank> &a, const Array<const T, Rank> &b,
+                                      const std::array<Int, Rank> &block, const MatmulOptions &options,
+                                      const MatmulPlan &plan, SourceLocation where) {
+  const Int &i = block[Rank - 2], &j = block[Rank - 1];
+  const auto [ta, tb] = options.transposed;
+  auto sum = tile::zeros<lang::Accumulator<T>>({plan.rows, plan.columns}, where);
+  const Int steps = tile::ceil_div(a.extent(Rank - (ta ? 2 : 1)), plan.inner);
+  for (Int k : range(steps, pipelined(plan.stages)))
+    tile::matmul(load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, ta, where),
+                 load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, tb, where), sum, options.transposed,
+                 options.precision, where);
+  return sum;
+}
+
 }  // namespace detail
 
 template <class Epilogue>
@@ -151,14 +167,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
         [&](Array<const T, Rank> a, Array<const T, Rank> b, Array<C, Rank> c, Extras... extras) {
           const std::array<Int, Rank> block = block_index<Rank>(where);
           const Int &i = block[Rank - 2], &j = block[Rank - 1];
-          using S = lang::Accumulator<T>;
-          const auto [ta, tb] = options.transposed;
-          Tile<S> sum = tile::zeros<S>({plan.rows, plan.columns}, where);
-          const Int steps = tile::ceil_div(a.extent(Rank - (ta ? 2 : 1)), plan.inner);
-          for (Int k : range(steps, pipelined(plan.stages)))
-            tile::matmul(detail::load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, ta, where),
-                         detail::load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, tb, where), sum,
-                         options.transposed, options.precision, where);
+          auto sum = detail::block_sums<Rank, T>(a, b, block, options, plan, where);
           detail::store_part<Rank>(
               c, block,
               Tile<C>(epilogue(Sums<T>(std::move(sum), i, j, c.extent(Rank - 2), c.extent(Rank - 1)), extras...)),

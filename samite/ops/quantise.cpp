@@ -134,38 +134,71 @@ ScaleGroups groups_of(const std::string &name, const AnyBuffer &x, const AnyBuff
   return scale_groups(name, "the scale", scale, 0, x.extents()[0], x.extents()[1], where);
 }
 
+template <Scalar T, Scalar Q>
+QuantiseLaunches launches(const ScaleGroups &groups, std::int64_t rows, std::int64_t columns) {
+  const auto [height, width] = cut(groups);
+  const std::int64_t down = detail::ceil_div(rows, height), across = detail::ceil_div(columns, width);
+  if (groups == ScaleGroups{}) {
+    static const auto find = largest_of_all<T>();
+    static const auto divide = divide_all<T, Q>();
+    return {PlannedLaunch{find.definition(), {down, across}}, {divide.definition(), {down, across}}};
+  }
+  static detail::Kernels<ScaleGroups, Quantiser<T, Q>> made(in_one<T, Q>);
+  const bool by_blocks = groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block;
+  const Extents blocks = by_blocks                        ? Extents{down, across}
+                         : groups.rows == ScaleGroup::one ? Extents{down, 1}
+                                                          : Extents{1, across};
+  return {std::nullopt, {made.at(groups).definition(), blocks}};
+}
+
+template <Scalar T, Scalar Q>
+PlannedLaunch launch_back(const ScaleGroups &groups, std::int64_t rows, std::int64_t columns) {
+  const auto [height, width] = cut(groups);
+  using Kernel = TileKernel<void(Array<const Q, 2>, Array<const float, 2>, Array<T, 2>)>;
+  static detail::Kernels<ScaleGroups, Kernel> made([](const ScaleGroups &key) { return multiply<Q, T>(key); });
+  return {made.at(groups).definition(), {detail::ceil_div(rows, height), detail::ceil_div(columns, width)}};
+}
+
+[[noreturn]] void refuse_types(const char *name, ScalarType x, ScalarType q, SourceLocation where) {
+  throw UserError(where, fmt::format("{}: expected half, bfloat16 or float and an 8-bit floating type, f8e4m3 or "
+                                     "f8e5m2; {} and {} given",
+                                     name, cpp_name(x), cpp_name(q)));
+}
+
 }  // namespace
+
+QuantiseLaunches quantise_launches(ScalarType x, ScalarType q, const ScaleGroups &groups, std::int64_t rows,
+                                   std::int64_t columns, SourceLocation where) {
+#define SAMITE_CASE(T, Q) \
+  if (x == scalar_type_of<T> && q == scalar_type_of<Q>) return launches<T, Q>(groups, rows, columns);
+  SAMITE_QUANTISED(SAMITE_CASE)
+#undef SAMITE_CASE
+  refuse_types("quantise", x, q, where);
+}
+
+PlannedLaunch dequantise_launch(ScalarType q, ScalarType x, const ScaleGroups &groups, std::int64_t rows,
+                                std::int64_t columns, SourceLocation where) {
+#define SAMITE_CASE(T, Q) \
+  if (x == scalar_type_of<T> && q == scalar_type_of<Q>) return launch_back<T, Q>(groups, rows, columns);
+  SAMITE_QUANTISED(SAMITE_CASE)
+#undef SAMITE_CASE
+  refuse_types("dequantise", x, q, where);
+}
 
 template <Scalar T, Scalar Q>
 void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale, SourceLocation where) {
   const ScaleGroups groups = groups_of("quantise", x, q, scale, where);
-  const auto [rows, columns] = cut(groups);
-  const std::int64_t down = detail::ceil_div(x.extents()[0], rows), across = detail::ceil_div(x.extents()[1], columns);
-  if (groups == ScaleGroups{}) {
-    static const auto find = largest_of_all<T>();
-    static const auto divide = divide_all<T, Q>();
-    const Buffer<float> largest(x.device(), {1, 1});
-    find.launch(LaunchExtents({down, across}, where), x, largest);
-    divide.launch(LaunchExtents({down, across}, where), x, q, largest, scale);
-    return;
-  }
-  static detail::Kernels<ScaleGroups, Quantiser<T, Q>> made(in_one<T, Q>);
-  const bool by_blocks = groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block;
-  const LaunchExtents blocks = by_blocks                        ? LaunchExtents({down, across}, where)
-                               : groups.rows == ScaleGroup::one ? LaunchExtents({down, 1}, where)
-                                                                : LaunchExtents({1, across}, where);
-  made.at(groups).launch(blocks, x, q, scale);
+  const QuantiseLaunches planned = launches<T, Q>(groups, x.extents()[0], x.extents()[1]);
+  if (!planned.largest) return detail::launch_planned(planned.quantise, {{&x}, {&q}, {&scale}}, where);
+  const Buffer<float> largest(x.device(), {1, 1});
+  detail::launch_planned(*planned.largest, {{&x}, {&largest}}, where);
+  detail::launch_planned(planned.quantise, {{&x}, {&q}, {&largest}, {&scale}}, where);
 }
 
 template <Scalar Q, Scalar T>
 void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x, SourceLocation where) {
   const ScaleGroups groups = groups_of("dequantise", q, x, scale, where);
-  const auto [rows, columns] = cut(groups);
-  using Kernel = TileKernel<void(Array<const Q, 2>, Array<const float, 2>, Array<T, 2>)>;
-  static detail::Kernels<ScaleGroups, Kernel> made([](const ScaleGroups &key) { return multiply<Q, T>(key); });
-  made.at(groups).launch(
-      LaunchExtents({detail::ceil_div(q.extents()[0], rows), detail::ceil_div(q.extents()[1], columns)}, where), q,
-      scale, x);
+  detail::launch_planned(launch_back<T, Q>(groups, q.extents()[0], q.extents()[1]), {{&q}, {&scale}, {&x}}, where);
 }
 
 #define SAMITE_DEFINE(T, Q)                                                                            \

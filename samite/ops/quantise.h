@@ -9,7 +9,11 @@
 // zero. A NaN stays one and does not change the scale; an infinity makes its scale infinite, and NaN of itself.
 #pragma once
 
+#include "samite/ops/planned_launch.h"
+#include "samite/ops/scales.h"
 #include "samite/runtime/buffer.h"
+
+#include <optional>
 
 namespace samite::ops {
 
@@ -22,6 +26,18 @@ void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale
 template <Scalar Q, Scalar T>
 void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x,
                 SourceLocation where = std::source_location::current());
+
+// The launches for that many rows and columns. One scale for all takes two: arguments of the first are (x, largest),
+// with `largest` (1, 1) of zero, and of the second (x, q, largest, scale). Others are one launch of (x, q, scale); to
+// the former extents it is (q, scale, x).
+struct QuantiseLaunches {
+  std::optional<PlannedLaunch> largest;
+  PlannedLaunch quantise;
+};
+QuantiseLaunches quantise_launches(ScalarType x, ScalarType q, const ScaleGroups &groups, std::int64_t rows,
+                                   std::int64_t columns, SourceLocation where = std::source_location::current());
+PlannedLaunch dequantise_launch(ScalarType q, ScalarType x, const ScaleGroups &groups, std::int64_t rows,
+                                std::int64_t columns, SourceLocation where = std::source_location::current());
 
 // X(element type, 8-bit type) for each pair that there is.
 #define SAMITE_QUANTISED(X) \

@@ -62,6 +62,42 @@ Tile<float> scales_of_columns(const Array<const float, Rank> &scales, const std:
   return load_part<Rank>(scales, block, at, column, {1, 1}, where);
 }
 
+// The sums of a block's tile of the result.
+template <int Rank, Scalar A, Scalar B>
+Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
+                              const Array<const float, Rank> &scale_a, const Array<const float, Rank> &scale_b,
+                              const std::array<Int, Rank> &block, tile::Transposes transposed, const ScaledPlan &p,
+                              SourceLocation where) {
+  const Int &i = block[Rank - 2], &j = block[Rank - 1];
+  const MatmulPlan &plan = p.plan;
+  Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
+  const auto scales = [&](const Int &k) {
+    return scales_of_rows<Rank>(scale_a, block, k, p, where) * scales_of_columns<Rank>(scale_b, block, k, p, where);
+  };
+  const Int steps = tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner);
+  for (Int k : range(steps, pipelined(plan.stages))) {
+    const auto left = load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where);
+    const auto right = load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where);
+    if (p.by_terms())
+      sum +=
+          tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where) * scales(k);
+    else
+      tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
+  }
+  if (!p.by_terms()) sum = sum * scales(Int(0));
+  return sum;
+}
+
+// How a product with scales of these groups is cut. UserError where there is a scale for each term.
+inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, ScalarType factor,
+                              const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
+                              SourceLocation where) {
+  ScaledPlan plan{matmul_plan(shape, factor, tile::Precision::full, device), of_a, of_b};
+  if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
+  if (plan.by_terms()) plan.plan.inner = scale_block;
+  return plan;
+}
+
 }  // namespace detail
 
 template <Scalar A, Scalar B, class Epilogue>
@@ -118,11 +154,10 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
-    detail::ScaledPlan plan{matmul_plan(shape, scalar_type_of<A>, tile::Precision::full, matmul_device(a.device())),
-                            scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
-                            scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where)};
-    if (plan.a.columns == ScaleGroup::one || plan.b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
-    if (plan.by_terms()) plan.plan.inner = scale_block;
+    const detail::ScaledPlan plan = detail::scaled_plan(
+        name, shape, scalar_type_of<A>, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
+        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
+        where);
     const Extents blocks = matmul_blocks(shape, plan.plan);
     if (a.rank() == 3) return function(state_->batches.at(plan), LaunchExtents(blocks, where));
     return function(state_->matrices.at(plan), LaunchExtents({blocks[1], blocks[2]}, where));
@@ -137,25 +172,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
             Array<const float, Rank> scale_b, Array<C, Rank> c, Extras... extras) {
           const std::array<Int, Rank> block = block_index<Rank>(where);
           const Int &i = block[Rank - 2], &j = block[Rank - 1];
-          const MatmulPlan &plan = p.plan;
-          Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
-          const auto scales = [&](const Int &k) {
-            return detail::scales_of_rows<Rank>(scale_a, block, k, p, where) *
-                   detail::scales_of_columns<Rank>(scale_b, block, k, p, where);
-          };
-          const Int steps = tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner);
-          for (Int k : range(steps, pipelined(plan.stages))) {
-            const auto left = detail::load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where);
-            const auto right =
-                detail::load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where);
-            if (p.by_terms())
-              sum += tile::matmul(detail::with_half<B>(left), detail::with_half<A>(right), transposed,
-                                  tile::Precision::full, where) *
-                     scales(k);
-            else
-              tile::matmul(detail::with_half<B>(left), detail::with_half<A>(right), sum, transposed, where);
-          }
-          if (!p.by_terms()) sum = sum * scales(Int(0));
+          auto sum = detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, p, where);
           detail::store_part<Rank>(
               c, block,
               Tile<C>(epilogue(Sums<float>(std::move(sum), i, j, c.extent(Rank - 2), c.extent(Rank - 1)), extras...)),

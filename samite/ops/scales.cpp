@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 namespace samite::ops {
 namespace {
 
@@ -20,16 +18,24 @@ std::optional<ScaleGroup> group_of(std::int64_t scales, std::int64_t count) {
 
 }  // namespace
 
+std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
+                                        std::int64_t columns) {
+  const std::size_t rank = batches == 0 ? 2 : 3;
+  if (scales.size() != rank || (batches != 0 && scales[0] != batches)) return std::nullopt;
+  const auto of_rows = group_of(scales[rank - 2], rows);
+  const auto of_columns = group_of(scales[rank - 1], columns);
+  if (!of_rows || !of_columns) return std::nullopt;
+  // One number of a row beside one of a column would be a scale for each element.
+  if (of_rows == ScaleGroup::one && of_columns == ScaleGroup::one) return std::nullopt;
+  return ScaleGroups{*of_rows, *of_columns};
+}
+
 ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
                          std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where) {
-  const int rank = batches == 0 ? 2 : 3;
-  if (scales.valid() && scales.rank() == rank && (batches == 0 || scales.extents()[0] == batches)) {
-    const auto of_rows = group_of(scales.extents()[rank - 2], rows);
-    const auto of_columns = group_of(scales.extents()[rank - 1], columns);
-    // One number of a row beside one of a column would be a scale for each element.
-    const bool for_each = of_rows == ScaleGroup::one && of_columns == ScaleGroup::one;
-    if (of_rows && of_columns && !for_each) return {*of_rows, *of_columns};
-  }
+  if (scales.valid())
+    if (const auto groups =
+            scale_groups(std::span(scales.extents().begin(), scales.extents().end()), batches, rows, columns))
+      return *groups;
   const std::string before = batches == 0 ? "" : fmt::format("{}, ", batches);
   throw UserError(
       where, fmt::format(

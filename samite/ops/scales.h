@@ -15,6 +15,8 @@
 #include "samite/runtime/any_buffer.h"
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
 namespace samite::ops {
@@ -33,6 +35,9 @@ struct ScaleGroups {
 // `batches` is not 0. UserError with `where`, the recipes and what was given, where the shape is none of the above.
 ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
                          std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where);
+// The same of scales of these extents; nothing where they are none of the above.
+std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
+                                        std::int64_t columns);
 
 // UserError: scales along the sum are for blocks of 128 terms.
 [[noreturn]] void refuse_scale_for_each_term(const std::string &name, SourceLocation where);

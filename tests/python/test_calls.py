@@ -115,9 +115,26 @@ def test_a_kernel_says_what_it_is():
     assert kernels.diffuse.name == "diffuse"
     assert "next: float32[:, :]" in repr(kernels.diffuse) and "rate: float32" in repr(kernels.diffuse)
     assert kernels.diffuse.documentation == "One step of the heat equation."
-    assert kernels.diffuse.parameters[0] == ("next", "float32", 2, True, 1)
-    assert kernels.diffuse.parameters[1] == ("now", "float32", 2, False, 1)
+    assert kernels.diffuse.parameters[0] == ("next", "float32", 2, True, 1, False)
+    assert kernels.diffuse.parameters[1] == ("now", "float32", 2, False, 1, True)
+    assert kernels.diffuse.parameters[2] == ("rate", "float32", 0, False, 1, False)
     assert kernels.exponential_rows.is_tile_kernel and kernels.exponential_rows.launch_rank == 1
+
+
+@pytest.mark.parametrize(
+    "kernel, outputs, in_place",
+    [
+        (kernels.diffuse, ["next"], []),
+        (kernels.axpy, [], ["y"]),  # y(i) = y(i) + …
+        (kernels.total, [], ["sum"]),  # which is added to
+        (kernels.move, [], ["positions"]),
+        (kernels.exponential_rows, ["out"], []),
+    ],
+)
+def test_a_kernel_says_which_arrays_are_outputs_and_which_it_changes(kernel, outputs, in_place):
+    written = [each for each in kernel.parameters if each.is_written]
+    assert [each.name for each in written if not each.is_read] == outputs
+    assert [each.name for each in written if each.is_read] == in_place
 
 
 def test_a_tile_kernel():

@@ -97,3 +97,42 @@ def is_large(extents):
     numbers = extents if isinstance(extents, (tuple, list)) else [extents]
     integers = [int(each) for each in numbers if isinstance(each, (int, np.integer))]
     return any(each > 1000 for each in integers) and all(each < 1 << 63 for each in integers)
+
+
+def test_ready_operations():
+    seed = int(os.environ.get("SAMITE_TEST_RANDOM_SEED", "0"))
+    arrays_of = {
+        samite.matmul: 2, samite.scaled_mm: 4, samite.quantise: 1, samite.dequantise: 2, samite.softmax: 1,
+        samite.layer_norm: 3, samite.attention: 3,
+    }  # fmt: skip
+    options = ["bias", "residual", "activation", "out", "out_dtype", "tf32", "group", "dtype", "epsilon", "causal"]
+    done = 0
+    for i in range(1500):
+        chance = random.Random(seed + i)
+        operation = chance.choice(list(arrays_of))
+        kind = chance.choice(["f4", "f8", ml_dtypes.float8_e4m3fn])
+        rank = 4 if operation is samite.attention else 2
+
+        def given():
+            draw = chance.random()
+            if draw < 0.75:
+                return np.zeros([chance.choice([0, 1, 2, 2, 2]) for _ in range(rank)], kind)
+            return some_array(chance) if draw < 0.9 else something(chance)
+
+        arrays = [given() for _ in range(arrays_of[operation])]
+        if operation is samite.scaled_mm and chance.random() < 0.8:
+            arrays[2:] = [np.ones((1, 1), "f4")] * 2
+        if chance.random() < 0.1:
+            arrays = arrays[:-1]
+        named = {}
+        for name in options:
+            if chance.random() < 0.06:
+                named[name] = chance.choice([given, lambda: something(chance), lambda: "relu", lambda: "float32"])()
+        try:
+            operation(*arrays, **named)
+            done += 1
+        except samite.UserError as error:
+            assert str(error)
+        except TypeError as error:  # of the form of the call
+            assert "argument" in str(error)
+    assert done > 50

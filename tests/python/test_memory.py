@@ -38,6 +38,26 @@ def test_memory_is_steady():
     assert resident_bytes() - before < 4 << 20
 
 
+def test_memory_of_ready_operations_is_steady():
+    x = np.ones((16, 32), np.float32)
+
+    def call(times):
+        for _ in range(times):
+            samite.matmul(x, x.T)
+            samite.softmax(x)
+            (left, scale_a), (right, scale_b) = samite.quantise(x), samite.quantise(x.T)
+            samite.scaled_mm(left, right, scale_a, scale_b)
+            try:
+                samite.matmul(x, x)
+            except samite.UserError:
+                pass
+
+    call(500)
+    before = resident_bytes()
+    call(CALLS // 4)
+    assert resident_bytes() - before < 4 << 20
+
+
 def test_references_are_given_back():
     arrays = [np.zeros(8) for _ in range(3)]
     y, x, other = arrays

@@ -1,0 +1,102 @@
+"""Arrays of any library, as the ready operations see them: what they are, and how new ones are made like them."""
+
+from __future__ import annotations
+
+import collections
+import sys
+
+from . import UserError
+from ._samite import layout
+
+TYPE_CHECKING = False  # typing takes longer to import than all else
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["Given", "given", "new", "reshaped", "result", "swapped", "with_type"]
+
+_SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
+
+
+class Given(collections.namedtuple("Given", "name array dtype shape strides device")):
+    """An argument: the array, its element type by name, extents, strides in elements, and CUDA device or -1."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        place = "the CPU" if self.device < 0 else f"cuda:{self.device}"
+        return f"{self.name} of {self.dtype} with shape {self.shape} and strides {self.strides} on {place}"
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether neighbours in memory are neighbours in a column, and not in a row."""
+        return len(self.shape) >= 2 and self.strides[-1] != 1 and self.strides[-2] == 1
+
+
+def given(operation: str, name: str, array: Any) -> Given:
+    """UserError where it is no array, or one whose gradient torch would miss."""
+    if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise UserError(
+            f"samite.{operation}(): argument {name!r} is a tensor that requires a gradient, which torch would not see "
+            f"through this call: call samite.torch.{operation}(), or give tensor.detach(), or call it under "
+            "torch.no_grad()"
+        )
+    return Given(name, array, *layout(array, f"samite.{operation}(): argument {name!r}"))
+
+
+def _module(name: str) -> Any:
+    import importlib
+
+    return importlib.import_module(name)
+
+
+def _library(array: Any) -> str:
+    root = type(array).__module__.partition(".")[0]
+    return "jax" if root == "jaxlib" else root
+
+
+def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) -> Any:
+    """An array of like's library on its device; for JAX, whose arrays nobody may write to, one of NumPy's."""
+    library = _library(like.array)
+    if library == "torch":
+        torch = sys.modules["torch"]
+        make = torch.zeros if zero else torch.empty
+        return make(tuple(shape), dtype=getattr(torch, dtype), device=like.array.device)
+    if library == "cupy" or like.device < 0:
+        arrays = _module("cupy" if library == "cupy" else "numpy")
+        element = getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype
+        return (arrays.zeros if zero else arrays.empty)(tuple(shape), element)
+    raise UserError(
+        f"no new array can be made like {like}, of {type(like.array).__module__}: its arrays cannot be written on "
+        "CUDA, so hand it over to torch or CuPy first, by DLPack"
+    )
+
+
+def result(like: Given, made: Any) -> Any:
+    """What new() has made, as an array of like's library."""
+    if _library(like.array) == "jax":
+        return _module("jax.numpy").asarray(made)
+    return made
+
+
+def with_type(array: Any, dtype: str) -> Any:
+    """The array with its elements converted."""
+    if _library(array) == "torch":
+        return array.to(getattr(sys.modules["torch"], dtype))
+    return _with_methods(array).astype(getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
+
+
+def _with_methods(array: Any) -> Any:
+    """The array, or one of NumPy's over it where it has no views of its own, as memoryview and bytes."""
+    if hasattr(array, "reshape"):
+        return array
+    return _module("numpy").asarray(memoryview(array) if isinstance(array, (bytes, bytearray)) else array)
+
+
+def swapped(what: Given) -> Any:
+    """The array with its last two dimensions exchanged, which copies nothing."""
+    return _with_methods(what.array).swapaxes(-1, -2)
+
+
+def reshaped(what: Given, *shape: int) -> Any:
+    return _with_methods(what.array).reshape(shape)

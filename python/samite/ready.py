@@ -1,0 +1,431 @@
+"""Ready operations on arrays of any library: samite.matmul, scaled_mm, quantise, softmax, layer_norm, attention.
+
+Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same
+library, or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed.
+samite.torch has those that torch can differentiate.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from . import UserError
+from ._arrays import Given, given, new, reshaped, result, swapped, with_type
+from ._samite import ReadyKernels
+
+TYPE_CHECKING = False  # typing takes longer to import than all else
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["attention", "dequantise", "layer_norm", "matmul", "quantise", "scaled_mm", "softmax"]
+
+_ready = ReadyKernels()
+# The kernel and the extents of its launch, for arguments of those types and extents.
+_quantise = functools.lru_cache(4096)(_ready.quantise)
+_dequantise = functools.lru_cache(4096)(_ready.dequantise)
+_softmax = functools.lru_cache(4096)(_ready.softmax)
+_layer_norm = functools.lru_cache(4096)(_ready.layer_norm)
+_attention = functools.lru_cache(4096)(_ready.attention)
+_attention_adjoint = functools.lru_cache(4096)(_ready.attention_adjoint)
+
+Group = tuple[int | None, int | None]
+
+
+def _refuse(operation: str, why: str, *all_given: Given) -> None:
+    raise UserError(f"samite.{operation}(): {why}; given are " + ", ".join(map(str, all_given)))
+
+
+def _one_device(operation: str, *all_given: Given) -> None:
+    for each in all_given[1:]:
+        if each.device != all_given[0].device:
+            why = f"{each.name} is on another device than {all_given[0].name}: copy one of them"
+            _refuse(operation, why, *all_given)
+
+
+def _expect(operation: str, what: Given, dtype: str, shape: tuple[int, ...], *others: Given) -> None:
+    if what.dtype != dtype or what.shape != shape:
+        _refuse(operation, f"expected {what.name} of {dtype} with shape {shape}", what, *others)
+
+
+def _output(operation: str, out: Any, like: Given, dtype: str, shape: tuple[int, ...]) -> Any:
+    """`out` where it is given and fits, or else a new array."""
+    if out is None:
+        return new(like, shape, dtype)
+    _expect(operation, given(operation, "out", out), dtype, shape, like)
+    return out
+
+
+def _returned(out: Any, like: Given, made: Any) -> Any:
+    return out if out is not None else result(like, made)
+
+
+def _factors(operation: str, a: Given, b: Given) -> tuple[int, int, int, int]:
+    """Batches, rows, columns and terms of a product."""
+    rank = len(a.shape)
+    if rank not in (2, 3) or len(b.shape) != rank:
+        why = "expected two matrices, or two arrays of as many matrices each: reshape or broadcast them"
+        _refuse(operation, why, a, b)
+    if a.shape[-1] != b.shape[-2]:
+        remedy = ""
+        if a.shape[-1] == b.shape[-1]:
+            remedy = ": they would fit with b transposed, as b.swapaxes(-1, -2)"
+        elif a.shape[-2] == b.shape[-2]:
+            remedy = ": they would fit with a transposed, as a.swapaxes(-1, -2)"
+        _refuse(operation, f"expected b with {a.shape[-1]} rows, as many as a has columns{remedy}", a, b)
+    if rank == 3 and a.shape[0] != b.shape[0]:
+        _refuse(operation, "expected as many matrices in b as in a", a, b)
+    _one_device(operation, a, b)
+    return (a.shape[0] if rank == 3 else 1), a.shape[-2], b.shape[-1], a.shape[-1]
+
+
+def _extras(operation: str, planned: _Product, bias: Any, residual: Any, a: Given) -> list[Any]:
+    extras = []
+    for name, array, expected in (("bias", bias, planned.shape[-1:]), ("residual", residual, planned.shape)):
+        if array is not None:
+            what = given(operation, name, array)
+            _expect(operation, what, planned.dtype, expected, a)
+            _one_device(operation, a, what)
+            extras.append(array)
+    return extras
+
+
+def _dtype_name(dtype: Any) -> str:
+    """Of "bfloat16", torch.bfloat16, np.float32, np.dtype("float32")."""
+    if isinstance(dtype, str):
+        return dtype
+    return str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2])
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    bias: Any = None,
+    residual: Any = None,
+    activation: str | None = None,
+    out: Any = None,
+    out_dtype: Any = None,
+    tf32: bool = False,
+    stream: Any = None,
+) -> Any:
+    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions.
+
+    Factors are of float16, bfloat16, float32, float64, int8 or uint8, of one type and with any strides; transposed ones
+    are read as they lie. 16-bit factors are added up in float32, and the result is of their type or float32; that of
+    8-bit integers is int32. `bias` has n numbers, `residual` is like the result, both of its type. `activation` is
+    "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round factors of float32.
+    """
+    x, y = given("matmul", "a", a), given("matmul", "b", b)
+    of_result = (out_dtype, activation, bias is not None, residual is not None)
+    planned = _planned(_plan_product, "matmul", (x, y), of_result, tf32)
+    return _run_product("matmul", planned, (x, y), (), bias, residual, out, stream)
+
+
+class _Product:
+    """A product as it is launched for factors of these types, extents and strides."""
+
+    __slots__ = ("dtype", "extents", "is_empty", "kernel", "shape", "transposed")
+
+    def __init__(self, launch: Any, transposed: tuple[bool, bool], dtype: str, shape: tuple[int, ...]) -> None:
+        self.kernel, self.extents = launch
+        self.transposed = transposed
+        self.dtype = dtype
+        self.shape = shape
+        self.is_empty = 0 in shape
+
+
+_products: dict[Any, _Product] = {}
+
+
+def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any) -> _Product:
+    """What `plan` makes of them, which is kept."""
+    key = (operation, *[each[2:] for each in arrays], options)
+    try:
+        found = _products.get(key)
+    except TypeError:  # an option that cannot be a key, and so is none of those that there are
+        return plan(*arrays, *options)
+    if found is None:
+        if len(_products) >= 4096:
+            _products.clear()
+        found = _products[key] = plan(*arrays, *options)
+    return found
+
+
+def _check_options(operation: str, activation: Any, tf32: Any = False) -> None:
+    if activation is not None and not isinstance(activation, str):
+        raise UserError(f"samite.{operation}(): activation expects a name, as 'relu'; {activation!r} is given")
+    if not isinstance(tf32, bool):
+        raise UserError(f"samite.{operation}(): tf32 expects True or False; {tf32!r} is given")
+
+
+def _plan_product(x: Given, y: Given, of_result: Any, tf32: bool) -> _Product:
+    out_dtype, activation, has_bias, has_residual = of_result
+    _check_options("matmul", activation, tf32)
+    shape = _factors("matmul", x, y)
+    if x.dtype != y.dtype:
+        _refuse("matmul", "expected factors of one type: convert one of them", x, y)
+    usual = "int32" if x.dtype in ("int8", "uint8") else x.dtype
+    dtype = usual if out_dtype is None else _dtype_name(out_dtype)
+    epilogue = (dtype, activation or "none", has_bias, has_residual)
+    transposed = (x.is_transposed, y.is_transposed)
+    launch = _ready.matmul(x.dtype, epilogue, transposed, tf32, len(x.shape) == 3, shape, x.device)
+    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
+
+
+def _run_product(
+    operation: str,
+    planned: _Product,
+    factors: tuple[Given, Given],
+    scales: tuple[Any, ...],
+    bias: Any,
+    residual: Any,
+    out: Any,
+    stream: Any,
+) -> Any:
+    x = factors[0]
+    extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, x)
+    c = _output(operation, out, x, planned.dtype, planned.shape)
+    if not planned.is_empty:
+        left, right = (swapped(each) if turned else each.array for each, turned in zip(factors, planned.transposed))
+        planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
+    return _returned(out, x, c)
+
+
+def _scales(name: str, scale: Any, rank: int) -> Given:
+    what = given("scaled_mm", name, scale)
+    if what.dtype != "float32":
+        _refuse("scaled_mm", f"expected {name} of float32", what)
+    if rank == 2 and len(what.shape) < 2 and math.prod(what.shape) == 1:  # one number, as a tensor of no dimensions
+        return given("scaled_mm", name, reshaped(what, 1, 1))
+    return what
+
+
+def scaled_mm(
+    a: Any,
+    b: Any,
+    scale_a: Any,
+    scale_b: Any,
+    *,
+    bias: Any = None,
+    residual: Any = None,
+    activation: str | None = None,
+    out: Any = None,
+    out_dtype: Any = "bfloat16",
+    stream: Any = None,
+) -> Any:
+    """activation((a scale_a) (b scale_b) + bias) + residual, of 8-bit factors whose numbers stand for themselves times
+    their scales.
+
+    As torch's scaled product: a (m, k) lies by rows and b (k, n) by columns, which is how they are read fastest; any
+    other strides will do. The factors are of float8_e4m3fn, one of them may be of float8_e5m2. Scales are of float32:
+    one number; (m, 1) and (1, n) for rows of a and columns of b; (m, k / 128) and (k / 128, n) for 128 terms of each;
+    (m / 128, k / 128) and (k / 128, n / 128) for blocks; each factor has its own kind, quotients are rounded up. The
+    result is of bfloat16, float16 or float32.
+    """
+    x, y = given("scaled_mm", "a", a), given("scaled_mm", "b", b)
+    rank = len(x.shape)
+    of_a, of_b = _scales("scale_a", scale_a, rank), _scales("scale_b", scale_b, rank)
+    of_result = (out_dtype, activation, bias is not None, residual is not None)
+    planned = _planned(_plan_scaled, "scaled_mm", (x, y, of_a, of_b), of_result)
+    return _run_product("scaled_mm", planned, (x, y), (of_a.array, of_b.array), bias, residual, out, stream)
+
+
+def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -> _Product:
+    out_dtype, activation, has_bias, has_residual = of_result
+    _check_options("scaled_mm", activation)
+    shape = _factors("scaled_mm", x, y)
+    _one_device("scaled_mm", x, y, of_a, of_b)
+    dtype = _dtype_name(out_dtype)
+    epilogue = (dtype, activation or "none", has_bias, has_residual)
+    transposed = (x.is_transposed, y.is_transposed)
+    launch = _ready.scaled_matmul(
+        (x.dtype, y.dtype), epilogue, transposed, len(x.shape) == 3, of_a.shape, of_b.shape, shape, x.device
+    )
+    if launch is None:
+        m, k, n = shape[1], shape[3], shape[2]
+        blocks = [-(-each // 128) for each in (m, k, n)]
+        _refuse(
+            "scaled_mm",
+            f"expected scale_a with shape (1, 1), ({m}, 1), ({m}, {blocks[1]}) or ({blocks[0]}, {blocks[1]}), and "
+            f"scale_b with shape (1, 1), (1, {n}), ({blocks[1]}, {n}) or ({blocks[1]}, {blocks[2]})"
+            + (", each with the batches before" if len(x.shape) == 3 else ""),
+            x, y, of_a, of_b,
+        )  # fmt: skip
+    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
+
+
+def _matrix(operation: str, what: Given) -> tuple[int, int]:
+    if len(what.shape) != 2:
+        _refuse(operation, f"expected a matrix for {what.name}: reshape it", what)
+    return what.shape[0], what.shape[1]
+
+
+def quantise(
+    x: Any, *, dtype: Any = "float8_e4m3fn", group: Group = (None, None), stream: Any = None
+) -> tuple[Any, Any]:
+    """A matrix in 8 bits, x = q scale, and the scales: the largest absolute value of each group becomes the type's
+    largest number.
+
+    `group` is how many rows and columns share a scale, None for all: (None, None), (1, None), (None, 1), (1, 128),
+    (128, 1), (128, 128).
+    """
+    what = given("quantise", "x", x)
+    rows, columns = _matrix("quantise", what)
+    if not isinstance(group, tuple) or len(group) != 2 or any(each not in (None, 1, 128) for each in group):
+        raise UserError(
+            "samite.quantise(): group expects how many rows and columns share a scale, each of them 1, 128 or None for "
+            f"all, as (1, 128); {group!r} is given"
+        )
+    of_scale = tuple(1 if size is None else -(-count // size) for count, size in zip((rows, columns), group))
+    name = _dtype_name(dtype)
+    found = _quantise(what.dtype, name, of_scale, rows, columns)
+    if not found:
+        raise UserError(
+            f"samite.quantise(): group {group!r} would be a scale for each number; make one of them 128 or None"
+        )
+    q, scale = new(what, (rows, columns), name), new(what, of_scale, "float32", zero=True)
+    if rows and columns:
+        if len(found) == 2:
+            largest = new(what, (1, 1), "float32", zero=True)
+            (find, over), (divide, extents) = found
+            find(x, largest, extents=over, stream=stream)
+            divide(x, q, largest, scale, extents=extents, stream=stream)
+        else:
+            ((kernel, extents),) = found
+            kernel(x, q, scale, extents=extents, stream=stream)
+    return result(what, q), result(what, scale)
+
+
+def dequantise(q: Any, scale: Any, *, dtype: Any = "float32", stream: Any = None) -> Any:
+    """q scale: what a matrix in 8 bits stands for."""
+    what, scales = given("dequantise", "q", q), given("dequantise", "scale", scale)
+    rows, columns = _matrix("dequantise", what)
+    _one_device("dequantise", what, scales)
+    name = _dtype_name(dtype)
+    found = _dequantise(what.dtype, name, scales.shape, rows, columns)
+    if not found or scales.dtype != "float32":
+        _refuse("dequantise", "expected a scale of float32 as quantise() returns it", what, scales)
+    x = new(what, (rows, columns), name)
+    if rows and columns:
+        ((kernel, extents),) = found
+        kernel(q, scale, x, extents=extents, stream=stream)
+    return result(what, x)
+
+
+def _rows(shape: tuple[int, ...]) -> tuple[int, int]:
+    return math.prod(shape[:-1]), shape[-1]
+
+
+def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
+    """exp(x) / the sum of exp(x), along the last dimension; of float16, bfloat16, float32 or float64."""
+    what = given("softmax", "x", x)
+    if not what.shape:
+        _refuse("softmax", "expected an array with a dimension", what)
+    rows, columns = _rows(what.shape)
+    kernel, extents = _softmax(what.dtype, rows, columns)
+    y = _output("softmax", out, what, what.dtype, what.shape)
+    if rows and columns:
+        kernel(reshaped(what, rows, columns), _as_rows("softmax", y, rows, columns), extents=extents, stream=stream)
+    return _returned(out, what, y)
+
+
+def _as_rows(operation: str, y: Any, rows: int, columns: int) -> Any:
+    """A view of an output as a matrix."""
+    what = given(operation, "out", y)
+    if len(what.shape) == 2:
+        return y
+    row_major = tuple(math.prod(what.shape[d + 1 :]) for d in range(len(what.shape)))
+    if what.strides != row_major:
+        _refuse(operation, "expected an output that lies row by row without gaps, or with two dimensions", what)
+    return reshaped(what, rows, columns)
+
+
+def layer_norm(
+    x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None, stream: Any = None
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias, along the last dimension; of float16, bfloat16, float32 or
+    float64. Weight and bias have a number for each element of a row, and are read as float32, or float64 where x is."""
+    what = given("layer_norm", "x", x)
+    if not what.shape:
+        _refuse("layer_norm", "expected an array with a dimension", what)
+    rows, columns = _rows(what.shape)
+    weighted = weight is not None or bias is not None
+    kernel, extents = _layer_norm(what.dtype, weighted, rows, columns)
+    y = _output("layer_norm", out, what, what.dtype, what.shape)
+    extras = []
+    sums = "float64" if what.dtype == "float64" else "float32"
+    if weighted:
+        for name, array, otherwise in (("weight", weight, 1), ("bias", bias, 0)):
+            if array is None:
+                array = new(what, (columns,), sums, zero=True)
+                array[...] = otherwise
+            each = given("layer_norm", name, array)
+            _expect("layer_norm", each, each.dtype, (columns,), what)
+            _one_device("layer_norm", what, each)
+            extras.append(array if each.dtype == sums else with_type(array, sums))
+    if rows and columns:
+        target = _as_rows("layer_norm", y, rows, columns)
+        kernel(reshaped(what, rows, columns), *extras, target, epsilon, extents=extents, stream=stream)
+    return _returned(out, what, y)
+
+
+def _heads(operation: str, q: Given, k: Given, v: Given, *others: Given) -> tuple[int, int, int, int, int]:
+    """Batches, heads, rows of q, numbers of a row, rows of k."""
+    if any(len(each.shape) != 4 for each in (q, k, v)):
+        _refuse(operation, "expected arrays of (batches, heads, rows, size): reshape them", q, k, v)
+    batches, heads, rows, size = q.shape
+    for each in (k, v):
+        _expect(operation, each, q.dtype, (batches, heads, k.shape[2], size), q)
+    if k.shape[2] == 0:
+        _refuse(operation, "expected a row of k and v, so that there is something to weigh", q, k, v)
+    _one_device(operation, q, k, v, *others)
+    return batches, heads, rows, size, k.shape[2]
+
+
+def _scale(scale: float | None, size: int) -> float:
+    return 1 / math.sqrt(max(size, 1)) if scale is None else scale
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    out: Any = None,
+    row_sums: Any = None,
+    stream: Any = None,
+) -> Any:
+    """softmax(scale q kᵀ) v for each head of each batch; all are (batches, heads, rows, size).
+
+    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. `causal` lets row i
+    of q see rows 0 to i of k. The scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for
+    float64) with shape (batches, heads, rows of q), is written if given: log of the sum of exp(scale q kᵀ), for the
+    adjoint.
+    """
+    x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
+    shape = _heads("attention", x, y, z)
+    kernel, extents = _attention(x.dtype, shape, bool(causal))
+    result_array = _output("attention", out, x, x.dtype, x.shape)
+    sums = _output("attention", row_sums, x, "float64" if x.dtype == "float64" else "float32", x.shape[:3])
+    if 0 not in x.shape:
+        kernel(q, k, v, result_array, sums, _scale(scale, shape[3]), extents=extents, stream=stream)
+    return _returned(out, x, result_array)
+
+
+def attention_adjoint(
+    q: Any, k: Any, v: Any, out: Any, row_sums: Any, cotangent: Any, *, causal: bool = False, scale: float | None = None
+) -> tuple[Any, Any, Any]:
+    """The gradients of q, k and v for that of attention's result, of what attention() has made."""
+    x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
+    shape = _heads("attention", x, y, z)
+    (queries, of_queries), (keys, of_keys) = _attention_adjoint(x.dtype, shape, bool(causal))
+    gradients = [new(x, each.shape, x.dtype) for each in (x, y, z)]
+    products = new(x, x.shape[:3], "float64" if x.dtype == "float64" else "float32")
+    number = _scale(scale, shape[3])
+    if 0 not in x.shape:
+        queries(q, k, v, out, row_sums, cotangent, gradients[0], products, number, extents=of_queries)
+        keys(q, k, v, row_sums, products, cotangent, gradients[1], gradients[2], number, extents=of_keys)
+    return result(x, gradients[0]), result(x, gradients[1]), result(x, gradients[2])

@@ -1,0 +1,182 @@
+#include "ready.h"
+
+#include "array_view.h"
+#include "fork.h"
+#include "kernel_object.h"
+#include "samite/ops/attention.h"
+#include "samite/ops/layer_norm.h"
+#include "samite/ops/matmul_by_type.h"
+#include "samite/ops/quantise.h"
+#include "samite/ops/softmax.h"
+#include "streams.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+
+namespace samite::python {
+namespace {
+
+ScalarType type_named(const std::string &name) {
+  const auto type = scalar_type_of_python(name);
+  if (!type) throw UserError("there is no type of elements '" + name + "' here");
+  return *type;
+}
+
+nb::tuple tuple_of(const std::int64_t *numbers, std::size_t count) {
+  nb::list list;
+  for (std::size_t i = 0; i < count; ++i) list.append(numbers[i]);
+  return nb::tuple(list);
+}
+
+ops::MatmulDevice device_of(int cuda_index) {
+  return ops::matmul_device(cuda_index < 0 ? Device::cpu() : Device::cuda(cuda_index));
+}
+
+using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;  // batches, rows, columns, inner
+ops::MatmulShape shape_of(const Shape &shape, bool in_batches) {
+  const auto &[batches, rows, columns, inner] = shape;
+  return {in_batches ? batches : 1, rows, columns, inner};
+}
+
+// By which names an epilogue is asked for: result type, activation, bias, residual.
+using Epilogue = std::tuple<std::string, std::string, bool, bool>;
+ops::LayerEpilogue epilogue_of(const Epilogue &named) {
+  const auto &[result, activation, bias, residual] = named;
+  const auto found = ops::activation_named(activation);
+  if (!found)
+    throw UserError("activation expects one of 'relu', 'silu', 'gelu', 'tanh', 'sigmoid'; '" + activation +
+                    "' is given");
+  return {type_named(result), *found, bias, residual};
+}
+
+// Each definition is one object of Python, so that its launches are kept in one place. It has the objects as long as
+// it lives itself, which is as long as samite/ready.py.
+class ReadyKernels {
+ public:
+  // The kernel and the extents of its launch, both of Python.
+  nb::tuple made(const ops::PlannedLaunch &planned) {
+    auto found = kernels_.find(planned.kernel.get());
+    if (found == kernels_.end()) {
+      auto kernel = std::make_unique<KernelObject>(planned.kernel->name(), std::string(), planned.kernel,
+                                                   std::vector<std::size_t>(planned.kernel->parameters().size(), 1));
+      found = kernels_.emplace(planned.kernel.get(), nb::cast(std::move(kernel))).first;
+    }
+    return nb::make_tuple(found->second,
+                          tuple_of(planned.blocks.begin(), static_cast<std::size_t>(planned.blocks.rank())));
+  }
+
+  nb::tuple matmul(const std::string &factor, const Epilogue &epilogue, const std::tuple<bool, bool> &transposed,
+                   bool tf32, bool in_batches, const Shape &shape, int device) {
+    const auto [ta, tb] = transposed;
+    return made(ops::matmul_launch({type_named(factor),
+                                    epilogue_of(epilogue),
+                                    {ta, tb},
+                                    tf32 ? tile::Precision::tf32 : tile::Precision::full,
+                                    in_batches},
+                                   shape_of(shape, in_batches), device_of(device)));
+  }
+
+  // Nothing where the scales have extents that no recipe has.
+  std::optional<nb::tuple> scaled_matmul(const std::tuple<std::string, std::string> &factors, const Epilogue &epilogue,
+                                         const std::tuple<bool, bool> &transposed, bool in_batches,
+                                         const std::vector<std::int64_t> &scales_of_a,
+                                         const std::vector<std::int64_t> &scales_of_b, const Shape &shape, int device) {
+    const auto [ta, tb] = transposed;
+    const ops::MatmulShape s = shape_of(shape, in_batches);
+    const std::int64_t batches = in_batches ? s.batches : 0;
+    const auto of_a = ops::scale_groups(scales_of_a, batches, s.rows, s.inner);
+    const auto of_b = ops::scale_groups(scales_of_b, batches, s.inner, s.columns);
+    if (!of_a || !of_b) return std::nullopt;
+    return made(ops::scaled_matmul_launch({type_named(std::get<0>(factors)),
+                                           type_named(std::get<1>(factors)),
+                                           *of_a,
+                                           *of_b,
+                                           epilogue_of(epilogue),
+                                           {ta, tb},
+                                           in_batches},
+                                          s, device_of(device)));
+  }
+
+  // One launch or two (ops/quantise.h); nothing where the scales have extents that no recipe has.
+  std::vector<nb::tuple> quantise(const std::string &from, const std::string &to,
+                                  const std::vector<std::int64_t> &scales, std::int64_t rows, std::int64_t columns) {
+    std::vector<nb::tuple> launches;
+    const auto groups = ops::scale_groups(scales, 0, rows, columns);
+    if (!groups) return launches;
+    const ops::QuantiseLaunches planned =
+        ops::quantise_launches(type_named(from), type_named(to), *groups, rows, columns);
+    if (planned.largest) launches.push_back(made(*planned.largest));
+    launches.push_back(made(planned.quantise));
+    return launches;
+  }
+  std::vector<nb::tuple> dequantise(const std::string &from, const std::string &to,
+                                    const std::vector<std::int64_t> &scales, std::int64_t rows, std::int64_t columns) {
+    const auto groups = ops::scale_groups(scales, 0, rows, columns);
+    if (!groups) return {};
+    return {made(ops::dequantise_launch(type_named(from), type_named(to), *groups, rows, columns))};
+  }
+
+  nb::tuple softmax(const std::string &type, std::int64_t rows, std::int64_t columns) {
+    return made(ops::softmax_launch(type_named(type), rows, columns));
+  }
+  nb::tuple layer_norm(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns) {
+    return made(ops::layer_norm_launch(type_named(type), weighted, rows, columns));
+  }
+
+  // Batches, heads, rows of q, numbers of a row, rows of k.
+  using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal) {
+    return made(ops::attention_launch(type_named(type), of(shape), causal));
+  }
+  std::vector<nb::tuple> attention_adjoint(const std::string &type, const AttentionShape &shape, bool causal) {
+    const ops::AttentionAdjoint planned = ops::attention_adjoint_launches(type_named(type), of(shape), causal);
+    return {made(planned.of_queries), made(planned.of_keys)};
+  }
+
+ private:
+  static ops::AttentionShape of(const AttentionShape &shape) {
+    const auto &[batches, heads, rows, size, terms] = shape;
+    return {batches, heads, rows, size, terms};
+  }
+
+  std::map<const jit::KernelDefinition *, nb::object> kernels_;
+};
+
+// Of any array: its type's name, extents, strides in elements, and the CUDA device or -1.
+nb::tuple layout(const nb::object &array, const std::string &what) {
+  refuse_after_fork();
+  return at_python_line([&] {
+    std::optional<Stream> stream;
+    if (cuda_device_of(array.ptr())) {
+      PyObject *given = array.ptr();
+      stream = stream_for(nullptr, std::span(&given, 1));
+    }
+    const ArrayView view = view_of(array.ptr(), what, stream);
+    const auto rank = static_cast<std::size_t>(view.key.rank);
+    return nb::make_tuple(python_name(view.key.type), tuple_of(view.key.extents.data(), rank),
+                          tuple_of(view.key.strides.data(), rank), view.key.on_cuda ? view.key.device_index : -1);
+  });
+}
+
+}  // namespace
+
+void define_ready(nb::module_ &module) {
+  module.def("layout", &layout, nb::arg("array").none(), nb::arg("what"));
+  nb::class_<ReadyKernels>(module, "ReadyKernels")
+      .def(nb::init<>())
+      .def("matmul", &ReadyKernels::matmul)
+      .def("scaled_matmul", &ReadyKernels::scaled_matmul)
+      .def("quantise", &ReadyKernels::quantise)
+      .def("dequantise", &ReadyKernels::dequantise)
+      .def("softmax", &ReadyKernels::softmax)
+      .def("layer_norm", &ReadyKernels::layer_norm)
+      .def("attention", &ReadyKernels::attention)
+      .def("attention_adjoint", &ReadyKernels::attention_adjoint);
+}
+
+}  // namespace samite::python

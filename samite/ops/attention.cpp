@@ -1,0 +1,150 @@
+#include "samite/ops/attention.h"
+
+#include "samite/base/error.h"
+#include "samite/ops/attention_kernels.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/matmul_plan.h"
+#include "samite/ops/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace samite::ops {
+namespace {
+
+using detail::AttentionKernels;
+using detail::AttentionPlan;
+
+constexpr std::int64_t largest_size = 256;
+
+AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal, SourceLocation where) {
+  if (shape.size > largest_size)
+    throw UserError(where, fmt::format("attention: expected up to {} numbers for each row of a head; {} given: have "
+                                       "more heads",
+                                       largest_size, shape.size));
+  // Products take 16 terms at a time; what is beyond the array is zero.
+  const auto size = static_cast<int>(std::max<std::int64_t>(16, (shape.size + 15) / 16 * 16));
+  const int rows = size_of(type) == 2 ? 64 : 32;
+  return {rows, rows, size, size > 64 ? 256 : 128, causal};  // so that sums fit into registers
+}
+
+// The kernels of one type that were asked for so far.
+template <Scalar T>
+struct Made {
+  using Of = AttentionKernels<T>;
+  detail::Kernels<AttentionPlan, typename Of::Forward> forward{Of::forward};
+  detail::Kernels<AttentionPlan, typename Of::OfQueries> of_queries{Of::of_queries};
+  detail::Kernels<AttentionPlan, typename Of::OfKeys> of_keys{Of::of_keys};
+
+  static Made &all() {
+    static Made all;
+    return all;
+  }
+};
+
+template <class Choose>
+auto by_type(ScalarType type, SourceLocation where, const Choose &choose) {
+  switch (type) {
+#define SAMITE_CASE(T) \
+  case scalar_type_of<T>: return choose(Made<T>::all());
+    SAMITE_ROW_TYPES(SAMITE_CASE)
+#undef SAMITE_CASE
+    default: detail::refuse_row_type("attention", type, where);
+  }
+}
+
+Extents blocks_of(const AttentionShape &shape, std::int64_t rows, int tile) {
+  return {shape.batches, shape.heads, detail::ceil_div(rows, tile)};
+}
+
+// Whether the arrays fit each other, and in what.
+class Check {
+ public:
+  Check(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, SourceLocation where) : q_(q), where_(where) {
+    for (const auto &[buffer, what] : {std::pair{&q, "q"}, {&k, "k"}, {&v, "v"}})
+      if (!buffer->valid() || buffer->rank() != 4)
+        fail(fmt::format("expected {} of (batches, heads, rows, size); {} given", what, text(*buffer)));
+    const Extents &e = q.extents();
+    shape_ = {e[0], e[1], e[2], e[3], k.extents()[2]};
+    expect(k, "k", {e[0], e[1], shape_.terms, e[3]}, q.type());
+    expect(v, "v", {e[0], e[1], shape_.terms, e[3]}, q.type());
+    if (shape_.terms == 0 && q.count() > 0) fail("k and v have no rows, so there is nothing to weigh");
+  }
+
+  const AttentionShape &shape() const { return shape_; }
+  ScalarType sums() const { return q_.type() == ScalarType::Float64 ? ScalarType::Float64 : ScalarType::Float32; }
+  Extents of_rows() const { return {shape_.batches, shape_.heads, shape_.rows}; }
+  void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const {
+    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != q_.device())
+      fail(fmt::format("expected {} of {} with extents {} on {}, as q is {}; {} given", what, cpp_name(type),
+                       extents.to_string(), q_.device().to_string(), text(q_), text(buffer)));
+  }
+
+ private:
+  static std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
+  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, "attention: " + what); }
+
+  const AnyBuffer &q_;
+  SourceLocation where_;
+  AttentionShape shape_{};
+};
+
+jit::Argument scale_of(const AttentionOptions &options, const Check &check) {
+  const double scale = options.scale
+                           ? *options.scale
+                           : 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(check.shape().size, 1)));
+  return detail::number(scale, check.sums());
+}
+
+}  // namespace
+
+PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, SourceLocation where) {
+  const AttentionPlan plan = plan_of(type, shape, causal, where);
+  return by_type(type, where, [&](auto &made) -> PlannedLaunch {
+    return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
+  });
+}
+
+AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
+                                            SourceLocation where) {
+  const AttentionPlan plan = plan_of(type, shape, causal, where);
+  return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
+    return {{made.of_queries.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)},
+            {made.of_keys.at(plan).definition(), blocks_of(shape, shape.terms, plan.keys)}};
+  });
+}
+
+void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
+               const AnyBuffer &row_sums, const AttentionOptions &options, SourceLocation where) {
+  const Check check(q, k, v, where);
+  check.expect(out, "out", q.extents(), q.type());
+  check.expect(row_sums, "row_sums", check.of_rows(), check.sums());
+  const PlannedLaunch planned = attention_launch(q.type(), check.shape(), options.causal, where);
+  detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale_of(options, check)}, where);
+}
+
+void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
+                       const AnyBuffer &row_sums, const AnyBuffer &out_gradient, const AnyBuffer &q_gradient,
+                       const AnyBuffer &k_gradient, const AnyBuffer &v_gradient, const AttentionOptions &options,
+                       SourceLocation where) {
+  const Check check(q, k, v, where);
+  check.expect(out, "out", q.extents(), q.type());
+  check.expect(row_sums, "row_sums", check.of_rows(), check.sums());
+  check.expect(out_gradient, "the gradient of out", q.extents(), q.type());
+  check.expect(q_gradient, "the gradient of q", q.extents(), q.type());
+  check.expect(k_gradient, "the gradient of k", k.extents(), q.type());
+  check.expect(v_gradient, "the gradient of v", k.extents(), q.type());
+  const AttentionAdjoint planned = attention_adjoint_launches(q.type(), check.shape(), options.causal, where);
+  const AnyBuffer products(q.device(), check.sums(), check.of_rows());
+  const jit::Argument scale = scale_of(options, check);
+  detail::launch_planned(planned.of_queries,
+                         {{&q}, {&k}, {&v}, {&out}, {&row_sums}, {&out_gradient}, {&q_gradient}, {&products}, scale},
+                         where);
+  detail::launch_planned(
+      planned.of_keys,
+      {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&k_gradient}, {&v_gradient}, scale}, where);
+}
+
+}  // namespace samite::ops

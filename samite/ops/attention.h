@@ -1,0 +1,61 @@
+// Attention: out = softmax(scale q kᵀ) v, for each head of each batch.
+//
+//   ops::attention(q, k, v, out, row_sums, {.causal = true});
+//   ops::attention_adjoint(q, k, v, out, row_sums, out_gradient, q_gradient, k_gradient, v_gradient, {.causal = true});
+//
+// All are (batches, heads, rows, size), and may be views with any strides, so that (batches, rows, heads, size) is
+// given by permute(). q and out have rows of their own, k and v share theirs. No matrix of weights is stored: a block
+// has some rows of q, goes over blocks of k and v, and keeps the largest product so far, the sum of powers and the
+// weighted sum of v (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2,
+// 2023).
+//
+// The adjoint computes weights again from the logarithm of each row's sum of powers, which the forward run stores. It
+// is two kernels: one goes over k and v for each block of q, the other over q for each block of k and v, so that no two
+// blocks add to one element. On a tape the forward launch has the adjoint that is derived of it, which keeps more.
+#pragma once
+
+#include "samite/ops/planned_launch.h"
+#include "samite/runtime/any_buffer.h"
+
+#include <optional>
+
+namespace samite::ops {
+
+struct AttentionOptions {
+  bool causal = false;               // row i of q sees rows 0 to i of k and v
+  std::optional<double> scale = {};  // 1 / sqrt(size) where there is none
+};
+
+// Arrays of half, bfloat16, float or double, of one type, with up to 256 numbers for each row of a head. `row_sums` is
+// (batches, heads, rows of q), of float, or double where the others are: log of the sum of exp(scale q kᵀ). UserError
+// where they do not fit each other, DeviceError as a launch.
+void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
+               const AnyBuffer &row_sums, const AttentionOptions &options = {},
+               SourceLocation where = std::source_location::current());
+
+// Overwrites the last three with the gradients of q, k and v for that of out. `out` and `row_sums` are what attention()
+// has made of the same arrays.
+void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
+                       const AnyBuffer &row_sums, const AnyBuffer &out_gradient, const AnyBuffer &q_gradient,
+                       const AnyBuffer &k_gradient, const AnyBuffer &v_gradient, const AttentionOptions &options = {},
+                       SourceLocation where = std::source_location::current());
+
+// The extents of q, and how many rows k has.
+struct AttentionShape {
+  std::int64_t batches, heads, rows, size, terms;
+};
+// The launches by themselves; the scale is of row_sums' type.
+//
+//   attention_launch        (q, k, v, out, row_sums, scale)
+//   of_queries              (q, k, v, out, row_sums, out_gradient, q_gradient, products, scale), which runs first and
+//                           overwrites products, an array like row_sums
+//   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
+PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal,
+                               SourceLocation where = std::source_location::current());
+struct AttentionAdjoint {
+  PlannedLaunch of_queries, of_keys;
+};
+AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
+                                            SourceLocation where = std::source_location::current());
+
+}  // namespace samite::ops

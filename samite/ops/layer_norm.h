@@ -1,0 +1,28 @@
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, of each row of a matrix, with its mean and variance.
+//
+//   ops::layer_norm(x, weight, bias, y);
+//   ops::layer_norm(x, y);                 // without the last two
+//
+// (Ba, Kiros, Hinton, Layer Normalization, 2016.) The variance is the mean of squares of x - mean. Sums are in float,
+// of double in double.
+#pragma once
+
+#include "samite/ops/planned_launch.h"
+#include "samite/runtime/any_buffer.h"
+
+namespace samite::ops {
+
+// x and y (rows x columns) of half, bfloat16, float or double. The weight and the bias have one number for each column,
+// of float, or of double where x is: their gradients are sums over all rows. All on one device. The launch may be put
+// on a tape. UserError where they do not fit each other, DeviceError as a launch.
+void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y,
+                double epsilon = 1e-5, SourceLocation where = std::source_location::current());
+void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon = 1e-5,
+                SourceLocation where = std::source_location::current());
+
+// The launch with arguments (x, weight, bias, y, epsilon), or (x, y, epsilon), for that many rows and columns; epsilon
+// is of the weight's type.
+PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
+                                SourceLocation where = std::source_location::current());
+
+}  // namespace samite::ops

@@ -1,0 +1,83 @@
+#include "samite/ops/matmul_by_type.h"
+
+#include "samite/base/error.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/layer_epilogue.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <tuple>
+
+namespace samite::ops {
+namespace {
+
+constexpr std::string_view activation_names[] = {"none", "relu", "silu", "gelu", "tanh", "sigmoid"};
+
+// What tells one kernel of two given types from another.
+using Key = std::tuple<MatmulPlan, Activation, bool, bool, bool, bool, bool>;
+
+Extents blocks_of(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches) {
+  const Extents blocks = matmul_blocks(shape, plan);
+  return in_batches ? blocks : Extents{blocks[1], blocks[2]};
+}
+
+template <int Rank, Scalar T, Scalar C>
+std::shared_ptr<jit::KernelDefinition> kernel(const MatmulByType &kind, const MatmulPlan &plan) {
+  using Kernel = std::shared_ptr<jit::KernelDefinition>;
+  static detail::Kernels<Key, Kernel> made([](const Key &key) {
+    const auto &[plan, activation, bias, residual, ta, tb, tf32] = key;
+    const MatmulOptions options{{ta, tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full};
+    using Factor = Array<const T, Rank>;
+    return detail::LayerKernel<Rank, C, Factor, Factor>::made(
+        "matmul", {scalar_type_of<C>, activation, bias, residual}, plan,
+        [&](const std::array<Int, Rank> &block, const Factor &a, const Factor &b) {
+          return detail::block_sums<Rank, T>(a, b, block, options, plan, std::source_location::current());
+        });
+  });
+  const LayerEpilogue &e = kind.epilogue;
+  return made.at({plan, e.activation, e.bias, e.residual, kind.transposed.a, kind.transposed.b,
+                  kind.precision == tile::Precision::tf32});
+}
+
+void check_epilogue(const char *name, const LayerEpilogue &epilogue, SourceLocation where) {
+  if (epilogue.activation != Activation::none && !is_floating(epilogue.result))
+    throw UserError(
+        where, fmt::format("{}: {} is for floating results; {} given", name,
+                           activation_names[static_cast<std::size_t>(epilogue.activation)], cpp_name(epilogue.result)));
+}
+
+}  // namespace
+
+std::optional<Activation> activation_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(activation_names); ++i)
+    if (activation_names[i] == name) return static_cast<Activation>(i);
+  return std::nullopt;
+}
+
+PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+                            SourceLocation where) {
+  check_epilogue("matmul", kind.epilogue, where);
+  lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
+  const MatmulPlan plan = matmul_plan(shape, kind.factor, kind.precision, device);
+  const Extents blocks = blocks_of(shape, plan, kind.in_batches);
+#define SAMITE_CASE(T, C)                                                            \
+  if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
+    return {kind.in_batches ? kernel<3, T, C>(kind, plan) : kernel<2, T, C>(kind, plan), blocks};
+  SAMITE_CASE(half, half)
+  SAMITE_CASE(half, float)
+  SAMITE_CASE(bfloat16, bfloat16)
+  SAMITE_CASE(bfloat16, float)
+  SAMITE_CASE(float, float)
+  SAMITE_CASE(double, double)
+  SAMITE_CASE(std::int8_t, std::int32_t)
+  SAMITE_CASE(std::uint8_t, std::int32_t)
+#undef SAMITE_CASE
+  throw UserError(where,
+                  fmt::format("matmul: expected factors of half or bfloat16 with results of their own type or "
+                              "float, of float, of double, or of int8 or uint8 with results of int32; factors of "
+                              "{} with results of {} given",
+                              cpp_name(kind.factor), cpp_name(kind.epilogue.result)));
+}
+
+}  // namespace samite::ops

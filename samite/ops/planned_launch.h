@@ -1,0 +1,40 @@
+// A kernel of the library's own and the blocks that it is launched over, for callers who know element types and extents
+// when the program runs, as those from other languages do. It is launched, recorded and differentiated as any kernel.
+#pragma once
+
+#include "samite/jit/definition.h"
+#include "samite/jit/launch.h"
+
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <span>
+
+namespace samite::ops {
+
+struct PlannedLaunch {
+  std::shared_ptr<jit::KernelDefinition> kernel;
+  Extents blocks;
+};
+
+namespace detail {
+
+inline void launch_planned(const PlannedLaunch &planned, std::initializer_list<jit::Argument> arguments,
+                           SourceLocation where) {
+  jit::launch_once(planned.kernel, LaunchExtents(planned.blocks, where), {}, std::span(arguments));
+}
+
+// A number for a parameter that is double, or else float.
+inline jit::Argument number(double value, ScalarType type) {
+  const auto narrow = static_cast<float>(value);
+  jit::Argument argument;
+  if (type == ScalarType::Float64)
+    std::memcpy(&argument.scalar, &value, sizeof value);
+  else
+    std::memcpy(&argument.scalar, &narrow, sizeof narrow);
+  return argument;
+}
+
+}  // namespace detail
+
+}  // namespace samite::ops

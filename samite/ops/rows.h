@@ -1,0 +1,56 @@
+// What operations on the rows of a matrix share: how rows are cut into tiles, which types there are, what is refused.
+//
+// A block takes a row as one tile, or several short ones, and keeps it in registers. A row that is longer than that is
+// gone over in parts.
+#pragma once
+
+#include "samite/jit/tile_kernel.h"
+#include "samite/ops/planned_launch.h"
+#include "samite/runtime/any_buffer.h"
+
+#include <string>
+
+namespace samite::ops::detail {
+
+struct RowPlan {
+  int rows = 0, columns = 0, threads = 0;  // of a block's tile, and of the block
+  bool in_parts = false;                   // the tile is a part of a row
+
+  friend auto operator<=>(const RowPlan &, const RowPlan &) = default;
+};
+
+RowPlan row_plan(std::int64_t columns);
+Extents row_blocks(std::int64_t rows, const RowPlan &plan);
+
+// x and y are matrices of the same extents and type, which is one of SAMITE_ROW_TYPES, on one device; else UserError.
+void check_rows(const std::string &name, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where);
+[[noreturn]] void refuse_row_type(const std::string &name, ScalarType type, SourceLocation where);
+
+// X(T) for each type of elements that these operations have.
+#define SAMITE_ROW_TYPES(X) X(half) X(bfloat16) X(float) X(double)
+
+// What they are computed in.
+template <Scalar T>
+using RowNumber = lang::Accumulator<T>;
+
+// Part (i, k) of x, and which of its elements are inside of their rows.
+template <Scalar T>
+Tile<RowNumber<T>> load_rows(const Array<const T, 2> &x, const Int &i, const Int &k, const RowPlan &plan) {
+  const Tile<T> part = tile::load(x, {i, k}, {plan.rows, plan.columns});
+  if constexpr (std::same_as<T, RowNumber<T>>)
+    return part;
+  else
+    return tile::cast<RowNumber<T>>(part);
+}
+inline Tile<bool> inside_rows(const Int &columns, const Int &k, const RowPlan &plan) {
+  return tile::coordinate({1, plan.columns}, 1) + k * plan.columns < columns;
+}
+template <Scalar T>
+void store_rows(const Array<T, 2> &y, const Int &i, const Int &k, const Tile<RowNumber<T>> &part) {
+  if constexpr (std::same_as<T, RowNumber<T>>)
+    tile::store(y, {i, k}, part);
+  else
+    tile::store(y, {i, k}, tile::cast<T>(part));
+}
+
+}  // namespace samite::ops::detail

@@ -1,0 +1,63 @@
+#include "samite/base/error.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/layer_epilogue.h"
+#include "samite/ops/matmul_by_type.h"
+#include "samite/ops/scaled_matmul.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+namespace samite::ops {
+namespace {
+
+using ScaledKey = std::tuple<detail::ScaledPlan, Activation, bool, bool, bool, bool>;
+
+template <int Rank, Scalar A, Scalar B, Scalar C>
+std::shared_ptr<jit::KernelDefinition> scaled_kernel(const ScaledMatmulByType &kind, const detail::ScaledPlan &plan) {
+  using Kernel = std::shared_ptr<jit::KernelDefinition>;
+  static detail::Kernels<ScaledKey, Kernel> made([](const ScaledKey &key) {
+    const auto &[plan, activation, bias, residual, ta, tb] = key;
+    const tile::Transposes transposed{ta, tb};
+    using Left = Array<const A, Rank>;
+    using Right = Array<const B, Rank>;
+    using Scales = Array<const float, Rank>;
+    return detail::LayerKernel<Rank, C, Left, Right, Scales, Scales>::made(
+        "scaled_mm", {scalar_type_of<C>, activation, bias, residual}, plan.plan,
+        [&](const std::array<Int, Rank> &block, const Left &a, const Right &b, const Scales &scale_a,
+            const Scales &scale_b) {
+          return detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, plan,
+                                                       std::source_location::current());
+        });
+  });
+  const LayerEpilogue &e = kind.epilogue;
+  return made.at({plan, e.activation, e.bias, e.residual, kind.transposed.a, kind.transposed.b});
+}
+
+}  // namespace
+
+PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+                                   SourceLocation where) {
+  const detail::ScaledPlan plan =
+      detail::scaled_plan("scaled_mm", shape, kind.a, kind.scales_of_a, kind.scales_of_b, device, where);
+  const Extents all = matmul_blocks(shape, plan.plan), blocks = kind.in_batches ? all : Extents{all[1], all[2]};
+#define SAMITE_RESULT(A, B, C)                                                                                 \
+  if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
+    return {kind.in_batches ? scaled_kernel<3, A, B, C>(kind, plan) : scaled_kernel<2, A, B, C>(kind, plan), blocks};
+#define SAMITE_CASE(A, B)    \
+  SAMITE_RESULT(A, B, float) \
+  SAMITE_RESULT(A, B, half)  \
+  SAMITE_RESULT(A, B, bfloat16)
+  SAMITE_CASE(f8e4m3, f8e4m3)
+  SAMITE_CASE(f8e4m3, f8e5m2)
+  SAMITE_CASE(f8e5m2, f8e4m3)
+#undef SAMITE_CASE
+#undef SAMITE_RESULT
+  throw UserError(where,
+                  fmt::format("scaled_mm: expected factors of f8e4m3, of which one may be f8e5m2, with results "
+                              "of float, half or bfloat16; factors of {} and {} with results of {} given. Of two "
+                              "factors of f8e5m2 a product would have two digits: quantise one to f8e4m3",
+                              cpp_name(kind.a), cpp_name(kind.b), cpp_name(kind.epilogue.result)));
+}
+
+}  // namespace samite::ops

@@ -1,0 +1,71 @@
+#include "samite/ops/softmax.h"
+
+#include "samite/ops/kernels.h"
+#include "samite/ops/rows.h"
+
+#include <limits>
+
+namespace samite::ops {
+namespace {
+
+using detail::RowPlan;
+
+template <Scalar T>
+using RowKernel = TileKernel<void(Array<const T, 2>, Array<T, 2>)>;
+
+template <Scalar T>
+RowKernel<T> softmax_of(const RowPlan &plan) {
+  using S = detail::RowNumber<T>;
+  return {"softmax",
+          {"x", "y"},
+          [=](Array<const T, 2> x, Array<T, 2> y) {
+            const Int i = block_index();
+            const auto part = [&](const Int &k) {
+              return select(detail::inside_rows(x.extent(1), k, plan), detail::load_rows<T>(x, i, k, plan),
+                            -std::numeric_limits<S>::infinity());
+            };
+            if (!plan.in_parts) {
+              const Tile<S> row = part(0);
+              // The result does not depend on what is subtracted.
+              const Tile<S> powers = exp(row - stop_gradient(tile::max(row, {1})));
+              detail::store_rows<T>(y, i, 0, powers / tile::sum(powers, {1}));
+              return;
+            }
+            const Int parts = tile::ceil_div(x.extent(1), plan.columns);
+            Tile<S> largest = tile::full<S>({plan.rows, 1}, -std::numeric_limits<S>::infinity());
+            for (Int k : range(parts)) largest = max(largest, tile::max(part(k), {1}));
+            const Tile<S> subtracted = stop_gradient(largest);
+            Tile<S> sum = tile::zeros<S>({plan.rows, 1});
+            for (Int k : range(parts)) sum += tile::sum(exp(part(k) - subtracted), {1});
+            for (Int k : range(parts)) detail::store_rows<T>(y, i, k, exp(part(k) - subtracted) / sum);
+          },
+          TileOptions{.threads = plan.threads}};
+}
+
+template <Scalar T>
+std::shared_ptr<jit::KernelDefinition> softmax_kernel(const RowPlan &plan) {
+  static detail::Kernels<RowPlan, RowKernel<T>> made(softmax_of<T>);
+  return made.at(plan).definition();
+}
+
+}  // namespace
+
+PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, SourceLocation where) {
+  const RowPlan plan = detail::row_plan(columns);
+  const Extents blocks = detail::row_blocks(rows, plan);
+  switch (type) {
+#define SAMITE_CASE(T) \
+  case scalar_type_of<T>: return {softmax_kernel<T>(plan), blocks};
+    SAMITE_ROW_TYPES(SAMITE_CASE)
+#undef SAMITE_CASE
+    default: detail::refuse_row_type("softmax", type, where);
+  }
+}
+
+void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
+  detail::check_rows("softmax", x, y, where);
+  const PlannedLaunch planned = softmax_launch(x.type(), x.extents()[0], x.extents()[1], where);
+  detail::launch_planned(planned, {{&x}, {&y}}, where);
+}
+
+}  // namespace samite::ops

@@ -1,0 +1,138 @@
+// The library's operations (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled by NVIDIA's
+// compiler.
+#include "samite/ops/attention.h"
+#include "samite/ops/layer_norm.h"
+#include "samite/ops/matmul_by_type.h"
+#include "samite/ops/softmax.h"
+#include "tests/codegen/cuda_tile_kernel.h"
+
+namespace samite::test {
+namespace {
+
+using Extents64 = std::vector<long long>;
+
+// An array of a launch, with numbers that are the parameter's own.
+template <class T>
+struct Array64 {
+  Extents64 extents;
+  std::vector<T> values;
+
+  Array64(Extents64 of, std::size_t seed) : extents(std::move(of)) {
+    long long count = 1;
+    for (const long long extent : extents) count *= extent;
+    for (long long i = 0; i < count; ++i)
+      values.push_back(static_cast<T>(static_cast<float>(std::sin(double((i + 1) * (long(seed) + 3) % 1013)))));
+  }
+};
+
+// The kernel has arrays of T and of S, and then a number, where there is one.
+template <class T, class S>
+void expect_same_on_cuda(const ir::Kernel &kernel, const Extents64 &blocks, const std::vector<Extents64> &extents,
+                         std::optional<S> number, double tolerance) {
+  SCOPED_TRACE(kernel.name);
+  std::vector<std::vector<Array64<T>>> arrays(2);
+  std::vector<std::vector<Array64<S>>> sums(2);
+  for (const bool cuda : {false, true}) {
+    std::vector<Argument> arguments;
+    auto &own = arrays[cuda];
+    auto &own_sums = sums[cuda];
+    own.reserve(extents.size()), own_sums.reserve(extents.size());
+    for (std::size_t i = 0; i < extents.size(); ++i)
+      if (kernel.parameters[i].type == scalar_type_of<S>)
+        arguments.push_back(array(own_sums.emplace_back(extents[i], i).values, extents[i]));
+      else
+        arguments.push_back(array(own.emplace_back(extents[i], i).values, extents[i]));
+    if (number) arguments.push_back(scalar(*number));
+    if (cuda)
+      CudaOnHost(kernel, cuda_options(), false, 1).run(blocks, arguments);
+    else
+      CompiledKernel(kernel).run(blocks, arguments);
+  }
+  const auto compare = [&](const auto &expected, const auto &actual) {
+    for (std::size_t a = 0; a < expected.size(); ++a)
+      for (std::size_t i = 0; i < expected[a].values.size(); ++i)
+        ASSERT_NEAR(static_cast<double>(static_cast<float>(actual[a].values[i])),
+                    static_cast<double>(static_cast<float>(expected[a].values[i])), tolerance)
+            << a << ' ' << i;
+  };
+  compare(arrays[0], arrays[1]);
+  compare(sums[0], sums[1]);
+}
+
+const ir::Kernel &kernel_of(const ops::PlannedLaunch &planned) { return planned.kernel->structured(); }
+Extents64 blocks_of(const ops::PlannedLaunch &planned) { return {planned.blocks.begin(), planned.blocks.end()}; }
+
+TEST(ReadyOperations, SoftmaxOnCuda) {
+  for (const long long columns : {100, 8300}) {
+    const auto planned = ops::softmax_launch(ScalarType::Float32, 3, columns);
+    expect_same_on_cuda<float, double>(kernel_of(planned), blocks_of(planned), {{3, columns}, {3, columns}}, {}, 1e-6);
+  }
+}
+
+TEST(ReadyOperations, LayerNormOnCuda) {
+  const auto planned = ops::layer_norm_launch(ScalarType::Float16, true, 3, 100);
+  expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {{3, 100}, {100}, {100}, {3, 100}}, 1e-5f,
+                                   2e-3);
+}
+
+TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
+  const ops::AttentionShape shape{1, 2, 70, 16, 40};
+  const Extents64 q{1, 2, 70, 16}, k{1, 2, 40, 16}, rows{1, 2, 70};
+  const auto forward = ops::attention_launch(ScalarType::Float16, shape, true);
+  expect_same_on_cuda<half, float>(kernel_of(forward), blocks_of(forward), {q, k, k, q, rows}, 0.25f, 4e-3);
+  const auto adjoint = ops::attention_adjoint_launches(ScalarType::Float16, shape, true);
+  expect_same_on_cuda<half, float>(kernel_of(adjoint.of_queries), blocks_of(adjoint.of_queries),
+                                   {q, k, k, q, rows, q, q, rows}, 0.25f, 4e-2);
+  expect_same_on_cuda<half, float>(kernel_of(adjoint.of_keys), blocks_of(adjoint.of_keys),
+                                   {q, k, k, rows, rows, q, k, k}, 0.25f, 4e-2);
+}
+
+class ReadyOperationsCompiled : public CudaCompilerTest {};
+
+// Spills no more than a few registers, and needs no more shared memory than a block can have.
+void expect_compiles_for_hopper(const ir::Kernel &kernel) {
+  SCOPED_TRACE(kernel.name);
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
+  const codegen::EmittedSource source = emit_for_cuda(kernel, options);
+  const auto report = compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text),
+                                   "sm_90a", jit::cuda_objects(source.objects))
+                          .image->report();
+  if (std::getenv("SAMITE_TEST_SHOW"))
+    fmt::print("{}: {}, {} B planned\n", kernel.name, report.to_string(), source.tile_memory.bytes);
+  EXPECT_LE(source.tile_memory.bytes, 227 << 10);
+  EXPECT_LE(report.kernels.at(0).spill_store_bytes, 16u);
+}
+
+TEST_F(ReadyOperationsCompiled, Rows) {
+  for (const std::int64_t columns : {100, 4096, 20000}) {
+    expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns)));
+    expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns)));
+  }
+}
+
+TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
+  for (const std::int64_t size : {64, 128}) {
+    const ops::AttentionShape shape{1, 2, 1024, size, 1024};
+    expect_compiles_for_hopper(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, true)));
+    const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, true);
+    expect_compiles_for_hopper(kernel_of(adjoint.of_queries));
+    expect_compiles_for_hopper(kernel_of(adjoint.of_keys));
+  }
+}
+
+TEST_F(ReadyOperationsCompiled, Layers) {
+  expect_compiles_for_hopper(
+      kernel_of(ops::matmul_launch({ScalarType::Float32, {ScalarType::Float32, ops::Activation::gelu, true, true}},
+                                   {1, 1024, 1024, 1024}, {80, 108})));
+  expect_compiles_for_hopper(kernel_of(ops::scaled_matmul_launch({ScalarType::Float8E4M3,
+                                                                  ScalarType::Float8E4M3,
+                                                                  {ops::ScaleGroup::one, ops::ScaleGroup::block},
+                                                                  {ops::ScaleGroup::block, ops::ScaleGroup::block},
+                                                                  {ScalarType::BFloat16, ops::Activation::none, true},
+                                                                  {.b = true}},
+                                                                 {1, 1024, 1024, 1024}, {90, 132})));
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,186 @@
+// Attention and its adjoint against plain attention in double, where each weight is computed.
+#include "samite/ops/attention.h"
+#include "tests/tiles/reference.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+// Of one head: matrices of the numbers that the buffers hold.
+struct Head {
+  Matrix q, k, v;
+  double scale;
+  bool causal;
+
+  Matrix weights() const {
+    Matrix p = product(q, turned(k));
+    for (std::int64_t i = 0; i < p.rows; ++i) {
+      double sum = 0;
+      const auto at = [&](std::int64_t j) -> double & { return p.values[static_cast<std::size_t>(i * p.columns + j)]; };
+      for (std::int64_t j = 0; j < p.columns; ++j) sum += at(j) = causal && j > i ? 0 : std::exp(at(j) * scale);
+      for (std::int64_t j = 0; j < p.columns; ++j) at(j) /= sum;
+    }
+    return p;
+  }
+  Matrix out() const { return product(weights(), v); }
+
+  struct Gradients {
+    Matrix q, k, v;
+  };
+  Gradients gradients(const Matrix &cotangent) const {
+    const Matrix p = weights(), of_weights = product(cotangent, turned(v));
+    const Matrix of_products(p.rows, p.columns, [&](std::int64_t i, std::int64_t j) {
+      double mean = 0;
+      for (std::int64_t l = 0; l < p.columns; ++l) mean += p(i, l) * of_weights(i, l);
+      return p(i, j) * (of_weights(i, j) - mean) * scale;
+    });
+    return {product(of_products, k), product(turned(of_products), q), product(turned(p), cotangent)};
+  }
+};
+
+struct Shape {
+  std::int64_t batches, heads, rows, terms, size;
+};
+
+template <class T>
+struct Arrays {
+  using S = std::conditional_t<sizeof(T) == 8, double, float>;
+  Shape shape;
+  Buffer<T> q, k, v, out;
+  Buffer<S> row_sums;
+
+  explicit Arrays(const Shape &s, Gradient gradient = Gradient::untracked)
+      : shape(s),
+        q(make({s.batches, s.heads, s.rows, s.size}, 1, gradient)),
+        k(make({s.batches, s.heads, s.terms, s.size}, 2, gradient)),
+        v(make({s.batches, s.heads, s.terms, s.size}, 3, gradient)),
+        out(poisoned<T>({s.batches, s.heads, s.rows, s.size}, gradient)),
+        row_sums(poisoned<S>({s.batches, s.heads, s.rows}, gradient)) {}
+
+  static Buffer<T> make(const Extents &extents, unsigned seed, Gradient gradient = Gradient::untracked) {
+    return buffer<T>(extents, numbers(extents.count(), seed), gradient);
+  }
+};
+
+// The matrix of one head.
+template <class T>
+Matrix part(const Buffer<T> &x, std::int64_t number) {
+  const std::int64_t rows = x.extents()[2], columns = x.extents()[3];
+  const std::vector<T> all = x.to_vector();
+  return Matrix(rows, columns, [&](std::int64_t i, std::int64_t j) {
+    const T value = all[static_cast<std::size_t>((number * rows + i) * columns + j)];
+    return sizeof(T) == 2 ? static_cast<double>(static_cast<float>(value)) : static_cast<double>(value);
+  });
+}
+
+void expect_close(const Matrix &actual, const Matrix &expected, double tolerance) {
+  for (std::size_t i = 0; i < expected.values.size(); ++i)
+    ASSERT_NEAR(actual.values[i], expected.values[i], tolerance) << i;
+}
+
+template <class T>
+void check_attention(const Shape &shape, bool causal, double tolerance) {
+  SCOPED_TRACE(std::to_string(shape.rows) + " by " + std::to_string(shape.terms) + ", " + std::to_string(shape.size));
+  const Arrays<T> a(shape);
+  const ops::AttentionOptions options{.causal = causal, .scale = 0.3};
+  ops::attention(a.q, a.k, a.v, a.out, a.row_sums, options);
+  const Buffer<T> cotangent = Arrays<T>::make(a.q.extents(), 5);
+  const auto dq = poisoned<T>(a.q.extents()), dk = poisoned<T>(a.k.extents()), dv = poisoned<T>(a.k.extents());
+  ops::attention_adjoint(a.q, a.k, a.v, a.out, a.row_sums, cotangent, dq, dk, dv, options);
+  for (std::int64_t number = 0; number < shape.batches * shape.heads; ++number) {
+    const Head head{part(a.q, number), part(a.k, number), part(a.v, number), 0.3, causal};
+    expect_close(part(a.out, number), head.out(), tolerance);
+    const Head::Gradients expected = head.gradients(part(cotangent, number));
+    expect_close(part(dq, number), expected.q, 4 * tolerance);
+    expect_close(part(dk, number), expected.k, 4 * tolerance);
+    expect_close(part(dv, number), expected.v, 4 * tolerance);
+  }
+}
+
+TEST(Attention, AndItsAdjoint) {
+  check_attention<double>({2, 3, 50, 70, 16}, false, 1e-12);
+  check_attention<double>({1, 1, 100, 33, 20}, false, 1e-12);
+  check_attention<double>({1, 2, 1, 1, 1}, false, 1e-12);
+}
+
+TEST(Attention, OfHeadsOf64And128) {
+  check_attention<float>({1, 2, 70, 40, 64}, false, 1e-5);
+  check_attention<float>({1, 1, 40, 70, 128}, true, 1e-5);
+}
+
+TEST(Attention, ThatSeesWhatIsBefore) {
+  check_attention<double>({2, 2, 75, 75, 16}, true, 1e-12);
+  check_attention<double>({1, 1, 20, 75, 16}, true, 1e-12);
+  check_attention<double>({1, 1, 75, 20, 16}, true, 1e-12);
+}
+
+TEST(Attention, In16Bits) {
+  check_attention<half>({1, 2, 70, 90, 64}, false, 4e-3);
+  check_attention<bfloat16>({1, 1, 70, 70, 64}, true, 3e-2);
+}
+
+TEST(Attention, OfProductsWhosePowersOverflow) {
+  Arrays<float> a({1, 1, 10, 40, 16});
+  ops::attention(a.q, a.k, a.v, a.out, a.row_sums, {.scale = 1000});
+  const Head head{part(a.q, 0), part(a.k, 0), part(a.v, 0), 1, false};
+  const Matrix products = product(head.q, turned(head.k));
+  const Matrix out = part(a.out, 0);
+  for (std::int64_t i = 0; i < 10; ++i) {
+    double largest = -1e9, count = 0;
+    for (std::int64_t j = 0; j < 40; ++j) largest = std::max(largest, products(i, j));
+    for (std::int64_t j = 0; j < 40; ++j) count += products(i, j) == largest ? 1 : 0;
+    for (std::int64_t c = 0; c < 16; ++c) {
+      double mean = 0;
+      for (std::int64_t j = 0; j < 40; ++j) mean += products(i, j) == largest ? head.v(j, c) / count : 0;
+      EXPECT_NEAR(out(i, c), mean, 1e-5);
+    }
+  }
+}
+
+TEST(Attention, OfViewsWhereHeadsLieInsideOfRows) {
+  const Arrays<float> a({2, 3, 20, 30, 16});
+  const auto inside = [](const Buffer<float> &x) {
+    Buffer<float> copy(device(), {x.extents()[0], x.extents()[2], x.extents()[1], x.extents()[3]});
+    copy.copy_from(x.permute({0, 2, 1, 3}).to_vector());
+    return copy.permute({0, 2, 1, 3});
+  };
+  ops::attention(a.q, a.k, a.v, a.out, a.row_sums);
+  const auto out = poisoned<float>(a.q.extents());
+  ops::attention(inside(a.q), inside(a.k), inside(a.v), out, a.row_sums);
+  EXPECT_EQ(out.to_vector(), a.out.to_vector());
+}
+
+TEST(Attention, OnATapeHasTheSameGradients) {
+  const Arrays<double> a({1, 2, 40, 50, 16}, Gradient::tracked);
+  Tape tape;
+  tape.record([&] { ops::attention(a.q, a.k, a.v, a.out, a.row_sums, {.causal = true}); });
+  const auto cotangent = Arrays<double>::make(a.q.extents(), 5);
+  tape.backward({{a.out, cotangent}});
+  for (std::int64_t number = 0; number < 2; ++number) {
+    const Head head{part(a.q, number), part(a.k, number), part(a.v, number), 0.25, true};
+    const Head::Gradients expected = head.gradients(part(cotangent, number));
+    expect_close(part(a.q.gradient(), number), expected.q, 1e-11);
+    expect_close(part(a.k.gradient(), number), expected.k, 1e-11);
+    expect_close(part(a.v.gradient(), number), expected.v, 1e-11);
+  }
+}
+
+TEST(Attention, NamesWhatDoesNotFit) {
+  const Buffer<float> q(device(), {1, 2, 5, 16}), k(device(), {1, 1, 7, 16}), matrix(device(), {5, 16});
+  const Buffer<float> sums(device(), {1, 2, 5});
+  EXPECT_THAT(message_of<UserError>([&] { ops::attention(matrix, k, k, q, sums); }),
+              HasSubstr("attention: expected q of (batches, heads, rows, size)"));
+  EXPECT_THAT(message_of<UserError>([&] { ops::attention(q, k, k, q, sums); }),
+              HasSubstr("attention: expected k of float with extents (1, 2, 7, 16)"));
+  const Buffer<float> long_rows(device(), {1, 1, 2, 300});
+  EXPECT_THAT(message_of<UserError>([&] {
+                ops::attention(long_rows, long_rows, long_rows, long_rows, Buffer<float>(device(), {1, 1, 2}));
+              }),
+              HasSubstr("up to 256 numbers for each row of a head; 300 given"));
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,109 @@
+// Layer norm of rows that a tile holds and of longer ones, and its gradients, against double.
+#include "samite/ops/layer_norm.h"
+#include "tests/tiles/reference.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double epsilon = 1e-3;
+
+// Of one row: normalised, and its gradient for the cotangent of that.
+struct Row {
+  std::vector<double> normalised;
+  double inverse;
+
+  Row(const Matrix &x, std::int64_t i) {
+    const auto n = static_cast<double>(x.columns);
+    double mean = 0, variance = 0;
+    for (std::int64_t j = 0; j < x.columns; ++j) mean += x(i, j) / n;
+    for (std::int64_t j = 0; j < x.columns; ++j) variance += (x(i, j) - mean) * (x(i, j) - mean) / n;
+    inverse = 1 / std::sqrt(variance + epsilon);
+    for (std::int64_t j = 0; j < x.columns; ++j) normalised.push_back((x(i, j) - mean) * inverse);
+  }
+  std::vector<double> gradient(const std::vector<double> &cotangent) const {
+    const auto n = static_cast<double>(normalised.size());
+    double mean = 0, along = 0;
+    for (std::size_t j = 0; j < normalised.size(); ++j) {
+      mean += cotangent[j] / n;
+      along += cotangent[j] * normalised[j] / n;
+    }
+    std::vector<double> result;
+    for (std::size_t j = 0; j < normalised.size(); ++j)
+      result.push_back((cotangent[j] - mean - normalised[j] * along) * inverse);
+    return result;
+  }
+};
+
+template <class T, class S>
+void check_layer_norm(std::int64_t rows, std::int64_t columns, double tolerance) {
+  SCOPED_TRACE(std::to_string(rows) + " by " + std::to_string(columns));
+  const Matrix values(rows, columns, 1), cotangents(rows, columns, 2);
+  const std::vector<double> weights = numbers(columns, 3), biases = numbers(columns, 4);
+  const auto x = buffer<T>(values.extents(), values.values, Gradient::tracked);
+  const auto weight = buffer<S>({columns}, weights, Gradient::tracked);
+  const auto bias = buffer<S>({columns}, biases, Gradient::tracked);
+  const auto y = poisoned<T>(values.extents(), Gradient::tracked);
+  Tape tape;
+  tape.record([&] { ops::layer_norm(x, weight, bias, y, epsilon); });
+  tape.backward({{y, buffer<T>(values.extents(), cotangents.values)}});
+
+  std::vector<double> expected, of_x;
+  std::vector<double> of_weight(weights.size(), 0), of_bias(weights.size(), 0);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Row row(values, i);
+    std::vector<double> inner;
+    for (std::size_t j = 0; j < weights.size(); ++j) {
+      const double cotangent = cotangents(i, static_cast<std::int64_t>(j));
+      expected.push_back(row.normalised[j] * weights[j] + biases[j]);
+      inner.push_back(cotangent * weights[j]);
+      of_weight[j] += cotangent * row.normalised[j];
+      of_bias[j] += cotangent;
+    }
+    for (const double g : row.gradient(inner)) of_x.push_back(g);
+  }
+  expect_near(y, expected, tolerance);
+  expect_near(x.gradient(), of_x, tolerance);
+  const double of_sums = sizeof(T) == 2 ? 1e-4 * static_cast<double>(rows) : tolerance * static_cast<double>(rows);
+  expect_near(weight.gradient(), of_weight, of_sums);
+  expect_near(bias.gradient(), of_bias, of_sums);
+}
+
+TEST(LayerNorm, OfRowsOfAnyLength) {
+  for (const std::int64_t columns : {2, 7, 32, 100, 700}) check_layer_norm<double, double>(5, columns, 1e-11);
+  check_layer_norm<double, double>(130, 40, 1e-11);
+}
+
+TEST(LayerNorm, OfRowsThatAreGoneOverInParts) { check_layer_norm<double, double>(2, 8200, 1e-11); }
+
+TEST(LayerNorm, Types) {
+  check_layer_norm<float, float>(3, 70, 1e-5);
+  check_layer_norm<half, float>(3, 70, 1e-2);
+  check_layer_norm<bfloat16, float>(3, 70, 5e-2);
+}
+
+TEST(LayerNorm, WithoutWeightAndBias) {
+  const Matrix values(3, 50, 1);
+  const auto x = buffer<float>(values.extents(), values.values);
+  const auto y = poisoned<float>(values.extents());
+  ops::layer_norm(x, y, epsilon);
+  std::vector<double> expected;
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (const double value : Row(values, i).normalised) expected.push_back(value);
+  expect_near(y, expected, 1e-5);
+}
+
+TEST(LayerNorm, NamesWhatDoesNotFit) {
+  const Buffer<half> x(device(), {3, 4}), y(device(), {3, 4});
+  const Buffer<float> weight(device(), {4});
+  EXPECT_THAT(message_of<UserError>([&] { ops::layer_norm(x, weight, Buffer<float>(device(), {3}), y); }),
+              HasSubstr("layer_norm: expected a bias of 4 numbers of float, one for each column of x"));
+  EXPECT_THAT(message_of<UserError>([&] { ops::layer_norm(x, Buffer<half>(device(), {4}), weight, y); }),
+              HasSubstr("layer_norm: expected a weight of 4 numbers of float"));
+}
+
+}  // namespace
+}  // namespace samite::test

@@ -1,0 +1,82 @@
+// Softmax of rows that a tile holds and of longer ones, and its gradient, against double.
+#include "samite/ops/softmax.h"
+#include "tests/tiles/reference.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+Matrix softmax(const Matrix &x) {
+  std::vector<double> largest, sum;
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    largest.push_back(x(i, 0));
+    for (std::int64_t j = 0; j < x.columns; ++j) largest.back() = std::max(largest.back(), x(i, j));
+    sum.push_back(0);
+    for (std::int64_t j = 0; j < x.columns; ++j) sum.back() += std::exp(x(i, j) - largest.back());
+  }
+  return Matrix(x.rows, x.columns, [&](std::int64_t i, std::int64_t j) {
+    return std::exp(x(i, j) - largest[static_cast<std::size_t>(i)]) / sum[static_cast<std::size_t>(i)];
+  });
+}
+
+template <class T>
+void check_softmax(std::int64_t rows, std::int64_t columns, double tolerance, double offset = 0) {
+  SCOPED_TRACE(std::to_string(rows) + " by " + std::to_string(columns));
+  const Matrix plain(rows, columns, 1);
+  const Matrix values(rows, columns, [&](std::int64_t i, std::int64_t j) { return plain(i, j) * 4 + offset; });
+  const auto x = buffer<T>(values.extents(), values.values, Gradient::tracked);
+  const auto y = poisoned<T>(values.extents(), Gradient::tracked);
+  Tape tape;
+  tape.record([&] { ops::softmax(x, y); });
+  const Matrix expected = softmax(values), weights(rows, columns, 2);
+  expect_near(y, expected.values, tolerance);
+
+  tape.backward({{y, buffer<T>(values.extents(), weights.values)}});
+  const Matrix gradient(rows, columns, [&](std::int64_t i, std::int64_t j) {
+    double mean = 0;
+    for (std::int64_t k = 0; k < columns; ++k) mean += expected(i, k) * weights(i, k);
+    return expected(i, j) * (weights(i, j) - mean);
+  });
+  expect_near(x.gradient(), gradient.values, tolerance);
+}
+
+TEST(Softmax, OfRowsOfAnyLength) {
+  for (const std::int64_t columns : {1, 7, 32, 100, 700}) check_softmax<double>(5, columns, 1e-12);
+  check_softmax<double>(130, 40, 1e-12);
+}
+
+TEST(Softmax, OfRowsThatAreGoneOverInParts) { check_softmax<double>(2, 8200, 1e-12); }
+
+TEST(Softmax, Types) {
+  check_softmax<float>(3, 70, 1e-6);
+  check_softmax<half>(3, 70, 1e-3);
+  check_softmax<bfloat16>(3, 70, 1e-2);
+}
+
+TEST(Softmax, OfLargeNumbersAndOfThoseBelowZero) {
+  check_softmax<float>(3, 70, 1e-6, 1000);
+  check_softmax<float>(3, 70, 1e-6, -1000);
+}
+
+TEST(Softmax, OfAView) {
+  const Matrix values(6, 50, 3);
+  const auto x = buffer<float>(values.extents(), values.values);
+  const auto y = poisoned<float>({50, 6});
+  ops::softmax(x.transpose(), y);
+  expect_near(y, softmax(turned(values)).values, 1e-6);
+}
+
+TEST(Softmax, NamesWhatDoesNotFit) {
+  const Buffer<float> x(device(), {3, 4});
+  EXPECT_THAT(message_of<UserError>([&] { ops::softmax(x, Buffer<float>(device(), {4, 3})); }),
+              HasSubstr("softmax: expected two matrices of the same extents and type"));
+  const Buffer<std::int32_t> integers(device(), {3, 4});
+  EXPECT_THAT(message_of<UserError>([&] { ops::softmax(integers, integers); }),
+              HasSubstr("expected elements of half, bfloat16, float or double; int32_t given: convert them"));
+}
+
+}  // namespace
+}  // namespace samite::test

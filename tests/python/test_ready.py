@@ -1,0 +1,257 @@
+"""Ready operations on arrays of NumPy and JAX, against NumPy in double."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+import samite
+
+f8, e5m2, bf16 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16
+random = np.random.default_rng(0)
+
+
+def normal(*shape, dtype=np.float64):
+    return random.standard_normal(shape).astype(dtype)
+
+
+def close(actual, expected, tolerance):
+    expected = np.asarray(expected)
+    assert actual.shape == expected.shape
+    assert np.allclose(np.asarray(actual).astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+
+
+ACTIVATIONS = {
+    None: lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+def softmax_of(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4), (np.float16, 2e-2), (bf16, 1e-1)]
+)
+def test_products(dtype, tolerance):
+    a, b = normal(70, 33, dtype=dtype), normal(33, 50, dtype=dtype)
+    c = samite.matmul(a, b)
+    assert c.dtype == dtype
+    close(c, a.astype(np.float64) @ b.astype(np.float64), tolerance)
+
+
+def test_products_of_integers():
+    a, b = random.integers(-100, 100, (20, 30), dtype=np.int8), random.integers(-100, 100, (30, 10), dtype=np.int8)
+    c = samite.matmul(a, b)
+    assert c.dtype == np.int32 and np.array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_results_of_32_bits_for_factors_of_16():
+    a, b = normal(20, 30, dtype=np.float16), normal(30, 10, dtype=np.float16)
+    c = samite.matmul(a, b, out_dtype=np.float32)
+    assert c.dtype == np.float32
+    close(c, a.astype(np.float64) @ b.astype(np.float64), 1e-5)
+
+
+def test_factors_that_lie_transposed_or_with_gaps():
+    a, b = normal(33, 70), normal(50, 33)
+    close(samite.matmul(a.T, b.T), a.T @ b.T, 1e-12)
+    whole = normal(40, 80)
+    close(samite.matmul(whole[::2, ::2], whole[:, :7]), whole[::2, ::2] @ whole[:, :7], 1e-12)
+
+
+def test_products_in_batches():
+    a, b = normal(3, 20, 30), normal(3, 30, 10)
+    close(samite.matmul(a, b), a @ b, 1e-12)
+    close(samite.matmul(a, b.swapaxes(1, 2).copy().swapaxes(1, 2)), a @ b, 1e-12)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_layers(activation):
+    a, b, bias, residual = normal(20, 30) * 0.3, normal(30, 40), normal(40), normal(20, 40)
+    expected = ACTIVATIONS[activation](a @ b + bias) + residual
+    close(samite.matmul(a, b, bias=bias, residual=residual, activation=activation), expected, 1e-12)
+
+
+def test_layers_in_batches_and_with_parts_alone():
+    a, b, bias, residual = normal(2, 20, 30), normal(2, 30, 40), normal(40), normal(2, 20, 40)
+    close(samite.matmul(a, b, bias=bias, residual=residual), a @ b + bias + residual, 1e-12)
+    close(samite.matmul(a, b, bias=bias), a @ b + bias, 1e-12)
+    close(samite.matmul(a, b, residual=residual), a @ b + residual, 1e-12)
+
+
+def test_a_product_into_a_given_array():
+    a, b, c = normal(20, 30), normal(30, 40), np.zeros((20, 80))
+    assert samite.matmul(a, b, out=c[:, ::2]) is not None
+    close(c[:, ::2], a @ b, 1e-12)
+    assert not c[:, 1::2].any()
+
+
+def test_products_of_nothing():
+    assert samite.matmul(np.zeros((0, 3)), np.zeros((3, 4))).shape == (0, 4)
+    assert np.array_equal(samite.matmul(np.zeros((2, 0)), np.zeros((0, 4))), np.zeros((2, 4)))
+
+
+def test_products_of_jax():
+    jnp = pytest.importorskip("jax.numpy")
+    a, b = normal(20, 30, dtype=np.float32), normal(30, 40, dtype=np.float32)
+    c = samite.matmul(jnp.asarray(a), jnp.asarray(b))
+    assert isinstance(c, jnp.ndarray)
+    close(c, a.astype(np.float64) @ b.astype(np.float64), 1e-4)
+
+
+GROUPS = [(None, None), (1, None), (None, 1), (1, 128), (128, 1), (128, 128)]
+
+
+def spread(array, scale):
+    """Scales as large as the array."""
+    for axis in (0, 1):
+        size = array.shape[axis]
+        if scale.shape[axis] not in (1, size):
+            scale = np.repeat(scale, 128, axis).take(range(size), axis)
+    return np.broadcast_to(scale, array.shape).astype(np.float64)
+
+
+def meaning(q, scale):
+    return q.astype(np.float64) * spread(q, scale)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("dtype, largest, digit", [(f8, 448, 1 / 16), (e5m2, 57344, 1 / 8)])
+def test_quantised_matrices(group, dtype, largest, digit):
+    x = normal(150, 300, dtype=np.float32) * np.exp2(np.arange(150) % 5)[:, None].astype(np.float32)
+    q, scale = samite.quantise(x, dtype=dtype, group=group)
+    assert q.dtype == dtype and scale.dtype == np.float32
+    assert scale.shape == tuple(1 if g is None else -(-n // g) for n, g in zip(x.shape, group))
+    assert np.abs(q.astype(np.float32)).max() == largest
+    assert np.all(np.abs(meaning(q, scale) - x) <= np.abs(x) * digit + spread(x, scale) * 2.0**-9)
+    close(samite.dequantise(q, scale), meaning(q, scale), 1e-6)
+
+
+@pytest.mark.parametrize("of_a", [(None, None), (1, None), (1, 128), (128, 128)])
+@pytest.mark.parametrize("of_b", [(None, None), (None, 1), (128, 1), (128, 128)])
+def test_scaled_products(of_a, of_b):
+    a, scale_a = samite.quantise(normal(150, 300, dtype=np.float32), group=of_a)
+    b, scale_b = samite.quantise(normal(300, 140, dtype=np.float32), group=of_b)
+    expected = meaning(a, scale_a) @ meaning(b, scale_b)
+    by_columns = np.asfortranarray(b)  # as torch wants it
+    close(samite.scaled_mm(a, by_columns, scale_a, scale_b, out_dtype="float32"), expected, 1e-3)
+    assert samite.scaled_mm(a, b, scale_a, scale_b).dtype == bf16
+
+
+def test_scaled_products_of_two_types_with_bias_and_one_scale():
+    a, scale_a = samite.quantise(normal(20, 64, dtype=np.float32), dtype=e5m2)
+    b, scale_b = samite.quantise(normal(64, 30, dtype=np.float32))
+    bias = normal(30, dtype=np.float32)
+    expected = np.maximum(meaning(a, scale_a) @ meaning(b, scale_b) + bias, 0)
+    one = np.array(scale_b[0, 0])  # of no dimensions
+    c = samite.scaled_mm(a, b, scale_a, one, bias=bias, activation="relu", out_dtype=np.float32)
+    close(c, expected, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 1e-2), (bf16, 5e-2)]
+)
+def test_softmax_and_layer_norm(dtype, tolerance):
+    x = (normal(2, 3, 100) * 3).astype(dtype)
+    wide = x.astype(np.float64)
+    weight, bias = normal(100, dtype=dtype), normal(100, dtype=dtype)
+    close(samite.softmax(x), softmax_of(wide), tolerance)
+    normed = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3)
+    close(samite.layer_norm(x, epsilon=1e-3), normed, tolerance)
+    expected = normed * weight.astype(np.float64) + bias.astype(np.float64)
+    close(samite.layer_norm(x, weight, bias, epsilon=1e-3), expected, 2 * tolerance)
+    close(samite.layer_norm(x, bias=bias, epsilon=1e-3), normed + bias.astype(np.float64), 2 * tolerance)
+
+
+def test_softmax_of_one_dimension_and_of_a_view():
+    x = normal(50)
+    close(samite.softmax(x), softmax_of(x), 1e-12)
+    whole = normal(4, 6, 8)
+    close(samite.softmax(whole[:, ::2, ::-1]), softmax_of(whole[:, ::2, ::-1]), 1e-12)
+
+
+def attention_of(q, k, v, causal, scale):
+    products = np.einsum("bhid,bhjd->bhij", q, k) * scale
+    if causal:
+        products = np.where(np.arange(k.shape[2]) <= np.arange(q.shape[2])[:, None], products, -np.inf)
+    return np.einsum("bhij,bhjd->bhid", softmax_of(products), v)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype, size, tolerance", [(np.float64, 16, 1e-12), (np.float32, 64, 1e-5), (bf16, 128, 5e-2)])
+def test_attention(causal, dtype, size, tolerance):
+    q, k, v = (normal(2, rows, 3, size, dtype=dtype).transpose(0, 2, 1, 3) for rows in (70, 50, 50))
+    expected = attention_of(*(each.astype(np.float64) for each in (q, k, v)), causal, size**-0.5)
+    close(samite.attention(q, k, v, causal=causal), expected, tolerance)
+    expected = attention_of(*(each.astype(np.float64) for each in (q, k, v)), causal, 0.1)
+    close(samite.attention(q, k, v, causal=causal, scale=0.1), expected, tolerance)
+
+
+zeros, f4 = np.zeros, np.float32
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: samite.matmul(zeros((3, 4)), zeros((5, 4))),
+            r"expected b with 4 rows, as many as a has columns: they would fit with b transposed.*a of float64 with "
+            r"shape \(3, 4\) and strides \(4, 1\) on the CPU, b of float64 with shape \(5, 4\)",
+        ),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5), f4)), "expected factors of one type"),
+        (lambda: samite.matmul(zeros(3), zeros(3)), "expected two matrices"),
+        (lambda: samite.matmul(zeros((2, 3, 4)), zeros((3, 4, 5))), "as many matrices in b as in a"),
+        (lambda: samite.matmul([[1.0]], zeros((1, 1))), "argument 'a' expects an array.*list is given"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), bias=zeros(4)), r"expected bias of float64.*\(5,\)"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation="softplus"), "activation expects one of"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation=[]), r"activation expects a name.*\[\] is given"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), out_dtype="float31"), "no type of elements 'float31'"),
+        (lambda: samite.matmul(None, zeros((4, 5))), "argument 'a' expects an array.*None is given"),
+        (lambda: samite.layer_norm(zeros((3, 4)), epsilon="small"), "argument 'epsilon' expects a number"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), tf32=True), "tf32"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), tf32=1), "tf32 expects True or False; 1 is given"),
+        (
+            lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), out=zeros((3, 4))),
+            r"expected out of float64.*\(3, 5\)",
+        ),
+        (lambda: samite.matmul(zeros((3, 4), complex), zeros((4, 5))), "argument 'a'.*complex"),
+        (lambda: samite.matmul(zeros((3, 4), np.int64), zeros((4, 5), np.int64)), "factors of int64_t"),
+        (
+            lambda: samite.scaled_mm(zeros((3, 400), f8), zeros((400, 5), f8), zeros((3, 3), f4), zeros((1, 1), f4)),
+            r"expected scale_a with shape \(1, 1\), \(3, 1\), \(3, 4\) or \(1, 4\), and scale_b.*"
+            r"scale_a of float32 with shape \(3, 3\)",
+        ),
+        (
+            lambda: samite.scaled_mm(zeros((3, 4), e5m2), zeros((4, 5), e5m2), zeros((1, 1), f4), zeros((1, 1), f4)),
+            "quantise one to f8e4m3",
+        ),
+        (lambda: samite.quantise(zeros((3, 4), f4), group=(2, 4)), "1, 128 or None"),
+        (lambda: samite.quantise(zeros((3, 4), f4), group=(1, 1)), "would be a scale for each number"),
+        (lambda: samite.quantise(zeros((3, 4))), "8-bit floating type"),
+        (lambda: samite.softmax(zeros((3, 4), int)), "softmax: expected elements of half"),
+        (lambda: samite.layer_norm(zeros((3, 4)), zeros(3)), r"expected weight of float64 with shape \(4,\)"),
+        (lambda: samite.attention(*(zeros((2, 3, 4)),) * 3), r"expected arrays of \(batches, heads, rows, size\)"),
+        (lambda: samite.attention(*(zeros((1, 1, 2, 300)),) * 3), "up to 256 numbers"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(call, message):
+    with pytest.raises(samite.UserError, match="(?s)" + message):
+        call()
+
+
+def test_a_product_is_planned_once_for_each_layout():
+    a, b = normal(11, 12), normal(12, 13)
+    samite.matmul(a, b)
+    before = len(samite.ready._products)
+    for _ in range(3):
+        samite.matmul(normal(11, 12), b)
+    assert len(samite.ready._products) == before
+    samite.matmul(a, np.asfortranarray(b))
+    assert len(samite.ready._products) == before + 1
