@@ -164,7 +164,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
   options.cuda.march = passes::marched(planned);
   if (!options.debug) {
-    variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays);
+    variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
+                                                passes::has_product_steps(planned));
     if (!passes::has_product_loops(planned))
       for (passes::WayOfProduct &way : variant.products)
         if (way.why_not.empty()) way.why_not = "a block's shared memory has no room for its buffers";

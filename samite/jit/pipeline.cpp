@@ -83,6 +83,11 @@ bool fits_when_placed(const ir::Kernel &kernel, const passes::Architecture &arch
   return passes::fits(passes::plan_tile_memory(in_memory(kernel, architecture, {}, /*trial=*/true)), architecture);
 }
 
+// Whether a block has warps that start copies for the others, which takes shared memory that fits.
+bool has_roles_when_placed(const ir::Kernel &kernel, const passes::Architecture &architecture) {
+  return passes::assign_roles(in_memory(kernel, architecture, {}, /*trial=*/true), architecture).producers > 0;
+}
+
 bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
   return fits_when_placed(passes::lower_threads(tiles_lowered), passes::gpu_architecture(capability));
 }
@@ -94,6 +99,11 @@ ir::Kernel with_product_loops(ir::Kernel kernel, const passes::Architecture &arc
   for (const int stages : {4, 3, 2, 0}) {
     ir::Kernel calls = passes::product_loops(kernel, architecture, arrays, stages);
     if (!passes::has_product_loops(calls)) break;
+    if (passes::has_product_steps(calls)) {
+      if (has_roles_when_placed(calls, architecture)) return calls;
+      calls = passes::product_loops(kernel, architecture, arrays, stages, /*steps=*/false);
+      if (!passes::has_product_loops(calls)) break;
+    }
     if (fits_when_placed(calls, architecture)) return calls;
   }
   return kernel;

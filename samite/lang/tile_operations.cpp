@@ -57,7 +57,7 @@ std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int ra
 
 std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
                                    const std::vector<std::int64_t> &steps, const std::vector<int> &order,
-                                   SourceLocation where) {
+                                   bool may_repeat, SourceLocation where) {
   std::vector<ir::Value> origin = tile_origin(first, type, rank, false, where);
   const auto dimensions = static_cast<std::size_t>(type.shape().rank());
   std::vector<int> sorted = order;
@@ -65,14 +65,17 @@ std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank
   bool all = order.empty() || order.size() == dimensions;
   for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == static_cast<int>(d);
   const bool some_step = steps.empty() || steps.size() == dimensions;
-  if (!all || !some_step || std::ranges::count(steps, 0) > 0)
-    throw UserError(where, "a view of steps " + list(steps) + " and order " + list(order) + " for a tile of extents " +
-                               extents_of(type) +
-                               "; both are empty or have a number for each dimension of the tile: steps other than 0, "
-                               "and an order that names each dimension once");
+  const std::ptrdiff_t repeated = std::ranges::count(steps, 0);
+  if (!all || !some_step || (repeated > 0 && !may_repeat) || (repeated > 0 && repeated == std::ssize(steps)))
+    throw UserError(
+        where, "a view of steps " + list(steps) + " and order " + list(order) + " for a tile of extents " +
+                   extents_of(type) + "; both are empty or have a number for each dimension of the tile: " +
+                   (may_repeat ? "steps, of which one is not 0, " : "steps other than 0, where elements are stored, ") +
+                   "and an order that names each dimension once");
   const std::size_t before = static_cast<std::size_t>(rank) - dimensions;
   for (std::size_t d = 0; d < dimensions; ++d) {
     ir::Value &index = origin[before + (order.empty() ? d : static_cast<std::size_t>(order[d]))];
+    if (!steps.empty() && steps[d] == 0) continue;
     const ir::Type indices = type.of(index.type().element());
     const ir::Value own = record_tile({ir::Op::Coordinate, indices, {}, 0, static_cast<std::int32_t>(d)}, where);
     const ir::Value step = ir::Value::constant(indices, steps.empty() ? 1 : steps[d]);

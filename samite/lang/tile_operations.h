@@ -43,7 +43,7 @@ ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, Source
 ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocation where);
 std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
                                    const std::vector<std::int64_t> &steps, const std::vector<int> &order,
-                                   SourceLocation where);
+                                   bool may_repeat, SourceLocation where);
 // The type that products of this one are added up in, unless another is asked for.
 ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
                       SourceLocation where);
@@ -74,7 +74,7 @@ enum class Precision : std::uint8_t { full, tf32 };
 
 // How a tile lies in an array: from one element to the next of each dimension of the tile, so many of the array's;
 // dimension d of the tile along the dimension order[d] of those that the array ends with. Empty for 1, and for the same
-// order.
+// order. With a step of 0 all along a dimension are one element, which is loaded for each.
 struct View {
   std::vector<std::int64_t> steps = {};
   std::vector<int> order = {};
@@ -158,13 +158,14 @@ Tile<std::remove_const_t<T>> load_view(const Array<T, Rank> &array, lang::Indice
                                        const View &view, SourceLocation where = std::source_location::current()) {
   const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
   return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(
-      array.index(where), lang::view_origin(first, type, Rank, view.steps, view.order, where), type, where));
+      array.index(where), lang::view_origin(first, type, Rank, view.steps, view.order, true, where), type, where));
 }
 template <class T, int Rank>
 void store_view(const Array<T, Rank> &array, lang::Indices first, const Tile<std::remove_const_t<T>> &value,
                 const View &view, SourceLocation where = std::source_location::current()) {
   lang::refuse_read_only<T>();
-  lang::store_tile(array.index(where), lang::view_origin(first, value.type(), Rank, view.steps, view.order, where),
+  lang::store_tile(array.index(where),
+                   lang::view_origin(first, value.type(), Rank, view.steps, view.order, false, where),
                    value.value(where), where);
 }
 

@@ -153,7 +153,8 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
     const auto &options = state_->options;
     const MatmulShape shape = matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where);
-    const MatmulPlan plan = matmul_plan(shape, scalar_type_of<T>, options.precision, matmul_device(a.device()));
+    const MatmulPlan plan =
+        matmul_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, matmul_device(a.device()));
     const Extents blocks = matmul_blocks(shape, plan);
     if (a.rank() == 3) return function(state_->batches.at(plan), LaunchExtents(blocks, state_->where));
     return function(state_->matrices.at(plan), LaunchExtents({blocks[1], blocks[2]}, state_->where));

@@ -59,7 +59,7 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
                             SourceLocation where) {
   check_epilogue("matmul", kind.epilogue, where);
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
-  const MatmulPlan plan = matmul_plan(shape, kind.factor, kind.precision, device);
+  const MatmulPlan plan = matmul_plan(shape, {kind.factor, kind.precision, kind.transposed}, device);
   const Extents blocks = blocks_of(shape, plan, kind.in_batches);
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \

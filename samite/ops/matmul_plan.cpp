@@ -16,23 +16,45 @@ constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3
 constexpr MatmulPlan threads_multiply[] = {{128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
 constexpr MatmulPlan rounded_to_tf32[] = {{128, 128, 32, 128, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
 constexpr MatmulPlan doubles[] = {{64, 64, 16, 128, 3}, {32, 32, 16, 128, 3}, {16, 32, 16, 128, 3}};
+// Of groups of warps, where a sum's terms lie together.
+constexpr MatmulPlan groups_of_eight_bits[] = {{128, 256, 128, 256, 4},
+                                               {128, 128, 128, 256, 4},
+                                               {64, 128, 128, 128, 4},
+                                               {64, 64, 128, 128, 4},
+                                               {16, 64, 128, 128, 3}};
+constexpr MatmulPlan groups_of_tf32[] = {
+    {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 4}, {16, 64, 32, 128, 2}};
+// A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales.
+constexpr MatmulPlan scaled_by_blocks[] = {
+    {128, 128, 128, 256, 6}, {64, 128, 128, 128, 4}, {64, 64, 128, 128, 4}, {16, 64, 128, 128, 3}};
+constexpr MatmulPlan scaled_by_blocks_in_warps[] = {
+    {128, 128, 128, 256, 3}, {64, 64, 128, 128, 3}, {16, 64, 128, 128, 3}};
 // A thread of the CPU has its tile of the result in its first cache.
 constexpr MatmulPlan cpu[] = {{64, 64, 64, 32, 1}, {16, 64, 64, 32, 1}, {4, 64, 64, 32, 1}, {1, 64, 64, 32, 1}};
+constexpr MatmulPlan cpu_scaled_by_blocks[] = {
+    {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
-std::span<const MatmulPlan> plans(ScalarType factor, tile::Precision precision, int capability) {
+std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) {
+  const bool groups = capability / 10 == 9 && !factors.converted;
+  const bool together = groups && factors.terms_together();
+  if (capability == 0 && factors.block_scales) return cpu_scaled_by_blocks;
   if (capability == 0) return cpu;
-  switch (factor) {
+  switch (factors.type) {
     case ScalarType::Float16:
     case ScalarType::BFloat16:
-      if (capability / 10 == 9) return groups_of_warps;
+      if (groups) return groups_of_warps;
       return sixteen_bits;
     case ScalarType::Float64: return doubles;
     case ScalarType::Float32:
-      if (precision == tile::Precision::tf32) return rounded_to_tf32;
-      return threads_multiply;
+      if (factors.precision == tile::Precision::full) return threads_multiply;
+      if (together) return groups_of_tf32;
+      return rounded_to_tf32;
     default:
-      if (size_of(factor) == 1) return eight_bits;
-      return threads_multiply;
+      if (size_of(factors.type) != 1) return threads_multiply;
+      if (factors.block_scales && together) return scaled_by_blocks;
+      if (factors.block_scales) return scaled_by_blocks_in_warps;
+      if (together) return groups_of_eight_bits;
+      return eight_bits;
   }
 }
 
@@ -42,9 +64,8 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan) {
   return {shape.batches, detail::ceil_div(shape.rows, plan.rows), detail::ceil_div(shape.columns, plan.columns)};
 }
 
-MatmulPlan matmul_plan(const MatmulShape &shape, ScalarType factor, tile::Precision precision,
-                       const MatmulDevice &device) {
-  const auto candidates = plans(factor, precision, device.compute_capability);
+MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
+  const auto candidates = plans(factors, device.compute_capability);
   const auto most_rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
   for (const MatmulPlan &plan : candidates) {
     if (plan.rows > most_rows) continue;  // much of the tile would be outside of the result

@@ -36,8 +36,19 @@ struct MatmulPlan {
   friend auto operator<=>(const MatmulPlan &, const MatmulPlan &) = default;
 };
 
-MatmulPlan matmul_plan(const MatmulShape &shape, ScalarType factor, tile::Precision precision,
-                       const MatmulDevice &device);
+// What is multiplied, and how it lies.
+struct MatmulFactors {
+  ScalarType type = ScalarType::Float32;
+  tile::Precision precision = tile::Precision::full;
+  tile::Transposes transposed = {};
+  bool converted = false;     // to another type, before they are multiplied
+  bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
+
+  // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.
+  bool terms_together() const { return !transposed.a && transposed.b; }
+};
+
+MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device);
 
 // DeviceError where the device is not there.
 MatmulDevice matmul_device(Device device);

@@ -20,6 +20,8 @@
 #include "samite/ops/matmul.h"
 #include "samite/ops/scales.h"
 
+#include <vector>
+
 namespace samite::ops {
 
 namespace detail {
@@ -62,6 +64,64 @@ Tile<float> scales_of_columns(const Array<const float, Rank> &scales, const std:
   return load_part<Rank>(scales, block, at, column, {1, 1}, where);
 }
 
+// The scales of 128 terms of a block's tile of the result. Those of single rows and columns are read for each element,
+// where they are needed: threads that wait for each other in each iteration would take longer. What is one number is
+// read first.
+template <int Rank>
+class ScalesOfTerms {
+ public:
+  using Scales = Array<const float, Rank>;
+
+  ScalesOfTerms(const Scales &a, const Scales &b, const std::array<Int, Rank> &block, const Int &k, const ScaledPlan &p,
+                SourceLocation where)
+      : a_(a),
+        b_(b),
+        block_(block),
+        p_(p),
+        where_(where),
+        row_(block[Rank - 2] * p.plan.rows),
+        column_(block[Rank - 1] * p.plan.columns),
+        of_a_(p.a.columns == ScaleGroup::all ? Int(0) : Int(k)),
+        of_b_(p.b.rows == ScaleGroup::all ? Int(0) : Int(k)) {
+    if (p.a.rows != ScaleGroup::one)
+      multiply(at(a, p.a.rows == ScaleGroup::all ? Int(0) : Int(row_ / scale_block), of_a_));
+    if (p.b.columns != ScaleGroup::one)
+      multiply(at(b, of_b_, p.b.columns == ScaleGroup::all ? Int(0) : Int(column_ / scale_block)));
+  }
+
+  Tile<float> of(const Tile<float> &product) const {
+    const bool rows = p_.a.rows == ScaleGroup::one, columns = p_.b.columns == ScaleGroup::one;
+    if (!rows && !columns) return product * number_.back();
+    Tile<float> scales = rows ? of_each(a_, row_, of_a_, {1, 0}) : of_each(b_, of_b_, column_, {0, 1});
+    if (rows && columns) return product * (scales * of_each(b_, of_b_, column_, {0, 1}));
+    return product * (scales * number_.back());
+  }
+
+ private:
+  void multiply(const Float &scale) { number_.push_back(number_.empty() ? scale : Float(number_.back() * scale)); }
+
+  Float at(const Scales &scales, const Int &i, const Int &j) const {
+    if constexpr (Rank == 3)
+      return scales(block_[0], i, j);
+    else
+      return scales(i, j);
+  }
+  Tile<float> of_each(const Scales &scales, const Int &i, const Int &j, std::vector<std::int64_t> steps) const {
+    const tile::View view{.steps = std::move(steps)};
+    if constexpr (Rank == 3)
+      return tile::load_view(scales, {block_[0], i, j}, {p_.plan.rows, p_.plan.columns}, view, where_);
+    else
+      return tile::load_view(scales, {i, j}, {p_.plan.rows, p_.plan.columns}, view, where_);
+  }
+
+  const Scales &a_, &b_;
+  const std::array<Int, Rank> &block_;
+  const ScaledPlan &p_;
+  SourceLocation where_;
+  Int row_, column_, of_a_, of_b_;
+  std::vector<Float> number_;  // for all elements; the last is the product of those before
+};
+
 // The sums of a block's tile of the result.
 template <int Rank, Scalar A, Scalar B>
 Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
@@ -78,7 +138,11 @@ Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B
   for (Int k : range(steps, pipelined(plan.stages))) {
     const auto left = load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where);
     const auto right = load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where);
-    if (p.by_terms())
+    if (p.by_terms() && plan.stages > 1) {
+      const ScalesOfTerms<Rank> scales_of_terms(scale_a, scale_b, block, k, p, where);
+      sum += scales_of_terms.of(
+          tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where));
+    } else if (p.by_terms())
       sum +=
           tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where) * scales(k);
     else
@@ -89,12 +153,13 @@ Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B
 }
 
 // How a product with scales of these groups is cut. UserError where there is a scale for each term.
-inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, ScalarType factor,
+inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, MatmulFactors factors,
                               const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
                               SourceLocation where) {
-  ScaledPlan plan{matmul_plan(shape, factor, tile::Precision::full, device), of_a, of_b};
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
-  if (plan.by_terms()) plan.plan.inner = scale_block;
+  ScaledPlan plan{{}, of_a, of_b};
+  factors.block_scales = plan.by_terms();
+  plan.plan = matmul_plan(shape, factors, device);
   return plan;
 }
 
@@ -155,7 +220,8 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
     const detail::ScaledPlan plan = detail::scaled_plan(
-        name, shape, scalar_type_of<A>, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
+        name, shape, {.type = scalar_type_of<A>, .transposed = transposed, .converted = !std::same_as<A, B>},
+        scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
         where);
     const Extents blocks = matmul_blocks(shape, plan.plan);

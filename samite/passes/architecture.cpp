@@ -26,6 +26,8 @@ constexpr Multiplication of_warp_groups[] = {
     {ScalarType::Float16, ScalarType::Float32, group_matrices},
     {ScalarType::BFloat16, ScalarType::Float32, group_matrices},
     {ScalarType::Float32, ScalarType::Float32, group_matrices, /*tf32=*/true, /*terms_together=*/true},
+    {ScalarType::Float8E4M3, ScalarType::Float32, group_matrices, false, /*terms_together=*/true},
+    {ScalarType::Float8E5M2, ScalarType::Float32, group_matrices, false, /*terms_together=*/true},
     {ScalarType::Int8, ScalarType::Int32, group_matrices, false, /*terms_together=*/true},
     {ScalarType::UInt8, ScalarType::Int32, group_matrices, false, /*terms_together=*/true},
 };

@@ -57,7 +57,7 @@ class Inserter {
       made.push_back(stmt);
       if (call->op == Op::Load)
         copies_ = copies_ || !registers_.contains(call->result.array);
-      else if (call != waited_for_)
+      else if (call != waited_for_ && !(call->is_product_loop() && registers_.contains(call->result.array)))
         barrier(made, where);
     } else if (const If *branch = stmt.as<If>()) {
       If copy = *branch;

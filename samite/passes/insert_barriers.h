@@ -5,7 +5,8 @@
 //     (passes/block_hazards.h).
 //   - Around what one thread does for all: a store, an addition, a message. It becomes a loop over one element.
 //   - After a call on tiles. Not after a load, whose copies go on beside what follows; nor after the product at the end
-//     of a loop that loads ahead, whose sums are in registers: the next iteration begins with a barrier.
+//     of a loop that loads ahead, whose sums are in registers: the next iteration begins with a barrier; nor after a
+//     loop of products with sums in registers, which waits by itself.
 //   - After every thread has read an element of a tile in shared memory.
 //   - Before the first statement that needs copies which are on their way, and at the end of their block
 //     (`commit_copies`, `wait_for_copies 0`, `barrier`).

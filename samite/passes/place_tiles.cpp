@@ -115,7 +115,14 @@ class Placer {
                                [](const TileOperand &own) { return own.call->is_product_loop() && own.operand; });
   }
 
-  // From the sums of products on to what the loops over them touch, as long as no loop has two layouts.
+  // How many arrays a loop over elements goes through.
+  std::size_t touched_by(LocalId loop) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(uses_.arrays, [&](const auto &own) { return own.second.loops().contains(loop); }));
+  }
+
+  // From the sums of products on to what the loops over them touch, as long as no loop has two layouts. Of a tile that
+  // is added to in such a loop, others may set it to zero, or store it.
   void place_in_registers() {
     std::map<LocalId, FragmentLayout> of_loop;
     const auto place = [&](LocalArrayId array, const FragmentLayout &wanted) {
@@ -141,11 +148,12 @@ class Placer {
       more = false;
       for (const auto &[array, own] : demands_) {
         const std::set<LocalId> loops = uses_.arrays.at(array).loops();
-        if (!own.products.empty() || loops.empty() || in_registers(array)) continue;
-        const auto known = of_loop.find(*loops.begin());
-        const bool in_all =
-            known != of_loop.end() && std::ranges::all_of(loops, [&](LocalId loop) { return of_loop.contains(loop); });
-        more = (in_all && place(array, known->second)) || more;
+        if (!own.products.empty() || in_registers(array)) continue;
+        const auto known = std::ranges::find_if(loops, [&](LocalId loop) { return of_loop.contains(loop); });
+        const bool all = known != loops.end() && std::ranges::all_of(loops, [&](LocalId loop) {
+                           return of_loop.contains(loop) || touched_by(loop) == 1;
+                         });
+        more = (all && place(array, of_loop.at(*known))) || more;
       }
     }
   }

@@ -61,16 +61,17 @@ std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int6
 // A loop of products, or why it is none.
 struct Match {
   std::string why_not;
+  bool steps = false;  // an iteration does more, around the product of its own two windows
   const TileCall *product = nullptr;
   std::array<const TileCall *, 2> loads{};
-  std::array<std::array<std::int64_t, 2>, 2> steps{};
+  std::array<std::array<std::int64_t, 2>, 2> steps_of{};
   std::optional<FragmentLayout> sums;
 };
 
 class Matcher {
  public:
-  Matcher(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays)
-      : kernel_(kernel), architecture_(architecture), arrays_(arrays), forms_(kernel) {
+  Matcher(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays, bool may_step)
+      : kernel_(kernel), architecture_(architecture), arrays_(arrays), may_step_(may_step), forms_(kernel) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       if (const auto array = array_written(stmt)) written_.insert(*array);
     });
@@ -105,17 +106,19 @@ class Matcher {
           "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
           kernel_.block_threads, sums.shape().to_string());
     for (std::size_t i = 0; i < 2; ++i)
-      if (const std::string other = why_no_windows(loop, *found.loads[i], found.steps[i]); !other.empty()) return other;
+      if (const std::string other = why_no_windows(loop, *found.loads[i], found.steps_of[i]); !other.empty())
+        return other;
     if (argument_bytes_ > most_argument_bytes) return "the kernel has too many arguments for tensor maps beside them";
     return "";
   }
 
   // Looks at the statements of an iteration.
-  static std::string find(const For &loop, Match &found) {
+  std::string find(const For &loop, Match &found) const {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
-    if (loop.kind != LoopKind::Serial || !loop.step.is_constant() || !loop.carried.empty()) return more;
+    if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
     std::map<LocalArrayId, const TileCall *> loads;
     std::set<LocalArrayId> own;
+    bool does_more = !loop.carried.empty();
     for (const Stmt &stmt : loop.body) {
       const auto *let = stmt.as<Let>();
       const auto *call = stmt.as<TileCall>();
@@ -126,9 +129,11 @@ class Matcher {
       else if (call && call->op == Op::MatMul && !call->is_product_loop() && !found.product)
         found.product = call;
       else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
-        return more;
+        does_more = true;
     }
-    if (!found.product || own.contains(found.product->result.array)) return more;
+    if (!found.product) return more;
+    found.steps = does_more || own.contains(found.product->result.array) || loads.size() != 2 || own.size() != 2;
+    if (found.steps && !may_step_) return more;
     std::set<LocalArrayId> factors;
     for (std::size_t i = 0; i < 2; ++i) {
       const LocalArrayId factor = found.product->operands[i].array;
@@ -139,7 +144,24 @@ class Matcher {
       found.loads[i] = known->second;
       factors.insert(factor);
     }
-    return factors.size() == loads.size() && own.size() == loads.size() ? "" : more;
+    if (!found.steps) return factors.size() == loads.size() ? "" : more;
+    for (const LocalArrayId factor : factors)
+      if (!own.contains(factor) || touches(loop.body, factor) != 2) return "a factor is used for more than one product";
+    return factors.size() == 2 ? "" : "both factors are one tile";
+  }
+
+  // How often statements read or write an array of the block's.
+  static int touches(const Block &block, LocalArrayId array) {
+    int count = 0;
+    for_each_statement(block, [&](const Stmt &stmt) {
+      if (const auto *call = stmt.as<TileCall>()) {
+        count += call->result.array == array;
+        for (const TileMemory &operand : call->operands) count += operand.array == array;
+      }
+      if (const auto *let = stmt.as<Let>()) count += let->value.op == Op::LocalLoad && let->value.array == array;
+      if (const auto *store = stmt.as<LocalStore>()) count += store->array == array;
+    });
+    return count;
   }
 
   std::string why_no_windows(const For &loop, const TileCall &load, std::array<std::int64_t, 2> &step) const {
@@ -175,20 +197,17 @@ class Matcher {
   const Kernel &kernel_;
   const Architecture &architecture_;
   const FactsOfArrays &arrays_;
+  const bool may_step_;
   const IndexForms forms_;
   std::set<std::uint32_t> written_;
   std::int64_t argument_bytes_ = 0;
 };
 
-// The memory for all buffers, and the call.
-void write(const Match &match, const For &loop, int stages, Builder &build) {
+// The memory for all buffers, and the call, whose windows are those of the first iteration.
+TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
   TileCall call = *match.product;
   call.sums = match.sums;
-  call.count = count_iterations(loop, build);
-  CopiesForIndex first(build, loop, loop.begin);
-  for (const Stmt &stmt : loop.body)
-    if (const auto *let = stmt.as<Let>()) first.copy(*let);
   for (std::size_t i = 0; i < 2; ++i) {
     const Type type = call.operands[i].type;
     Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
@@ -198,14 +217,45 @@ void write(const Match &match, const For &loop, int stages, Builder &build) {
     call.operands[i].array = buffers.array;
     build.append({buffers, where});
     const TileCall &load = *match.loads[i];
-    call.windows.push_back({load.array, first(load.indices), match.steps[i][0], match.steps[i][1]});
+    call.windows.push_back({load.array, load.indices, match.steps_of[i][0], match.steps_of[i][1]});
   }
   const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
   call.operands.push_back({build.new_local_array(), barriers});
   build.append({Allocate{call.operands[2].array, ScalarType::UInt64,
                          Value::constant(ScalarType::Int32, barriers.count()), MemorySpace::shared},
                 where});
-  build.append({std::move(call), where});
+  return call;
+}
+
+void write_loop(const Match &match, const For &loop, int stages, Builder &build) {
+  TileCall call = call_with_buffers(match, stages, build);
+  call.count = count_iterations(loop, build);
+  CopiesForIndex first(build, loop, loop.begin);
+  for (const Stmt &stmt : loop.body)
+    if (const auto *let = stmt.as<Let>()) first.copy(*let);
+  for (LoopWindows &windows : call.windows) windows.indices = first(windows.indices);
+  build.append({std::move(call), build.where()});
+}
+
+// The loop stays, and each iteration has a call of one step.
+void write_steps(const Match &match, const For &loop, int stages, Builder &build) {
+  TileCall call = call_with_buffers(match, stages, build);
+  call.count = Value::constant(ScalarType::Int32, 1);
+  For made = loop;
+  made.body.clear();
+  for (const Stmt &stmt : loop.body) {
+    const auto *allocate = stmt.as<Allocate>();
+    const auto *own = stmt.as<TileCall>();
+    const bool of_factor = std::ranges::any_of(match.product->operands, [&](const TileMemory &factor) {
+      return (allocate && allocate->array == factor.array) ||
+             (own && own->op == Op::Load && own->result.array == factor.array);
+    });
+    if (own && own->op == Op::MatMul)
+      made.body.emplace_back(call, stmt.where());
+    else if (!of_factor)
+      made.body.push_back(stmt);
+  }
+  build.append({std::move(made), build.where()});
 }
 
 // Calls `see` with each product, and the loop that it is in; null where it is in none.
@@ -227,9 +277,9 @@ void for_each_product(const Block &block, const For *around,
 }  // namespace
 
 Kernel product_loops(Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
-                     int stages_of_others) {
+                     int stages_of_others, bool steps) {
   if (!is_tile_kernel(lowered) || architecture.of_groups.empty() || lowered.sums_in_shared) return lowered;
-  const Matcher matcher(lowered, architecture, arrays);
+  const Matcher matcher(lowered, architecture, arrays, steps);
   Builder build(lowered.local_count);
   for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
@@ -241,12 +291,23 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     if (!match.why_not.empty()) return made.push_back(stmt);
     build.at(stmt.where());
     Block outer = build.open();
-    write(match, *loop, stages, build);
+    match.steps ? write_steps(match, *loop, stages, build) : write_loop(match, *loop, stages, build);
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();
   lowered.local_array_count = build.local_array_count();
   return lowered;
+}
+
+bool has_product_steps(const Kernel &kernel) {
+  bool has = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *loop = stmt.as<For>();
+    if (!loop) return;
+    for (const Stmt &own : loop->body)
+      if (const auto *call = own.as<TileCall>()) has = has || (call->is_product_loop() && call->count->is_constant());
+  });
+  return has;
 }
 
 bool has_product_loops(const Kernel &kernel) {
@@ -259,10 +320,10 @@ bool has_product_loops(const Kernel &kernel) {
 }
 
 std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architecture &architecture,
-                                           const FactsOfArrays &arrays) {
+                                           const FactsOfArrays &arrays, bool steps) {
   std::vector<WayOfProduct> ways;
   if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return ways;
-  const Matcher matcher(lowered, architecture, arrays);
+  const Matcher matcher(lowered, architecture, arrays, steps);
   for_each_product(lowered.body, nullptr, [&](const Stmt &product, const For *loop) {
     std::string why_not = !loop                    ? "it is in no loop"
                           : lowered.sums_in_shared ? "sums are asked for in shared memory"

@@ -5,6 +5,10 @@
 // the iteration before, and add their product to sums from before the loop. Each factor gets a buffer for each stage of
 // the loop, in panels, and the call has the layout of its sums. All other products are left as they are.
 //
+// A loop that does more, such as to scale each product before it is added to the sums, stays a loop, with a call of one
+// step in each iteration. That pays where warps of their own start the copies (assign_roles), which run ahead of the
+// loop; elsewhere each step would wait for its own copies.
+//
 // Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
 // array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes.
 //
@@ -19,9 +23,13 @@
 
 namespace samite::passes {
 
-// `stages_of_others`: for loops that are not said to be pipelined; 0 leaves them as they are.
+// `stages_of_others`: for loops that are not said to be pipelined; 0 leaves them as they are. `steps`: also loops that
+// do more.
 ir::Kernel product_loops(ir::Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
-                         int stages_of_others = 0);
+                         int stages_of_others = 0, bool steps = true);
+
+// Whether there are calls of one step in loops that do more.
+bool has_product_steps(const ir::Kernel &kernel);
 
 // Whether there are such calls.
 bool has_product_loops(const ir::Kernel &kernel);
@@ -33,7 +41,7 @@ struct WayOfProduct {
   friend bool operator==(const WayOfProduct &, const WayOfProduct &) = default;
 };
 std::vector<WayOfProduct> ways_of_products(const ir::Kernel &lowered, const Architecture &architecture,
-                                           const FactsOfArrays &arrays);
+                                           const FactsOfArrays &arrays, bool steps = true);
 
 // A map that a kernel's bulk copies need: of an array, in boxes of so many rows and columns of its last two dimensions.
 struct TensorMapNeeded {

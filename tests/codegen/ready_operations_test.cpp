@@ -134,5 +134,40 @@ TEST_F(ReadyOperationsCompiled, Layers) {
                                                                  {1, 1024, 1024, 1024}, {90, 132})));
 }
 
+// Groups of warps multiply, while others copy; nothing of it is serialised, nor in memory that is slower than
+// registers.
+void expect_multiplied_by_groups(const ir::Kernel &kernel) {
+  SCOPED_TRACE(kernel.name);
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
+  const ir::Kernel planned = plan_for_cuda(passes::lower_tiles(kernel, /*flat=*/true), options);
+  ASSERT_EQ(planned.producers, 128);
+  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  options.cuda.grid_stride = options.cuda.stays = true;
+  const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
+  const auto image = compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text),
+                                  "sm_90a", jit::cuda_objects(source.objects))
+                         .image;
+  if (std::getenv("SAMITE_TEST_SHOW")) fmt::print("{}\n{}\n", source.text, image->report().to_string());
+  EXPECT_THAT(image->log(), testing::Not(testing::HasSubstr("C75")));
+  const CudaKernelResources needs = image->report().kernels.at(0);
+  EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
+}
+
+TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
+  using enum ops::ScaleGroup;
+  const ops::MatmulShape shape{1, 4096, 4096, 4096};
+  const auto product = [&](const ops::ScaleGroups &of_a, const ops::ScaleGroups &of_b) {
+    return ops::scaled_matmul_launch(
+        {ScalarType::Float8E4M3, ScalarType::Float8E4M3, of_a, of_b, {ScalarType::BFloat16}, {.b = true}}, shape,
+        {90, 132});
+  };
+  expect_multiplied_by_groups(kernel_of(product({all, all}, {all, all})));
+  expect_multiplied_by_groups(kernel_of(product({one, all}, {all, one})));
+  expect_multiplied_by_groups(kernel_of(product({one, block}, {block, block})));
+  expect_multiplied_by_groups(kernel_of(ops::matmul_launch(
+      {ScalarType::Float32, {ScalarType::Float32}, {.b = true}, tile::Precision::tf32}, shape, {90, 132})));
+}
+
 }  // namespace
 }  // namespace samite::test

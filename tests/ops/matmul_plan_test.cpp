@@ -10,7 +10,7 @@ constexpr MatmulDevice hopper{90, 132}, ampere{80, 108}, cpu{};
 
 MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, const MatmulDevice &device,
                 tile::Precision precision = tile::Precision::full) {
-  return matmul_plan({1, rows, columns, 4096}, factor, precision, device);
+  return matmul_plan({1, rows, columns, 4096}, {factor, precision}, device);
 }
 
 TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
@@ -42,14 +42,31 @@ TEST(MatmulPlan, BlocksCoverTheResult) {
   EXPECT_EQ(matmul_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{3, 2, 2}));
 }
 
-// A block of scales covers whole tiles.
-TEST(MatmulPlan, TilesOf8BitFactorsDivide128) {
+TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
+  const MatmulShape shape{1, 4096, 4096, 4096};
+  MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
+  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+  factors.converted = true;
+  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
+  factors = {.type = ScalarType::Float32, .precision = tile::Precision::tf32, .transposed = {.b = true}};
+  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 32, 256, 4}));
+  factors.transposed.a = true;
+  EXPECT_EQ(matmul_plan(shape, factors, hopper).inner, 32);
+  EXPECT_EQ(matmul_plan(shape, factors, hopper).threads, 128);
+}
+
+// A block of scales covers whole tiles, and an iteration's terms.
+TEST(MatmulPlan, TilesOfScaledBlocksDivide128) {
   for (const MatmulDevice &device : {hopper, ampere, cpu})
-    for (const std::int64_t rows : {1, 16, 64, 128, 4096}) {
-      const MatmulPlan chosen = plan(rows, 4096, ScalarType::Float8E4M3, device);
-      EXPECT_EQ(128 % chosen.rows, 0);
-      EXPECT_EQ(128 % chosen.columns, 0);
-    }
+    for (const std::int64_t rows : {1, 16, 64, 128, 4096})
+      for (const bool transposed : {false, true}) {
+        const MatmulFactors factors{
+            .type = ScalarType::Float8E4M3, .transposed = {.b = transposed}, .block_scales = true};
+        const MatmulPlan chosen = matmul_plan({1, rows, 4096, 4096}, factors, device);
+        EXPECT_EQ(128 % chosen.rows, 0);
+        EXPECT_EQ(128 % chosen.columns, 0);
+        EXPECT_EQ(chosen.inner, 128);
+      }
 }
 
 }  // namespace

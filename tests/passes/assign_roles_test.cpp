@@ -82,6 +82,12 @@ TEST(AssignRoles, DoWhatTheStructuredFormDoes) {
   const std::string plain = kernel_text(large);
   test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 3, 2);
   test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 0, 2);
+  const Shape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
+  const std::string steps = kernel_text(scaled);
+  const ir::Kernel in_steps = planned(steps);
+  EXPECT_EQ(in_steps.producers, 128);
+  for (const int count : {0, 1, 3, 9})
+    test::product_loops::expect_as_structured(scaled, in_steps, steps, 300, count, 2);
   std::string nested = plain;
   nested.insert(nested.find("for %1"), "for %70: i32 in 0 .. 3 step 1 { %71: bool = lt %70, 2 if %71 { ");
   nested.insert(nested.rfind("}"), "} } ");

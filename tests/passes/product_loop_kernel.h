@@ -24,10 +24,11 @@ struct Shape {
   int threads = 128, stages = 3;
   std::string type = "f16", sums = "f32";
   bool tf32 = false;
+  bool halved = false;  // each product is multiplied by a half before it is added to the sums
 };
 inline void PrintTo(const Shape &s, std::ostream *out) {
   *out << s.rows << "x" << s.columns << "x" << s.inner << (s.a_transposed ? " aT" : "") << (s.b_transposed ? " bT" : "")
-       << " " << s.threads << " threads " << s.type;
+       << " " << s.threads << " threads " << s.type << (s.halved ? " halved" : "");
 }
 
 // Products of windows that begin at (origin, origin) and are `step` loops apart, stored to c.
@@ -38,17 +39,20 @@ inline std::string kernel_text(const Shape &s, const std::string &body = "", con
   const std::string a = s.a_transposed ? tile(s.inner, s.rows) : tile(s.rows, s.inner),
                     b = s.b_transposed ? tile(s.columns, s.inner) : tile(s.inner, s.columns),
                     sums = fmt::format("tile<{}, {}, {}>", s.sums, s.rows, s.columns),
-                    zero = s.sums == "f32" ? "0.0" : "0";
+                    zero = s.sums == "f32" ? "0.0" : "0",
+                    after = s.halved ? fmt::format("0.0:{0} %17: {0} = mul %16, 0.5:{0} %5: {0} = add %2, %17", sums)
+                                     : "%2";
   return fmt::format(
       "kernel @k(@a: array<const {0}, 2>, @b: array<const {0}, 2>, @c: array<{1}, 2>, @n: i32, @at: i32) blocks 1 of "
       "{2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} %19: i32 = mul @at, 16 "
       "for %1: i32 in 0 .. @n step 1 stages {4} carry (%2 -> %6: {5} = {6}:{5} then %5) {{ "
       "%7: i32 = mul %1, {7} %8: i32 = add %7, %19 {8} "
-      "%3: {9} = load @a[{10}] %4: {11} = load @b[{12}] {13} %5: {5} = matmul {14}%3, {15}%4, %2 }} "
+      "%3: {9} = load @a[{10}] %4: {11} = load @b[{12}] {13} {16}: {5} = matmul {14}%3, {15}%4, {17} }} "
       "store @c[%20, 0] = %6 }}",
       s.type, s.sums, s.threads, s.rows, s.stages, sums, zero, s.inner, loads, a,
       s.a_transposed ? "%8, %20" : "%20, %8", b, s.b_transposed ? "%19, %8" : "%8, %19", body,
-      std::string(s.tf32 ? "tf32 " : "") + (s.a_transposed ? "transposed " : ""), s.b_transposed ? "transposed " : "");
+      std::string(s.tf32 ? "tf32 " : "") + (s.a_transposed ? "transposed " : ""), s.b_transposed ? "transposed " : "",
+      s.halved ? "%16" : "%5", after);
 }
 
 inline ir::Kernel structured(const std::string &text) {

@@ -116,7 +116,27 @@ TEST(ProductLoops, SayWhyNot) {
       why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true})),
       "");
   EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %3, %3 store @c[0, 0] = 1.0")),
-              HasSubstr("does more than load its factors and multiply them"));
+              HasSubstr("a factor is not loaded in each iteration as it is"));
+}
+
+// An iteration that does more keeps its loop, and its product is a call of one step.
+TEST(ProductLoops, OneStepWhereAnIterationDoesMore) {
+  const std::string text =
+      kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true});
+  EXPECT_EQ(why_not(text), "");
+  const FactsOfArrays facts(5, good);
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), facts, 0, /*steps=*/false)), 0u);
+  const ir::Kernel kernel = product_loops(lowered(text), hopper(), facts);
+  ir::verify(kernel, ir::Form::lowered, "product_loops");
+  EXPECT_TRUE(has_product_steps(kernel));
+  ASSERT_EQ(loops_of(kernel), 1u);
+  EXPECT_THAT(ir::to_string(kernel), HasSubstr("loop 1 of @a["));
+}
+
+// Nobody would start the copies of the next steps.
+TEST(ProductLoops, NoStepsWithoutWarpsThatCopy) {
+  const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .halved = true});
+  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
 }
 
 TEST(ProductLoops, NotOfWindowsThatBeginAnywhereInARow) {
@@ -155,6 +175,8 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
                        2, 0);
   expect_as_structured({.rows = 64, .columns = 16, .inner = 128, .b_transposed = true, .type = "u8", .sums = "i32"},
                        130, 1, 0);
+  for (const char *type : {"f8e4m3", "f8e5m2"})
+    expect_as_structured({.rows = 64, .columns = 24, .inner = 128, .b_transposed = true, .type = type}, 130, 2, 0);
 }
 
 }  // namespace

@@ -444,13 +444,13 @@ class RandomTileBody {
   void view(unsigned a, unsigned b, unsigned c, unsigned d) {
     const ScalarType element = element_type(a);
     const ir::Type type = type_of(element, {extent(b), extent(b >> 2)});
-    constexpr std::int64_t steps[] = {1, 2, -1, 3, -2};
+    constexpr std::int64_t steps[] = {1, 2, -1, 3, -2, 0};
     const std::vector<int> order = c % 2 ? std::vector<int>{1, 0} : std::vector<int>{};
     const auto first = [&](unsigned choice) {
       return choice % 3 == 0 ? Index(counter(choice >> 2), where()) : Index(static_cast<int>(choice % 25));
     };
-    const auto indices =
-        lang::view_origin({first(d), first(d >> 8)}, type, 2, {steps[b / 16 % 5], steps[b / 80 % 5]}, order, where());
+    const auto indices = lang::view_origin({first(d), first(d >> 8)}, type, 2, {steps[b / 16 % 5], steps[b / 80 % 6]},
+                                           order, true, where());
     make(from_array(array_of(element, xf), type, indices), element == Int32 ? 4 : 1);
   }
 

@@ -34,6 +34,25 @@ TEST(TileView, StepsAndOrder) {
   EXPECT_TRUE(report.passed) << report;
 }
 
+// All along a dimension are one element, whose gradient is the sum of theirs.
+TEST(TileView, AStepOfZeroRepeatsAnElement) {
+  TileKernel repeated{"repeated", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
+                        auto rows = tile::load_view(x, {1, 2}, {3, 4}, {.steps = {1, 0}});
+                        auto columns = tile::load_view(x, {3, 9}, {3, 4}, {.steps = {0, 2}});
+                        auto turned = tile::load_view(x, {2, 0}, {3, 4}, {.steps = {0, 1}, .order = {1, 0}});
+                        tile::store(y, {0, 0}, rows * columns + turned);
+                      }};
+  const Matrix x(4, 13, 3);
+  auto input = buffer<double>({4, 13}, x.values, Gradient::tracked);
+  auto y = poisoned<double>({3, 4}, Gradient::tracked);
+  repeated.launch({1}, y, input);
+  auto at = [&](std::int64_t i, std::int64_t j) { return i < 4 && j < 13 ? x(i, j) : 0.0; };
+  expect_near(y, Matrix(3, 4, [&](auto i, auto j) { return at(1 + i, 2) * at(3, 9 + 2 * j) + at(2 + j, 0); }).values,
+              1e-12);
+  const GradientReport report = gradcheck(repeated, {1}, y, input);
+  EXPECT_TRUE(report.passed) << report;
+}
+
 TEST(TileMatMul, ScaledSum) {
   TileKernel scaled{"scaled",
                     {"c", "a", "b", "alpha"},
@@ -59,10 +78,15 @@ TEST(TileViewErrors, StepsAndOrder) {
     return message_of<UserError>(
         [&] { TileKernel wrong{"wrong", [=](Array<float, 2> x) { tile::load_view(x, {0, 0}, {4, 8}, view); }}; });
   };
-  EXPECT_THAT(refused({.steps = {1, 0}}), HasSubstr("a view of steps {1, 0} and order {}"));
+  EXPECT_THAT(refused({.steps = {0, 0}}), HasSubstr("a view of steps {0, 0} and order {}"));
   EXPECT_THAT(refused({.steps = {1}}), HasSubstr("for a tile of extents 4x8"));
   EXPECT_THAT(refused({.order = {1, 1}}), HasSubstr("order {1, 1}"));
   EXPECT_THAT(refused({.order = {1, 1}}), HasSubstr("view_test.cpp"));
+  const std::string stored = message_of<UserError>([] {
+    TileKernel wrong{
+        "wrong", [](Array<float, 2> x) { tile::store_view(x, {0, 0}, tile::zeros<float>({4, 8}), {.steps = {1, 0}}); }};
+  });
+  EXPECT_THAT(stored, HasSubstr("steps other than 0, where elements are stored"));
 }
 
 }  // namespace
