@@ -1,6 +1,7 @@
 """Ready operations on arrays of NumPy and JAX, against NumPy in double."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -244,6 +245,13 @@ zeros, f4 = np.zeros, np.float32
 def test_what_does_not_fit_is_named(call, message):
     with pytest.raises(samite.UserError, match="(?s)" + message):
         call()
+
+
+def test_threads_that_multiply_at_once():
+    factors = [normal(40, 50) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for a, c in zip(factors, threads.map(lambda a: [samite.matmul(a, a.T) for _ in range(20)][-1], factors)):
+            close(c, a @ a.T, 1e-12)
 
 
 def test_a_product_is_planned_once_for_each_layout():
