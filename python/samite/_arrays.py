@@ -46,14 +46,24 @@ def given(operation: str, name: str, array: Any) -> Given:
 
 
 def _module(name: str) -> Any:
-    import importlib
+    found = sys.modules.get(name)
+    if found is None:
+        import importlib
 
-    return importlib.import_module(name)
+        found = importlib.import_module(name)
+    return found
+
+
+_libraries: dict[type, str] = {}
 
 
 def _library(array: Any) -> str:
-    root = type(array).__module__.partition(".")[0]
-    return "jax" if root == "jaxlib" else root
+    kind = type(array)
+    found = _libraries.get(kind)
+    if found is None:
+        root = kind.__module__.partition(".")[0]
+        found = _libraries[kind] = "jax" if root == "jaxlib" else root
+    return found
 
 
 def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) -> Any:

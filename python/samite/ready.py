@@ -187,7 +187,9 @@ def _run_product(
     extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, x)
     c = _output(operation, out, x, planned.dtype, planned.shape)
     if not planned.is_empty:
-        left, right = (swapped(each) if turned else each.array for each, turned in zip(factors, planned.transposed))
+        of_a, of_b = planned.transposed
+        left = swapped(x) if of_a else x.array
+        right = swapped(factors[1]) if of_b else factors[1].array
         planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
 
