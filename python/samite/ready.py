@@ -25,6 +25,7 @@ _ready = ReadyKernels()
 _quantise = functools.lru_cache(4096)(_ready.quantise)
 _dequantise = functools.lru_cache(4096)(_ready.dequantise)
 _softmax = functools.lru_cache(4096)(_ready.softmax)
+_softmax_adjoint = functools.lru_cache(4096)(_ready.softmax_adjoint)
 _layer_norm = functools.lru_cache(4096)(_ready.layer_norm)
 _attention = functools.lru_cache(4096)(_ready.attention)
 _attention_adjoint = functools.lru_cache(4096)(_ready.attention_adjoint)
@@ -341,6 +342,18 @@ def _as_rows(operation: str, y: Any, rows: int, columns: int) -> Any:
     if what.strides != row_major:
         _refuse(operation, "expected an output that lies row by row without gaps, or with two dimensions", what)
     return reshaped(what, rows, columns)
+
+
+def softmax_adjoint(y: Any, cotangent: Any) -> Any:
+    """The gradient of x for that of y = softmax(x)."""
+    what, of_y = given("softmax", "y", y), given("softmax", "cotangent", cotangent)
+    _expect("softmax", of_y, what.dtype, what.shape, what)
+    rows, columns = _rows(what.shape)
+    kernel, extents = _softmax_adjoint(what.dtype, rows, columns)
+    gradient = new(what, (rows, columns), what.dtype)
+    if rows and columns:
+        kernel(reshaped(what, rows, columns), reshaped(of_y, rows, columns), gradient, extents=extents)
+    return result(what, gradient.reshape(what.shape))
 
 
 def layer_norm(
