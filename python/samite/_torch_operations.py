@@ -119,9 +119,12 @@ def _matmul_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[An
         sums = _matmul(a, b, bias, None, "none", dtype, tf32)
         inner = g * _slope(activation, sums)
     narrow = inner.to(a.dtype)
+    left, right = a, narrow
+    if a.dim() > b.dim():  # one matrix b for all rows
+        left, right = a.reshape(-1, a.shape[-1]), narrow.reshape(-1, narrow.shape[-1])
     return (
         _matmul(narrow, b.mT, None, None, "none", a.dtype, tf32) if wanted[0] else None,
-        _matmul(a.mT, narrow, None, None, "none", a.dtype, tf32) if wanted[1] else None,
+        _matmul(left.mT, right, None, None, "none", a.dtype, tf32) if wanted[1] else None,
         _sum_to(inner, bias.shape) if wanted[2] else None,
         g if wanted[3] else None,
         None, None, None,

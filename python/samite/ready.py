@@ -110,7 +110,8 @@ def matmul(
     tf32: bool = False,
     stream: Any = None,
 ) -> Any:
-    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions.
+    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions, or
+    of any number of dimensions of a with one matrix b, as a layer of a network has it.
 
     Factors are of float16, bfloat16, float32, float64, int8 or uint8, of one type and with any strides; transposed ones
     are read as they lie. 16-bit factors are added up in float32, and the result is of their type or float32; that of
@@ -118,6 +119,20 @@ def matmul(
     "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round factors of float32.
     """
     x, y = given("matmul", "a", a), given("matmul", "b", b)
+    if len(x.shape) > 2 and len(y.shape) == 2:
+        rows, terms, columns = math.prod(x.shape[:-1]), x.shape[-1], y.shape[-1]
+        made = matmul(
+            reshaped(x, rows, terms),
+            b,
+            bias=bias,
+            residual=None if residual is None else _as_rows("matmul", residual, rows, columns, "residual"),
+            activation=activation,
+            out=None if out is None else _as_rows("matmul", out, rows, columns),
+            out_dtype=out_dtype,
+            tf32=tf32,
+            stream=stream,
+        )
+        return out if out is not None else made.reshape((*x.shape[:-1], columns))
     of_result = (out_dtype, activation, bias is not None, residual is not None)
     planned = _planned(_plan_product, "matmul", (x, y), of_result, tf32)
     return _run_product("matmul", planned, (x, y), (), bias, residual, out, stream)
@@ -333,14 +348,16 @@ def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
     return _returned(out, what, y)
 
 
-def _as_rows(operation: str, y: Any, rows: int, columns: int) -> Any:
-    """A view of an output as a matrix."""
-    what = given(operation, "out", y)
+def _as_rows(operation: str, y: Any, rows: int, columns: int, name: str = "out") -> Any:
+    """A view of an array as a matrix."""
+    what = given(operation, name, y)
     if len(what.shape) == 2:
         return y
+    if math.prod(what.shape) != rows * columns or what.shape[-1:] != (columns,):
+        _refuse(operation, f"expected {name} with {rows} rows of {columns}", what)
     row_major = tuple(math.prod(what.shape[d + 1 :]) for d in range(len(what.shape)))
     if what.strides != row_major:
-        _refuse(operation, "expected an output that lies row by row without gaps, or with two dimensions", what)
+        _refuse(operation, f"expected {name} that lies row by row without gaps, or with two dimensions", what)
     return reshaped(what, rows, columns)
 
 

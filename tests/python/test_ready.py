@@ -87,6 +87,17 @@ def test_layers_in_batches_and_with_parts_alone():
     close(samite.matmul(a, b, residual=residual), a @ b + residual, 1e-12)
 
 
+def test_one_matrix_for_all_rows_of_more_dimensions():
+    a, b, bias, residual = normal(2, 3, 4, 30), normal(30, 40), normal(40), normal(2, 3, 4, 40)
+    close(samite.matmul(a, b, bias=bias, residual=residual), a @ b + bias + residual, 1e-12)
+    out = np.zeros((2, 3, 4, 40))
+    assert samite.matmul(a, b, out=out) is out
+    close(out, a @ b, 1e-12)
+    close(samite.matmul(a.swapaxes(0, 2), b), a.swapaxes(0, 2) @ b, 1e-12)
+    with pytest.raises(samite.UserError, match="expected out with 24 rows of 40"):
+        samite.matmul(a, b, out=np.zeros((2, 3, 40)))
+
+
 def test_a_product_into_a_given_array():
     a, b, c = normal(20, 30), normal(30, 40), np.zeros((20, 80))
     assert samite.matmul(a, b, out=c[:, ::2]) is not None

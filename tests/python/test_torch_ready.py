@@ -52,6 +52,7 @@ def test_layers(activation):
 
 def test_gradients_of_products_in_batches():
     check(samite.torch.matmul, doubles(2, 3, 4), doubles(2, 4, 5), twice=True)
+    check(samite.torch.matmul, doubles(2, 3, 4), doubles(4, 5), twice=True)  # one matrix for all
 
 
 def test_a_tensor_that_requires_a_gradient_is_refused_with_the_name_of_the_other_function():
