@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "given", "new", "reshaped", "result", "swapped", "with_type"]
 
+_DIFFERENTIABLE = ("attention", "layer_norm", "matmul", "softmax")  # by samite.torch
 _SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
 
 
@@ -36,23 +37,33 @@ class Given(collections.namedtuple("Given", "name array dtype shape strides devi
 def given(operation: str, name: str, array: Any) -> Given:
     """UserError where it is no array, or one whose gradient torch would miss."""
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        other = f"call samite.torch.{operation}(), or " if operation in _DIFFERENTIABLE else ""
         raise UserError(
             f"samite.{operation}(): argument {name!r} is a tensor that requires a gradient, which torch would not see "
-            f"through this call: call samite.torch.{operation}(), or give tensor.detach(), or call it under "
-            "torch.no_grad()"
+            f"through this call: {other}give tensor.detach(), or call it under torch.no_grad()"
         )
     return Given(name, array, *layout(array, f"samite.{operation}(): argument {name!r}"))
 
 
 def _module(name: str) -> Any:
-    import importlib
+    found = sys.modules.get(name)
+    if found is None:
+        import importlib
 
-    return importlib.import_module(name)
+        found = importlib.import_module(name)
+    return found
+
+
+_libraries: dict[type, str] = {}
 
 
 def _library(array: Any) -> str:
-    root = type(array).__module__.partition(".")[0]
-    return "jax" if root == "jaxlib" else root
+    kind = type(array)
+    found = _libraries.get(kind)
+    if found is None:
+        root = kind.__module__.partition(".")[0]
+        found = _libraries[kind] = "jax" if root == "jaxlib" else root
+    return found
 
 
 def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """The ready operations (samite/ready.py) as custom ops of torch, with their gradients.
 
-Gradients of products are products. Those of softmax and layer norm are the adjoints of their kernels, that of attention
-is kernels of its own. What is differentiated twice: products and softmax.
+Gradients of products are products. That of layer norm is the adjoint of its kernel, those of softmax and attention are
+kernels of their own. What is differentiated twice: products and softmax.
 """
 
 import math
@@ -119,9 +119,12 @@ def _matmul_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[An
         sums = _matmul(a, b, bias, None, "none", dtype, tf32)
         inner = g * _slope(activation, sums)
     narrow = inner.to(a.dtype)
+    left, right = a, narrow
+    if a.dim() > b.dim():  # one matrix b for all rows
+        left, right = a.reshape(-1, a.shape[-1]), narrow.reshape(-1, narrow.shape[-1])
     return (
         _matmul(narrow, b.mT, None, None, "none", a.dtype, tf32) if wanted[0] else None,
-        _matmul(a.mT, narrow, None, None, "none", a.dtype, tf32) if wanted[1] else None,
+        _matmul(left.mT, right, None, None, "none", a.dtype, tf32) if wanted[1] else None,
         _sum_to(inner, bias.shape) if wanted[2] else None,
         g if wanted[3] else None,
         None, None, None,
@@ -273,40 +276,26 @@ def _unread(like: Tensor, rows: int, columns: int) -> Tensor:
     return like.new_zeros(1, 1).expand(rows, columns)
 
 
-def _softmax_adjoint_run(x: Tensor, g: Tensor) -> Tensor:
-    rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
-    gradient = torch.zeros_like(x, memory_format=torch.contiguous_format)
-    if x.numel() > 0:
-        kernel, extents = ready._softmax(str(x.dtype).rpartition(".")[2], rows, columns)
-        cotangent = g.reshape(rows, columns).clone()  # which the adjoint uses up
-        adjoint = _adjoint_kernel(kernel, ("x", "y"))
-        flat = x.reshape(rows, columns)
-        adjoint(flat, _unread(x, rows, columns), gradient.view(rows, columns), cotangent, extents=extents)
-    return gradient
-
-
 def _softmax_adjoint_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[Any], cotangents: Any) -> Any:
-    x, g = inputs
+    y, g = inputs
     (v,) = cotangents
-    y = _softmax(x)
-    of_y = v * (g - (g * y).sum(-1, keepdim=True)) - g * (v * y).sum(-1, keepdim=True)
     return (
-        _softmax_adjoint(x, of_y) if wanted[0] else None,
-        _softmax_adjoint(x, v) if wanted[1] else None,
+        v * (g - (g * y).sum(-1, keepdim=True)) - g * (v * y).sum(-1, keepdim=True) if wanted[0] else None,
+        _softmax_adjoint(y, v) if wanted[1] else None,
     )
 
 
 _softmax_adjoint = _op(
-    "softmax_adjoint(Tensor x, Tensor g) -> Tensor",
-    _softmax_adjoint_run,
-    lambda x, g: torch.empty_like(x, memory_format=torch.contiguous_format),
+    "softmax_adjoint(Tensor y, Tensor g) -> Tensor",
+    lambda y, g: ready.softmax_adjoint(y, g),
+    lambda y, g: torch.empty_like(y, memory_format=torch.contiguous_format),
     _softmax_adjoint_backward,
 )
 _softmax = _op(
     "softmax(Tensor x) -> Tensor",
     lambda x: ready.softmax(x),
     lambda x: torch.empty_like(x, memory_format=torch.contiguous_format),
-    lambda wanted, inputs, outputs, cotangents: (_softmax_adjoint(inputs[0], cotangents[0]),),
+    lambda wanted, inputs, outputs, cotangents: (_softmax_adjoint(outputs[0], cotangents[0]),),
 )
 
 

@@ -25,6 +25,7 @@ _ready = ReadyKernels()
 _quantise = functools.lru_cache(4096)(_ready.quantise)
 _dequantise = functools.lru_cache(4096)(_ready.dequantise)
 _softmax = functools.lru_cache(4096)(_ready.softmax)
+_softmax_adjoint = functools.lru_cache(4096)(_ready.softmax_adjoint)
 _layer_norm = functools.lru_cache(4096)(_ready.layer_norm)
 _attention = functools.lru_cache(4096)(_ready.attention)
 _attention_adjoint = functools.lru_cache(4096)(_ready.attention_adjoint)
@@ -109,7 +110,8 @@ def matmul(
     tf32: bool = False,
     stream: Any = None,
 ) -> Any:
-    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions.
+    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions, or
+    of any number of dimensions of a with one matrix b, as a layer of a network has it.
 
     Factors are of float16, bfloat16, float32, float64, int8 or uint8, of one type and with any strides; transposed ones
     are read as they lie. 16-bit factors are added up in float32, and the result is of their type or float32; that of
@@ -117,6 +119,20 @@ def matmul(
     "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round factors of float32.
     """
     x, y = given("matmul", "a", a), given("matmul", "b", b)
+    if len(x.shape) > 2 and len(y.shape) == 2:
+        rows, terms, columns = math.prod(x.shape[:-1]), x.shape[-1], y.shape[-1]
+        made = matmul(
+            reshaped(x, rows, terms),
+            b,
+            bias=bias,
+            residual=None if residual is None else _as_rows("matmul", residual, rows, columns, "residual"),
+            activation=activation,
+            out=None if out is None else _as_rows("matmul", out, rows, columns),
+            out_dtype=out_dtype,
+            tf32=tf32,
+            stream=stream,
+        )
+        return out if out is not None else made.reshape((*x.shape[:-1], columns))
     of_result = (out_dtype, activation, bias is not None, residual is not None)
     planned = _planned(_plan_product, "matmul", (x, y), of_result, tf32)
     return _run_product("matmul", planned, (x, y), (), bias, residual, out, stream)
@@ -187,7 +203,9 @@ def _run_product(
     extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, x)
     c = _output(operation, out, x, planned.dtype, planned.shape)
     if not planned.is_empty:
-        left, right = (swapped(each) if turned else each.array for each, turned in zip(factors, planned.transposed))
+        of_a, of_b = planned.transposed
+        left = swapped(x) if of_a else x.array
+        right = swapped(factors[1]) if of_b else factors[1].array
         planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
 
@@ -330,15 +348,29 @@ def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
     return _returned(out, what, y)
 
 
-def _as_rows(operation: str, y: Any, rows: int, columns: int) -> Any:
-    """A view of an output as a matrix."""
-    what = given(operation, "out", y)
+def _as_rows(operation: str, y: Any, rows: int, columns: int, name: str = "out") -> Any:
+    """A view of an array as a matrix."""
+    what = given(operation, name, y)
     if len(what.shape) == 2:
         return y
+    if math.prod(what.shape) != rows * columns or what.shape[-1:] != (columns,):
+        _refuse(operation, f"expected {name} with {rows} rows of {columns}", what)
     row_major = tuple(math.prod(what.shape[d + 1 :]) for d in range(len(what.shape)))
     if what.strides != row_major:
-        _refuse(operation, "expected an output that lies row by row without gaps, or with two dimensions", what)
+        _refuse(operation, f"expected {name} that lies row by row without gaps, or with two dimensions", what)
     return reshaped(what, rows, columns)
+
+
+def softmax_adjoint(y: Any, cotangent: Any) -> Any:
+    """The gradient of x for that of y = softmax(x)."""
+    what, of_y = given("softmax", "y", y), given("softmax", "cotangent", cotangent)
+    _expect("softmax", of_y, what.dtype, what.shape, what)
+    rows, columns = _rows(what.shape)
+    kernel, extents = _softmax_adjoint(what.dtype, rows, columns)
+    gradient = new(what, (rows, columns), what.dtype)
+    if rows and columns:
+        kernel(reshaped(what, rows, columns), reshaped(of_y, rows, columns), gradient, extents=extents)
+    return result(what, gradient.reshape(what.shape))
 
 
 def layer_norm(

@@ -124,6 +124,9 @@ class ReadyKernels {
   nb::tuple softmax(const std::string &type, std::int64_t rows, std::int64_t columns) {
     return made(ops::softmax_launch(type_named(type), rows, columns));
   }
+  nb::tuple softmax_adjoint(const std::string &type, std::int64_t rows, std::int64_t columns) {
+    return made(ops::softmax_adjoint_launch(type_named(type), rows, columns));
+  }
   nb::tuple layer_norm(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns) {
     return made(ops::layer_norm_launch(type_named(type), weighted, rows, columns));
   }
@@ -174,6 +177,7 @@ void define_ready(nb::module_ &module) {
       .def("quantise", &ReadyKernels::quantise)
       .def("dequantise", &ReadyKernels::dequantise)
       .def("softmax", &ReadyKernels::softmax)
+      .def("softmax_adjoint", &ReadyKernels::softmax_adjoint)
       .def("layer_norm", &ReadyKernels::layer_norm)
       .def("attention", &ReadyKernels::attention)
       .def("attention_adjoint", &ReadyKernels::attention_adjoint);

@@ -25,6 +25,9 @@ class Declarations {
   // declared several times, overloaded or specialised, comes with all its declarations.
   std::string needed_by(std::string_view text) const;
 
+  // Whether one of their names is in `text`.
+  bool any_named_in(std::string_view text) const { return !named_in(text).empty(); }
+
   // All names, sorted.
   std::vector<std::string> names() const;
 

@@ -81,8 +81,20 @@ constexpr std::string_view of_cuda_tiles[] = {
 
 }  // namespace
 
+namespace {
+
+std::string cpu_tile_headers() {
+  std::string text;
+  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky",
+                                "cpu_triangular_solve", "sort_steps", "cpu_sort", "fourier_steps", "cpu_fourier"})
+    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
+  return text;
+}
+
+}  // namespace
+
 // This order replaces the headers' own #include lines, since some headers come once for each lane count.
-std::string cpu_prelude(int vector_bytes) {
+std::string cpu_prelude(int vector_bytes, bool with_tiles) {
   std::string text;
   for (std::string_view name : {"scalar", "float8", "half", "failure", "workspace", "math", "libmvec", "atomic"})
     append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
@@ -96,10 +108,12 @@ std::string cpu_prelude(int vector_bytes) {
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
         "#undef SAMITE_FOR_EACH_ACTIVE\n";
   }
-  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky",
-                                "cpu_triangular_solve", "sort_steps", "cpu_sort", "fourier_steps", "cpu_fourier"})
-    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
-  return text;
+  return with_tiles ? text + cpu_tile_headers() : text;
+}
+
+bool needs_tiles_of_cpu(std::string_view text) {
+  static const Declarations tiles(cpu_tile_headers());
+  return tiles.any_named_in(text);
 }
 
 const Declarations &cuda_declarations() {

@@ -1,5 +1,6 @@
-// The prelude: the device headers, joined, after which a kernel's text is compiled. On the CPU it is the same for all
-// kernels of a machine, and precompiled once. CUDA's compiler parses it again with each kernel, so it gets only what
+// The prelude: the device headers, joined, after which a kernel's text is compiled. On the CPU there are two for all
+// kernels of a machine, with and without what operations on whole tiles call, each precompiled once: what those call
+// takes as long to precompile as all else. CUDA's compiler parses it again with each kernel, so it gets only what
 // the kernel needs.
 #pragma once
 
@@ -12,7 +13,10 @@ namespace samite::codegen {
 
 // `vector_bytes` is the width of the machine's registers: 16, 32 or 64. Vectors come in two lane counts, so that
 // either 4-byte or 8-byte elements fill a register.
-std::string cpu_prelude(int vector_bytes);
+std::string cpu_prelude(int vector_bytes, bool with_tiles = true);
+
+// Whether the text of a kernel or an object for the CPU calls what is in the headers for tiles. Thread-safe.
+bool needs_tiles_of_cpu(std::string_view text);
 
 // The part that the text of a kernel or an object needs, in CUDA C++20 without any header of CUDA, for NVRTC.
 // Thread-safe.

@@ -31,10 +31,12 @@ void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel,
   for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
 }
 
-// The wide prelude is the same text for every kernel of the machine, so that it is precompiled once.
-const std::string &prelude(int vector_bytes) {
-  static const std::string text = codegen::cpu_prelude(vector_bytes);
-  return text;
+// One of two texts for every kernel of the machine, so that each is precompiled once. An object, which is of a whole
+// tile, always comes with the longer one.
+const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
+  static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
+  static const std::string with = codegen::cpu_prelude(vector_bytes);
+  return emitted.objects.empty() && !codegen::needs_tiles_of_cpu(emitted.text) ? without : with;
 }
 
 // The bit of a parameter in the sets of a variant's key. A gradient lies in memory as its primal does.
@@ -140,7 +142,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   std::vector<HostSource> objects;
   for (const codegen::EmittedObject &object : emitted.objects)
     objects.push_back({object.name, object.text, source.debug_info, source.optimization});
-  CompiledHost compiled = compile_host(source, prelude(options.vector_bytes), objects);
+  CompiledHost compiled = compile_host(source, prelude(emitted, options.vector_bytes), objects);
   variant.image = std::move(compiled.image);
   variant.compile = compiled.report;
   variant.entry = variant.image->function<Entry>(emitted.entry.c_str());

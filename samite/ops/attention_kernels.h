@@ -61,7 +61,7 @@ struct AttentionKernels {
   // Which rows of k, in tile j, those of q in tile i see. Rows of q beyond the last are zero, as their cotangents are.
   static Tile<bool> seen(const In &k, const Int &i, const Int &j, const AttentionPlan &plan) {
     const Tile<std::int32_t> key = tile::coordinate({1, plan.keys}, 1) + j * plan.keys;
-    const Tile<bool> inside = key < k.extent(2);
+    Tile<bool> inside = key < k.extent(2);
     if (!plan.causal) return inside;
     return inside && key <= tile::coordinate({plan.queries, 1}, 0) + i * plan.queries;
   }
@@ -69,7 +69,7 @@ struct AttentionKernels {
   static Forward forward(const AttentionPlan &plan) {
     return {"attention",
             {"q", "k", "v", "out", "row_sums", "scale"},
-            [=](In q, In k, In v, Out out, Rows row_sums, Number scale) {
+            [=](In q, In k, In v, Out out, Rows row_sums, const Number &scale) {
               const Block block;
               const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
               // The result does not depend on what is subtracted from products, so that it has no gradient.
@@ -96,37 +96,37 @@ struct AttentionKernels {
 
   // Of softmax: weights p, and d(objective) / d(products) = p (out_gradient vᵀ - the row's sum of out_gradient out).
   static OfQueries of_queries(const AttentionPlan &plan) {
-    return {
-        "attention_of_queries",
-        {"q", "k", "v", "out", "row_sums", "out_gradient", "q_gradient", "products", "scale"},
-        [=](In q, In k, In v, In out, RowsIn row_sums, In out_gradient, Out q_gradient, Rows products, Number scale) {
-          const Block block;
-          const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
-          const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
-          const Tile<S> product =
-              tile::sum(wide(cotangent) * wide(rows_of(out, block, block.tile, plan.queries, plan)), {1});
-          tile::store(products, {block.batch, block.head, block.tile}, tile::reshape(product, {plan.queries}));
-          const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan);
-          Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
-          for (Int j : range(tiles_seen(k, block, plan))) {
-            const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
-            const Tile<S> weights =
-                select(seen(k, block.tile, j, plan),
-                       exp(tile::matmul(own, keys, tile::Transposes{.b = true}) * scale - logarithm), S(0));
-            const Tile<S> of_weights =
-                tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), tile::Transposes{.b = true});
-            tile::matmul(narrow(weights * (of_weights - product) * scale), keys, gradient);
-          }
-          store_rows(q_gradient, block, gradient);
-        },
-        TileOptions{.threads = plan.threads}};
+    return {"attention_of_queries",
+            {"q", "k", "v", "out", "row_sums", "out_gradient", "q_gradient", "products", "scale"},
+            [=](In q, In k, In v, In out, RowsIn row_sums, In out_gradient, Out q_gradient, Rows products,
+                const Number &scale) {
+              const Block block;
+              const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
+              const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
+              const Tile<S> product =
+                  tile::sum(wide(cotangent) * wide(rows_of(out, block, block.tile, plan.queries, plan)), {1});
+              tile::store(products, {block.batch, block.head, block.tile}, tile::reshape(product, {plan.queries}));
+              const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan);
+              Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
+              for (Int j : range(tiles_seen(k, block, plan))) {
+                const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
+                const Tile<S> weights =
+                    select(seen(k, block.tile, j, plan),
+                           exp(tile::matmul(own, keys, tile::Transposes{.b = true}) * scale - logarithm), S(0));
+                const Tile<S> of_weights =
+                    tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), tile::Transposes{.b = true});
+                tile::matmul(narrow(weights * (of_weights - product) * scale), keys, gradient);
+              }
+              store_rows(q_gradient, block, gradient);
+            },
+            TileOptions{.threads = plan.threads}};
   }
 
   static OfKeys of_keys(const AttentionPlan &plan) {
     return {"attention_of_keys",
             {"q", "k", "v", "row_sums", "products", "out_gradient", "k_gradient", "v_gradient", "scale"},
             [=](In q, In k, In v, RowsIn row_sums, RowsIn products, In out_gradient, Out k_gradient, Out v_gradient,
-                Number scale) {
+                const Number &scale) {
               const Block block;
               const Tile<T> own_keys = rows_of(k, block, block.tile, plan.keys, plan);
               const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan);
@@ -154,7 +154,7 @@ struct AttentionKernels {
  private:
   // How many tiles of k and v the block's rows see.
   static Int tiles_seen(const In &k, const Block &block, const AttentionPlan &plan) {
-    const Int all = tile::ceil_div(k.extent(2), plan.keys);
+    Int all = tile::ceil_div(k.extent(2), plan.keys);
     if (!plan.causal) return all;
     return min(all, tile::ceil_div((block.tile + 1) * plan.queries, plan.keys));
   }

@@ -50,7 +50,7 @@ Plain<T> plain_of(const RowPlan &plan) {
   using S = detail::RowNumber<T>;
   return {"layer_norm",
           {"x", "y", "epsilon"},
-          [=](Array<const T, 2> x, Array<T, 2> y, Traced<S> epsilon) {
+          [=](Array<const T, 2> x, Array<T, 2> y, const Traced<S> &epsilon) {
             normalise<T>(x, y, epsilon, plan, [](const Tile<S> &part, const Int &) { return part; });
           },
           TileOptions{.threads = plan.threads}};
@@ -61,7 +61,8 @@ Weighted<T> weighted_of(const RowPlan &plan) {
   using S = detail::RowNumber<T>;
   return {"layer_norm",
           {"x", "weight", "bias", "y", "epsilon"},
-          [=](Array<const T, 2> x, Array<const S, 1> weight, Array<const S, 1> bias, Array<T, 2> y, Traced<S> epsilon) {
+          [=](Array<const T, 2> x, Array<const S, 1> weight, Array<const S, 1> bias, Array<T, 2> y,
+              const Traced<S> &epsilon) {
             const auto of_columns = [&](const Array<const S, 1> &numbers, const Int &k) {
               return tile::reshape(tile::load(numbers, {k}, {plan.columns}), {1, plan.columns});
             };

@@ -36,7 +36,7 @@ using RowNumber = lang::Accumulator<T>;
 // Part (i, k) of x, and which of its elements are inside of their rows.
 template <Scalar T>
 Tile<RowNumber<T>> load_rows(const Array<const T, 2> &x, const Int &i, const Int &k, const RowPlan &plan) {
-  const Tile<T> part = tile::load(x, {i, k}, {plan.rows, plan.columns});
+  Tile<T> part = tile::load(x, {i, k}, {plan.rows, plan.columns});
   if constexpr (std::same_as<T, RowNumber<T>>)
     return part;
   else

@@ -43,6 +43,38 @@ RowKernel<T> softmax_of(const RowPlan &plan) {
 }
 
 template <Scalar T>
+using AdjointKernel = TileKernel<void(Array<const T, 2>, Array<const T, 2>, Array<T, 2>)>;
+
+template <Scalar T>
+AdjointKernel<T> softmax_adjoint_of(const RowPlan &plan) {
+  using S = detail::RowNumber<T>;
+  return {"softmax_adjoint",
+          {"y", "y_gradient", "x_gradient"},
+          [=](Array<const T, 2> y, Array<const T, 2> y_gradient, Array<T, 2> x_gradient) {
+            const Int i = block_index();
+            const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y, i, k, plan); };
+            const auto of_gradient = [&](const Int &k) { return detail::load_rows<T>(y_gradient, i, k, plan); };
+            if (!plan.in_parts) {
+              const Tile<S> values = of_y(0), cotangent = of_gradient(0);
+              const Tile<S> sum = tile::sum(values * cotangent, {1});
+              detail::store_rows<T>(x_gradient, i, 0, values * (cotangent - sum));
+              return;
+            }
+            const Int parts = tile::ceil_div(y.extent(1), plan.columns);
+            Tile<S> sum = tile::zeros<S>({plan.rows, 1});
+            for (Int k : range(parts)) sum += tile::sum(of_y(k) * of_gradient(k), {1});
+            for (Int k : range(parts)) detail::store_rows<T>(x_gradient, i, k, of_y(k) * (of_gradient(k) - sum));
+          },
+          TileOptions{.threads = plan.threads}};
+}
+
+template <Scalar T>
+std::shared_ptr<jit::KernelDefinition> softmax_adjoint_kernel(const RowPlan &plan) {
+  static detail::Kernels<RowPlan, AdjointKernel<T>> made(softmax_adjoint_of<T>);
+  return made.at(plan).definition();
+}
+
+template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> softmax_kernel(const RowPlan &plan) {
   static detail::Kernels<RowPlan, RowKernel<T>> made(softmax_of<T>);
   return made.at(plan).definition();
@@ -60,6 +92,26 @@ PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t co
 #undef SAMITE_CASE
     default: detail::refuse_row_type("softmax", type, where);
   }
+}
+
+PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, SourceLocation where) {
+  const RowPlan plan = detail::row_plan(columns);
+  const Extents blocks = detail::row_blocks(rows, plan);
+  switch (type) {
+#define SAMITE_CASE(T) \
+  case scalar_type_of<T>: return {softmax_adjoint_kernel<T>(plan), blocks};
+    SAMITE_ROW_TYPES(SAMITE_CASE)
+#undef SAMITE_CASE
+    default: detail::refuse_row_type("softmax_adjoint", type, where);
+  }
+}
+
+void softmax_adjoint(const AnyBuffer &y, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
+                     SourceLocation where) {
+  detail::check_rows("softmax_adjoint", y, y_gradient, where);
+  detail::check_rows("softmax_adjoint", y, x_gradient, where);
+  const PlannedLaunch planned = softmax_adjoint_launch(y.type(), y.extents()[0], y.extents()[1], where);
+  detail::launch_planned(planned, {{&y}, {&y_gradient}, {&x_gradient}}, where);
 }
 
 void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {

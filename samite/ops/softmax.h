@@ -19,4 +19,11 @@ void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where = std:
 PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
                              SourceLocation where = std::source_location::current());
 
+// x_gradient = y (y_gradient - the row's sum of y y_gradient), which it overwrites: the gradient of x for that of y,
+// without powers being computed again. All three are like y.
+void softmax_adjoint(const AnyBuffer &y, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
+                     SourceLocation where = std::source_location::current());
+PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+                                     SourceLocation where = std::source_location::current());
+
 }  // namespace samite::ops

@@ -125,5 +125,15 @@ TEST_F(DeclarationsCompile, EachByItself) {
   EXPECT_NO_THROW(compile(all, "sm_80"));
 }
 
+TEST(CpuPrelude, HasWhatTilesCallWhereATextCallsIt) {
+  EXPECT_TRUE(codegen::needs_tiles_of_cpu("tile_matmul<8, 8, 4, 1, false, false, f32, f32>(c, a, b);"));
+  EXPECT_TRUE(codegen::needs_tiles_of_cpu("StepAdd step;"));
+  EXPECT_FALSE(codegen::needs_tiles_of_cpu("f32x8 x = load(p); // tile_matmul"));
+  const std::string all = codegen::cpu_prelude(32), without = codegen::cpu_prelude(32, /*with_tiles=*/false);
+  EXPECT_TRUE(all.starts_with(without));
+  EXPECT_THAT(all, testing::HasSubstr("void tile_fourier("));
+  EXPECT_THAT(without, testing::Not(testing::HasSubstr("tile_")));
+}
+
 }  // namespace
 }  // namespace samite::test

@@ -69,6 +69,14 @@ TEST(ReadyOperations, SoftmaxOnCuda) {
   }
 }
 
+TEST(ReadyOperations, SoftmaxAdjointOnCuda) {
+  for (const long long columns : {100, 8300}) {
+    const auto planned = ops::softmax_adjoint_launch(ScalarType::Float32, 3, columns);
+    const Extents64 matrix{3, columns};
+    expect_same_on_cuda<float, double>(kernel_of(planned), blocks_of(planned), {matrix, matrix, matrix}, {}, 1e-3);
+  }
+}
+
 TEST(ReadyOperations, LayerNormOnCuda) {
   const auto planned = ops::layer_norm_launch(ScalarType::Float16, true, 3, 100);
   expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {{3, 100}, {100}, {100}, {3, 100}}, 1e-5f,
@@ -107,6 +115,7 @@ void expect_compiles_for_hopper(const ir::Kernel &kernel) {
 TEST_F(ReadyOperationsCompiled, Rows) {
   for (const std::int64_t columns : {100, 4096, 20000}) {
     expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns)));
+    expect_compiles_for_hopper(kernel_of(ops::softmax_adjoint_launch(ScalarType::BFloat16, 128, columns)));
     expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns)));
   }
 }

@@ -41,6 +41,10 @@ void check_softmax(std::int64_t rows, std::int64_t columns, double tolerance, do
     return expected(i, j) * (weights(i, j) - mean);
   });
   expect_near(x.gradient(), gradient.values, tolerance);
+  const auto by_adjoint = poisoned<T>(values.extents());
+  ops::softmax_adjoint(buffer<T>(values.extents(), expected.values), buffer<T>(values.extents(), weights.values),
+                       by_adjoint);
+  expect_near(by_adjoint, gradient.values, tolerance);
 }
 
 TEST(Softmax, OfRowsOfAnyLength) {

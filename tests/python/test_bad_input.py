@@ -203,14 +203,16 @@ def test_use_after_a_fork_is_refused():
         """
 import os, numpy as np, samite, samite_test_kernels as kernels
 kernels.axpy(np.zeros(3), np.zeros(3), 1.0)
-child = os.fork()
-if child == 0:
-    try:
-        kernels.axpy(np.zeros(3), np.zeros(3), 1.0)
-    except samite.UserError as error:
-        os._exit(7 if "spawn" in str(error) else 1)
-    os._exit(2)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+calls = [lambda: kernels.axpy(np.zeros(3), np.zeros(3), 1.0), lambda: samite.softmax(np.zeros(3))]
+for call in calls:
+    child = os.fork()
+    if child == 0:
+        try:
+            call()
+        except samite.UserError as error:
+            os._exit(7 if "spawn" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 kernels.axpy(np.zeros(3), np.zeros(3), 1.0)
 """
     )

@@ -100,13 +100,15 @@ def test_a_call_keeps_no_array():
         "adjoint = kernels.axpy.adjoint(); kernels.axpy(y, x, 1.0)",
         "del kernels; gc.collect()",
         "launch = kernels.axpy.record(y, x, 1.0); del kernels, y, x; gc.collect(); launch()",
+        "z = samite.softmax(y); kept = samite.ready; del samite; gc.collect()",
+        "import threading; threading.Thread(target=lambda: samite.matmul(big, big), daemon=True).start()",
         "import threading; threading.Thread(target=lambda: kernels.spin(y, 1 << 26), daemon=True).start()",
     ],
 )
 def test_the_interpreter_ends_well(program):
     done = subprocess.run(
-        [sys.executable, "-c", "import gc, numpy as np, samite_test_kernels as kernels\n"
-         "y, x = np.zeros(8), np.ones(8)\n" + program],
+        [sys.executable, "-c", "import gc, numpy as np, samite, samite_test_kernels as kernels\n"
+         "y, x, big = np.zeros(8), np.ones(8), np.ones((512, 512))\n" + program],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0 and done.stderr == "", done.stderr

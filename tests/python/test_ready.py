@@ -1,6 +1,7 @@
 """Ready operations on arrays of NumPy and JAX, against NumPy in double."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -84,6 +85,17 @@ def test_layers_in_batches_and_with_parts_alone():
     close(samite.matmul(a, b, bias=bias, residual=residual), a @ b + bias + residual, 1e-12)
     close(samite.matmul(a, b, bias=bias), a @ b + bias, 1e-12)
     close(samite.matmul(a, b, residual=residual), a @ b + residual, 1e-12)
+
+
+def test_one_matrix_for_all_rows_of_more_dimensions():
+    a, b, bias, residual = normal(2, 3, 4, 30), normal(30, 40), normal(40), normal(2, 3, 4, 40)
+    close(samite.matmul(a, b, bias=bias, residual=residual), a @ b + bias + residual, 1e-12)
+    out = np.zeros((2, 3, 4, 40))
+    assert samite.matmul(a, b, out=out) is out
+    close(out, a @ b, 1e-12)
+    close(samite.matmul(a.swapaxes(0, 2), b), a.swapaxes(0, 2) @ b, 1e-12)
+    with pytest.raises(samite.UserError, match="expected out with 24 rows of 40"):
+        samite.matmul(a, b, out=np.zeros((2, 3, 40)))
 
 
 def test_a_product_into_a_given_array():
@@ -211,7 +223,7 @@ zeros, f4 = np.zeros, np.float32
         (lambda: samite.matmul([[1.0]], zeros((1, 1))), "argument 'a' expects an array.*list is given"),
         (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), bias=zeros(4)), r"expected bias of float64.*\(5,\)"),
         (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation="softplus"), "activation expects one of"),
-        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation=[]), r"activation expects a name.*\[\] is given"),
+        (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), activation=1), "activation expects a name.*1 is given"),
         (lambda: samite.matmul(zeros((3, 4)), zeros((4, 5)), out_dtype="float31"), "no type of elements 'float31'"),
         (lambda: samite.matmul(None, zeros((4, 5))), "argument 'a' expects an array.*None is given"),
         (lambda: samite.layer_norm(zeros((3, 4)), epsilon="small"), "argument 'epsilon' expects a number"),
@@ -244,6 +256,13 @@ zeros, f4 = np.zeros, np.float32
 def test_what_does_not_fit_is_named(call, message):
     with pytest.raises(samite.UserError, match="(?s)" + message):
         call()
+
+
+def test_threads_that_multiply_at_once():
+    factors = [normal(40, 50) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for a, c in zip(factors, threads.map(lambda a: [samite.matmul(a, a.T) for _ in range(20)][-1], factors)):
+            close(c, a @ a.T, 1e-12)
 
 
 def test_a_product_is_planned_once_for_each_layout():

@@ -52,11 +52,14 @@ def test_layers(activation):
 
 def test_gradients_of_products_in_batches():
     check(samite.torch.matmul, doubles(2, 3, 4), doubles(2, 4, 5), twice=True)
+    check(samite.torch.matmul, doubles(2, 3, 4), doubles(4, 5), twice=True)  # one matrix for all
 
 
 def test_a_tensor_that_requires_a_gradient_is_refused_with_the_name_of_the_other_function():
     with pytest.raises(samite.UserError, match=r"call samite\.torch\.matmul\(\), or give tensor\.detach"):
         samite.matmul(doubles(2, 3), doubles(3, 4))
+    with pytest.raises(samite.UserError, match=r"through this call: give tensor\.detach\(\)"):
+        samite.quantise(numbers(2, 3).requires_grad_())
 
 
 def test_softmax_and_its_gradients():
