@@ -89,6 +89,17 @@ TEST(FoundByChance, ThreadsGoThroughPiecesThatAreShiftedInwards) {
   EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
 }
 
+// How long the last piece is depends on the loop over pieces, which threads go through, too.
+TEST(FoundByChance, ThreadsGoThroughPiecesOfWhichTheLastIsShorter) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> f{"f", out};
+    f(x) = 5 * x;
+    schedule_cuda([&] { f.split(x, xo, xi, 3, Tail::guard).gpu_threads(xi).vectorize(xo); });
+  };
+  EXPECT_THAT(result(pipeline, true, {2}), testing::ElementsAre(0, 5));
+  EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
+}
+
 // Loops of no iterations may have extents below zero, and the product of two such is none.
 TEST(FoundByChance, FusedLoopsOfNothing) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
