@@ -57,16 +57,17 @@ inline auto local_laplacian() {
         result(c, y, x) = clamp(in(c, y, x) * (mixed[0](y, x) + 0.01f) / (gray(y, x) + 0.01f), 0.0f, 1.0f);
         // Strips of 64 rows, in which the scales that are large are mixed row by row, in rings.
         schedule_cpu([&] {
-          result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x, 8);
-          for (const Func<float> &f : {larger[0], mixed[0]}) f.compute_at(result, yi).vectorize(x, 8);
-          remapped[0].clone_in(remapped[1]).store_at(remapped[1], yo).compute_at(remapped[1], yi).vectorize(x, 8);
+          result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x);
+          for (const Func<float> &f : {larger[0], mixed[0]}) f.compute_at(result, yi).vectorize(x);
+          remapped[0].clone_in(remapped[1]).store_at(remapped[1], yo).compute_at(remapped[1], yi).vectorize(x);
           for (int j = 1; j < scales; ++j) {
             for (const Func<float> &f : {of_input[j], remapped[j]})
-              f.compute_root().split(y, yo, yi, 8).parallel(yo).vectorize(x, 8);
-            if (j >= 5) mixed[j].compute_root().vectorize(x, 8);
-            if (j < 5) mixed[j].store_at(result, yo).compute_at(result, yi).vectorize(x, 8);
+              f.compute_root().split(y, yo, yi, 8).parallel(yo).vectorize(x);
+            if (j >= 5) mixed[j].compute_root().vectorize(x);
+            if (j < 5) mixed[j].store_at(result, yo).compute_at(result, yi).vectorize(x);
           }
-          for (const Func<float> &f : {table, gray}) f.compute_root();
+          table.compute_root();
+          gray.compute_root().split(y, yo, yi, 32).parallel(yo).vectorize(x);
         });
         schedule_cuda([&] {
           for (const Func<float> &f : {table, gray, mixed[0]}) f.compute_root();

@@ -14,6 +14,11 @@ std::string LaneElements::arguments() const {
   return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
 }
 
+std::string LaneElements::load() const {
+  const std::string_view function = shape == Shape::Linear ? "load" : every_second ? "load_every_second" : "gather";
+  return fmt::format("{}({})", function, arguments());
+}
+
 std::string LaneElements::guard() const { return in_bounds.empty() ? "" : fmt::format("if ({}) ", in_bounds); }
 
 std::string LaneAccess::blame_all(SourceLocation where) {
@@ -40,13 +45,14 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
 
   LaneElements result;
   std::string shared, apart;
-  bool neighbours = true;
+  bool neighbours = true, every_second = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const Value &index = indices[d];
     if (!values_.varying(index) && !(index.is_constant() && index.as_int() == 0))
       add_term(shared, dense(d) ? values_.scalar(index) : fmt::format("{} * {}", values_.scalar(index), stride(d)));
     if (values_.shape(index) == Shape::Uniform) continue;
     neighbours = neighbours && dense(d) && !values_.varying(index);
+    every_second = every_second && dense(d) && values_.every_second(index);
     const std::string lane = offset_of_lane(index, facts.wide_index);
     add_term(apart, dense(d) ? lane : fmt::format("{} * {}", lane, lane_stride(d)));
   }
@@ -58,6 +64,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     result.shape = neighbours ? Shape::Linear : Shape::Varying;
     result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
     if (!neighbours) result.offsets = apart;
+    result.every_second = !neighbours && every_second && size_of(emission_.kernel.parameters[array].type) >= 4;
   }
   if (emission_.options.debug) check_bounds(result, array, indices, where);
   return result;
@@ -87,8 +94,7 @@ std::string LaneAccess::or_zero(const LaneElements &at, const std::string &text,
 
 std::string LaneAccess::load(const Operation &operation, SourceLocation where) {
   const LaneElements from = elements(operation.array, operation.operands, where);
-  if (from.shape != Shape::Uniform)
-    return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+  if (from.shape != Shape::Uniform) return from.load();
   if (from.in_bounds.empty()) return from.element;
   return fmt::format("{} ? {} : {}(0)", from.in_bounds, from.element, scalar_name(operation.type));
 }

@@ -48,6 +48,7 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
   } else {
     result.pointer = array_name(array);
     result.offsets = values_.vector(index);
+    result.every_second = values_.every_second(index) && size_of(array_of(array).type) >= 4;
   }
   return result;
 }
@@ -94,7 +95,7 @@ std::string LaneArrays::load(const Operation &operation, SourceLocation where) {
     if (from.shape == Shape::Uniform)
       return fmt::format("{}({})", values_.in_lanes() ? vector_name(operation.type) : scalar_name(operation.type),
                          from.element);
-    return fmt::format("{}({})", from.shape == Shape::Linear ? "load" : "gather", from.arguments());
+    return from.load();
   }
   if (array.of_strip) return fmt::format("load_strip({}, {})", name, values_.scalar(index));
   if (!array.in_lanes) {

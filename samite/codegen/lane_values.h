@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/codegen/values.h"
+#include "samite/passes/lane_steps.h"
 #include "samite/passes/uniformity.h"
 
 #include <string>
@@ -15,7 +16,8 @@ class LaneValues final : public Values {
  public:
   using Shape = passes::Shape;
 
-  explicit LaneValues(const ir::Kernel &kernel) : uniformity_(passes::uniformity(kernel)) {}
+  explicit LaneValues(const ir::Kernel &kernel)
+      : uniformity_(passes::uniformity(kernel)), steps_(passes::lane_steps(kernel, uniformity_)) {}
 
   std::string name(ir::LocalId local) const override;
   std::string_view type(ScalarType type, ir::LocalId local) const override;
@@ -25,6 +27,8 @@ class LaneValues final : public Values {
   Shape shape(const ir::Value &value) const { return uniformity_.of(value); }
   Shape shape(ir::LocalId local) const { return uniformity_.of(local); }
   bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
+  // Whether lanes go along every second element.
+  bool every_second(const ir::Value &value) const { return value.is_local() && steps_[value.id()] == 2; }
   static std::string_view type(ScalarType type, Shape shape);
   std::string vector(const ir::Value &value) const;
   std::string beside_vector(const ir::Value &value) const;  // as an operand
@@ -44,6 +48,7 @@ class LaneValues final : public Values {
 
  private:
   const passes::Uniformity uniformity_;
+  const std::vector<std::optional<std::int64_t>> steps_;  // by LocalId
   std::string mask_;
   int copy_ = -1;
   std::vector<bool> copied_;

@@ -110,8 +110,10 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
     lowering.open.all.push_back({all[d].symbol, all[d].extent, false});
   }
   const auto inside = [&](const Site &here) {
-    produce_of(lowering, here, end, 0);
-    loops(lowering, here, end);
+    within_guards(lowering, here, 0, end, [&](const Site &within, bool) {
+      produce_of(lowering, within, end, 0);
+      loops(lowering, within, end);
+    });
   };
   const bool rest = std::exchange(lowering.kernel.in_rest, lowering.kernel.in_rest || !begins.empty());
   if (whole)

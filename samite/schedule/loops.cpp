@@ -197,6 +197,34 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
   serial_loop(lowering, site, i);
 }
 
+void within_guards(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
+                   const std::function<void(const Site &, bool tested)> &inside) {
+  if (lowering.gpu || !site.followers.empty() || site.nest.guards.empty() ||
+      computed_inside(lowering, site, first).empty())
+    return inside(site, false);
+  const auto known = [&](const Affine &form) {
+    return std::none_of(site.nest.loops.begin() + static_cast<std::ptrdiff_t>(from), site.nest.loops.end(),
+                        [&](const NestLoop &loop) {
+                          return lowering.symbols.depends_on(form, [&](const Symbol &s) { return s == loop.symbol; });
+                        });
+  };
+  Site tested = site;
+  tested.nest.guards.clear();
+  std::optional<Value> all;
+  for (const auto &[value, whole] : site.nest.guards) {
+    if (!known(value) || !known(whole)) {
+      tested.nest.guards.emplace_back(value, whole);
+      continue;
+    }
+    const Value within = lowering.write(Op::Less, lowering.integers.value_of(value), lowering.integers.value_of(whole));
+    all = all ? lowering.write(Op::And, *all, within) : within;
+  }
+  if (!all) return inside(site, false);
+  If branch{*all, {}, {}, {}};
+  lowering.into(branch.then_block, [&] { inside(tested, true); });
+  lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
+}
+
 For loop_over(Lowering &lowering, const Symbol &symbol, const Affine &extent, LoopKind kind) {
   const Value end = lowering.integers.value_of(extent);
   For made{lowering.write.new_local(), ScalarType::Int32, number(0), end, number(1), {}, {}};
@@ -212,8 +240,11 @@ void opened(Lowering &lowering, const Site &site, std::size_t i) {
     const Symbol symbol = here.nest.loops[i].symbol;
     Site before = here;
     put(before, symbol, Affine(symbol) - 1);
-    produce(lowering, here, i + 1, {.before = &before, .symbol = symbol});
-    loops(lowering, here, i + 1);
+    within_guards(lowering, here, i, i + 1, [&](const Site &within, bool tested) {
+      // The iteration before may have been beyond the whole, and have left nothing.
+      produce(lowering, within, i + 1, tested ? Earlier{} : Earlier{.before = &before, .symbol = symbol});
+      loops(lowering, within, i + 1);
+    });
   };
   if (lowering.gpu || lowering.open.lanes)
     inside(site);

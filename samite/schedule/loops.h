@@ -15,4 +15,10 @@ ir::For loop_over(Lowering &lowering, const passes::Symbol &symbol, const passes
 // What is inside of loop i, which is being written.
 void opened(Lowering &lowering, const Site &site, std::size_t i);
 
+// The tests of pieces that may be more than the whole, of the CPU: as soon as the loops from number `from` on are no
+// part of them, so that nothing is computed for what is beyond, where something is computed inside of loop `first` or
+// those after it. The site that `inside` is given has them no more; `tested`: there were such.
+void within_guards(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
+                   const std::function<void(const Site &, bool tested)> &inside);
+
 }  // namespace samite::schedules

@@ -127,7 +127,8 @@ class Maker {
       for (auto within = loop; within != made_.loops.end(); ++within)
         inside = inside && !outer.contains(within->symbol);
       if (inside && !depends_on_derived(outer)) {
-        loop->extent = least(factor, whole - begin);
+        // A piece that is shifted inwards is shorter only where it is all that there is.
+        loop->extent = least(factor, relation.tail == ir::Tail::shift_inwards ? whole : whole - begin);
         // Of what is more than one loop's index, it is not seen that the pieces end with the whole.
         if (std::ranges::none_of(made_.loops, [&](const NestLoop &of) { return outer == Affine(of.symbol); }))
           guard(relation, number);

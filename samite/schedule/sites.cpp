@@ -52,7 +52,9 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
         [&](const NestLoop &loop) {
           return lowering.symbols.depends_on(form, [&](const Symbol &symbol) { return symbol == loop.symbol; });
         });
-    if (all_inside || site.nest.guarded.contains(variable)) {
+    // One value that has been tested is no further than the variable goes.
+    const bool tested = site.nest.guards.empty() && interval.lower == interval.upper;
+    if (!tested && (all_inside || site.nest.guarded.contains(variable))) {
       const Affine end = least(interval.upper, site.nest.ranges.at(variable).upper);
       if (end.known()) interval.upper = end;  // else more than is needed
     }

@@ -53,10 +53,19 @@ void write_cpu_loops(Lowering &lowering, const Block &group) {
 // Of loops that the block's threads deal out between them, as many iterations as there are.
 void write_group_of_launch(Lowering &lowering, Block group) {
   const ThreadNest &threads = *lowering.open.threads;
+  // How long a piece is may depend on which one it is: then there are as many iterations for each as the longest has.
+  const auto differs = [&](std::size_t l) {
+    return threads.caps[l] > 0 && std::ranges::any_of(threads.loops, [&](const NestLoop &other) {
+             return lowering.symbols.depends_on(threads.loops[l].extent,
+                                                [&](const Symbol &s) { return s == other.symbol; });
+           });
+  };
   std::vector<Value> extents;
   Value all = number(1);
-  for (const NestLoop &loop : threads.loops) {
-    extents.push_back(lowering.write(Op::Max, lowering.integers.value_of(loop.extent), number(0)));
+  for (std::size_t l = 0; l < threads.loops.size(); ++l) {
+    extents.push_back(differs(l)
+                          ? number(threads.caps[l])
+                          : lowering.write(Op::Max, lowering.integers.value_of(threads.loops[l].extent), number(0)));
     all = lowering.write(Op::Mul, all, extents.back());
   }
   For made{lowering.write.new_local(), ScalarType::Int32, number(0), all, number(1), {}, {}};
@@ -70,7 +79,17 @@ void write_group_of_launch(Lowering &lowering, Block group) {
     lowering.write.out->emplace_back(Let{index, {Op::Copy, ScalarType::Int32, {here}}}, lowering.write.where);
     if (l != 0) rest = lowering.write(Op::Div, rest, extents[l]);
   }
-  for (Stmt &stmt : group) lowering.write.out->push_back(std::move(stmt));
+  std::optional<Value> inside;
+  for (std::size_t l = 0; l < threads.loops.size(); ++l) {
+    if (!differs(l)) continue;
+    const Value within = lowering.write(Op::Less, lowering.integers.known(threads.loops[l].symbol),
+                                        lowering.integers.value_of(threads.loops[l].extent));
+    inside = inside ? lowering.write(Op::And, *inside, within) : within;
+  }
+  if (inside)
+    lowering.write.out->emplace_back(If{*inside, std::move(group), {}, {}}, lowering.write.where);
+  else
+    for (Stmt &stmt : group) lowering.write.out->push_back(std::move(stmt));
   lowering.write.out = threads.outside;
   lowering.write.out->emplace_back(std::move(made), lowering.write.where);
 }

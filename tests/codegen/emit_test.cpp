@@ -84,6 +84,22 @@ TEST(Emit, AnArrayWithoutUnitStrideIsGathered) {
               HasSubstr("gather(m1, p1.data + v7 * p1.stride[0], lane_i64 * p1.stride[0])"));
 }
 
+// Of 32 bits and more, which are in memory what they are in vectors.
+TEST(Emit, EverySecondElementComesFromTwoVectors) {
+  const auto halved = [](const std::string &type) {
+    return emitted(fmt::format(R"(kernel @k(@x: array<{0}, 1>) threads 1 {{
+                                    %0: i32 = thread_index 0
+                                    %1: i32 = mul %0, 2
+                                    %2: {0} = load @x[%1]
+                                  }})",
+                               type),
+                   {.arrays = {{true}}})
+        .text;
+  };
+  EXPECT_THAT(halved("f32"), HasSubstr("load_every_second(m1, p0.data, v1)"));
+  EXPECT_THAT(halved("f16"), HasSubstr("gather(m1, p0.data, v1)"));
+}
+
 TEST(Emit, AUniformLoopIsNative) {
   EXPECT_THAT(emitted(R"(kernel @k(@x: array<f32, 1>) threads 1 {
                 for %0: i32 in 10 .. 0 step -2 { %1: f32 = load @x[%0] }

@@ -1,6 +1,7 @@
 // Where loads and stores go: whole vectors, gathers, strides, offsets that need 64 bits, and what must stay untouched.
 #include "tests/codegen/compiled_kernel.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <numeric>
@@ -49,6 +50,43 @@ TEST(MemoryAccess, NothingIsReadBeyondTheEnd) {
       kernel->run({n}, {strided(end - n, {n}, {1}), strided(end - n, {n}, {1}), scalar(1.f)});
   }
   munmap(pages, 2 * page);
+}
+
+// Every second element, which two vectors have where all lanes are active: from the first lane's to the last one's.
+template <class T>
+void expect_every_second(const std::string &type) {
+  const CompiledKernel kernel(fmt::format(R"(kernel @halve(@y: array<{0}, 1>, @x: array<const {0}, 1>) threads 1 {{
+    %0: i32 = thread_index 0
+    %1: i32 = mul %0, 2
+    %2: i32 = add %1, 1
+    %3: {0} = load @x[%2]
+    store @y[%0] = %3
+  }})",
+                                          type));
+  const std::size_t page = 4096;
+  auto *pages =
+      static_cast<char *>(mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages, page, PROT_NONE), 0);
+  ASSERT_EQ(mprotect(pages + 2 * page, page, PROT_NONE), 0);
+  auto *first = reinterpret_cast<T *>(pages + page), *end = reinterpret_cast<T *>(pages + 2 * page);
+  std::iota(first, end, T(1));
+  for (int n = 1; n < 70; ++n) {
+    std::vector<T> y(70, T(0));
+    kernel.run({n}, {array(y), strided(first - 1, {2 * n}, {1})});  // element 0 is not read
+    for (int i = 0; i < 70; ++i) ASSERT_EQ(y[static_cast<std::size_t>(i)], i < n ? T(2 * i + 1) : T(0)) << i << type;
+    kernel.run({n}, {array(y), strided(end - 2 * n, {2 * n}, {1})});
+    for (int i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<std::size_t>(i)], end[-2 * n + 2 * i + 1]) << i << type;
+  }
+  munmap(pages, 3 * page);
+}
+
+TEST(MemoryAccess, EverySecondElement) {
+  expect_every_second<float>("f32");
+  expect_every_second<double>("f64");
+  expect_every_second<std::int32_t>("i32");
+  expect_every_second<std::int64_t>("i64");
+  expect_every_second<std::int16_t>("i16");
 }
 
 TEST(MemoryAccess, StridesMayBeAnything) {

@@ -62,6 +62,44 @@ TEST(FoundByChance, PiecesOfAReductionEndWithIt) {
   EXPECT_THAT(result(pipeline, false, {3}), testing::Each((7 + 9 + 11 + 13 + 15) * 2));
 }
 
+// Nothing is computed for what a loop that was fused goes through beyond the whole.
+TEST(FoundByChance, NothingIsComputedBeyondTheWhole) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
+    first(x) = x * 3;
+    second(x) = first(x) + 1;
+    third(x) = second(x & 7) + x;
+    schedule_cpu([&] {
+      third.bound(x, 0, 4).split(x, xo, xi, 6).fuse(xo, xi, both);
+      first.compute_root();
+      second.compute_at(third, both);
+    });
+  };
+  EXPECT_THAT(result(pipeline, false, {4}), testing::ElementsAre(1, 5, 9, 13));
+}
+
+// How long a piece is does not depend on which one it is, so that threads may go through all of them.
+TEST(FoundByChance, ThreadsGoThroughPiecesThatAreShiftedInwards) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> f{"f", out};
+    f(x) = 5 * x;
+    schedule_cuda([&] { f.split(x, xo, xi, 3, Tail::shift_inwards).gpu_threads(xi).vectorize(xo); });
+  };
+  EXPECT_THAT(result(pipeline, true, {2}), testing::ElementsAre(0, 5));
+  EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
+}
+
+// How long the last piece is depends on the loop over pieces, which threads go through, too.
+TEST(FoundByChance, ThreadsGoThroughPiecesOfWhichTheLastIsShorter) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> f{"f", out};
+    f(x) = 5 * x;
+    schedule_cuda([&] { f.split(x, xo, xi, 3, Tail::guard).gpu_threads(xi).vectorize(xo); });
+  };
+  EXPECT_THAT(result(pipeline, true, {2}), testing::ElementsAre(0, 5));
+  EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
+}
+
 // Loops of no iterations may have extents below zero, and the product of two such is none.
 TEST(FoundByChance, FusedLoopsOfNothing) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {

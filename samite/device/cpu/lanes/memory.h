@@ -41,7 +41,8 @@ SAMITE_INLINE V opaque(V value) {
 template <class T>
 SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
   const Vector<T> value = __builtin_masked_load(m, p, Vector<T>(0));
-  return __builtin_constant_p(bits(m)) ? value : opaque(value);
+  const auto active = bits(m);
+  return __builtin_constant_p(active) ? value : opaque(value);
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
@@ -68,6 +69,26 @@ SAMITE_INLINE Vector<T> gather(Mask m, const T *p, Offset offsets) {
 template <class Offset>
 SAMITE_INLINE Mask gather(Mask m, const bool *p, Offset offsets) {
   return to_mask(gather(m, reinterpret_cast<const u8 *>(p), offsets) != U8(0));
+}
+
+// From p[offset of the lane] where each offset is two more than that of the lane before: where all lanes are active,
+// from two vectors, which begin and end with what the first and the last lane read.
+template <class, int... Lane>
+struct EverySecond {
+  template <class V>
+  static SAMITE_INLINE_MEMBER V of(V low, V high) {
+    return __builtin_shufflevector(low, high, (Lane < lane_count / 2 ? 2 * Lane : 2 * Lane + 1)...);
+  }
+};
+template <class T, class Offset>
+SAMITE_INLINE Vector<T> load_every_second(Mask m, const T *p, Offset offsets) {
+  const auto active = bits(m);
+  if (__builtin_constant_p(active) && active == bits(all_lanes())) {
+    const T *const first = p + offsets[0];
+    return __make_integer_seq<EverySecond, int, lane_count>::of(load(all_lanes(), first),
+                                                                load(all_lanes(), first + (lane_count - 1)));
+  }
+  return gather(m, p, offsets);
 }
 
 // Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it serves where the two

@@ -1,0 +1,16 @@
+// By how much an integer grows from each lane to the next, where that is a known number, as 2 is of `2 * x + 1` with
+// the index x of a thread loop: what is read there lies in a few vectors, of which the lanes' elements are picked.
+#pragma once
+
+#include "samite/passes/uniformity.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::passes {
+
+// By LocalId, of a kernel in structured or lowered form: 0 of what is Uniform, 1 of what is Linear, and of some of what
+// is Varying. As with Linear, unsigned integers of 32 bits have none, since a lane may wrap round.
+std::vector<std::optional<std::int64_t>> lane_steps(const ir::Kernel &kernel, const Uniformity &uniformity);
+
+}  // namespace samite::passes

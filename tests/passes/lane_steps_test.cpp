@@ -1,0 +1,50 @@
+#include "samite/passes/lane_steps.h"
+
+#include "samite/ir/parse.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::passes {
+namespace {
+
+using Steps = std::vector<std::optional<std::int64_t>>;
+constexpr std::nullopt_t unknown = std::nullopt;
+
+// Of locals 0 and up of a kernel over @in and @n, whose %0 is its thread index.
+Steps steps(const std::string &body) {
+  const ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");
+  return lane_steps(kernel, uniformity(kernel));
+}
+
+TEST(LaneSteps, AreThoseOfSumsAndMultiples) {
+  EXPECT_EQ(steps(R"(%1: i32 = mul %0, 2
+                     %2: i32 = add %1, @n
+                     %3: i32 = sub %2, %0
+                     %4: i32 = shl %2, 3
+                     %5: i32 = sub @n, %0
+                     %6: i32 = add @n, 1)"),
+            (Steps{1, 2, 2, 1, 16, -1, 0}));
+}
+
+TEST(LaneSteps, OfTheRestAreNotKnown) {
+  EXPECT_EQ(steps(R"(%1: i32 = mul %0, @n
+                     %2: i32 = shr %0, 1
+                     %3: i32 = load @in[%0]
+                     %4: i32 = add %3, 1
+                     %5: i32 = mul %0, %0
+                     %6: i32 = max %0, 0)"),
+            (Steps{1, unknown, unknown, unknown, unknown, unknown, unknown}));
+}
+
+// In u32 a lane may wrap round where its neighbour does not.
+TEST(LaneSteps, AreOfSignedIntegers) {
+  EXPECT_EQ(steps(R"(%1: u32 = cast %0
+                     %2: u32 = mul %1, 2
+                     %3: f32 = cast %0
+                     %4: f32 = add %3, %3)"),
+            (Steps{1, unknown, unknown, unknown, unknown}));
+}
+
+}  // namespace
+}  // namespace samite::passes
