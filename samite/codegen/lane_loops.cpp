@@ -30,12 +30,6 @@ std::size_t statements_of_loop(const Kernel &kernel, const For &loop) {
 }  // namespace
 
 void LanesEmitter::loop(const For &loop) {
-  if (loop.kind == LoopKind::Thread && values_.in_lanes()) {
-    // Each lane goes through it by itself.
-    For own = loop;
-    own.kind = LoopKind::Serial;
-    return this->loop(own);
-  }
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (values_.in_lanes()) {
     if (values_.uniformity().starts_late(loop)) return late_loop(loop);
