@@ -37,8 +37,8 @@ class Emission {
   bool writes(std::uint32_t array) const { return written_[array]; }
   // Whether its elements stay what they are while the kernel runs, so that they may be loaded through caches.
   bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
-  // Whether the kernel adds to it, and does nothing else with it whose order could be told.
-  bool only_added_to(std::uint32_t array) const { return only_added_to_[array]; }
+  // Whether the kernel adds to it, and does nothing else with it whose order could be told; by parameter.
+  const std::vector<bool> &only_added_to() const { return only_added_to_; }
 
  private:
   std::vector<bool> used_;                     // by LocalId: whether anything reads it

@@ -4,6 +4,7 @@
 #include "samite/passes/rewrite.h"
 #include "samite/passes/sum_over_launch.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace samite::passes {
@@ -33,6 +34,35 @@ bool LaneSums::moves_with(const For &loop, const Accumulate &accumulate) const {
     moves = moves || *slope != 0;
   }
   return moves;
+}
+
+std::vector<std::uint64_t> element_of(const Accumulate &accumulate) {
+  std::vector<std::uint64_t> element{accumulate.array};
+  for (const Value &index : accumulate.indices) {
+    element.push_back(static_cast<std::uint64_t>(index.kind()));
+    element.push_back(static_cast<std::uint64_t>(index.type().element()));
+    element.push_back(index.bits());
+  }
+  return element;
+}
+
+std::vector<KeptSum> sums_kept_by(const For &loop, const Uniformity &lanes, const std::vector<bool> &only_added_to) {
+  std::set<LocalId> inside{loop.index};
+  for (const Carried &carried : loop.carried) inside.insert(carried.inner);
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+  });
+  const auto fixed = [&](const Value &index) {
+    return lanes.of(index) == Shape::Uniform && !(index.is_local() && inside.contains(index.id()));
+  };
+  std::vector<KeptSum> sums;
+  std::set<std::vector<std::uint64_t>> elements;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    const Accumulate *candidate = stmt.as<Accumulate>();
+    if (!candidate || !only_added_to[candidate->array] || !std::ranges::all_of(candidate->indices, fixed)) return;
+    if (elements.insert(element_of(*candidate)).second) sums.push_back({candidate, stmt.where()});
+  });
+  return sums;
 }
 
 For with_sums_over_lanes(For loop, const std::vector<std::size_t> &places) {
