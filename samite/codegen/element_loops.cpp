@@ -117,7 +117,7 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
 }
 
 void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
-  grouped_ = passes::grouped_elements(emission_.forms, loop, layout, emission_.options.arrays);
+  grouped_ = passes::grouped_elements(emission_.forms(), loop, layout, emission_.options.arrays);
   const auto name = [&](const auto &all, std::string_view prefix, auto &own) {
     for (const auto &grouped : all) {
       std::string stride;

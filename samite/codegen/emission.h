@@ -7,6 +7,7 @@
 #include "samite/codegen/spelling.h"
 #include "samite/passes/index_forms.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,15 @@ class Emission {
 
   const ir::Kernel &kernel;
   const EmitOptions &options;
-  const passes::IndexForms forms;
   const bool uses_workspace;
   SourceWriter out;
   EmittedSource source;  // all but its text
+
+  // Made when it is first asked for: few kernels ask, and it takes a tenth of the time that the text takes.
+  const passes::IndexForms &forms() {
+    if (!forms_) forms_.emplace(kernel);
+    return *forms_;
+  }
 
   // A C++ name that nothing else has.
   std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++names_); }
@@ -43,6 +49,7 @@ class Emission {
  private:
   std::vector<bool> used_;                     // by LocalId: whether anything reads it
   std::vector<bool> written_, only_added_to_;  // by parameter
+  std::optional<passes::IndexForms> forms_;
   int names_ = 0;
 };
 

@@ -76,7 +76,11 @@ For with_sums_over_lanes(For loop, const std::vector<std::size_t> &places) {
 
 namespace {
 
-// The loops in thread loops, whose iterations lanes go through in step.
+bool adds(const For &loop) {
+  return std::ranges::any_of(loop.body, [](const Stmt &stmt) { return stmt.as<Accumulate>() != nullptr; });
+}
+
+// The loops in thread loops that add to arrays, and whose iterations lanes go through in step.
 std::set<LocalId> loops_in_step(const Kernel &lowered, const Uniformity &lanes) {
   std::set<LocalId> found;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {
@@ -84,7 +88,7 @@ std::set<LocalId> loops_in_step(const Kernel &lowered, const Uniformity &lanes) 
     if (!threads || threads->kind != LoopKind::Thread) return;
     for_each_statement(threads->body, [&](const Stmt &inner) {
       const For *loop = inner.as<For>();
-      if (loop && loop->kind == LoopKind::Serial && !lanes.starts_late(*loop) && !lanes.divergent(*loop))
+      if (loop && loop->kind == LoopKind::Serial && adds(*loop) && !lanes.starts_late(*loop) && !lanes.divergent(*loop))
         found.insert(loop->index);
     });
   });
