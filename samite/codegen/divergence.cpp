@@ -10,39 +10,6 @@ namespace samite::codegen {
 
 using namespace ir;
 
-namespace {
-
-constexpr std::size_t largest_flattened_block = 6;
-
-}  // namespace
-
-// Whether a side of a branch should run without asking first if any lane goes there. It must then be harmless with no
-// lane active: no access that the mask does not guard, which is one that all lanes share, unless it is a constant
-// element of a local array of constant size.
-bool LanesEmitter::worth_flattening(const Block &block) const {
-  if (block.size() > largest_flattened_block) return false;
-  auto guarded = [&](const std::vector<Value> &indices) {
-    for (const Value &index : indices)
-      if (values_.shape(index) != Shape::Uniform) return true;
-    return false;
-  };
-  for (const Stmt &stmt : block) {
-    if (const Let *let = stmt.as<Let>()) {
-      if (!passes::cheap(let->value.op)) return false;
-      if (let->value.op == Op::Load && (options_.debug || !guarded(let->value.operands))) return false;
-      if (let->value.op == Op::LocalLoad && !arrays_.harmless_without_lanes(let->value.array, let->value.operands[0]))
-        return false;
-    } else if (const LocalStore *store = stmt.as<LocalStore>()) {
-      if (!arrays_.harmless_without_lanes(store->array, store->index)) return false;
-    } else if (const Store *store = stmt.as<Store>()) {
-      if (options_.debug || !guarded(store->indices)) return false;
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Each side runs under its own mask. A result starts as what the side without statements gives, or as nothing.
 void LanesEmitter::branch(const If &branch) {
   if (!values_.in_lanes() || !values_.uniformity().divergent(branch)) return common_branch(branch);
@@ -62,11 +29,14 @@ void LanesEmitter::branch(const If &branch) {
                 : only_else ? values_.vector(result.then_value)
                             : fmt::format("{}(0)", vector_name(result.type)));
 
+  const auto harmless = [&](LocalArrayId array, const Value &index) {
+    return arrays_.harmless_without_lanes(array, index);
+  };
   auto side = [&](const Block &statements, std::string_view lanes, Value BranchResult::*value, bool first) {
     const std::string mask = fresh("m");
     values_.enter(mask);
     out_.line("const Mask {} = {} & {};", mask, outer, lanes);
-    if (worth_flattening(statements))
+    if (passes::worth_flattening(statements, values_.uniformity(), options_.debug, harmless))
       out_.open("{{");
     else
       out_.open("if (any({})) {{", mask);

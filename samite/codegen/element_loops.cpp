@@ -60,17 +60,6 @@ void ElementLoops::loop_of_launch(const For &loop) {
   out.close();
 }
 
-namespace {
-
-// Whether four pieces that lie side by side are stored together (device/tile/cuda_store_quads.h).
-bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
-  const FragmentPiece piece = piece_of(layout.unit);
-  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) &&
-         layout.rows % (piece.rows * layout.down) == 0 && layout.columns % (4 * piece.columns * layout.across) == 0;
-}
-
-}  // namespace
-
 // All of them have one layout.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found;
@@ -85,10 +74,9 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
   const LocalArrayId tile = *tiles.begin();
   const FragmentLayout &layout = *places_.fragments_of(tile);
   const std::int64_t count = layout.together();
-  const bool rows = layout.unit == FragmentLayout::Unit::rows;
-  if (!emission_.options.debug && layout.registers() > 2) group(loop, layout);
+  if (!emission_.options.debug) group(loop, layout);
   const bool twice = !grouped_.empty();
-  rotates_ = twice && !rows && layout.registers() > count;
+  const bool rotates = grouped_.rotates;
   const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
   if (twice) {
     ask_corners(loop, layout, whole);
@@ -97,26 +85,26 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
     find_first_of_thread(loop, tile);
   }
   for (const auto &own : stores_)
-    if (own.in_quads)
+    if (own.grouped.in_quads)
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
-  if (rotates_)
+  if (rotates)
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
   else
     out.line("#pragma unroll");
   out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
   // Else the compiler has the addresses of many elements in registers.
-  if (twice && !rotates_) out.line("if constexpr (!everywhere) sync_warp();");
+  if (twice && !rotates) out.line("if constexpr (!everywhere) sync_warp();");
   for (const auto &own : loads_)
     out.line("LoadTogether<{}, {}, {}, everywhere> {};", memory_name(own.grouped.access->type), count,
              emission_.constant(own.grouped.access->array), own.name);
   for (const auto &own : stores_)
-    if (!own.in_quads)
+    if (!own.grouped.in_quads)
       out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
   out.line("#pragma unroll");
   out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
   elements_of_thread(loop, tile);
   out.close();
-  if (rotates_)
+  if (rotates)
     for (const LocalArrayId own : tiles) out.line("if constexpr (!everywhere) rotate<{}>({});", count, array_name(own));
   out.close();
   if (twice) {
@@ -126,24 +114,21 @@ void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayI
   grouped_ = {};
   loads_.clear();
   stores_.clear();
-  rotates_ = false;
 }
 
 void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
-  grouped_ = passes::grouped_elements(emission_.forms, loop, layout, emission_.options.arrays);
+  grouped_ = passes::grouped_elements(emission_.forms(), loop, layout, emission_.options.arrays);
   const auto name = [&](const auto &all, std::string_view prefix, auto &own) {
     for (const auto &grouped : all) {
       std::string stride;
       if (grouped.rows)
         for (const std::size_t d : *grouped.rows)
           stride += fmt::format("{}p{}.stride[{}]", stride.empty() ? "" : " + ", grouped.access->array, d);
-      own.push_back({grouped, emission_.fresh(prefix), std::move(stride), false});
+      own.push_back({grouped, emission_.fresh(prefix), std::move(stride)});
     }
   };
   name(grouped_.loads, "loaded", loads_);
   name(grouped_.stores, "stored", stores_);
-  for (auto &own : stores_)
-    own.in_quads = own.grouped.rows && goes_in_quads(layout, own.grouped.access->value.type().element());
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
@@ -163,7 +148,7 @@ void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, co
   };
   for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands, layout.together());
   for (const auto &own : stores_)
-    aligned(own.grouped.access->array, own.grouped.access->indices, own.in_quads ? 8 : layout.together());
+    aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
   out.close();
 }
 
@@ -229,7 +214,7 @@ std::optional<std::string> ElementLoops::grouped_load(const Operation &load, con
 bool ElementLoops::grouped_store(const Store &store, const std::string &element) {
   const auto own = std::ranges::find_if(stores_, [&](const auto &own) { return own.grouped.access == &store; });
   if (own == stores_.end()) return false;
-  if (own->in_quads)
+  if (own->grouped.in_quads)
     emission_.out.line("{}.put(r, {}, {});", own->name, place(*own, element), scalar_text(store.value));
   else
     emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element),
@@ -238,7 +223,7 @@ bool ElementLoops::grouped_store(const Store &store, const std::string &element)
 }
 
 std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
-  return places_.element(array, index, rotates_ ? "everywhere ? r : r - first" : "r");
+  return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - first" : "r");
 }
 
 template <class Access>

@@ -56,7 +56,6 @@ class ElementLoops {
   struct Own {
     passes::Grouped<Access> grouped;
     std::string name, row_stride;  // C++ text
-    bool in_quads = false;         // of stores: 16 bytes at once, by device/tile/cuda_store_quads.h
   };
   struct InRegisters {
     ir::LocalId index;
@@ -85,7 +84,6 @@ class ElementLoops {
   passes::GroupedElements grouped_;
   std::vector<Own<ir::Operation>> loads_;
   std::vector<Own<ir::Store>> stores_;
-  bool rotates_ = false;  // where it asks for bounds, its element is at the registers' front
 };
 
 }  // namespace samite::codegen

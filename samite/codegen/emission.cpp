@@ -13,7 +13,6 @@ using namespace ir;
 Emission::Emission(const Kernel &kernel, const EmitOptions &options)
     : kernel(kernel),
       options(options),
-      forms(kernel),
       uses_workspace(passes::uses_workspace(kernel)),
       out(options.comments),
       used_(kernel.local_count, false),

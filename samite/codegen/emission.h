@@ -7,6 +7,7 @@
 #include "samite/codegen/spelling.h"
 #include "samite/passes/index_forms.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,15 @@ class Emission {
 
   const ir::Kernel &kernel;
   const EmitOptions &options;
-  const passes::IndexForms forms;
   const bool uses_workspace;
   SourceWriter out;
   EmittedSource source;  // all but its text
+
+  // Made when it is first asked for: few kernels ask, and it takes a tenth of the time that the text takes.
+  const passes::IndexForms &forms() {
+    if (!forms_) forms_.emplace(kernel);
+    return *forms_;
+  }
 
   // A C++ name that nothing else has.
   std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++names_); }
@@ -37,12 +43,13 @@ class Emission {
   bool writes(std::uint32_t array) const { return written_[array]; }
   // Whether its elements stay what they are while the kernel runs, so that they may be loaded through caches.
   bool constant(std::uint32_t array) const { return !written_[array] && facts(array).unaliased; }
-  // Whether the kernel adds to it, and does nothing else with it whose order could be told.
-  bool only_added_to(std::uint32_t array) const { return only_added_to_[array]; }
+  // Whether the kernel adds to it, and does nothing else with it whose order could be told; by parameter.
+  const std::vector<bool> &only_added_to() const { return only_added_to_; }
 
  private:
   std::vector<bool> used_;                     // by LocalId: whether anything reads it
   std::vector<bool> written_, only_added_to_;  // by parameter
+  std::optional<passes::IndexForms> forms_;
   int names_ = 0;
 };
 

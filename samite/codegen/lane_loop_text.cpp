@@ -6,9 +6,6 @@
 namespace samite::codegen {
 namespace {
 
-// Up to this many statements in the body of a thread loop, a second, unmasked copy is worth its compile time.
-constexpr std::size_t largest_copied_body = 400;
-
 // The lanes of each vector that are inside the loop, as parameters of its body, and where it has them all or some.
 struct Masks {
   std::string parameters, definitions, all, some;
@@ -44,7 +41,7 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
   const Masks masks(loop, end, index);
   const int instances = loop.jam * lanes;
-  if (loop.statements > largest_copied_body) {
+  if (!loop.copied) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.
     out.open("for ({0} {1} = {2}; {1} < {3}; {1} = {3} - {1} > {4} ? {1} + {4} : {3}) {{", loop.type, loop.index,

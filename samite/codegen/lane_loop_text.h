@@ -1,24 +1,23 @@
 // The text of a loop over instances that are the lanes of vectors.
 //
 // Full vectors run first, with a constant mask, so that the compiler removes all masking. The rest runs the same code
-// with some lanes off. So a small body is compiled twice. A large one is compiled once, masked, because there the
-// compile time matters more.
+// with some lanes off. So the body is compiled twice. One that is not worth that (passes/op_cost.h) is compiled once,
+// masked.
 #pragma once
 
 #include "samite/codegen/source_writer.h"
 
-#include <cstddef>
 #include <functional>
 #include <string>
 
 namespace samite::codegen {
 
 struct LaneLoop {
-  std::string index, type;     // the index's name and scalar type
-  std::string begin, end;      // expressions
-  std::string mask;            // what the body calls the lanes that are inside the loop's bounds
-  int number = 0;              // distinguishes the kernel's thread loops
-  std::size_t statements = 0;  // in the body
+  std::string index, type;  // the index's name and scalar type
+  std::string begin, end;   // expressions
+  std::string mask;         // what the body calls the lanes that are inside the loop's bounds
+  int number = 0;           // distinguishes the kernel's thread loops
+  bool copied = true;       // the body is, for full vectors
   // So many vectors of instances at a time. The body calls their lanes by the mask's name, with _0, _1 and so on after
   // it.
   int jam = 1;

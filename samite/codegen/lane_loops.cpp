@@ -3,39 +3,13 @@
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/op_cost.h"
 
 namespace samite::codegen {
 
 using namespace ir;
 
-namespace {
-
-std::size_t statements_in(const Block &block) {
-  std::size_t count = 0;
-  for_each_statement(block, [&](const Stmt &) { ++count; });
-  return count;
-}
-
-// What is compiled twice where a thread loop is. The loops of a strip were one (passes/interchange.h), and count as
-// one.
-std::size_t statements_of_loop(const Kernel &kernel, const For &loop) {
-  if (is_tile_kernel(kernel)) return statements_in(loop.body);
-  std::size_t count = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (auto *each = stmt.as<For>(); each && each->kind == LoopKind::Thread) count += statements_in(each->body);
-  });
-  return count;
-}
-
-}  // namespace
-
 void LanesEmitter::loop(const For &loop) {
-  if (loop.kind == LoopKind::Thread && values_.in_lanes()) {
-    // Each lane goes through it by itself.
-    For own = loop;
-    own.kind = LoopKind::Serial;
-    return this->loop(own);
-  }
   if (loop.kind == LoopKind::Thread) return thread_loop(loop);
   if (values_.in_lanes()) {
     if (values_.uniformity().starts_late(loop)) return late_loop(loop);
@@ -69,7 +43,7 @@ void LanesEmitter::thread_loop(const For &loop) {
                 .end = scalar(loop.end),
                 .mask = fresh("m"),
                 .number = thread_loops_++,
-                .statements = statements_of_loop(kernel_, loop),
+                .copied = passes::worth_copying(kernel_, loop),
                 .jam = loop.jam,
                 .repeated = loops_around_lanes_ > 0};
   out_.open("{{");

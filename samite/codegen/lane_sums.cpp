@@ -1,45 +1,24 @@
 #include "samite/codegen/lane_sums.h"
 
 #include "samite/codegen/spelling.h"
-#include "samite/ir/visit.h"
-
-#include <set>
-#include <utility>
+#include "samite/passes/sum_over_lanes.h"
 
 namespace samite::codegen {
 
 using namespace ir;
-using passes::Shape;
 
 std::size_t LaneSums::open(const For &loop) {
   const std::size_t outer = open_.count();
-  for (Sum &sum : sums_of(loop)) {
-    emission_.out.line("{0} {1} = {0}(0);", vector_name(sum.first->value.type()), sum.name);
-    emission_.out.line("bool {}_used = false;", sum.name);
-    open_.open(std::move(sum));
+  // Checks name the instance, which is known at the addition alone.
+  if (emission_.options.debug && !is_tile_kernel(emission_.kernel)) return outer;
+  for (const passes::KeptSum &kept : passes::sums_kept_by(loop, values_.uniformity(), emission_.only_added_to())) {
+    if (of(*kept.first)) continue;  // a loop around this one keeps it
+    const std::string name = fmt::format("sum{}", open_.count());
+    emission_.out.line("{0} {1} = {0}(0);", vector_name(kept.first->value.type()), name);
+    emission_.out.line("bool {}_used = false;", name);
+    open_.open({kept.first, kept.where, name});
   }
   return outer;
-}
-
-std::vector<Sum> LaneSums::sums_of(const For &loop) const {
-  std::vector<Sum> sums;
-  // Checks name the instance, which is known at the addition alone.
-  if (emission_.options.debug && !is_tile_kernel(emission_.kernel)) return sums;
-  std::set<std::vector<std::uint64_t>> elements;
-  std::set<LocalId> inside{loop.index};
-  for (const Carried &carried : loop.carried) inside.insert(carried.inner);
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
-  });
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    const Accumulate *candidate = stmt.as<Accumulate>();
-    if (!candidate || !emission_.only_added_to(candidate->array) || of(*candidate)) return;
-    for (const Value &index : candidate->indices)
-      if (values_.shape(index) != Shape::Uniform || (index.is_local() && inside.contains(index.id()))) return;
-    if (elements.insert(element_of(*candidate)).second)
-      sums.push_back({candidate, stmt.where(), fmt::format("sum{}", open_.count() + sums.size())});
-  });
-  return sums;
 }
 
 void LaneSums::close(std::size_t outer) {

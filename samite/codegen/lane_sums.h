@@ -19,8 +19,6 @@ class LaneSums {
   void close(std::size_t outer);
 
  private:
-  std::vector<Sum> sums_of(const ir::For &loop) const;
-
   Emission &emission_;
   const LaneValues &values_;
   LaneAccess &access_;

@@ -57,7 +57,6 @@ class LanesEmitter final : public Walk {
 
   // divergence.cpp
   void branch(const ir::If &branch) override;
-  bool worth_flattening(const ir::Block &block) const;
   void loop(const ir::While &loop) override;
   void divergent_loop(const ir::For &loop);
   void late_loop(const ir::For &loop);

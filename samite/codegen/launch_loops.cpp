@@ -1,7 +1,6 @@
 // Loops of CUDA's threads: those over the launch, and those that each thread or a warp goes through.
 #include "samite/codegen/spelling.h"
 #include "samite/codegen/threads_emitter.h"
-#include "samite/ir/visit.h"
 #include "samite/passes/op_cost.h"
 
 namespace samite::codegen {
@@ -18,12 +17,8 @@ void ThreadsEmitter::loop(const For &loop) {
   element_loops_.loop(loop);
 }
 
-// NVIDIA's compiler unrolls loops of any size, which takes its time.
 void ThreadsEmitter::keep_small(const For &loop) {
-  bool calls = false;
-  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
-  if (loop.rolled || calls || passes::instructions_of_one(loop) > passes::largest_unrolled)
-    out_.line("#pragma unroll 1");
+  if (!passes::may_be_unrolled(loop)) out_.line("#pragma unroll 1");
 }
 
 void ThreadsEmitter::launch_loop(const For &loop) {

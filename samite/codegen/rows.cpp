@@ -11,7 +11,7 @@ std::vector<Row> Rows::of(const For &loop) {
     if (!sum || !sum->over_lanes) continue;
     std::string step;
     for (std::size_t d = 0; d < sum->indices.size(); ++d) {
-      const std::int64_t moves = emission_.forms.slope(sum->indices[d], loop).value_or(0);
+      const std::int64_t moves = emission_.forms().slope(sum->indices[d], loop).value_or(0);
       if (moves == 0) continue;
       const bool dense = d + 1 == sum->indices.size() && emission_.facts(sum->array).unit_stride;
       step += fmt::format("{}{} * {}", step.empty() ? "" : " + ", moves * loop.step.as_int(),

@@ -21,9 +21,6 @@ struct Sum {
   std::string name;
 };
 
-// What tells the elements of additions apart.
-std::vector<std::uint64_t> element_of(const ir::Accumulate &accumulate);
-
 // Those that are open where the emitter stands.
 class OpenSums {
  public:

@@ -1,35 +1,13 @@
 #include "samite/codegen/threads_emitter.h"
 
 #include "samite/codegen/spelling.h"
+#include "samite/passes/assign_roles.h"
+#include "samite/passes/instances_per_thread.h"
 #include "samite/passes/product_loops.h"
-
-#include <algorithm>
-#include <iterator>
 
 namespace samite::codegen {
 
 using namespace ir;
-
-namespace {
-
-// Of a multiprocessor.
-constexpr int threads_with_128_registers = 512, threads_with_80_registers = 768;
-
-// Asks the compiler for code of which a multiprocessor can run so many blocks at a time; 0 asks for nothing.
-//
-// By itself the compiler spills registers to fit more threads on a multiprocessor. With instances side by side fewer
-// threads are enough: allow 128 registers for each. Where a thread marches on to further instances, 80 are better
-// forward and worse in an adjoint (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its
-// adjoint 0.913, else 0.953).
-int blocks_at_once(const Kernel &kernel, const CudaForm &form) {
-  if (form.instances_per_thread == 1) return kernel.resident_blocks;
-  const bool adjoint = std::ranges::any_of(kernel.parameters,
-                                           [](const Parameter &parameter) { return parameter.role == Role::Gradient; });
-  const int threads = form.march > 1 && !adjoint ? threads_with_80_registers : threads_with_128_registers;
-  return std::max(threads / form.threads_per_block, 1);
-}
-
-}  // namespace
 
 ThreadsEmitter::ThreadsEmitter(const Kernel &kernel, const EmitOptions &options, const Values &values)
     : Walk(kernel, options, values),
@@ -53,7 +31,7 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
     out_.close("};");
   }
   out_.line("");
-  const int blocks = blocks_at_once(kernel_, form);
+  const int blocks = passes::blocks_at_once(kernel_, {form.threads_per_block, form.instances_per_thread, form.march});
   out_.line("extern \"C\" __global__ void __launch_bounds__({}{})", form.threads_per_block,
             blocks > 0 ? fmt::format(", {}", blocks) : "");
   out_.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,",
@@ -87,19 +65,13 @@ void ThreadsEmitter::describe(EmittedSource &source) const {
 void ThreadsEmitter::body() {
   if (kernel_.producers == 0) return Walk::body();
   tile_calls_.make_rings();
-  // Of a thread that starts copies, and of one that multiplies, by the groups that do so. A multiprocessor has 64 Ki.
-  struct Registers {
-    int groups, producing, multiplying;
-  };
-  constexpr Registers known[] = {{2, 40, 232}, {3, 32, 160}};
-  const auto own = std::ranges::find(known, kernel_.block_threads / 128, &Registers::groups);
-  const bool moves = own != std::end(known);
+  const auto registers = passes::registers_of_roles(kernel_);
   out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
-  if (moves) out_.line("give_registers<{}>();", own->producing);
+  if (registers) out_.line("give_registers<{}>();", registers->producing);
   block(kernel_.producing);
   out_.close();
   out_.open("else {{");
-  if (moves) out_.line("take_registers<{}>();", own->multiplying);
+  if (registers) out_.line("take_registers<{}>();", registers->multiplying);
   block(kernel_.body);
   out_.close();
 }

@@ -66,7 +66,7 @@ bool WarpLoops::loop(const For &loop) {
     }
     emission_.out.close();
   }
-  if (in_pieces || passes::instructions_of_one(loop) > passes::largest_unrolled) emission_.out.line("#pragma unroll 1");
+  if (in_pieces || !passes::may_be_unrolled(loop)) emission_.out.line("#pragma unroll 1");
   emission_.out.open("for (; {}; {} += {}) {{", loops_.continues(loop), index, scalar_text(loop.step));
   iterate("");
   emission_.out.close();

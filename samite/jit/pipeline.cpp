@@ -21,6 +21,7 @@
 #include "samite/passes/pipeline_loops.h"
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/place_tiles.h"
+#include "samite/passes/plain_thread_loops.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/product_loops.h"
 #include "samite/passes/promote.h"
@@ -188,6 +189,7 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
 
 ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
   if (kernel.scheduled) return plan_scheduled_for_cpu(std::move(kernel), arrays, debug);
+  kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
@@ -198,6 +200,7 @@ ir::Kernel plan_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, 
 ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices) {
   if (kernel.scheduled) return plan_scheduled_for_gpu(std::move(kernel), architecture, arrays, choices.debug);
+  kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!choices.debug)
     kernel = checked(passes::sum_over_launch(std::move(kernel)), ir::Form::lowered, "sum_over_launch");
@@ -222,6 +225,7 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
 }
 
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
+  kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
   if (debug) return kernel;
@@ -231,6 +235,7 @@ ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays
 
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
                                   const passes::FactsOfArrays &arrays, bool debug) {
+  kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!debug) {
     kernel = checked(passes::share_loads(std::move(kernel), arrays), ir::Form::lowered, "share_loads");

@@ -57,8 +57,9 @@ struct Lowered {
 };
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices);
 
-// What is decided of a lowered kernel before its text is written. On a CPU: which arrays are on the stack → which
-// loops are interchanged → which sums lanes put off (not in debug mode, where each access is checked).
+// What is decided of a lowered kernel before its text is written. On all targets thread loops are made plain first
+// (passes/plain_thread_loops.h). On a CPU: which arrays are on the stack → which loops are interchanged → which sums
+// lanes put off (not in debug mode, where each access is checked).
 ir::Kernel plan_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug = false);
 
 // What a launch on a GPU has chosen.

@@ -5,6 +5,9 @@
 // no smaller than the tile. Where one of the indices is of the same form in all accesses to an array, two instances
 // that meet at an element have the same thread_index(k), whatever the other indices are; where that holds for every
 // dimension of the launch, no two instances meet.
+//
+// This compares what passes/index_forms.h says of each index (`Along`), and analyses nothing itself: the one access
+// does not know the others.
 #pragma once
 
 #include "samite/passes/index_forms.h"

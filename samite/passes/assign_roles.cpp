@@ -177,4 +177,13 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture) {
   return fits(plan_tile_memory(apart), architecture) ? apart : planned;
 }
 
+std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
+  // By the groups that multiply. A multiprocessor has 64 Ki.
+  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads / group) {
+    case 2: return RegistersOfRoles{.producing = 40, .multiplying = 232};
+    case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace samite::passes

@@ -21,8 +21,17 @@
 #include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
 
+#include <optional>
+
 namespace samite::passes {
 
 ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture);
+
+// How many registers a thread of each role has of a multiprocessor's, once it has started: one that starts copies needs
+// few, one that multiplies many. Nothing where all keep what they have.
+struct RegistersOfRoles {
+  int producing, multiplying;
+};
+std::optional<RegistersOfRoles> registers_of_roles(const ir::Kernel &with_roles);
 
 }  // namespace samite::passes

@@ -129,11 +129,18 @@ class Courses {
   std::map<LocalId, const Operation *> definitions_;  // of what is computed of the index, and nothing else inside
 };
 
+bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
+  const FragmentPiece piece = piece_of(layout.unit);
+  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) &&
+         layout.rows % (piece.rows * layout.down) == 0 && layout.columns % (4 * piece.columns * layout.across) == 0;
+}
+
 }  // namespace
 
 GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
                                  const FactsOfArrays &arrays) {
   GroupedElements found;
+  if (layout.registers() <= 2) return found;  // a thread has too few of them
   const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
   const std::int64_t count = layout.together();
   std::map<std::uint32_t, int> read, written;
@@ -151,16 +158,22 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     }
     return dimensions;
   };
+  const auto add_store = [&](const Store &store) {
+    auto along = rows(store.indices);
+    const bool in_quads = along && goes_in_quads(layout, store.value.type().element());
+    found.stores.push_back({&store, std::move(along), in_quads});
+  };
   const auto accesses = [&](const Block &block) {
     for (const Stmt &stmt : block) {
       if (auto *store = stmt.as<Store>()) {
         const bool alone =
             !read[store->array] && written[store->array] == 1 && facts_of(arrays, store->array).unit_stride;
-        if (alone && courses.lie_together(store->indices, count)) found.stores.push_back({store, rows(store->indices)});
+        if (alone && courses.lie_together(store->indices, count)) add_store(*store);
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
         const Operation &load = let->value;
         const bool alone = !written[load.array] && facts_of(arrays, load.array).unit_stride;
-        if (alone && courses.lie_together(load.operands, count)) found.loads.push_back({&load, rows(load.operands)});
+        if (alone && courses.lie_together(load.operands, count))
+          found.loads.push_back({&load, rows(load.operands), false});
       }
     }
   };
@@ -179,6 +192,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   for (const auto &load : found.loads) need(load.access->operands);
   for (const auto &store : found.stores) need(store.access->indices);
   found.places = courses.statements(std::move(needed));
+  found.rotates = !found.empty() && layout.unit != FragmentLayout::Unit::rows && layout.registers() > count;
   return found;
 }
 

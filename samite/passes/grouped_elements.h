@@ -25,6 +25,8 @@ struct Grouped {
   // The dimensions along which its place goes with the tile's rows, where it goes with the columns along the last one.
   // Nothing: it goes another way.
   std::optional<std::vector<std::size_t>> rows;
+  // Of a store: four pieces of a fragment that lie side by side are stored together (device/tile/cuda_store_quads.h).
+  bool in_quads = false;
 };
 
 struct GroupedElements {
@@ -34,6 +36,10 @@ struct GroupedElements {
   // and last element, they hold of every one.
   std::set<ir::LocalId> bounds;
   std::vector<const ir::Stmt *> places;  // what computes these, and the indices, in order
+
+  // Where bounds are asked for, the loop is not written out: a thread's elements go around in their registers, and the
+  // next one is at their front.
+  bool rotates = false;
 
   bool empty() const { return loads.empty() && stores.empty() && bounds.empty(); }
 };

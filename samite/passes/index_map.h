@@ -1,5 +1,7 @@
 // Which element an index takes each instance to, where that is its own number, shifted by a constant and perhaps kept
 // within an array: what a stencil reads. Such a map can be turned round.
+//
+// This reads the shape of the forms that passes/index_forms.h has found, and analyses nothing itself.
 #pragma once
 
 #include "samite/ir/kernel.h"

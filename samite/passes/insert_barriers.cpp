@@ -1,5 +1,6 @@
 #include "samite/passes/insert_barriers.h"
 
+#include "samite/passes/index_number.h"
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
@@ -92,8 +93,7 @@ class Inserter {
   }
 
   For by_one_thread(const Stmt &stmt) {
-    const auto number = [](std::int64_t value) { return Value::constant(ScalarType::Int32, value); };
-    For loop{next_local_++, ScalarType::Int32, number(0), number(1), number(1), {stmt}, {}};
+    For loop{next_local_++, ScalarType::Int32, index_number(0), index_number(1), index_number(1), {stmt}, {}};
     loop.kind = LoopKind::Thread;
     return loop;
   }

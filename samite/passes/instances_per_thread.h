@@ -21,4 +21,11 @@ int worthwhile_instances_per_thread(const ir::Kernel &lowered);
 // The extents are positive.
 int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors);
 
+// Of how many blocks at a time a multiprocessor should be able to run the code, which bounds a thread's registers; 0
+// leaves that to the compiler. `march`: as passes/march.h has it.
+struct ThreadsOfBlock {
+  int threads, instances_of_thread, march;
+};
+int blocks_at_once(const ir::Kernel &planned, const ThreadsOfBlock &block);
+
 }  // namespace samite::passes

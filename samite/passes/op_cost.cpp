@@ -2,9 +2,24 @@
 
 #include "samite/ir/visit.h"
 
+#include <algorithm>
+
 namespace samite::passes {
 
 using namespace ir;
+
+namespace {
+
+// In instructions, and in statements.
+constexpr std::size_t largest_unrolled = 64, largest_copied = 400, largest_flattened = 6;
+
+std::size_t statements_in(const Block &block) {
+  std::size_t count = 0;
+  for_each_statement(block, [&](const Stmt &) { ++count; });
+  return count;
+}
+
+}  // namespace
 
 bool cheap(Op op) {
   switch (op) {
@@ -38,6 +53,41 @@ std::size_t instructions(const Block &block) {
 
 std::size_t instructions_of_one(const For &loop) {
   return instructions(loop.body) / static_cast<std::size_t>(loop.instances);
+}
+
+bool may_be_unrolled(const For &loop) {
+  bool calls = false;
+  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
+  return !loop.rolled && !calls && instructions_of_one(loop) <= largest_unrolled;
+}
+
+bool worth_copying(const Kernel &lowered, const For &thread_loop) {
+  if (is_tile_kernel(lowered)) return statements_in(thread_loop.body) <= largest_copied;
+  std::size_t count = 0;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (loop && loop->kind == LoopKind::Thread) count += statements_in(loop->body);
+  });
+  return count <= largest_copied;
+}
+
+bool worth_flattening(const Block &side, const Uniformity &lanes, bool checked,
+                      const std::function<bool(LocalArrayId, const Value &)> &harmless) {
+  if (side.size() > largest_flattened) return false;
+  const auto guarded = [&](const std::vector<Value> &indices) {
+    return !checked &&
+           std::ranges::any_of(indices, [&](const Value &index) { return lanes.of(index) != Shape::Uniform; });
+  };
+  return std::ranges::all_of(side, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>()) {
+      const Operation &own = let->value;
+      if (!cheap(own.op) || (own.op == Op::Load && !guarded(own.operands))) return false;
+      return own.op != Op::LocalLoad || harmless(own.array, own.operands[0]);
+    }
+    if (const LocalStore *store = stmt.as<LocalStore>()) return harmless(store->array, store->index);
+    const Store *store = stmt.as<Store>();
+    return store && guarded(store->indices);
+  });
 }
 
 }  // namespace samite::passes

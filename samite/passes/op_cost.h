@@ -2,8 +2,10 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/uniformity.h"
 
 #include <cstddef>
+#include <functional>
 
 namespace samite::passes {
 
@@ -11,9 +13,22 @@ namespace samite::passes {
 bool cheap(ir::Op op);
 
 // About how many instructions a block becomes; and what one of the neighbours has of a loop that they go through
-// together. NVIDIA's compiler unrolls loops of any size, which takes its time.
+// together.
 std::size_t instructions(const ir::Block &block);
 std::size_t instructions_of_one(const ir::For &loop);
-inline constexpr std::size_t largest_unrolled = 64;
+
+// Whether NVIDIA's compiler may unroll a loop as it likes. It unrolls loops of any size, which takes its time.
+bool may_be_unrolled(const ir::For &loop);
+
+// Whether a thread loop of the CPU should have a second copy of its body, for vectors all of whose lanes are on, which
+// needs no masks. Of a large body the compile time matters more. The thread loops of a kernel whose instances are
+// threads were one before passes/interchange.h, and are counted as one.
+bool worth_copying(const ir::Kernel &lowered, const ir::For &thread_loop);
+
+// Whether a side of a branch should run on the CPU without asking first if any lane goes there. It must then do no harm
+// with no lane active: have no access that the mask does not guard, which is one that all lanes share. `checked`: each
+// access is checked. `harmless`: of an access to a local array.
+bool worth_flattening(const ir::Block &side, const Uniformity &lanes, bool checked,
+                      const std::function<bool(ir::LocalArrayId, const ir::Value &index)> &harmless);
 
 }  // namespace samite::passes

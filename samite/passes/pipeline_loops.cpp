@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/index_number.h"
 #include "samite/passes/loop_iterations.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/window_steps.h"
@@ -17,8 +18,6 @@ namespace samite::passes {
 namespace {
 
 using namespace ir;
-
-Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
 
 // One loop, on its way to being written out.
 class Pipelined {
@@ -39,22 +38,24 @@ class Pipelined {
     const Value buffer = Value::local(ScalarType::Int32, build_.new_local());
 
     Block outer = build_.open();
-    const Value past = build_(Op::GreaterEqual, {turn, number(lead_)});
+    const Value past = build_(Op::GreaterEqual, {turn, index_number(lead_)});
     branch(past, [&] {
       build_.append({WaitForCopies{lead_ - 1}, where});
       build_.append({Barrier{}, where});
     });
     start_copies(turn, buffer, iterations, inside);
     build_.append({CommitCopies{}, where});
-    const Value following = build_(Op::Add, {buffer, number(1)});
-    const Value next = build_.select(build_(Op::Equal, {following, number(loop_.stages)}), number(0), following);
+    const Value following = build_(Op::Add, {buffer, index_number(1)});
+    const Value next =
+        build_.select(build_(Op::Equal, {following, index_number(loop_.stages)}), index_number(0), following);
     std::vector<Carried> carried = compute(past, turn, next);
-    carried.push_back({buffer.id(), build_.new_local(), ScalarType::Int32, number(0), next});
+    carried.push_back({buffer.id(), build_.new_local(), ScalarType::Int32, index_number(0), next});
     Block body = build_.close(std::move(outer));
 
-    const Value turns = build_(Op::Add, {iterations, number(lead_)});
-    build_.append(
-        {For{turn.id(), ScalarType::Int32, number(0), turns, number(1), std::move(body), std::move(carried)}, where});
+    const Value turns = build_(Op::Add, {iterations, index_number(lead_)});
+    build_.append({For{turn.id(), ScalarType::Int32, index_number(0), turns, index_number(1), std::move(body),
+                       std::move(carried)},
+                   where});
     build_.append({WaitForCopies{0}, where});
     build_.append({Barrier{}, where});
   }
@@ -96,7 +97,7 @@ class Pipelined {
       auto *load = stmt.as<TileCall>();
       if (!load) continue;
       const auto step = window_step(load->indices, load->result.type, loop_, forms_);
-      if (!step) return number(0);
+      if (!step) return index_number(0);
       steps.push_back(*step);
     }
     Value inside = iterations;
@@ -176,7 +177,7 @@ class Pipelined {
       value.next = Value::local(value.type, merged);
     }
     Block outer = build_.open();
-    Operation index = index_in(loop_, build_(Op::Sub, {turn, number(lead_)}), build_);
+    Operation index = index_in(loop_, build_(Op::Sub, {turn, index_number(lead_)}), build_);
     build_.append({Let{loop_.index, std::move(index)}, where});
     const std::set<LocalId> needed = read_by_rest();
     for (std::size_t i = 0; i < loop_.body.size(); ++i) {

@@ -4,6 +4,7 @@
 #include "samite/passes/rewrite.h"
 #include "samite/passes/sum_over_launch.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace samite::passes {
@@ -35,6 +36,35 @@ bool LaneSums::moves_with(const For &loop, const Accumulate &accumulate) const {
   return moves;
 }
 
+std::vector<std::uint64_t> element_of(const Accumulate &accumulate) {
+  std::vector<std::uint64_t> element{accumulate.array};
+  for (const Value &index : accumulate.indices) {
+    element.push_back(static_cast<std::uint64_t>(index.kind()));
+    element.push_back(static_cast<std::uint64_t>(index.type().element()));
+    element.push_back(index.bits());
+  }
+  return element;
+}
+
+std::vector<KeptSum> sums_kept_by(const For &loop, const Uniformity &lanes, const std::vector<bool> &only_added_to) {
+  std::set<LocalId> inside{loop.index};
+  for (const Carried &carried : loop.carried) inside.insert(carried.inner);
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt, [&](LocalId local, ScalarType) { inside.insert(local); });
+  });
+  const auto fixed = [&](const Value &index) {
+    return lanes.of(index) == Shape::Uniform && !(index.is_local() && inside.contains(index.id()));
+  };
+  std::vector<KeptSum> sums;
+  std::set<std::vector<std::uint64_t>> elements;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    const Accumulate *candidate = stmt.as<Accumulate>();
+    if (!candidate || !only_added_to[candidate->array] || !std::ranges::all_of(candidate->indices, fixed)) return;
+    if (elements.insert(element_of(*candidate)).second) sums.push_back({candidate, stmt.where()});
+  });
+  return sums;
+}
+
 For with_sums_over_lanes(For loop, const std::vector<std::size_t> &places) {
   for (const std::size_t place : places) {
     Accumulate marked = *loop.body[place].as<Accumulate>();
@@ -46,7 +76,11 @@ For with_sums_over_lanes(For loop, const std::vector<std::size_t> &places) {
 
 namespace {
 
-// The loops in thread loops, whose iterations lanes go through in step.
+bool adds(const For &loop) {
+  return std::ranges::any_of(loop.body, [](const Stmt &stmt) { return stmt.as<Accumulate>() != nullptr; });
+}
+
+// The loops in thread loops that add to arrays, and whose iterations lanes go through in step.
 std::set<LocalId> loops_in_step(const Kernel &lowered, const Uniformity &lanes) {
   std::set<LocalId> found;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {
@@ -54,7 +88,7 @@ std::set<LocalId> loops_in_step(const Kernel &lowered, const Uniformity &lanes) 
     if (!threads || threads->kind != LoopKind::Thread) return;
     for_each_statement(threads->body, [&](const Stmt &inner) {
       const For *loop = inner.as<For>();
-      if (loop && loop->kind == LoopKind::Serial && !lanes.starts_late(*loop) && !lanes.divergent(*loop))
+      if (loop && loop->kind == LoopKind::Serial && adds(*loop) && !lanes.starts_late(*loop) && !lanes.divergent(*loop))
         found.insert(loop->index);
     });
   });

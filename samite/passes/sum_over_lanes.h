@@ -42,6 +42,18 @@ class LaneSums {
   const std::vector<bool> only_added_to_;
 };
 
+// The sums that a loop of the CPU keeps while it runs, and adds to their elements when it is over: a thread loop, or a
+// serial one around thread loops. Each is an addition to an element that is the same for all that the loop runs, of an
+// array that the kernel adds to and does nothing else with; the first one of each element, in their order.
+struct KeptSum {
+  const ir::Accumulate *first;
+  SourceLocation where;
+};
+std::vector<KeptSum> sums_kept_by(const ir::For &loop, const Uniformity &lanes, const std::vector<bool> &only_added_to);
+
+// What tells the elements of additions apart.
+std::vector<std::uint64_t> element_of(const ir::Accumulate &accumulate);
+
 // The loop with the additions at these places marked.
 ir::For with_sums_over_lanes(ir::For loop, const std::vector<std::size_t> &places);
 

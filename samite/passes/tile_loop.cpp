@@ -2,16 +2,11 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
+#include "samite/passes/index_number.h"
 
 namespace samite::passes {
 
 using namespace ir;
-
-namespace {
-
-Value number(std::int64_t value) { return Value::constant(ScalarType::Int32, value); }
-
-}  // namespace
 
 TileLoop::TileLoop(Builder &build, const TileMemories &memories, TileShape shape, bool flat, bool with_coordinates)
     : build_(build), memories_(memories), shape_(shape), flat_(flat || !with_coordinates) {
@@ -41,8 +36,8 @@ Value TileLoop::coordinate(int dimension, const Type &type) {
   if (flat_ && shape_.rank() > 1) {
     std::int64_t within = 1;
     for (int d = dimension + 1; d < shape_.rank(); ++d) within *= shape_[d];
-    value = at(1, Op::Div, {value, number(within)});
-    if (dimension > 0) value = at(1, Op::Rem, {value, number(shape_[dimension])});
+    value = at(1, Op::Div, {value, index_number(within)});
+    if (dimension > 0) value = at(1, Op::Rem, {value, index_number(shape_[dimension])});
   }
   if (type.element() != value.type().element()) value = at(level_of(dimension), {Op::Cast, type.element(), {value}});
   coordinates_.emplace(std::pair{dimension, type.element()}, value);
@@ -51,13 +46,13 @@ Value TileLoop::coordinate(int dimension, const Type &type) {
 
 // Row by row, in a tile of these extents. Each term is computed as far outside as it can be.
 Value TileLoop::place_in(const TileShape &shape, const std::function<Value(int)> &index) {
-  Value place = number(0);
+  Value place = index_number(0);
   std::int64_t stride = shape.count();
   for (int d = 0; d < shape.rank(); ++d) {
     stride /= shape[d];
     if (shape[d] == 1) continue;
     const std::size_t level = flat_ ? 1 : level_of(d);
-    place = at(level, Op::Add, {place, at(level, Op::Mul, {index(d), number(stride)})});
+    place = at(level, Op::Add, {place, at(level, Op::Mul, {index(d), index_number(stride)})});
   }
   return place;
 }
@@ -99,12 +94,12 @@ Value TileLoop::operand_element(const Operation &operation, std::size_t i) {
       if (tile_axis(operation.attribute, result) == d) return coordinate(result, ScalarType::Int32);
     throw InternalError("a transpose without one of its dimensions");
   };
-  Value place = number(0);
+  Value place = index_number(0);
   std::int64_t stride = from.count();
   for (int d = 0; d < from.rank(); ++d) {
     stride /= from[d];
     if (from[d] == 1) continue;
-    place = at(innermost(), Op::Add, {place, at(innermost(), Op::Mul, {index(d), number(stride)})});
+    place = at(innermost(), Op::Add, {place, at(innermost(), Op::Mul, {index(d), index_number(stride)})});
   }
   return read(*memory, place);
 }
@@ -150,17 +145,17 @@ Value TileLoop::guarded(const Element &element, const Operation &access) {
 Value TileLoop::window(const Operation &operation) {
   const Value &operand = operation.operands[0];
   const TileShape from = operand.type().shape();
-  Value inside = Value::boolean(true), place = number(0);
+  Value inside = Value::boolean(true), place = index_number(0);
   std::int64_t stride = from.count();
   for (int d = 0; d < from.rank(); ++d) {
     stride /= from[d];
     const std::size_t level = level_of(d);
     const Value offset = build_.cast(ScalarType::Int32, operation.operands[static_cast<std::size_t>(d) + 1]);
     const Value own = at(level, Op::Add, {coordinate(d, ScalarType::Int32), offset});
-    const Value reached = at(level, Op::GreaterEqual, {own, number(0)});
-    const Value here = at(level, Op::And, {reached, at(level, Op::Less, {own, number(from[d])})});
+    const Value reached = at(level, Op::GreaterEqual, {own, index_number(0)});
+    const Value here = at(level, Op::And, {reached, at(level, Op::Less, {own, index_number(from[d])})});
     inside = at(level, Op::And, {inside, here});
-    place = at(level, Op::Add, {place, at(level, Op::Mul, {own, number(stride)})});
+    place = at(level, Op::Add, {place, at(level, Op::Mul, {own, index_number(stride)})});
   }
   return element_inside(operand, inside, place);
 }
@@ -170,8 +165,8 @@ Value TileLoop::take(const Operation &operation) {
   const TileShape from = operand.type().shape();
   const int last = from.rank() - 1;
   const Value own = element(operation.operands[1]);
-  const Value reached = at(innermost(), Op::GreaterEqual, {own, number(0)});
-  const Value inside = at(innermost(), Op::And, {reached, at(innermost(), Op::Less, {own, number(from[last])})});
+  const Value reached = at(innermost(), Op::GreaterEqual, {own, index_number(0)});
+  const Value inside = at(innermost(), Op::And, {reached, at(innermost(), Op::Less, {own, index_number(from[last])})});
   const Value place = place_in(from, [&](int d) { return d == last ? own : coordinate(d, ScalarType::Int32); });
   return element_inside(operand, inside, place);
 }
@@ -253,8 +248,14 @@ void TileLoop::close(SourceLocation where, LoopKind kind_of_innermost) {
   for (std::size_t level = levels_.size() - 1; level > 0; --level) {
     const std::int64_t end = flat_ ? shape_.count() : shape_[static_cast<int>(level) - 1];
     const LoopKind kind = level == levels_.size() - 1 ? kind_of_innermost : LoopKind::Serial;
-    For loop{
-        levels_[level].index->id(), ScalarType::Int32, number(0), number(end), number(1), std::move(body), {}, kind};
+    For loop{levels_[level].index->id(),
+             ScalarType::Int32,
+             index_number(0),
+             index_number(end),
+             index_number(1),
+             std::move(body),
+             {},
+             kind};
     body = std::move(levels_[level - 1].block);
     body.push_back({std::move(loop), where});
   }

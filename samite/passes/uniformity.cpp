@@ -129,11 +129,7 @@ class UniformityAnalysis {
   }
 
   void analyse(const For &loop) {
-    if (loop.kind == LoopKind::Thread && in_lanes_) {  // each lane goes through it by itself
-      For own = loop;
-      own.kind = LoopKind::Serial;
-      return analyse(own);
-    }
+    internal_check(loop.kind != LoopKind::Thread || !in_lanes_, "a thread loop inside of a thread loop");
     const bool was_in_lanes = in_lanes_, late = can_start_late(loop, of(loop.begin), of(loop.end));
     if (loop.kind == LoopKind::Thread) {
       in_lanes_ = true;
@@ -170,14 +166,9 @@ bool Uniformity::divergent(const For &loop) const {
 
 bool Uniformity::starts_late(const For &loop) const { return can_start_late(loop, of(loop.begin), of(loop.end)); }
 
-Uniformity Uniformity::all_uniform(const Kernel &kernel) {
+Uniformity uniformity(const Kernel &kernel) {
   Uniformity result;
   result.shapes_.assign(kernel.local_count, Shape::Uniform);
-  return result;
-}
-
-Uniformity uniformity(const Kernel &kernel) {
-  Uniformity result = Uniformity::all_uniform(kernel);
   const UniformityAnalysis fixed_point(kernel, result.shapes_);
   return result;
 }

@@ -29,9 +29,6 @@ enum class Shape : std::uint8_t { Uniform, Linear, Varying };
 
 class Uniformity {
  public:
-  // Every local Uniform: for a target where a thread runs each instance.
-  static Uniformity all_uniform(const ir::Kernel &kernel);
-
   Shape of(ir::LocalId local) const { return shapes_[local]; }
   Shape of(const ir::Value &value) const { return value.is_local() ? of(value.id()) : Shape::Uniform; }
 
@@ -48,7 +45,7 @@ class Uniformity {
   std::vector<Shape> shapes_;
 };
 
-// Of a kernel in structured or lowered form.
+// Of a kernel in structured or lowered form. No thread loop is inside of another (passes/plain_thread_loops.h).
 Uniformity uniformity(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

@@ -123,7 +123,7 @@ class Decider {
     std::size_t iterations =
         sums == 0 ? threads_of_warp : std::min(most_iterations, threads_of_warp / std::bit_ceil(sums));
     while (iterations > 1 && iterations * size > (sums == 0 ? most_of_tile : most_in_pieces)) iterations /= 2;
-    const bool small = sums != 0 || of_one <= largest_unrolled;
+    const bool small = sums != 0 || may_be_unrolled(loop);
     if (iterations >= least_iterations && small && !nested) return static_cast<int>(iterations);
     return sums == 0 ? 0 : 1;
   }

@@ -1,5 +1,6 @@
 // Threads that run several instances one after another (passes/march.h): all instances run.
 #include "tests/codegen/cuda_on_host.h"
+#include "tests/passes/marching_stencil.h"
 
 #include <gmock/gmock.h>
 
@@ -10,17 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr const char *marching_stencil = R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>) threads 3 {
-  %0: i32 = thread_index 0
-  %1: i32 = thread_index 1
-  %2: i32 = thread_index 2
-  %3: i32 = add %0, 1
-  %4: f32 = load @x[%0, %1, %2]
-  %5: f32 = load @x[%3, %1, %2]
-  %6: f32 = sub %5, %4
-  store @y[%0, %1, %2] = %6
-})";
 
 TEST(MarchingThreads, AllInstancesRunAndNoOthers) {
   for (const int depth : {1, 4, 5, 6, 11})

@@ -79,10 +79,7 @@ TEST(ScheduledKernel, IsInLoweredForm) {
 }
 
 // Lanes leave the first inner loop, and join the second one, one after another.
-TEST(ScheduledKernel, LoopsOverThreadsNestOnTheCpu) {
-  constexpr int n = 11;
-  for (const bool debug : {false, true}) {
-    CompiledKernel kernel(ir::parse_kernel(R"(
+constexpr const char *nested_threads = R"(
 kernel @halves(@y: array<i32, 2>) blocks 1 of 32 scheduled {
   for.thread %1: i32 in 0 .. 11 step 1 {
     for.thread %2: i32 in 0 .. %1 step 1 {
@@ -94,13 +91,22 @@ kernel @halves(@y: array<i32, 2>) blocks 1 of 32 scheduled {
       store @y[%1, %5] = %5
     }
   }
-})"),
-                          options(true, false, debug), ir::Form::lowered);
-    std::vector<int> y(n * n), expected;
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) expected.push_back(j < i ? 100 * i + j : j);
+})";
+
+TEST(ScheduledKernel, LoopsOverThreadsNest) {
+  constexpr int n = 11;
+  std::vector<int> expected;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) expected.push_back(j < i ? 100 * i + j : j);
+  const ir::Kernel nested = ir::parse_kernel(nested_threads);
+  for (const bool debug : {false, true}) {
+    std::vector<int> y(n * n), on_cuda(n * n);
+    CompiledKernel kernel(nested, options(true, false, debug), ir::Form::lowered);
     EXPECT_EQ(kernel.run({1}, {array(y, {n, n})}).state, 0u);
     EXPECT_EQ(y, expected);
+    const CudaOnHost cuda(nested, cuda_options(true, false, debug), false, 2, ir::Form::lowered);
+    EXPECT_EQ(cuda.run({1}, {array(on_cuda, {n, n})}).failure.state, 0u);
+    EXPECT_EQ(on_cuda, expected);
   }
 }
 

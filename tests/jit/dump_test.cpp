@@ -56,13 +56,13 @@ TEST(Dump, HasAFileForEachStep) {
   EXPECT_THAT(steps, ElementsAre("scale-capture.ir", "scale-number_iterations.ir", "scale-structure_jumps.ir",
                                  "scale-expand_adjoint_calls.ir", "scale-promote.ir", "scale-simplify.ir",
                                  "scale-widen_tile_origins.ir", "scale-lower_tiles.ir", "scale-lower_threads.ir",
-                                 "scale-place_arrays.ir", "scale-interchange.ir", "scale-sum_over_lanes.ir",
-                                 "scale-emit.cpp", "scale-link.so"));
+                                 "scale-plain_thread_loops.ir", "scale-place_arrays.ir", "scale-interchange.ir",
+                                 "scale-sum_over_lanes.ir", "scale-emit.cpp", "scale-link.so"));
   const auto files = files_in(folder);
   EXPECT_THAT(text_of(files.front()), HasSubstr("kernel @scale("));
   EXPECT_EQ(to_string(ir::parse_kernel(text_of(files[5]))), text_of(files[5]));
-  EXPECT_THAT(text_of(files[12]), HasSubstr("3141593"));
-  EXPECT_EQ(text_of(files[13]).substr(1, 3), "ELF");
+  EXPECT_THAT(text_of(files[13]), HasSubstr("3141593"));
+  EXPECT_EQ(text_of(files[14]).substr(1, 3), "ELF");
 }
 
 TEST(Dump, WhereTheFolderCannotBeMadeIsAWarning) {

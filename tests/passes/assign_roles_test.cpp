@@ -17,7 +17,7 @@ ir::Kernel planned(const std::string &text) {
   return jit::plan_for_gpu(lowered(text), gpu_architecture(90), FactsOfArrays(5, good));
 }
 
-const Shape large{.rows = 64, .columns = 256, .inner = 64};
+const ProductShape large{.rows = 64, .columns = 256, .inner = 64};
 
 TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   const ir::Kernel kernel = planned(kernel_text(large));
@@ -38,6 +38,22 @@ TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   const std::string text = ir::to_string(kernel);
   EXPECT_THAT(text, HasSubstr("producing 128 {"));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+// Threads that start copies give registers to those that multiply, as far as a multiprocessor has 64 Ki of them.
+TEST(AssignRoles, RegistersGoToWhoMultiplies) {
+  ir::Kernel kernel = ir::parse_kernel("kernel @k() blocks 1 of 256 { }");
+  EXPECT_FALSE(registers_of_roles(kernel)) << "no roles";
+  kernel.producers = 128;
+  for (const int threads : {256, 384}) {
+    kernel.block_threads = threads;
+    const auto registers = registers_of_roles(kernel);
+    ASSERT_TRUE(registers);
+    EXPECT_LT(registers->producing, registers->multiplying);
+    EXPECT_LE(registers->producing * 128 + registers->multiplying * threads, 64 << 10);
+  }
+  kernel.block_threads = 128;
+  EXPECT_FALSE(registers_of_roles(kernel));
 }
 
 // The buffers are written to while the others do what comes before and after.

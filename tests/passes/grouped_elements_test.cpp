@@ -59,6 +59,20 @@ TEST(GroupedElements, LoadsAreOfArraysThatTheLoopDoesNotWrite) {
       << "elements that do not lie one after another";
 }
 
+TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
+  const Found wide = of_product("store @x[0, 0] = %3");
+  ASSERT_THAT(wide.grouped.stores, SizeIs(1));
+  EXPECT_FALSE(wide.grouped.stores[0].in_quads);
+  const Found narrow = of_product("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4");
+  ASSERT_THAT(narrow.grouped.stores, SizeIs(1));
+  EXPECT_TRUE(narrow.grouped.stores[0].in_quads);
+}
+
+TEST(GroupedElements, WhereBoundsAreAskedForElementsGoAroundInTheirRegisters) {
+  EXPECT_TRUE(of_product("store @x[0, 0] = %3").grouped.rotates);
+  EXPECT_FALSE(GroupedElements().rotates);
+}
+
 TEST(GroupedElements, AnotherWayThroughTheArrayIsNone) {
   EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = transpose(1, 0) %3 store @x[0, 0] = %4").grouped.stores, IsEmpty());
 }

@@ -66,5 +66,16 @@ TEST(InstancesPerThread, ALaunchMustFillTheDevice) {
   EXPECT_EQ(instances_per_thread(1, std::vector<std::int64_t>{1 << 30}, 100), 1);
 }
 
+TEST(InstancesPerThread, AMultiprocessorRunsSoManyBlocksAtOnceAsRegistersAllow) {
+  ir::Kernel kernel = ir::parse_kernel(streaming_axpy);
+  EXPECT_EQ(blocks_at_once(kernel, {.threads = 256, .instances_of_thread = 1, .march = 1}), 0)
+      << "the compiler decides";
+  EXPECT_EQ(blocks_at_once(kernel, {.threads = 256, .instances_of_thread = 4, .march = 1}), 2);
+  EXPECT_EQ(blocks_at_once(kernel, {.threads = 256, .instances_of_thread = 4, .march = 5}), 3);
+  EXPECT_EQ(blocks_at_once(kernel, {.threads = 1024, .instances_of_thread = 4, .march = 1}), 1) << "one at least";
+  kernel.parameters[0].role = ir::Role::Gradient;
+  EXPECT_EQ(blocks_at_once(kernel, {.threads = 256, .instances_of_thread = 4, .march = 5}), 2) << "an adjoint";
+}
+
 }  // namespace
 }  // namespace samite::passes

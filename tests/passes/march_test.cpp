@@ -9,6 +9,7 @@
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/sum_over_launch.h"
 #include "tests/passes/interpreter.h"
+#include "tests/passes/marching_stencil.h"
 
 #include <gmock/gmock.h>
 
@@ -17,18 +18,6 @@ namespace {
 
 using namespace ir;
 using testing::HasSubstr;
-
-constexpr const char *stencil_along_first =
-    R"(kernel @k(@y: array<f32, 3>, @x: array<const f32, 3>, @sum: array<f32, 1>, @n: i32) threads 3 {
-  %0: i32 = thread_index 0
-  %1: i32 = thread_index 1
-  %2: i32 = thread_index 2
-  %3: i32 = add %0, 1
-  %4: f32 = load @x[%0, %1, %2]
-  %5: f32 = load @x[%3, %1, %2]
-  %6: f32 = sub %5, %4
-  store @y[%0, %1, %2] = %6
-})";
 
 Kernel marching(const std::string &text) {
   const Kernel placed = place_arrays(lower_threads(parse_kernel(text)), gpu_architecture(90));
@@ -40,12 +29,13 @@ Kernel marching(const std::string &text) {
 }
 
 std::string stencil_with(const std::string &what, const std::string &instead) {
-  std::string text = stencil_along_first;
+  std::string text = test::marching_stencil;
+  text.insert(text.find(") threads"), ", @sum: array<f32, 1>, @n: i32");
   return text.replace(text.find(what), what.size(), instead);
 }
 
 TEST(March, TheLoopOverTheFirstOfThreeDimensionsSaysSo) {
-  const Kernel kernel = marching(stencil_along_first);
+  const Kernel kernel = marching(test::marching_stencil);
   EXPECT_EQ(marched(kernel), 5);
   EXPECT_THAT(to_string(kernel, {.renumber = true}), HasSubstr("for.block %6: i32 in %0 .. %1 step 1 march 5 {\n"
                                                                "    for.block %7: i32 in %2 .. %3 step 1 {\n"));
@@ -71,10 +61,10 @@ TEST(March, TheResultIsTheSame) {
   test::Arguments arguments;
   std::vector<float> x(4 * 2 * 3), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i % 17);
-  arguments.add_array(y, {4, 2, 3}).add_array(x, {4, 2, 3}).add_array<float>({0}).add(1);
-  EXPECT_EQ(test::interpret(marching(stencil_along_first), {3, 2, 3}, arguments, {.lowered = true})
+  arguments.add_array(y, {4, 2, 3}).add_array(x, {4, 2, 3});
+  EXPECT_EQ(test::interpret(marching(test::marching_stencil), {3, 2, 3}, arguments, {.lowered = true})
                 .arguments.elements<float>(0),
-            test::interpret(parse_kernel(stencil_along_first), {3, 2, 3}, arguments).arguments.elements<float>(0));
+            test::interpret(parse_kernel(test::marching_stencil), {3, 2, 3}, arguments).arguments.elements<float>(0));
 }
 
 TEST(March, LaunchesOutgrowCachesByTheNumberOfInstances) {

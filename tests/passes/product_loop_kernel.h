@@ -18,7 +18,7 @@ namespace samite::test::product_loops {
 inline constexpr passes::ArrayFacts good{
     .unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true};
 
-struct Shape {
+struct ProductShape {
   std::int64_t rows, columns, inner;
   bool a_transposed = false, b_transposed = false;
   int threads = 128, stages = 3;
@@ -26,13 +26,13 @@ struct Shape {
   bool tf32 = false;
   bool halved = false;  // each product is multiplied by a half before it is added to the sums
 };
-inline void PrintTo(const Shape &s, std::ostream *out) {
+inline void PrintTo(const ProductShape &s, std::ostream *out) {
   *out << s.rows << "x" << s.columns << "x" << s.inner << (s.a_transposed ? " aT" : "") << (s.b_transposed ? " bT" : "")
        << " " << s.threads << " threads " << s.type << (s.halved ? " halved" : "");
 }
 
 // Products of windows that begin at (origin, origin) and are `step` loops apart, stored to c.
-inline std::string kernel_text(const Shape &s, const std::string &body = "", const std::string &loads = "") {
+inline std::string kernel_text(const ProductShape &s, const std::string &body = "", const std::string &loads = "") {
   const auto tile = [&](std::int64_t rows, std::int64_t columns) {
     return fmt::format("tile<{}, {}, {}>", s.type, rows, columns);
   };
@@ -76,8 +76,8 @@ inline tiles::TileArray array(ScalarType type, std::int64_t rows, std::int64_t c
 
 // Whether the plan of the kernel of this text computes what its structured form does, on arrays that windows reach
 // beyond. Small integers: the order of sums does not show.
-inline void expect_as_structured(const Shape &s, const ir::Kernel &plan, const std::string &text, std::int64_t terms,
-                                 std::int64_t n, std::int64_t at) {
+inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, const std::string &text,
+                                 std::int64_t terms, std::int64_t n, std::int64_t at) {
   const ScalarType type = *scalar_type_from_name(s.type), sums = *scalar_type_from_name(s.sums);
   const std::int64_t m = s.rows + 9, columns = s.columns - 3;
   std::vector<tiles::TileArray> arguments{

@@ -78,7 +78,7 @@ TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
 }
 
 TEST(ProductLoops, SayWhyNot) {
-  const Shape shape{.rows = 64, .columns = 64, .inner = 64};
+  const ProductShape shape{.rows = 64, .columns = 64, .inner = 64};
   const std::string text = kernel_text(shape);
   const auto with = [&](ArrayFacts facts) {
     FactsOfArrays all(5, good);
@@ -102,9 +102,10 @@ TEST(ProductLoops, SayWhyNot) {
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 64, .threads = 96})),
               HasSubstr("96 threads cannot share"));
   // Groups would begin within rows of b, or of a transposed a; 512 threads have no registers for so many sums.
-  for (const Shape &shared : {Shape{.rows = 64, .columns = 128, .inner = 64, .threads = 256},
-                              Shape{.rows = 128, .columns = 64, .inner = 64, .a_transposed = true, .threads = 256},
-                              Shape{.rows = 192, .columns = 256, .inner = 64, .threads = 384}})
+  for (const ProductShape &shared :
+       {ProductShape{.rows = 64, .columns = 128, .inner = 64, .threads = 256},
+        ProductShape{.rows = 128, .columns = 64, .inner = 64, .a_transposed = true, .threads = 256},
+        ProductShape{.rows = 192, .columns = 256, .inner = 64, .threads = 384}})
     EXPECT_THAT(why_not(kernel_text(shared)), HasSubstr("threads cannot share"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f64", .sums = "f64"})),
               HasSubstr("do not multiply f64"));
@@ -154,7 +155,7 @@ TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
   EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
 }
 
-void expect_as_structured(const Shape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
+void expect_as_structured(const ProductShape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = kernel_text(s);
   const ir::Kernel plan = jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good));

@@ -6,6 +6,7 @@
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/passes/lower_threads.h"
+#include "samite/passes/sum_over_launch.h"
 #include "tests/passes/interpreter.h"
 
 #include <gmock/gmock.h>
@@ -54,6 +55,27 @@ TEST(SumOverLanes, OthersAreNot) {
   is_not("for %2: i32 in 0 .. @n step 1 { %3: f16 = cast %1 accumulate atomic @half[%2] += %3 }");
   is_not("%3: f32 = load @z[%0] " + sum_of_pairs);  // the order could be told
   is_not("%3: bool = gt %1, 0.0 for %2: i32 in 0 .. @n step 1 { if %3 { accumulate atomic @z[%2] += %1 } }");
+}
+
+// What a loop keeps in a local while it runs.
+TEST(SumOverLanes, ALoopKeepsTheSumsOfElementsThatStay) {
+  const auto kept = [](const std::string &body) {
+    const Kernel kernel =
+        lower_threads(parse_kernel("kernel @k(@z: array<f32, 1>, @n: i32) threads 1 {\n"
+                                   "  %0: i32 = thread_index 0\n" +
+                                   body + "\n}"));
+    const std::vector<KeptSum> sums =
+        sums_kept_by(*kernel.body.back().as<For>(), uniformity(kernel), arrays_only_added_to(kernel));
+    std::vector<std::string> indices;
+    for (const KeptSum &sum : sums) indices.push_back(to_string(sum.first->indices[0], kernel.parameters));
+    return indices;
+  };
+  const std::string add = "accumulate atomic @z[@n] += 1.0 ";
+  EXPECT_THAT(kept(add + "accumulate atomic @z[3] += 2.0 " + add), testing::ElementsAre("@n", "3"));
+  EXPECT_THAT(kept("accumulate atomic @z[%0] += 1.0"), testing::IsEmpty()) << "one for each lane";
+  EXPECT_THAT(kept("%1: i32 = add @n, 1 accumulate atomic @z[%1] += 1.0"), testing::IsEmpty())
+      << "known inside of the loop alone";
+  EXPECT_THAT(kept("%1: f32 = load @z[0] " + add), testing::IsEmpty()) << "the order could be told";
 }
 
 TEST(SumOverLanes, TheResultIsTheSame) {

@@ -117,25 +117,6 @@ TEST(Uniformity, AWhileLoopThatLanesLeaveTogether) {
   EXPECT_EQ(shapes("%1: i32 = load @in[%0]\n" + loop), (std::vector{L, V, U, V, V, U}));
 }
 
-TEST(Uniformity, WhereEveryInstanceIsAThreadNothingVaries) {
-  ir::Kernel kernel = ir::parse_kernel("kernel @k() threads 1 {\n%0: i32 = thread_index 0\n}");
-  EXPECT_EQ(Uniformity::all_uniform(kernel).of(0), U);
-}
-
-// Each lane goes through the inner one by itself.
-TEST(Uniformity, AThreadLoopInAnotherIsALoop) {
-  const ir::Kernel kernel = ir::parse_kernel(R"(kernel @k(@n: i32) threads 1 {
-    for.thread %0: i32 in 0 .. @n step 1 {
-      for.thread %1: i32 in 0 .. %0 step 1 { }
-      for.thread %2: i32 in %0 .. @n step 1 { }
-    }
-  })");
-  const Uniformity found = uniformity(kernel);
-  EXPECT_EQ(found.of(0), L);
-  EXPECT_EQ(found.of(1), U);
-  EXPECT_EQ(found.of(2), L) << "lanes begin one apart";
-}
-
 TEST(Uniformity, WhatALocalArrayHoldsVaries) {
   EXPECT_EQ(shapes(R"(local $0: i32[4]
                       local_store $0[0] = 1

@@ -1,0 +1,77 @@
+// What is worth its code.
+#include "samite/passes/op_cost.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/visit.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+Kernel with_body(const std::string &body, const std::string &kind = "threads 1") {
+  return parse_kernel("kernel @k(@x: array<f32, 1>, @n: i32) " + kind + " {\n" + body + "\n}");
+}
+
+const For &first_loop(const Kernel &kernel) {
+  const For *found = nullptr;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (!found) found = stmt.as<For>();
+  });
+  return *found;
+}
+
+std::string stores(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "store @x[0] = 1.0\n";
+  return text;
+}
+
+TEST(OpCost, SmallLoopsMayBeUnrolled) {
+  const auto may = [](const std::string &body, const std::string &marks = "") {
+    return may_be_unrolled(first_loop(with_body("for %0: i32 in 0 .. @n step 1 " + marks + "{ " + body + " }")));
+  };
+  EXPECT_TRUE(may(stores(64)));
+  EXPECT_FALSE(may(stores(65)));
+  EXPECT_TRUE(may(stores(65), "instances 2 ")) << "of one of the neighbours";
+  EXPECT_FALSE(may(stores(1), "rolled "));
+}
+
+TEST(OpCost, SmallBodiesOfThreadLoopsAreWorthASecondCopy) {
+  const auto loop = [](int count) { return "for.thread %0: i32 in 0 .. @n step 1 { " + stores(count) + " }"; };
+  const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, first_loop(kernel)); };
+  EXPECT_TRUE(worth(with_body(loop(400))));
+  EXPECT_FALSE(worth(with_body(loop(401))));
+  std::string second = loop(201);
+  second.replace(second.find("%0"), 2, "%1");
+  EXPECT_FALSE(worth(with_body(loop(200) + second))) << "the loops of a strip count together";
+  EXPECT_TRUE(worth(with_body(loop(200) + second, "blocks 1 of 32 scheduled"))) << "those of a block do not";
+}
+
+TEST(OpCost, WhatDoesNothingWithoutLanesIsWorthFlattening) {
+  const auto worth = [](const std::string &side, bool checked = false, bool harmless = true) {
+    const Kernel kernel =
+        with_body("%0: i32 = thread_index 0\nlocal $0: f32[4]\n%1: bool = lt %0, @n\nif %1 {\n" + side + "\n}");
+    return worth_flattening(kernel.body.back().as<If>()->then_block, uniformity(kernel), checked,
+                            [&](LocalArrayId, const Value &) { return harmless; });
+  };
+  EXPECT_TRUE(worth("%2: f32 = load @x[%0] %3: f32 = mul %2, %2 store @x[%0] = %3"));
+  EXPECT_FALSE(worth("%2: f32 = load @x[%0]", /*checked=*/true));
+  EXPECT_FALSE(worth("%2: f32 = load @x[@n]")) << "no mask guards it";
+  EXPECT_FALSE(worth("store @x[@n] = 1.0")) << "no mask guards it";
+  EXPECT_FALSE(worth("%2: f32 = load @x[%0] %3: f32 = exp %2")) << "it takes longer than to ask";
+  EXPECT_FALSE(worth("accumulate atomic @x[%0] += 1.0"));
+  EXPECT_TRUE(worth("local_store $0[0] = 1.0"));
+  EXPECT_FALSE(worth("local_store $0[0] = 1.0", false, /*harmless=*/false));
+  const std::string seven =
+      "store @x[%0] = 1.0\nstore @x[%0] = 1.0\nstore @x[%0] = 1.0\nstore @x[%0] = 1.0\n"
+      "store @x[%0] = 1.0\nstore @x[%0] = 1.0\nstore @x[%0] = 1.0\n";
+  EXPECT_FALSE(worth(seven));
+}
+
+}  // namespace
+}  // namespace samite::passes
