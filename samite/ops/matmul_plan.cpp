@@ -2,15 +2,17 @@
 
 #include "samite/runtime/cuda_device.h"
 
+#include <algorithm>
 #include <bit>
 #include <span>
 
 namespace samite::ops {
 namespace {
 
-// The largest first.
+// The largest first. A group of warps has 64 rows: where there are fewer, the rest is not read, and more stages are on
+// their way, since memory is the limit.
 constexpr MatmulPlan groups_of_warps[] = {
-    {128, 256, 64, 256, 4}, {128, 128, 64, 256, 4}, {64, 128, 64, 128, 4}, {64, 64, 64, 128, 4}, {16, 64, 64, 128, 3}};
+    {128, 256, 64, 256, 4}, {128, 128, 64, 256, 4}, {64, 128, 64, 128, 4}, {64, 64, 64, 128, 6}};
 constexpr MatmulPlan sixteen_bits[] = {{128, 128, 32, 256, 3}, {64, 64, 32, 128, 3}, {16, 64, 64, 128, 3}};
 constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3}, {16, 64, 64, 128, 3}};
 constexpr MatmulPlan threads_multiply[] = {{128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
@@ -20,13 +22,14 @@ constexpr MatmulPlan doubles[] = {{64, 64, 16, 128, 3}, {32, 32, 16, 128, 3}, {1
 constexpr MatmulPlan groups_of_eight_bits[] = {{128, 256, 128, 256, 4},
                                                {128, 128, 128, 256, 4},
                                                {64, 128, 128, 128, 4},
-                                               {64, 64, 128, 128, 4},
-                                               {16, 64, 128, 128, 3}};
+                                               {64, 64, 128, 128, 6},
+                                               {64, 32, 128, 128, 8}};
 constexpr MatmulPlan groups_of_tf32[] = {
-    {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 4}, {16, 64, 32, 128, 2}};
-// A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales.
+    {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
+// A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales. The stages
+// fill a multiprocessor, so that warps of their own start the copies (passes/assign_roles.h).
 constexpr MatmulPlan scaled_by_blocks[] = {
-    {128, 128, 128, 256, 6}, {64, 128, 128, 128, 4}, {64, 64, 128, 128, 4}, {16, 64, 128, 128, 3}};
+    {128, 128, 128, 256, 6}, {64, 128, 128, 128, 6}, {64, 64, 128, 128, 8}, {64, 32, 128, 128, 10}};
 constexpr MatmulPlan scaled_by_blocks_in_warps[] = {
     {128, 128, 128, 256, 3}, {64, 64, 128, 128, 3}, {16, 64, 128, 128, 3}};
 // A thread of the CPU has its tile of the result in its first cache.
@@ -66,7 +69,8 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan) {
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
   const auto candidates = plans(factors, device.compute_capability);
-  const auto most_rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
+  const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
+  const std::int64_t most_rows = std::max<std::int64_t>(rows, candidates.back().rows);
   for (const MatmulPlan &plan : candidates) {
     if (plan.rows > most_rows) continue;  // much of the tile would be outside of the result
     if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= device.multiprocessors) return plan;

@@ -98,7 +98,7 @@ TEST(AssignRoles, DoWhatTheStructuredFormDoes) {
   const std::string plain = kernel_text(large);
   test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 3, 2);
   test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 0, 2);
-  const Shape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
+  const ProductShape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
   const std::string steps = kernel_text(scaled);
   const ir::Kernel in_steps = planned(steps);
   EXPECT_EQ(in_steps.producers, 128);
