@@ -29,7 +29,12 @@ constexpr MatmulPlan groups_of_tf32[] = {
 // A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales. The stages
 // fill a multiprocessor, so that warps of their own start the copies (passes/assign_roles.h).
 constexpr MatmulPlan scaled_by_blocks[] = {
-    {128, 128, 128, 256, 6}, {64, 128, 128, 128, 6}, {64, 64, 128, 128, 8}, {64, 32, 128, 128, 10}};
+    {128, 128, 128, 256, 6},
+    {64, 128, 128, 128, 6},
+    {64, 64, 128, 128, 8},
+    {64, 32, 128, 128, 10},
+    // Fewer rows than a group has: each product's sums would be scaled one by one, with a question for each row.
+    {16, 64, 128, 128, 3}};
 constexpr MatmulPlan scaled_by_blocks_in_warps[] = {
     {128, 128, 128, 256, 3}, {64, 64, 128, 128, 3}, {16, 64, 128, 128, 3}};
 // A thread of the CPU has its tile of the result in its first cache.
