@@ -20,11 +20,6 @@ using passes::Symbol;
 
 namespace {
 
-bool shared_here(const Lowering &lowering, std::uint32_t f) {
-  const auto storage = lowering.storages.find(f);
-  return storage != lowering.storages.end() ? storage->second.space == MemorySpace::shared : lowering.in_shared(f);
-}
-
 Box box_here(const Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
   const Boxes boxes = needed(lowering, site, from);
   const auto found = boxes.find(f);

@@ -249,9 +249,14 @@ std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &si
   return inside;
 }
 
+bool shared_here(const Lowering &lowering, std::uint32_t f) {
+  const auto storage = lowering.storages.find(f);
+  return storage != lowering.storages.end() ? storage->second.space == MemorySpace::shared : lowering.in_shared(f);
+}
+
 bool meets_inside(const Lowering &lowering, const Site &site, std::size_t from) {
   return std::ranges::any_of(computed_inside(lowering, site, from),
-                             [&](std::uint32_t f) { return lowering.in_shared(f); });
+                             [&](std::uint32_t f) { return shared_here(lowering, f); });
 }
 
 bool has_type(const DefinitionSchedule &schedule, LoopType type) {

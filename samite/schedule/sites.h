@@ -56,6 +56,8 @@ std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &de
 std::set<std::uint32_t> reachable(const Lowering &lowering, const Site &site);
 // Those of them that are computed inside of the loops from number `from` on, or inside of the loops of such.
 std::set<std::uint32_t> computed_inside(const Lowering &lowering, const Site &site, std::size_t from);
+// Whether a function is in shared memory: that it has already, outside of these loops, or that it is to have.
+bool shared_here(const Lowering &lowering, std::uint32_t f);
 // Whether the block does something together inside of these loops.
 bool meets_inside(const Lowering &lowering, const Site &site, std::size_t from);
 bool has_type(const DefinitionSchedule &schedule, LoopType type);

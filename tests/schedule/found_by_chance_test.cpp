@@ -100,6 +100,19 @@ TEST(FoundByChance, ThreadsGoThroughPiecesOfWhichTheLastIsShorter) {
   EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
 }
 
+// What is kept for the block, outside of its threads, is computed by all of them in a loop of theirs.
+TEST(FoundByChance, ABlockComputesWhatItKeepsInALoopOfItsThreads) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum", out};
+    Reduction k{"k", 0, 3};
+    first(x) = x + 1;
+    sum(x) = 0;
+    sum(x) += first((x & 3) + k) * 10;
+    schedule_cuda([&] { first.store_at(sum, x).compute_at(sum, k); });
+  };
+  EXPECT_THAT(result(pipeline, true, {5}), testing::ElementsAre(60, 90, 120, 150, 60));
+}
+
 // Loops of no iterations may have extents below zero, and the product of two such is none.
 TEST(FoundByChance, FusedLoopsOfNothing) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
