@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/passes/array_facts.h"
+#include "samite/passes/unsynchronised.h"
 #include "tests/passes/lowered_block.h"
 #include "tests/passes/lowered_interpreter.h"
 #include "tests/passes/tile_interpreter.h"
@@ -86,6 +87,7 @@ inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, 
   arguments.push_back({ScalarType::Int32, {}, {{0, 0, n}}});
   arguments.push_back({ScalarType::Int32, {}, {{0, 0, at}}});
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  EXPECT_TRUE(passes::unsynchronised(plan, passes::shares_memory(passes::FactsOfArrays(5, good))).missing.empty());
   const auto expected = tiles::TileInterpreter(structured(text), {2}, arguments).run();
   for (const auto order : {ThreadOrder::Kind::FirstToLast, ThreadOrder::Kind::Random}) {
     const auto got = run_lowered(plan, {2}, arguments, {order, 1}).arguments;
