@@ -303,9 +303,10 @@ bool has_product_steps(const Kernel &kernel) {
   bool has = false;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     const auto *loop = stmt.as<For>();
-    if (!loop) return;
+    if (!loop || loop->kind != LoopKind::Serial) return;
     for (const Stmt &own : loop->body)
-      if (const auto *call = own.as<TileCall>()) has = has || (call->is_product_loop() && call->count->is_constant());
+      if (const auto *call = own.as<TileCall>(); call && call->is_product_loop())
+        has = has || (call->count->is_constant() && call->count->as_int() == 1);
   });
   return has;
 }
