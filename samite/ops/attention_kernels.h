@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
+#include "samite/ops/as_type.h"
 
 #include <limits>
 
@@ -40,24 +41,11 @@ struct AttentionKernels {
     return tile::load(x, {block.batch, block.head, tile, 0}, {rows, plan.size});
   }
   static void store_rows(const Out &x, const Block &block, const Tile<S> &values) {
-    tile::store(x, {block.batch, block.head, block.tile, 0}, narrow(values));
+    tile::store(x, {block.batch, block.head, block.tile, 0}, detail::as_type<T>(values));
   }
   static Tile<S> column_of(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
     return tile::reshape(tile::load(x, {block.batch, block.head, tile}, {plan.queries}), {plan.queries, 1});
   }
-  static Tile<T> narrow(const Tile<S> &x) {
-    if constexpr (std::same_as<S, T>)
-      return x;
-    else
-      return tile::cast<T>(x);
-  }
-  static Tile<S> wide(const Tile<T> &x) {
-    if constexpr (std::same_as<S, T>)
-      return x;
-    else
-      return tile::cast<S>(x);
-  }
-
   // Which rows of k, in tile j, those of q in tile i see. Rows of q beyond the last are zero, as their cotangents are.
   static Tile<bool> seen(const In &k, const Int &i, const Int &j, const AttentionPlan &plan) {
     const Tile<std::int32_t> key = tile::coordinate({1, plan.keys}, 1) + j * plan.keys;
@@ -84,7 +72,7 @@ struct AttentionKernels {
                 const Tile<S> powers = exp(products - next), smaller = exp(largest - next);
                 sum = sum * smaller + tile::sum(powers, {1});
                 weighted = weighted * smaller;
-                tile::matmul(narrow(powers), rows_of(v, block, j, plan.keys, plan), weighted);
+                tile::matmul(detail::as_type<T>(powers), rows_of(v, block, j, plan.keys, plan), weighted);
                 largest = next;
               }
               store_rows(out, block, weighted / sum);
@@ -104,7 +92,9 @@ struct AttentionKernels {
               const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
               const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
               const Tile<S> product =
-                  tile::sum(wide(cotangent) * wide(rows_of(out, block, block.tile, plan.queries, plan)), {1});
+                  tile::sum(detail::as_type<S>(cotangent) *
+                                detail::as_type<S>(rows_of(out, block, block.tile, plan.queries, plan)),
+                            {1});
               tile::store(products, {block.batch, block.head, block.tile}, tile::reshape(product, {plan.queries}));
               const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan);
               Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
@@ -115,7 +105,7 @@ struct AttentionKernels {
                            exp(tile::matmul(own, keys, tile::Transposes{.b = true}) * scale - logarithm), S(0));
                 const Tile<S> of_weights =
                     tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), tile::Transposes{.b = true});
-                tile::matmul(narrow(weights * (of_weights - product) * scale), keys, gradient);
+                tile::matmul(detail::as_type<T>(weights * (of_weights - product) * scale), keys, gradient);
               }
               store_rows(q_gradient, block, gradient);
             },
@@ -140,10 +130,10 @@ struct AttentionKernels {
                            exp(tile::matmul(queries, own_keys, tile::Transposes{.b = true}) * scale -
                                column_of(row_sums, block, i, plan)),
                            S(0));
-                tile::matmul(narrow(weights), cotangent, of_values, tile::Transposes{.a = true});
+                tile::matmul(detail::as_type<T>(weights), cotangent, of_values, tile::Transposes{.a = true});
                 const Tile<S> of_weights = tile::matmul(cotangent, own_values, tile::Transposes{.b = true});
                 const Tile<S> of_products = weights * (of_weights - column_of(products, block, i, plan)) * scale;
-                tile::matmul(narrow(of_products), queries, of_keys, tile::Transposes{.a = true});
+                tile::matmul(detail::as_type<T>(of_products), queries, of_keys, tile::Transposes{.a = true});
               }
               store_rows(k_gradient, block, of_keys);
               store_rows(v_gradient, block, of_values);

@@ -25,14 +25,6 @@ Tile<S> activated(Activation activation, const Tile<S> &x) {
   return x;
 }
 
-template <Scalar S, Scalar C>
-Tile<S> widened(const Tile<C> &x) {
-  if constexpr (std::same_as<S, C>)
-    return x;
-  else
-    return tile::cast<S>(x);
-}
-
 // A kernel of (factors…, bias, residual, c); `sums` makes the sums of a block's tile of what the factors are.
 template <int Rank, Scalar C, class... Factors>
 struct LayerKernel {
@@ -66,9 +58,9 @@ struct LayerKernel {
       using S = typename decltype(x)::value_type;
       const auto add = [&]<class P>(const P &array) {
         if constexpr (std::same_as<P, Bias>)
-          x = x + tile::reshape(widened<S>(tile::load(array, {j}, {plan.columns}, where)), {1, plan.columns}, where);
+          x = x + tile::reshape(as_type<S>(tile::load(array, {j}, {plan.columns}, where)), {1, plan.columns}, where);
         else
-          x = x + widened<S>(load_part<Rank>(array, block, i, j, {plan.rows, plan.columns}, where));
+          x = x + as_type<S>(load_part<Rank>(array, block, i, j, {plan.rows, plan.columns}, where));
       };
       [[maybe_unused]] const auto add_bias = [&]<class P>(const P &array) {
         if constexpr (std::same_as<P, Bias>) add(array);
@@ -79,7 +71,7 @@ struct LayerKernel {
       (add_bias(more), ...);
       x = activated(epilogue.activation, x);
       (add_residual(more), ...);
-      store_part<Rank>(c, block, rounded<C>(x), where);
+      store_part<Rank>(c, block, as_type<C>(x), where);
     };
     const auto kernel = [&](std::initializer_list<std::string> names) {
       return TileKernel<void(Factors..., More..., Result)>(name, names, function, TileOptions{.threads = plan.threads})

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "samite/jit/launch.h"
+#include "samite/ops/as_type.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/operands.h"
 #include "samite/ops/sums.h"
@@ -47,14 +48,6 @@ template <class E, Scalar T, Scalar C, class... Ps>
 struct EpilogueOf<Tile<C> (E::*)(const Sums<T> &, Ps...) const> {
   using type = Tile<C>(Sums<T>, std::remove_cvref_t<Ps>...);
 };
-
-template <Scalar C, Scalar S>
-Tile<C> rounded(const Tile<S> &x) {
-  if constexpr (std::same_as<C, S>)
-    return x;
-  else
-    return tile::cast<C>(x);
-}
 
 // Of the matrices that a block is at: those of a batch in three dimensions, or the only ones.
 template <int Rank, class T>
@@ -155,9 +148,9 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
     const MatmulShape shape = matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where);
     const MatmulPlan plan =
         matmul_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, matmul_device(a.device()));
-    const Extents blocks = matmul_blocks(shape, plan);
-    if (a.rank() == 3) return function(state_->batches.at(plan), LaunchExtents(blocks, state_->where));
-    return function(state_->matrices.at(plan), LaunchExtents({blocks[1], blocks[2]}, state_->where));
+    const LaunchExtents blocks(matmul_blocks(shape, plan, a.rank() == 3), state_->where);
+    if (a.rank() == 3) return function(state_->batches.at(plan), blocks);
+    return function(state_->matrices.at(plan), blocks);
   }
 
   template <int Rank, class E>
@@ -190,7 +183,7 @@ template <Scalar T, Scalar C>
 void matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, const MatmulOptions &options = {}) {
   using Plain = Matmul<Tile<C>(Sums<T>)>;
   static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
-    return Plain("matmul", [](const Sums<T> &s) { return detail::rounded<C>(s.values()); },
+    return Plain("matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
                  {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
   });
   made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32}).launch(a, b, c);

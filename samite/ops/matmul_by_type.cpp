@@ -17,11 +17,6 @@ constexpr std::string_view activation_names[] = {"none", "relu", "silu", "gelu",
 // What tells one kernel of two given types from another.
 using Key = std::tuple<MatmulPlan, Activation, bool, bool, bool, bool, bool>;
 
-Extents blocks_of(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches) {
-  const Extents blocks = matmul_blocks(shape, plan);
-  return in_batches ? blocks : Extents{blocks[1], blocks[2]};
-}
-
 template <int Rank, Scalar T, Scalar C>
 std::shared_ptr<jit::KernelDefinition> kernel(const MatmulByType &kind, const MatmulPlan &plan) {
   using Kernel = std::shared_ptr<jit::KernelDefinition>;
@@ -60,7 +55,7 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
   check_epilogue("matmul", kind.epilogue, where);
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
   const MatmulPlan plan = matmul_plan(shape, {kind.factor, kind.precision, kind.transposed}, device);
-  const Extents blocks = blocks_of(shape, plan, kind.in_batches);
+  const Extents blocks = matmul_blocks(shape, plan, kind.in_batches);
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
     return {kind.in_batches ? kernel<3, T, C>(kind, plan) : kernel<2, T, C>(kind, plan), blocks};

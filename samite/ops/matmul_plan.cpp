@@ -68,8 +68,10 @@ std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) 
 
 }  // namespace
 
-Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan) {
-  return {shape.batches, detail::ceil_div(shape.rows, plan.rows), detail::ceil_div(shape.columns, plan.columns)};
+Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches) {
+  const std::int64_t down = detail::ceil_div(shape.rows, plan.rows);
+  const std::int64_t across = detail::ceil_div(shape.columns, plan.columns);
+  return in_batches ? Extents{shape.batches, down, across} : Extents{down, across};
 }
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {

@@ -53,7 +53,7 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
 // DeviceError where the device is not there.
 MatmulDevice matmul_device(Device device);
 
-// Of a launch: batches, tiles of rows, tiles of columns.
-Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan);
+// Of a launch: batches, tiles of rows, tiles of columns; without the first where there are no batches.
+Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches = true);
 
 }  // namespace samite::ops

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
+#include "samite/ops/as_type.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -36,21 +37,14 @@ using RowNumber = lang::Accumulator<T>;
 // Part (i, k) of x, and which of its elements are inside of their rows.
 template <Scalar T>
 Tile<RowNumber<T>> load_rows(const Array<const T, 2> &x, const Int &i, const Int &k, const RowPlan &plan) {
-  Tile<T> part = tile::load(x, {i, k}, {plan.rows, plan.columns});
-  if constexpr (std::same_as<T, RowNumber<T>>)
-    return part;
-  else
-    return tile::cast<RowNumber<T>>(part);
+  return as_type<RowNumber<T>>(tile::load(x, {i, k}, {plan.rows, plan.columns}));
 }
 inline Tile<bool> inside_rows(const Int &columns, const Int &k, const RowPlan &plan) {
   return tile::coordinate({1, plan.columns}, 1) + k * plan.columns < columns;
 }
 template <Scalar T>
 void store_rows(const Array<T, 2> &y, const Int &i, const Int &k, const Tile<RowNumber<T>> &part) {
-  if constexpr (std::same_as<T, RowNumber<T>>)
-    tile::store(y, {i, k}, part);
-  else
-    tile::store(y, {i, k}, tile::cast<T>(part));
+  tile::store(y, {i, k}, as_type<T>(part));
 }
 
 }  // namespace samite::ops::detail

@@ -20,6 +20,7 @@
 #include "samite/ops/matmul.h"
 #include "samite/ops/scales.h"
 
+#include <optional>
 #include <vector>
 
 namespace samite::ops {
@@ -91,14 +92,17 @@ class ScalesOfTerms {
 
   Tile<float> of(const Tile<float> &product) const {
     const bool rows = p_.a.rows == ScaleGroup::one, columns = p_.b.columns == ScaleGroup::one;
-    if (!rows && !columns) return product * number_.back();
+    if (!rows && !columns) return product * *number_;
     Tile<float> scales = rows ? of_each(a_, row_, of_a_, {1, 0}) : of_each(b_, of_b_, column_, {0, 1});
     if (rows && columns) return product * (scales * of_each(b_, of_b_, column_, {0, 1}));
-    return product * (scales * number_.back());
+    return product * (scales * *number_);
   }
 
  private:
-  void multiply(const Float &scale) { number_.push_back(number_.empty() ? scale : Float(number_.back() * scale)); }
+  void multiply(const Float &scale) {
+    const Float product = number_ ? Float(*number_ * scale) : scale;
+    number_.emplace(product);
+  }
 
   Float at(const Scales &scales, const Int &i, const Int &j) const {
     if constexpr (Rank == 3)
@@ -119,7 +123,7 @@ class ScalesOfTerms {
   const ScaledPlan &p_;
   SourceLocation where_;
   Int row_, column_, of_a_, of_b_;
-  std::vector<Float> number_;  // for all elements; the last is the product of those before
+  std::optional<Float> number_;  // the scale, or the product of both, that is one for all elements
 };
 
 // The sums of a block's tile of the result.
@@ -138,15 +142,17 @@ Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B
   for (Int k : range(steps, pipelined(plan.stages))) {
     const auto left = load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where);
     const auto right = load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where);
-    if (p.by_terms() && plan.stages > 1) {
-      const ScalesOfTerms<Rank> scales_of_terms(scale_a, scale_b, block, k, p, where);
-      sum += scales_of_terms.of(
-          tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where));
-    } else if (p.by_terms())
-      sum +=
-          tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where) * scales(k);
-    else
+    const auto product = [&] {
+      return tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where);
+    };
+    if (!p.by_terms()) {
       tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
+    } else if (plan.stages == 1) {
+      sum += product() * scales(k);
+    } else {
+      const ScalesOfTerms<Rank> scales_of_terms(scale_a, scale_b, block, k, p, where);
+      sum += scales_of_terms.of(product());
+    }
   }
   if (!p.by_terms()) sum = sum * scales(Int(0));
   return sum;
@@ -224,9 +230,9 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
         scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
         where);
-    const Extents blocks = matmul_blocks(shape, plan.plan);
-    if (a.rank() == 3) return function(state_->batches.at(plan), LaunchExtents(blocks, where));
-    return function(state_->matrices.at(plan), LaunchExtents({blocks[1], blocks[2]}, where));
+    const LaunchExtents blocks(matmul_blocks(shape, plan.plan, a.rank() == 3), where);
+    if (a.rank() == 3) return function(state_->batches.at(plan), blocks);
+    return function(state_->matrices.at(plan), blocks);
   }
 
   template <int Rank, class E>
@@ -263,7 +269,7 @@ void scaled_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &
                    const Buffer<C> &c, tile::Transposes transposed = {}) {
   using Plain = ScaledMatmul<A, B, Tile<C>(Sums<float>)>;
   static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
-    return Plain("scaled_matmul", [](const Sums<float> &s) { return detail::rounded<C>(s.values()); },
+    return Plain("scaled_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
                  {key[0], key[1]});
   });
   made.at({transposed.a, transposed.b}).launch(a, b, scale_a, scale_b, c);

@@ -41,7 +41,7 @@ PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulS
   const detail::ScaledPlan plan = detail::scaled_plan(
       "scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed, .converted = kind.a != kind.b},
       kind.scales_of_a, kind.scales_of_b, device, where);
-  const Extents all = matmul_blocks(shape, plan.plan), blocks = kind.in_batches ? all : Extents{all[1], all[2]};
+  const Extents blocks = matmul_blocks(shape, plan.plan, kind.in_batches);
 #define SAMITE_RESULT(A, B, C)                                                                                 \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
     return {kind.in_batches ? scaled_kernel<3, A, B, C>(kind, plan) : scaled_kernel<2, A, B, C>(kind, plan), blocks};
