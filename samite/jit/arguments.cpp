@@ -211,22 +211,29 @@ void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
          "arguments does; construct inputs and outputs with Gradient::tracked");
 }
 
+// How many windows of a gathered adjoint's loop there are. Nothing where that cannot be told, or the windows of this
+// launch must not be so wide.
+std::optional<std::int64_t> windows(const passes::GatheredAdjoint::DealtLoop &loop,
+                                    std::span<const Argument> arguments) {
+  return passes::iterations(
+      loop, [&](passes::ArrayDimension array) { return arguments[array.array].buffer->extent(array.dimension); },
+      [&](const ir::Value &parameter) {
+        const auto bits = static_cast<std::int64_t>(arguments[parameter.parameter_index()].scalar);
+        return ir::Value::constant(parameter.type(), bits);
+      });
+}
+
 // Whether there are enough blocks to fill a part of a GPU, and windows for them to gather. Else blocks that scatter are
-// sooner done, and compiled.
+// sooner done, and compiled. Wide windows are fewer: they are to fill most of a GPU.
 bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &extents,
                        std::span<const Argument> arguments) {
-  constexpr std::int64_t enough = 64;
+  constexpr std::int64_t enough = 64, enough_wide = 96;
   if (extents.count() < enough) return false;
   return std::ranges::all_of(gathered.dealt, [&](const passes::GatheredAdjoint::DealtLoop &loop) {
-    const auto trips = passes::iterations(
-        loop, [&](passes::ArrayDimension array) { return arguments[array.array].buffer->extent(array.dimension); },
-        [&](const ir::Value &parameter) {
-          const auto bits = static_cast<std::int64_t>(arguments[parameter.parameter_index()].scalar);
-          return ir::Value::constant(parameter.type(), bits);
-        });
     std::int64_t blocks = 1;
     for (const int d : loop.launch_dimensions) blocks *= extents[d];
-    const std::int64_t busy = std::min(trips.value_or(0), blocks);
+    const std::int64_t busy = std::min(windows(loop, arguments).value_or(0), blocks);
+    if (loop.wide) return busy == blocks || extents.count() / blocks * busy >= enough_wide;
     return 4 * busy >= blocks || extents.count() / blocks * busy >= enough;
   });
 }
@@ -239,11 +246,14 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && key.cuda == 0) return false;
-  const auto &gathered = derived.gathered(key.gathers_even_if_slower()).adjoint;
-  if (gathered && of_tiles && !key.deterministic && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
-  return gathered && std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
-           return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
-         });
+  if (key.wide_windows && !of_tiles) return false;
+  const auto &gathered = derived.gathered(key.gathering()).adjoint;
+  if (!gathered) return false;
+  const bool must = key.deterministic && !key.wide_windows;
+  if (of_tiles && !must && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
+  return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
+    return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
+  });
 }
 
 // A gradient's memory is aligned as its primal's is.
@@ -359,9 +369,13 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
 
 VariantKey with_adjoint(VariantKey key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
                         const Extents &extents, std::span<const Argument> arguments) {
-  key.gather = is_gathered(definition, derived, key, extents, arguments);
+  for (const bool wide : {true, false}) {
+    key.wide_windows = wide;
+    key.gather = is_gathered(definition, derived, key, extents, arguments);
+    if (key.gather) break;
+  }
   if (key.cuda == 0 && !key.may_alias) {
-    const std::uint64_t summed = key.gather ? derived.gathered(key.gathers_even_if_slower()).summed : derived.summed;
+    const std::uint64_t summed = key.gather ? derived.gathered(key.gathering()).summed : derived.summed;
     key.summed = summed_apart(definition, extents, arguments, summed, true);
   }
   return key;

@@ -247,8 +247,8 @@ void add(StepTimes &times, const StepTimes &more) {
 }
 
 // What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
-std::shared_ptr<const Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
-                                              std::vector<passes::CastCopy> copies = {}) {
+std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
+                                        std::vector<passes::CastCopy> copies = {}) {
   if (kernel.body.empty()) return nullptr;
   auto variant = std::make_shared<Variant>();
   variant->key = gather.key;
@@ -278,17 +278,28 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = derived.milliseconds;
     // It is tried for every adjoint that may be gathered, whether or not it is then used.
     if (!key.may_alias && !key.debug && !key.memory_limit)
-      variant->times.derive += derived.gathered(key.gathers_even_if_slower()).milliseconds;
+      variant->times.derive += derived.gathered(key.gathering()).milliseconds;
     if (key.gather) {
-      const passes::GatheredAdjoint &gathered = *derived.gathered(key.gathers_even_if_slower()).adjoint;
-      run = gathered_to_run(gathered, key.cuda);
+      const passes::GatheredAdjoint *gathered = &*derived.gathered(key.gathering()).adjoint;
+      run = gathered_to_run(*gathered, key.cuda);
+      // Wide windows hold more at a time.
+      if (!run && key.wide_windows) {
+        gathered = &*derived.gathered(passes::Gathering::even_if_slower).adjoint;
+        run = gathered_to_run(*gathered, key.cuda);
+      }
       if (run) {
         kernel = &run->kernel;
         if (run->copies) {
           variant->copies = run->copies->copies;
           variant->first = variant_beside(*variant, run->copies->copy, run->copies->copies);
         }
-        variant->afterwards = variant_beside(*variant, gathered.clear);
+        std::shared_ptr<Variant> next = variant_beside(*variant, gathered->clear);
+        for (auto further = run->further.rbegin(); further != run->further.rend(); ++further) {
+          std::shared_ptr<Variant> own = variant_beside(*variant, *further, variant->copies);
+          own->afterwards = std::move(next);
+          next = std::move(own);
+        }
+        variant->afterwards = std::move(next);
       }
     }
   } else if (key.direction == Direction::tangent) {
@@ -298,8 +309,9 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
   compile_kernel(*kernel, *variant);
-  for (const auto &beside : {variant->first, variant->afterwards})
-    if (beside) add(variant->times, beside->times);
+  if (variant->first) add(variant->times, variant->first->times);
+  for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
+    add(variant->times, next->times);
   return variant;
 }
 

@@ -196,11 +196,15 @@ template void CudaLaunch::put_into(driver::GraphExecutable &, std::span<const dr
                                    const std::byte *) const;
 
 void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const {
-  for (const CudaLaunch *launch : {first_.get(), this, const_cast<const CudaLaunch *>(afterwards_.get())}) {
-    if (!launch || !launch->prepared_) continue;
+  if (first_) {
+    const auto count = static_cast<std::size_t>(first_->kernel_count());
+    first_->put_nothing_in(graph, nodes.first(count));
+    nodes = nodes.subspan(count);
+  }
+  if (prepared_) {
     // The node keeps its attributes, of which a cluster wants a grid that it divides.
     driver::LaunchShape shape;
-    const driver::PreparedLaunch &before = *launch->prepared_;
+    const driver::PreparedLaunch &before = *prepared_;
     for (unsigned i = 0; i < before.config().attribute_count; ++i)
       if (before.attributes()[i].id == driver::LaunchAttributeId::cluster_dimension) {
         const auto &cluster = before.attributes()[i].value.cluster_dimension;
@@ -212,6 +216,7 @@ void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::Gr
               nullptr);
     nodes = nodes.subspan(1);
   }
+  if (afterwards_) afterwards_->put_nothing_in(graph, nodes);
 }
 
 void CudaLaunch::hear_in(CudaStream &stream) const {

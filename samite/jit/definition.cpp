@@ -139,18 +139,18 @@ const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active,
   });
 }
 
-const KernelDefinition::Gathered &KernelDefinition::Derived::gathered(bool even_if_slower) const {
-  return gathers_.get(even_if_slower, [&] {
+const KernelDefinition::Gathered &KernelDefinition::Derived::gathered(passes::Gathering how) const {
+  return gathers_.get(how, [&] {
     auto start = std::chrono::steady_clock::now();
-    Gathered gathered{gather(adjoint.kernel, even_if_slower), 0, 0};
+    Gathered gathered{gather(adjoint.kernel, how), 0, 0};
     gathered.milliseconds = milliseconds_since(start);
     if (gathered.adjoint) gathered.summed = gradients_only_added_to(gathered.adjoint->gather);
     return gathered;
   });
 }
 
-const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, bool even_if_slower) {
-  const Gathered &gathered = derived(active, false).gathered(even_if_slower);
+const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, passes::Gathering how) {
+  const Gathered &gathered = derived(active, false).gathered(how);
   return gathered.adjoint ? &*gathered.adjoint : nullptr;
 }
 

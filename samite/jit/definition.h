@@ -70,10 +70,10 @@ class KernelDefinition {
     std::uint64_t summed;
     double milliseconds;
     // Of gradients that share no memory. Derived when it is first asked for.
-    const Gathered &gathered(bool even_if_slower) const;
+    const Gathered &gathered(passes::Gathering how) const;
 
    private:
-    mutable Memo<bool, Gathered> gathers_;
+    mutable Memo<passes::Gathering, Gathered> gathers_;
   };
   // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
   const Derived &derived(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {});
@@ -81,7 +81,7 @@ class KernelDefinition {
     return derived(active, may_alias, memory_limit).adjoint;
   }
   // Null where there is none.
-  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, bool even_if_slower);
+  const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, passes::Gathering how);
 
   // Found once for each set of active parameters.
   const autodiff::Activity &activity(std::uint64_t active);

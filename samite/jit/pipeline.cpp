@@ -29,6 +29,7 @@
 #include "samite/passes/share_loads.h"
 #include "samite/passes/side_by_side.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/split_loops.h"
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
 #include "samite/passes/structure_jumps.h"
@@ -152,17 +153,31 @@ std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
   return std::nullopt;
 }
 
+std::optional<RunGathered> fitted_apart(const ir::Kernel &gathered, bool apart, int capability) {
+  std::vector<ir::Kernel> kernels = apart ? passes::split_loops(gathered) : std::vector{gathered};
+  for (ir::Kernel &kernel : kernels) {
+    auto fits = fitted(kernel, capability);
+    if (!fits) return std::nullopt;
+    kernel = checked(*std::move(fits), ir::Form::structured, "split_loops");
+  }
+  RunGathered run{std::move(kernels.front()), {}, {}};
+  run.further.assign(std::make_move_iterator(kernels.begin() + 1), std::make_move_iterator(kernels.end()));
+  return run;
+}
+
 }  // namespace
 
 std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability) {
-  if (!is_tile_kernel(gathered.gather)) return RunGathered{gathered.gather, {}};
+  if (!is_tile_kernel(gathered.gather)) return RunGathered{gathered.gather, {}, {}};
   if (auto copies = passes::copy_casts(gathered); copies && codegen::fits_parameter_space(copies->gather)) {
     copies->copy = checked(std::move(copies->copy), ir::Form::structured, "copy_casts");
     copies->gather = checked(std::move(copies->gather), ir::Form::structured, "copy_casts");
-    if (auto kernel = fitted(copies->gather, capability)) return RunGathered{*std::move(kernel), std::move(copies)};
+    if (auto run = fitted_apart(copies->gather, gathered.has_wide_windows(), capability)) {
+      run->copies = std::move(copies);
+      return run;
+    }
   }
-  if (auto kernel = fitted(gathered.gather, capability)) return RunGathered{*std::move(kernel), {}};
-  return std::nullopt;
+  return fitted_apart(gathered.gather, gathered.has_wide_windows(), capability);
 }
 
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
@@ -279,9 +294,11 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
   return adjoint;
 }
 
-std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower) {
-  auto gathered =
-      ir::is_tile_kernel(adjoint) ? passes::gather_tiles(adjoint) : passes::gather_adjoint(adjoint, even_if_slower);
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how) {
+  if (how == passes::Gathering::wide && !ir::is_tile_kernel(adjoint)) return std::nullopt;
+  auto gathered = ir::is_tile_kernel(adjoint)
+                      ? passes::gather_tiles(adjoint, how == passes::Gathering::wide)
+                      : passes::gather_adjoint(adjoint, how == passes::Gathering::even_if_slower);
   if (!gathered) return gathered;
   gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
   gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");

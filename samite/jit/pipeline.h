@@ -29,15 +29,17 @@ ir::Kernel inline_primals(const ir::Kernel &structured);
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                                  std::optional<std::int64_t> memory_limit = {});
-// As passes/gather.h says, or passes/gather_tiles.h of a tile kernel.
-std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, bool even_if_slower);
+// As passes/gather.h says, or passes/gather_tiles.h of a tile kernel. Wide windows are of tile kernels alone.
+std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
-// A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them. Nothing
-// where the shared memory of a block has no room for its tiles. `capability` 0: the CPU.
+// A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them, and with
+// each product of wide windows in a kernel of its own. Nothing where the shared memory of a block has no room for its
+// tiles. `capability` 0: the CPU.
 struct RunGathered {
   ir::Kernel kernel;
   std::optional<passes::CastCopies> copies;
+  std::vector<ir::Kernel> further;  // to run after `kernel`, on its arguments
 };
 std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability);
 

@@ -11,6 +11,14 @@
 namespace samite {
 namespace {
 
+// In the order in which they run.
+std::vector<const jit::Variant *> parts_of(const jit::Variant &variant) {
+  std::vector<const jit::Variant *> parts;
+  if (variant.first) parts.push_back(variant.first.get());
+  for (const jit::Variant *part = &variant; part; part = part->afterwards.get()) parts.push_back(part);
+  return parts;
+}
+
 std::string_view origin(ObjectReport::From from) {
   switch (from) {
     case ObjectReport::From::compiler: return "built";
@@ -169,8 +177,8 @@ std::ostream &operator<<(std::ostream &stream, const KernelReport &report) { ret
 KernelReport jit::report(const KernelDefinition &definition) {
   KernelReport report{.kernel = definition.name(), .variants = {}};
   for (const auto &variant : definition.variants())
-    for (const auto &part : {variant->first, variant, variant->afterwards})
-      if (part) report.variants.push_back(jit::report(*part, definition.parameters()));
+    for (const Variant *part : parts_of(*variant))
+      report.variants.push_back(jit::report(*part, definition.parameters()));
   return report;
 }
 

@@ -45,10 +45,15 @@ struct VariantKey {
   std::uint64_t tensor_maps = 0;     // CUDA, tile kernels: arrays of which a tensor map can be made
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h
+  bool wide_windows = false;         // gather: passes/wide_windows.h
   bool deterministic = false;        // the same bits on every run
 
   // A GPU pays more for an atomic addition than for reading what a neighbour reads.
-  bool gathers_even_if_slower() const { return deterministic || cuda != 0; }
+  passes::Gathering gathering() const {
+    return wide_windows                 ? passes::Gathering::wide
+           : deterministic || cuda != 0 ? passes::Gathering::even_if_slower
+                                        : passes::Gathering::if_not_slower;
+  }
 
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };
@@ -98,8 +103,8 @@ struct Variant {
   bool one_thread = false;
   // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
   std::vector<passes::CastCopy> copies;
-  // What runs over the same instances, with the same arguments, before this and when all have run this: the copies and
-  // the zeros of a gathered adjoint. Null where that is nothing.
+  // What runs over the same instances, with the same arguments, before this and when all have run this: the copies, the
+  // further products and the zeros of a gathered adjoint, one after another. Null where that is nothing.
   std::shared_ptr<const Variant> first, afterwards;
   StepTimes times;
   CompileReport compile;

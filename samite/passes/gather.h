@@ -19,6 +19,8 @@
 
 #include "samite/passes/index_map.h"
 
+#include <algorithm>
+
 namespace samite::passes {
 
 struct GatheredAdjoint {
@@ -32,15 +34,31 @@ struct GatheredAdjoint {
   // Of a tile kernel (passes/gather_tiles.h): a loop whose iterations are distributed over the blocks along these
   // dimensions of the launch. `scalars` computes its bounds.
   struct DealtLoop {
+    // Of several windows together (passes/wide_windows.h): window `k` of the loop begins at k * extent + rest in that
+    // dimension of the gradient's array.
+    struct Wide {
+      std::int64_t by;
+      ArrayDimension array;
+      std::int64_t extent, rest;
+    };
     std::vector<int> launch_dimensions;
     ir::Block scalars;
     ir::Value begin, end;
+    std::optional<Wide> wide;
   };
 
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
   std::vector<DealtLoop> dealt;
+
+  bool has_wide_windows() const {
+    return std::ranges::any_of(dealt, [](const DealtLoop &loop) { return loop.wide.has_value(); });
+  }
 };
+
+// Which additions are gathered: those that do not seem to take longer so, or all that can be; of a tile kernel, in wide
+// windows (passes/wide_windows.h).
+enum class Gathering : std::uint8_t { if_not_slower, even_if_slower, wide };
 
 // Nothing where no atomic addition to a gradient can be gathered; nor, unless `even_if_slower`, where to compute f
 // again seems to take longer than the atomics. `adjoint` is structured, with atomics relaxed; its gradient arrays share

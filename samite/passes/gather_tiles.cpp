@@ -6,6 +6,7 @@
 #include "samite/passes/index_forms.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/wide_windows.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,12 +29,34 @@ struct WindowSite {
   std::vector<int> freed;   // dimensions of the launch that do not select the window
   bool disjoint;            // no two windows have an element in common
   std::vector<Stmt> slice;  // what computes its value and its indices, in program order
+  std::optional<WideWindows> wide{};
   const Accumulate &accumulate() const { return *statement->as<Accumulate>(); }
 };
 
+const Let *made_by(const WindowSite &site, const Value &value) {
+  for (const Stmt &stmt : site.slice)
+    if (const Let *let = stmt.as<Let>(); value.is_local() && let->local == value.id()) return let;
+  return nullptr;
+}
+bool is_wider(const Type &a, const Type &b) {
+  return is_floating(a) && is_floating(b) && size_of(a.element()) > size_of(b.element());
+}
+bool is_zero(const Value &value) { return value.is_constant() && value.as_double() == 0; }
+
+// What is summed over the blocks: the value from before its cast to the narrower type of the gradient.
+Value summed_value(const WindowSite &site) {
+  const Value &added = site.accumulate().value;
+  const Let *made = made_by(site, added);
+  const bool narrowed = made && made->value.op == Op::Cast && is_wider(made->value.operands[0].type(), added.type());
+  return narrowed ? made->value.operands[0] : added;
+}
+Type summed_type(const Type &added) {
+  return is_floating(added) && size_of(added.element()) < 4 ? added.of(ScalarType::Float32) : added;
+}
+
 class WindowSites {
  public:
-  explicit WindowSites(const Kernel &adjoint) : adjoint_(adjoint), forms_(adjoint) {
+  WindowSites(const Kernel &adjoint, bool wide) : adjoint_(adjoint), forms_(adjoint), wide_(wide) {
     for_each_statement(adjoint.body, [&](const Stmt &stmt) {
       if (auto *let = stmt.as<Let>()) definitions_.emplace(let->local, stmt);
       if (auto array = array_read(stmt); array && stmt.as<Let>()) ++reads_[*array];
@@ -91,7 +114,12 @@ class WindowSites {
     for (int d = 0; d < adjoint_.launch_rank; ++d)
       if (!selected.contains(d)) site.freed.push_back(d);
     if (site.freed.empty() || !selected.contains(adjoint_.launch_rank)) return;
-    if (find_slice(site)) sites.push_back(std::move(site));
+    if (!find_slice(site)) return;
+    const Let *product = made_by(site, summed_value(site));
+    if (wide_ && site.freed.size() == 1 && product && product->value.op == Op::MatMul &&
+        summed_type(product->value.type) == product->value.type && is_zero(product->value.operands[2]))
+      site.wide = wide_windows(*accumulate, *product, site.slice, loop, site.freed[0], forms_);
+    sites.push_back(std::move(site));
   }
 
   // False where the slice needs more than loads of what nothing writes and operations without effects.
@@ -121,7 +149,8 @@ class WindowSites {
   }
 
   const Kernel &adjoint_;
-  IndexForms forms_;
+  const IndexForms forms_;
+  const bool wide_;
   std::map<LocalId, Stmt> definitions_;
   std::map<std::uint32_t, int> reads_, writes_;
 };
@@ -155,7 +184,10 @@ class WindowGatherer {
   }
 
   GatheredAdjoint::DealtLoop dealt(const WindowSite &site) const {
-    GatheredAdjoint::DealtLoop loop{site.freed, {}, site.loop->begin, site.loop->end};
+    GatheredAdjoint::DealtLoop loop{site.freed, {}, site.loop->begin, site.loop->end, {}};
+    if (const auto &wide = site.wide)
+      loop.wide = {
+          wide->by, {adjoint_.parameters[site.accumulate().array].primal, wide->dimension}, wide->extent, wide->rest};
     for (const Stmt &stmt : site.slice) {
       Let let = *stmt.as<Let>();
       if (let.value.type.is_tile()) continue;
@@ -221,6 +253,9 @@ class WindowGatherer {
   ScalarType index_type(int dimension) const {
     return counts_in_i32(adjoint_, dimension) ? ScalarType::Int32 : ScalarType::Int64;
   }
+  Value quotient_up(const Value &a, const Value &b) {
+    return build_(Op::Div, {build_(Op::Sub, {build_(Op::Add, {a, b}), number(1)}), b});
+  }
   Value of_launch(Op op, int dimension) { return build_.operation({op, index_type(dimension), {}, 0, dimension}); }
 
   Value value(const Value &old) const {
@@ -263,22 +298,24 @@ class WindowGatherer {
     const For &loop = *site.loop;
     const bool up = loop.step.as_int() > 0;
     const Value begin = wide(value(loop.begin)), end = wide(value(loop.end));
-    const Value trips = up ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end});
-    // Rounded up; zero where the first window is beyond the last one.
-    const Value left = build_(Op::Sub, {trips, first});
-    const Value rounds = build_(Op::Div, {build_(Op::Sub, {build_(Op::Add, {left, blocks}), number(1)}), blocks});
+    const Value by = number(site.wide ? site.wide->by : 1);
+    const Value trips = quotient_up(up ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end}), by);
+    // Zero where the first window is beyond the last one.
+    const Value rounds = quotient_up(build_(Op::Sub, {trips, first}), blocks);
+    const Value lowest = up ? begin : build_(Op::Add, {end, number(1)});
 
     For windows{build_.new_local(), ScalarType::Int64, number(0), rounds, number(1), {}, {}};
     Block outer = build_.open();
     const Value round = Value::local(ScalarType::Int64, windows.index);
     const Value trip = build_(Op::Add, {first, build_(Op::Mul, {round, blocks})});
-    values_.insert_or_assign(loop.index, build_.cast(loop.type, build_(up ? Op::Add : Op::Sub, {begin, trip})));
+    values_.insert_or_assign(loop.index,
+                             build_.cast(loop.type, build_(Op::Add, {lowest, build_(Op::Mul, {trip, by})})));
     copy_level(OfWindow, all);
     const Value sum = sum_over_blocks(site, levels, copy_level);
     build_.at(site.statement->where());
     Accumulate added = site.accumulate();
     for (Value &index : added.indices) index = value(index);
-    added.value = build_.cast(added.value.type(), sum);
+    added.value = build_.cast(sum.type().of(added.value.type().element()), sum);
     added.atomic = !site.disjoint || additions_.at(added.array) > 1;
     build_.append({std::move(added), site.statement->where()});
     windows.body = build_.close(std::move(outer));
@@ -287,19 +324,18 @@ class WindowGatherer {
 
   template <class CopyLevel>
   Value sum_over_blocks(const WindowSite &site, const std::map<LocalId, Level> &levels, const CopyLevel &copy_level) {
-    // The sum takes the value from before its cast to the narrower type of the gradient.
-    Value added = site.accumulate().value;
+    const Value added = summed_value(site);
     const Let *made = made_by(site, added);
-    if (made && made->value.op == Op::Cast && is_wider(made->value.operands[0].type(), added.type())) {
-      added = made->value.operands[0];
-      made = made_by(site, added);
-    }
-    const Type type = is_floating(added.type()) && size_of(added.type().element()) < 4
-                          ? added.type().of(ScalarType::Float32)
-                          : added.type();
-    const bool product = made && made->value.op == Op::MatMul && type == added.type() &&
+    const std::int64_t pieces = site.wide ? site.wide->by : 1;
+    const Type type = site.wide ? site.wide->types.at(made->local) : summed_type(added.type());
+    const bool product = made && made->value.op == Op::MatMul && type.element() == added.type().element() &&
                          levels.at(made->local) == OfBlock && is_zero(made->value.operands[2]);
 
+    if (site.wide) {
+      // Pieces of terms follow one another from block to block: those of the first block, and so many pieces further.
+      bind_blocks(site, levels, [](std::size_t) { return number(0); });
+      copy_level(OfBlock, [](const Let &let) { return !let.value.type.is_tile(); });
+    }
     std::vector<For> loops;
     std::vector<Block> outer;
     Value sum = Value::zero(type);
@@ -307,8 +343,8 @@ class WindowGatherer {
       const ScalarType counter = index_type(d);
       For loop{build_.new_local(),
                counter,
-               of_launch(Op::LaunchBegin, d),
-               of_launch(Op::LaunchEnd, d),
+               build_(Op::Mul, {of_launch(Op::LaunchBegin, d), Value::constant(counter, pieces)}),
+               build_(Op::Mul, {of_launch(Op::LaunchEnd, d), Value::constant(counter, pieces)}),
                Value::constant(counter, 1),
                {},
                {{build_.new_local(), build_.new_local(), type, sum, sum}}};
@@ -317,22 +353,22 @@ class WindowGatherer {
       loops.push_back(std::move(loop));
       outer.push_back(build_.open());
     }
-    for (const Stmt &stmt : site.slice)
-      if (const Let &let = *stmt.as<Let>(); let.value.op == Op::ThreadIndex && levels.at(let.local) == OfBlock)
-        for (std::size_t i = 0; i < site.freed.size(); ++i)
-          if (site.freed[i] == let.value.attribute)
-            values_.insert_or_assign(let.local,
-                                     build_.cast(let.value.type, Value::local(loops[i].type, loops[i].index)));
-    // Loads, and what they need, come first: then they can be prefetched (passes/place_tiles.h).
-    const std::set<LocalId> early = early_ones(site, levels);
-    copy_level(OfBlock, [&](const Let &let) { return early.contains(let.local); });
-    copy_level(OfBlock,
-               [&](const Let &let) { return !early.contains(let.local) && !(product && let.local == made->local); });
+    if (site.wide) {
+      copy_wide(site, *made, Value::local(loops[0].type, loops[0].index));
+    } else {
+      bind_blocks(site, levels, [&](std::size_t i) { return Value::local(loops[i].type, loops[i].index); });
+      // Loads, and what they need, come first: then they can be prefetched (passes/place_tiles.h).
+      const std::set<LocalId> early = early_ones(site, levels);
+      copy_level(OfBlock, [&](const Let &let) { return early.contains(let.local); });
+      copy_level(OfBlock,
+                 [&](const Let &let) { return !early.contains(let.local) && !(product && let.local == made->local); });
+    }
     build_.at(site.statement->where());
     if (product) {
       Operation multiply = made->value;
       for (Value &operand : multiply.operands) operand = value(operand);
       multiply.operands[2] = sum;
+      multiply.type = type;
       sum = build_.operation(std::move(multiply));
     } else {
       sum = build_(Op::Add, {sum, build_.cast(type, value(added))});
@@ -344,6 +380,40 @@ class WindowGatherer {
       build_.append({std::move(loops[i]), site.statement->where()});
     }
     return sum;
+  }
+
+  // What the indices of the blocks are that share a window.
+  template <class Index>
+  void bind_blocks(const WindowSite &site, const std::map<LocalId, Level> &levels, const Index &index) {
+    for (const Stmt &stmt : site.slice)
+      if (const Let &let = *stmt.as<Let>(); let.value.op == Op::ThreadIndex && levels.at(let.local) == OfBlock)
+        for (std::size_t i = 0; i < site.freed.size(); ++i)
+          if (site.freed[i] == let.value.attribute)
+            values_.insert_or_assign(let.local, build_.cast(let.value.type, index(i)));
+  }
+
+  // The loads of a product's factors from piece `piece` of the terms on, and then their casts.
+  void copy_wide(const WindowSite &site, const Let &product, const Value &piece) {
+    const WideWindows &wide = *site.wide;
+    const auto is_load = [&](const Let &let) { return std::ranges::find(wide.loads, let.local) != wide.loads.end(); };
+    for (const bool loads : {true, false})
+      for (const Stmt &stmt : site.slice) {
+        const Let &let = *stmt.as<Let>();
+        const auto type = wide.types.find(let.local);
+        if (type == wide.types.end() || let.local == product.local || is_load(let) != loads) continue;
+        build_.at(stmt.where());
+        const bool take = let.value.op == Op::Exchange;
+        Operation operation = take ? as_load(let, stmt.where()).as<Let>()->value : let.value;
+        for (Value &operand : operation.operands) operand = value(operand);
+        operation.type = type->second;
+        for (std::size_t i = 0; i < wide.loads.size(); ++i) {
+          if (wide.loads[i] != let.local) continue;
+          Value &index = operation.operands[static_cast<std::size_t>(wide.along_terms[i])];
+          const Value by = Value::constant(index.type(), wide.piece);
+          index = build_(Op::Add, {index, build_(Op::Mul, {build_.cast(index.type(), piece), by})});
+        }
+        values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
+      }
   }
 
   static std::set<LocalId> early_ones(const WindowSite &site, const std::map<LocalId, Level> &levels) {
@@ -359,16 +429,6 @@ class WindowGatherer {
     return early;
   }
 
-  static const Let *made_by(const WindowSite &site, const Value &value) {
-    for (const Stmt &stmt : site.slice)
-      if (const Let *let = stmt.as<Let>(); value.is_local() && let->local == value.id()) return let;
-    return nullptr;
-  }
-  static bool is_wider(const Type &a, const Type &b) {
-    return is_floating(a) && is_floating(b) && size_of(a.element()) > size_of(b.element());
-  }
-  static bool is_zero(const Value &value) { return value.is_constant() && value.as_double() == 0; }
-
   const Kernel &adjoint_;
   const std::vector<WindowSite> &sites_;
   Builder build_;
@@ -378,9 +438,11 @@ class WindowGatherer {
 
 }  // namespace
 
-std::optional<GatheredAdjoint> gather_tiles(const Kernel &adjoint) {
-  const WindowSites sites(adjoint);
+std::optional<GatheredAdjoint> gather_tiles(const Kernel &adjoint, bool wide) {
+  const WindowSites sites(adjoint, wide);
   if (sites.sites.empty()) return std::nullopt;
+  if (wide && std::ranges::none_of(sites.sites, [](const WindowSite &site) { return site.wide.has_value(); }))
+    return std::nullopt;
   WindowGatherer gatherer(adjoint, sites);
   GatheredAdjoint gathered{gatherer.gather(), gatherer.clear(), {}, {}};
   for (const WindowSite &site : sites.sites) gathered.dealt.push_back(gatherer.dealt(site));
@@ -409,7 +471,12 @@ std::optional<std::int64_t> iterations(const GatheredAdjoint::DealtLoop &loop,
   }
   const Value begin = value(loop.begin), end = value(loop.end);
   if (!begin.is_constant() || !end.is_constant()) return std::nullopt;
-  return std::abs(end.as_int() - begin.as_int());
+  const std::int64_t windows = std::abs(end.as_int() - begin.as_int());
+  if (!loop.wide) return windows;
+  const GatheredAdjoint::DealtLoop::Wide &wide = *loop.wide;
+  const std::int64_t beyond = end.as_int() > begin.as_int() ? end.as_int() : begin.as_int() + 1;
+  if (windows % wide.by != 0 && beyond * wide.extent + wide.rest < extent(wide.array)) return std::nullopt;
+  return (windows + wide.by - 1) / wide.by;
 }
 
 }  // namespace samite::passes

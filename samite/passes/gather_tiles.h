@@ -17,6 +17,8 @@
 // f reads gradients that the adjoint takes (`exchange`). They must stay until all blocks have read them: as in
 // passes/gather.h, `gather` only loads them and `clear` sets them to zero.
 //
+// Where windows of a product lie side by side, `wide` takes several together (passes/wide_windows.h).
+//
 // A block must know the extents of the whole launch. So a launch is not divided among several calls.
 #pragma once
 
@@ -26,12 +28,12 @@
 
 namespace samite::passes {
 
-// Nothing where no atomic addition can be gathered. `adjoint` is a structured tile kernel, with atomics relaxed; its
-// gradient arrays share no memory.
-std::optional<GatheredAdjoint> gather_tiles(const ir::Kernel &adjoint);
+// Nothing where no atomic addition can be gathered; nor, if `wide`, where no windows can be taken together. `adjoint`
+// is a structured tile kernel, with atomics relaxed; its gradient arrays share no memory.
+std::optional<GatheredAdjoint> gather_tiles(const ir::Kernel &adjoint, bool wide = false);
 
-// How many iterations the distributed loop has, for the extents of the launch's arrays and the values of its scalar
-// arguments (by parameter). Nothing where that cannot be told.
+// How many windows are distributed, for the extents of the launch's arrays and the values of its scalar arguments (by
+// parameter). Nothing where that cannot be told, and where wide ones would reach into the array beyond the last one.
 std::optional<std::int64_t> iterations(const GatheredAdjoint::DealtLoop &loop,
                                        const std::function<std::int64_t(ArrayDimension)> &extent,
                                        const std::function<ir::Value(const ir::Value &)> &parameter);

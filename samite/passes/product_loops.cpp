@@ -37,8 +37,9 @@ std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int6
                                               std::int64_t registers_in_all) {
   constexpr std::int64_t other_registers = 40;
   const MatMulExtents e = matmul_extents(product.operands[0].type, product.result.type, product.attribute);
+  const std::int64_t of_panel = panel_bytes / bytes_of(product.operands[0].type);
   const FragmentPiece piece = piece_of(FragmentLayout::Unit::group_matrices);
-  const bool b_across = !(product.attribute & transposed_b), a_across = product.attribute & transposed_a;
+  const bool b_across = !(product.attribute & transposed_b);
   std::optional<FragmentLayout> best;
   std::int64_t fewest = 0;
   for (std::int64_t down = 1; down <= threads / group_threads; ++down) {
@@ -46,10 +47,10 @@ std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int6
     if (down * across * group_threads != threads) continue;
     const FragmentLayout tried{FragmentLayout::Unit::group_matrices, e.rows, e.columns, down, across};
     const std::int64_t columns = e.columns / across;
-    // Whole matrices. A group does not begin within rows that lie across the terms. With four warps more, which start
-    // copies, each thread still has registers for its sums.
+    // Whole matrices. Where rows of B lie across the terms, a group begins with a panel; of A, all do, whose 64 rows
+    // are a panel of 16 bits. With four warps more, which start copies, each thread still has registers for its sums.
     const bool whole = e.rows % (piece.rows * down) == 0 && e.columns % across == 0 && is_width_of_product(columns);
-    const bool begins = (across == 1 || !b_across) && (threads == group_threads || !a_across);
+    const bool begins = across == 1 || !b_across || columns % of_panel == 0;
     const bool fits = (threads + group_threads) * (tried.registers() + other_registers) <= registers_in_all;
     if (!whole || !begins || !fits || tried.registers() > most_sum_registers) continue;
     const std::int64_t loads = e.rows / (piece.rows * down) * (piece.rows + columns);

@@ -68,7 +68,7 @@ inline void expect_fits(const std::string &name, jit::KernelDefinition &definiti
   expect_fits(name, definition.forward());
   if (active == 0) return;
   expect_fits(name + ", adjoint", definition.adjoint(active, false).kernel);
-  if (const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(active, false))
+  if (const passes::GatheredAdjoint *gathered = definition.gathered_adjoint(active, passes::Gathering::if_not_slower))
     expect_fits(name + ", gathered adjoint", gathered->gather);
 }
 

@@ -1,11 +1,14 @@
 // Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/gather_tiles.h"
+#include "samite/passes/split_loops.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace samite::test {
 namespace {
@@ -65,8 +68,8 @@ double difference(const std::vector<T> &a, const std::vector<T> &b) {
 }
 
 template <class T, class S, class K>
-void expect_gathered_same(const K &kernel, double tolerance) {
-  const auto *gathered = kernel.definition()->gathered_adjoint(7, true);
+void expect_gathered_same(const K &kernel, double tolerance, passes::Gathering how) {
+  const auto *gathered = kernel.definition()->gathered_adjoint(7, how);
   ASSERT_NE(gathered, nullptr);
   EXPECT_THAT(ir::to_string(gathered->gather), Not(HasSubstr("atomic")));
   Gradients<T, S> scattered, own;
@@ -91,6 +94,11 @@ void expect_gathered_same(const K &kernel, double tolerance) {
   EXPECT_EQ(copied.a, own.a) << "not a bit changes";
   EXPECT_EQ(copied.b, own.b);
 }
+template <class T, class S, class K>
+void expect_gathered_same(const K &kernel, double tolerance) {
+  expect_gathered_same<T, S>(kernel, tolerance, passes::Gathering::even_if_slower);
+  expect_gathered_same<T, S>(kernel, tolerance, passes::Gathering::wide);
+}
 
 TEST(CudaGatherTiles, ProductsOfAllTypes) {
   expect_gathered_same<float, float>(product<float, float>(1), 1e-4);
@@ -114,7 +122,7 @@ TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
         tile::store(c, {i, j}, sum + tile::reshape(tile::load(bias, {j}, {16}), {1, 16}));
       },
       of_64};
-  const auto *gathered = layer.definition()->gathered_adjoint(15, true);
+  const auto *gathered = layer.definition()->gathered_adjoint(15, passes::Gathering::even_if_slower);
   ASSERT_NE(gathered, nullptr);
   ASSERT_EQ(gathered->dealt.size(), 2u);
   EXPECT_THAT(gathered->dealt[0].launch_dimensions, testing::ElementsAre(1));
@@ -135,6 +143,94 @@ TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
   const auto scattered = run(layer.definition()->adjoint(15, false).kernel, nullptr);
   const auto own = run(gathered->gather, &gathered->clear);
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_LE(difference(own[i], scattered[i]), 1e-12) << i;
+}
+
+// A product by tiles of so many rows, columns and terms, of factors that may be transposed, whose loop may count down.
+struct ProductShape {
+  std::int64_t rows, columns, terms;  // of a tile
+  std::int64_t m, n, k;               // of the arrays
+  bool transposed_a, transposed_b, down;
+};
+
+auto product(const ProductShape &s) {
+  return TileKernel{"product",
+                    {"a", "b", "c"},
+                    [=](Array<const double, 2> a, Array<const double, 2> b, Array<double, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      auto sum = tile::zeros<double>({s.rows, s.columns});
+                      const Int count = tile::ceil_div(a.extent(s.transposed_a ? 0 : 1), s.terms);
+                      const auto add = [&](const Int &k) {
+                        tile::matmul(s.transposed_a ? tile::load(a, {k, i}, {s.terms, s.rows})
+                                                    : tile::load(a, {i, k}, {s.rows, s.terms}),
+                                     s.transposed_b ? tile::load(b, {j, k}, {s.columns, s.terms})
+                                                    : tile::load(b, {k, j}, {s.terms, s.columns}),
+                                     sum, {.a = s.transposed_a, .b = s.transposed_b});
+                      };
+                      if (s.down)
+                        for (Int k : range(count - 1, -1, -1)) add(k);
+                      else
+                        for (Int k : range(count)) add(k);
+                      tile::store(c, {i, j}, sum);
+                    },
+                    of_64};
+}
+
+// Both gradients by wide windows, where there are any, are those that blocks scatter: of whole numbers, exactly. How
+// many of the gradients have wide windows.
+int expect_wide_windows_same(const ProductShape &s) {
+  const auto kernel = product(s);
+  const auto *gathered = kernel.definition()->gathered_adjoint(7, passes::Gathering::wide);
+  if (!gathered) return 0;
+  const auto run = [&](const std::vector<const ir::Kernel *> &kernels) {
+    const auto a = quarters<double>(s.m * s.k, 1), b = quarters<double>(s.k * s.n, 2),
+               c = quarters<double>(s.m * s.n, 3);
+    std::vector<double> da = quarters<double>(s.m * s.k, 4), db = quarters<double>(s.k * s.n, 5),
+                        dc = quarters<double>(s.m * s.n, 6);
+    const std::int64_t a0 = s.transposed_a ? s.k : s.m, a1 = s.transposed_a ? s.m : s.k;
+    const std::int64_t b0 = s.transposed_b ? s.n : s.k, b1 = s.transposed_b ? s.k : s.n;
+    for (const ir::Kernel *own : kernels)
+      CudaOnHost(*own).run({(s.m + s.rows - 1) / s.rows, (s.n + s.columns - 1) / s.columns},
+                           {array(a, {a0, a1}), array(b, {b0, b1}), array(c, {s.m, s.n}), array(da, {a0, a1}),
+                            array(db, {b0, b1}), array(dc, {s.m, s.n})});
+    return std::vector{da, db, dc};
+  };
+  const auto scattered = run({&kernel.definition()->adjoint(7, false).kernel});
+  EXPECT_EQ(run({&gathered->gather, &gathered->clear}), scattered);
+  std::vector<ir::Kernel> apart = passes::split_loops(gathered->gather);
+  EXPECT_EQ(apart.size(), 2u);
+  std::vector<const ir::Kernel *> parts{&gathered->clear};
+  for (const ir::Kernel &own : apart) parts.insert(parts.begin(), &own);  // in any order
+  EXPECT_EQ(run(parts), scattered);
+  return static_cast<int>(
+      std::ranges::count_if(gathered->dealt, [](const auto &loop) { return loop.wide.has_value(); }));
+}
+
+TEST(CudaGatherTiles, WideWindowsOfRandomProducts) {
+  std::mt19937 engine(17);
+  const auto any = [&](std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(engine);
+  };
+  int wide = 0, all = 0;
+  for (int i = 0; i < 24; ++i) {
+    const std::int64_t terms = 4 * any(1, 2), rows = terms * any(1, 4), columns = terms * any(1, 4) + 2 * (i % 6 == 0);
+    const ProductShape shape{.rows = rows,
+                             .columns = columns,
+                             .terms = terms,
+                             .m = any(1, 40),
+                             .n = any(1, 40),
+                             .k = any(1, 70),
+                             .transposed_a = i % 2 == 1,
+                             .transposed_b = i / 2 % 2 == 1,
+                             .down = i / 4 % 2 == 1};
+    SCOPED_TRACE(testing::Message() << rows << " x " << columns << " x " << terms << " of " << shape.m << " x "
+                                    << shape.n << " x " << shape.k << ", " << i);
+    const int own = expect_wide_windows_same(shape);
+    // Those of a's gradient where the columns of a tile are several times its terms, and so with b's.
+    EXPECT_EQ(own, (columns > terms && columns % terms == 0) + (rows > terms));
+    wide += own, all += 2;
+  }
+  EXPECT_GT(2 * wide, all) << "the test is about wide windows";
+  EXPECT_LT(wide, all);
 }
 
 // A kernel of three dimensions of blocks, of which two meet in each window: y(i, j, l) is the sum over k of windows of
@@ -160,7 +256,7 @@ TEST(CudaGatherTiles, FewAndManyWindowsForTheBlocksThatMeet) {
   for (const std::int64_t extent : {1, 5, 13, 40})
     for (const std::int64_t apart : {4, 6, 7}) {
       const auto kernel = windows(apart, extent % 3 == 1, static_cast<int>(1 + extent % 3));
-      const auto *gathered = kernel.definition()->gathered_adjoint(3, true);
+      const auto *gathered = kernel.definition()->gathered_adjoint(3, passes::Gathering::even_if_slower);
       ASSERT_NE(gathered, nullptr);
       EXPECT_THAT(gathered->dealt.at(0).launch_dimensions, testing::ElementsAre(1, 2));
       const bool is_atomic = ir::to_string(gathered->gather).find("atomic") != std::string::npos;

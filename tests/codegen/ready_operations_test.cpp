@@ -1,5 +1,6 @@
 // The library's operations (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled by NVIDIA's
 // compiler.
+#include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
@@ -161,6 +162,32 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   EXPECT_THAT(image->log(), testing::Not(testing::HasSubstr("C75")));
   const CudaKernelResources needs = image->report().kernels.at(0);
   EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
+}
+
+// Both gradients of a plain product have its tiles, in kernels of their own.
+template <class T>
+void expect_gradients_by_groups() {
+  const TileKernel product{"product",
+                           {"a", "b", "c"},
+                           [](Array<const T, 2> a, Array<const T, 2> b, Array<float, 2> c) {
+                             auto [i, j] = block_index<2>();
+                             auto sum = tile::zeros<float>({128, 256});
+                             for (Int k : range(tile::ceil_div(a.extent(1), 64), pipelined(4)))
+                               tile::matmul(tile::load(a, {i, k}, {128, 64}), tile::load(b, {k, j}, {64, 256}), sum);
+                             tile::store(c, {i, j}, sum);
+                           },
+                           {.threads = 256}};
+  const auto *gathered = product.definition()->gathered_adjoint(7, passes::Gathering::wide);
+  ASSERT_TRUE(gathered);
+  const auto run = jit::gathered_to_run(*gathered, 90);
+  ASSERT_TRUE(run && run->copies);
+  ASSERT_EQ(run->further.size(), 1u);
+  expect_multiplied_by_groups(run->kernel);
+  expect_multiplied_by_groups(run->further[0]);
+}
+TEST_F(ReadyOperationsCompiled, GradientsByGroupsOfWarps) {
+  expect_gradients_by_groups<bfloat16>();
+  expect_gradients_by_groups<half>();
 }
 
 TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {

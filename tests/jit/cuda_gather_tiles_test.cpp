@@ -82,7 +82,8 @@ class CudaGatherTiles : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    for (const char *name : {"product_adjoint", "product_adjoint_gathered", "product_adjoint_clear"})
+    for (const char *name :
+         {"product_adjoint", "product_adjoint_gathered", "product_adjoint_gathered_2", "product_adjoint_clear"})
       understand<Arguments>(name, [](const Arguments &, const LaunchBox &) {});
   }
 
@@ -100,11 +101,29 @@ TEST_P(CudaGatherTiles, WhereManyBlocksMeet) {
   EXPECT_FALSE(gathers(128, 128, 128, {.debug = true}));
 }
 
+TEST_P(CudaGatherTiles, WindowsAreWideWhereThereAreEnoughOfThem) {
+  const auto wide = [](std::int64_t rows, std::int64_t columns, std::int64_t terms) {
+    return Product<float>(device(), rows, columns, terms).adjoint->variant().key.wide_windows;
+  };
+  EXPECT_TRUE(wide(128, 128, 128)) << "one for each block";
+  EXPECT_TRUE(wide(133, 121, 133)) << "half of the last one is beyond the array";
+  EXPECT_FALSE(wide(128, 128, 64)) << "half of the blocks would have nothing to do, and the others are few";
+  EXPECT_TRUE(wide(512, 512, 128)) << "8 for each 32 blocks: 256";
+  EXPECT_FALSE(wide(32, 32, 128));
+}
+
 TEST_P(CudaGatherTiles, FollowsTheLaunchsExtents) {
   Product<float> product(device(), 128, 128, 128);
   product.adjoint->set_dim(0, 2);
   product.adjoint->set_dim(1, 2);
   EXPECT_FALSE(product.adjoint->variant().key.gather);
+}
+
+TEST_P(CudaGatherTiles, IsTheGradientByWideWindows) {
+  Product<float> product(device(), 133, 120, 135);
+  ASSERT_TRUE(product.adjoint->variant().key.wide_windows);
+  if (fake()) GTEST_SKIP() << "the fake computes nothing";
+  product.expect_gradients();
 }
 
 TEST_P(CudaGatherTiles, IsTheGradient) {
@@ -141,11 +160,13 @@ class CudaCastCopies : public CudaKernelTest {
       data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]] = half(42.0f);
       ran.push_back({"copy", given.copy});
     });
-    understand<WithCopy>("product_adjoint_gathered", [this](const WithCopy &given, const LaunchBox &) {
-      const auto &[data, extent, stride] = given.copy;
-      EXPECT_EQ(data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]], half(42.0f));
-      ran.push_back({"gathered", given.copy});
-    });
+    for (const char *which : {"gathered", "gathered_2"})
+      understand<WithCopy>(std::string("product_adjoint_") + which,
+                           [=, this](const WithCopy &given, const LaunchBox &) {
+                             const auto &[data, extent, stride] = given.copy;
+                             EXPECT_EQ(data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]], half(42.0f));
+                             ran.push_back({which, given.copy});
+                           });
     understand<Arguments>("product_adjoint_clear",
                           [this](const Arguments &, const LaunchBox &) { ran.push_back({"clear", {}}); });
   }
@@ -190,6 +211,31 @@ TEST_P(CudaCastCopies, AreTheLaunchsOwn) {
     product.kernel.launch({9, 8}, LaunchOptions{.direction = Direction::adjoint}, product.a, product.b, product.c);
   });
   expect_ran(133, 121, 128);
+}
+
+// Where windows are wide, each gradient has a kernel of its own: one copy serves both.
+TEST_P(CudaCastCopies, ServeEachKernelOfWideWindows) {
+  if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
+  const Stream stream(device());
+  Product<half> product(device(), 133, 121, 133, {.stream = stream});
+  ASSERT_TRUE(product.adjoint->variant().key.wide_windows);
+  const auto expect_ran = [&](const std::function<void()> &launch) {
+    ran.clear();
+    launch();
+    ASSERT_EQ(ran.size(), 4u);
+    EXPECT_EQ(ran[0].kernel + ran[1].kernel + ran[2].kernel + ran[3].kernel, "copygatheredgathered_2clear");
+    EXPECT_EQ(ran[0].copy.data, ran[1].copy.data);
+    EXPECT_EQ(ran[0].copy.data, ran[2].copy.data);
+  };
+  expect_ran([&] { product.adjoint->launch(); });
+  Graph graph = capture(stream, [&] { product.adjoint->launch(); });
+  expect_ran([&] { graph.launch(); });
+  graph.set(0, *product.adjoint);
+  expect_ran([&] { graph.launch(); });
+  graph.enable(0, false);
+  ran.clear();
+  graph.launch();
+  EXPECT_TRUE(ran.empty());
 }
 
 TEST_P(CudaCastCopies, FollowAGraph) {

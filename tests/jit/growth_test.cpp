@@ -27,7 +27,7 @@ double time_of(Program program, int steps) {
       "kernel", {"y", "x"}, [&](Array<double, 1> y, Array<const double, 1> x) { program(y, x, steps); }, {}));
   (void)jit::derive_tangent(structured, {true, true});
   const ir::Kernel adjoint = jit::derive_adjoint(structured, {true, true}, false).kernel;
-  (void)jit::gather(adjoint, true);
+  (void)jit::gather(adjoint, passes::Gathering::even_if_slower);
   for (const ir::Kernel &kernel : {structured, passes::returned_exchanges(adjoint)}) {
     const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, false));
     codegen::EmitOptions options;

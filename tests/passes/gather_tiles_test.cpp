@@ -70,6 +70,52 @@ TEST(GatherTiles, SeveralAdditionsToOneArrayAreAtomic) {
   EXPECT_EQ(text.find("+= %20"), std::string::npos);
 }
 
+// The adjoint of a product of tiles of 8 x 16 by both factors, in steps of 8 terms, whose loop has so many iterations
+// of k, which is %6.
+Kernel adjoint_of_a(const std::string &count, const std::string &of_k = "mul %6, 8") {
+  Kernel kernel = parse_kernel(
+      "kernel @k(@a: array<const f32, 2>, @b: array<const f32, 2>, @c: array<const f32, 2>, "
+      "@ag: gradient of @a array<f32, 2>, @bg: gradient of @b array<f32, 2>, @cg: gradient of @c array<f32, 2>) "
+      "blocks 2 of 64 { %0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, 8 %3: i32 = mul %1, 16 "
+      "%4: i32 = extent @a, 1 %5: i32 = " +
+      count +
+      " %20: tile<f32, 8, 16> = exchange @cg[%2, %3] "
+      "for %6: i32 in 0 .. %5 step 1 { %7: i32 = " +
+      of_k +
+      " %8: tile<f32, 8, 16> = load @b[%7, %3] "
+      "%9: tile<f32, 8, 8> = matmul %20, transposed %8, 0.0:tile<f32, 8, 8> "
+      "accumulate atomic @ag[%2, %7] += %9 } }");
+  verify(kernel, Form::structured, "the test");
+  return kernel;
+}
+
+TEST(GatherTiles, WideWindowsAreThoseOfTheForwardProduct) {
+  const auto result = gather_tiles(adjoint_of_a("div %4, 8"), /*wide=*/true);
+  ASSERT_TRUE(result);
+  verify(result->gather, Form::structured, "gather_tiles");
+  const std::string text = to_string(result->gather);
+  EXPECT_THAT(text, HasSubstr("tile<f32, 8, 16> = matmul"));
+  EXPECT_THAT(text, Not(HasSubstr("tile<f32, 8, 8> = matmul")));
+}
+
+TEST(GatherTiles, WideWindowsEndWithTheArray) {
+  const auto count_of = [](std::int64_t columns) {
+    return iterations(
+        gather_tiles(adjoint_of_a("div %4, 8"), true)->dealt.at(0), [=](ArrayDimension) { return columns; },
+        [](const Value &parameter) { return parameter; });
+  };
+  EXPECT_EQ(count_of(80), 5);
+  EXPECT_EQ(count_of(72), 5) << "half of the last one is beyond the array";
+  EXPECT_EQ(count_of(84), 5) << "ten windows, after which four columns are left alone";
+  EXPECT_EQ(count_of(76), std::nullopt) << "nine windows; a tenth would be of four columns that nobody asked for";
+}
+
+TEST(GatherTiles, WindowsApartAreNotWidened) {
+  EXPECT_TRUE(gather_tiles(adjoint_of_a("div %4, 8", "mul %6, 9")));
+  EXPECT_FALSE(gather_tiles(adjoint_of_a("div %4, 8", "mul %6, 9"), true));
+  EXPECT_FALSE(gather_tiles(adjoint(simple), true)) << "no product";
+}
+
 TEST(GatherTiles, LeavesAloneWhatItCannotTurnRound) {
   const struct {
     const char *why;

@@ -101,11 +101,9 @@ TEST(ProductLoops, SayWhyNot) {
   EXPECT_THAT(why_not(kernel_text({.rows = 48, .columns = 64, .inner = 64})), HasSubstr("128 threads cannot share"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 64, .threads = 96})),
               HasSubstr("96 threads cannot share"));
-  // Groups would begin within rows of b, or of a transposed a; 512 threads have no registers for so many sums.
-  for (const ProductShape &shared :
-       {ProductShape{.rows = 64, .columns = 128, .inner = 64, .threads = 256},
-        ProductShape{.rows = 128, .columns = 64, .inner = 64, .a_transposed = true, .threads = 256},
-        ProductShape{.rows = 192, .columns = 256, .inner = 64, .threads = 384}})
+  // Groups would begin within a panel of b; 512 threads have no registers for so many sums.
+  for (const ProductShape &shared : {ProductShape{.rows = 64, .columns = 64, .inner = 64, .threads = 256},
+                                     ProductShape{.rows = 192, .columns = 256, .inner = 64, .threads = 384}})
     EXPECT_THAT(why_not(kernel_text(shared)), HasSubstr("threads cannot share"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f64", .sums = "f64"})),
               HasSubstr("do not multiply f64"));
@@ -170,6 +168,8 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
   expect_as_structured({.rows = 64, .columns = 64, .inner = 64}, 60, 1, -5);
   expect_as_structured({.rows = 64, .columns = 64, .inner = 64, .a_transposed = true}, 300, 5, 3);
   expect_as_structured({.rows = 128, .columns = 64, .inner = 64, .b_transposed = true, .threads = 256}, 70, 2, 0);
+  expect_as_structured({.rows = 128, .columns = 64, .inner = 64, .a_transposed = true, .threads = 256}, 70, 2, 0);
+  expect_as_structured({.rows = 64, .columns = 128, .inner = 64, .a_transposed = true, .threads = 256}, 70, 2, 0);
   expect_as_structured(
       {.rows = 64, .columns = 128, .inner = 64, .a_transposed = true, .b_transposed = true, .type = "bf16"}, 70, 1, 0);
   expect_as_structured({.rows = 64, .columns = 16, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true}, 70,

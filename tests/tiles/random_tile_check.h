@@ -2,6 +2,7 @@
 // rounded may be. One that does not is cut down until nothing can be left out.
 #pragma once
 
+#include "samite/passes/gather_tiles.h"
 #include "tests/passes/tile_interpreter.h"
 #include "tests/tiles/random_tile_kernel.h"
 
@@ -213,11 +214,22 @@ class RandomTileCheck {
 
   // The adjoint without atomics leaves what the other one does.
   bool gather_agrees(const RandomTileKernel &kernel, const Arrays &arguments, const Arrays &weights) {
-    const passes::GatheredAdjoint *gathered = kernel.definition()->gathered_adjoint(active_parameters(), true);
+    return gather_agrees(kernel, arguments, weights, passes::Gathering::even_if_slower) &&
+           gather_agrees(kernel, arguments, weights, passes::Gathering::wide);
+  }
+  bool gather_agrees(const RandomTileKernel &kernel, const Arrays &arguments, const Arrays &weights,
+                     passes::Gathering how) {
+    const passes::GatheredAdjoint *gathered = kernel.definition()->gathered_adjoint(active_parameters(), how);
     if (!gathered) return true;
     for (const auto &cover : gathered->covers)
       if (arguments[cover.array.array].extents.at(static_cast<std::size_t>(cover.array.dimension)) != recipe_.blocks)
         return true;
+    const auto extent = [&](passes::ArrayDimension array) {
+      return arguments[array.array].extents.at(static_cast<std::size_t>(array.dimension));
+    };
+    const auto scalar = [](const ir::Value &parameter) { return parameter; };
+    for (const auto &loop : gathered->dealt)
+      if (loop.wide && !passes::iterations(loop, extent, scalar)) return true;
     Arrays both = arguments;
     both.insert(both.end(), weights.begin(), weights.end());
     const Arrays expected = interpreted(kernel.definition()->adjoint(active_parameters(), false).kernel, both);

@@ -1,0 +1,39 @@
+// Wider windows for the products of a gathered adjoint (passes/gather_tiles.h): with the forward product's tiles.
+//
+// The forward block (i, j) has sums of 128 x 256, say, and adds 64 terms in a step. So a window (i, k) of A's gradient
+// has 128 x 64 elements, each a sum over 256 terms of every block: as much arithmetic as the forward has, for tiles
+// that load more for it. But four windows (i, k) to (i, k + 3) lie side by side, and 256 terms are four times 64: a
+// block can as well compute the four windows together, 64 terms a step, and has the forward's tiles again.
+//
+// `by` windows become one, and the terms of a block as many `pieces`, where these are the same number: then the
+// product's tile has as many sums as the forward's. The load of each factor changes, and what casts it. Nothing else
+// may use a factor.
+//
+// The last wide window may reach beyond those that there are. It must be outside of the array there: `ends_with_array`.
+#pragma once
+
+#include "samite/passes/index_forms.h"
+
+#include <array>
+#include <map>
+#include <span>
+
+namespace samite::passes {
+
+struct WideWindows {
+  std::int64_t by;                        // windows of the loop, and pieces of a block's terms
+  std::int64_t piece;                     // terms of a piece
+  std::array<ir::LocalId, 2> loads;       // of the factors
+  std::array<int, 2> along_terms;         // by factor, the dimension of its load that goes along the terms
+  std::map<ir::LocalId, ir::Type> types;  // the tiles of a slice that change: loads, casts, the product
+  int dimension;                          // of the gradient: that which the loop selects
+  std::int64_t extent, rest;              // window `k` of the loop begins there at k * extent + rest
+};
+
+// `slice` computes the value and the indices of `added`, which `product` makes of zeros; blocks along dimension `freed`
+// of the launch share a window. Nothing where its windows cannot be wider or had no more terms for it.
+std::optional<WideWindows> wide_windows(const ir::Accumulate &added, const ir::Let &product,
+                                        std::span<const ir::Stmt> slice, const ir::For &loop, int freed,
+                                        const IndexForms &forms);
+
+}  // namespace samite::passes
