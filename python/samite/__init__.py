@@ -6,7 +6,7 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
     my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
-samite.matmul, scaled_mm, quantise, softmax, layer_norm and attention are there already. samite.torch makes
+samite.matmul, grouped_mm, scaled_mm, quantise, softmax, layer_norm and attention are there already. samite.torch makes
 differentiable functions of kernels.
 """
 
@@ -33,6 +33,7 @@ from ._samite import version as __version__  # noqa: E402
 from .ready import (  # noqa: E402
     attention,
     dequantise,
+    grouped_mm,
     layer_norm,
     matmul,
     quantise,
@@ -54,6 +55,7 @@ __all__ = [
     "debug_mode",
     "dequantise",
     "devices",
+    "grouped_mm",
     "layer_norm",
     "matmul",
     "quantise",

@@ -105,6 +105,17 @@ class ReadyKernels:
         device: int,
         /,
     ) -> Planned | None: ...
+    def grouped_matmul(
+        self,
+        factor: str,
+        epilogue: Epilogue,
+        b_transposed: bool,
+        tf32: bool,
+        checked: bool,
+        shape: Shape,  # groups before rows
+        device: int,
+        /,
+    ) -> Planned: ...
     def quantise(self, x: str, q: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
     def dequantise(self, q: str, x: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
     def softmax(self, type: str, rows: int, columns: int, /) -> Planned: ...

@@ -1,4 +1,5 @@
-"""Ready operations on arrays of any library: samite.matmul, scaled_mm, quantise, softmax, layer_norm, attention.
+"""Ready operations on arrays of any library: samite.matmul, grouped_mm, scaled_mm, quantise, softmax, layer_norm,
+attention.
 
 Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same
 library, or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed.
@@ -12,13 +13,13 @@ import math
 
 from . import UserError
 from ._arrays import Given, given, new, reshaped, result, swapped, with_type
-from ._samite import ReadyKernels
+from ._samite import ReadyKernels, debug_mode
 
 TYPE_CHECKING = False  # typing takes longer to import than all else
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["attention", "dequantise", "layer_norm", "matmul", "quantise", "scaled_mm", "softmax"]
+__all__ = ["attention", "dequantise", "grouped_mm", "layer_norm", "matmul", "quantise", "scaled_mm", "softmax"]
 
 _ready = ReadyKernels()
 # The kernel and the extents of its launch, for arguments of those types and extents.
@@ -208,6 +209,70 @@ def _run_product(
         right = swapped(factors[1]) if of_b else factors[1].array
         planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
+
+
+def grouped_mm(
+    a: Any,
+    b: Any,
+    offsets: Any,
+    *,
+    bias: Any = None,
+    activation: str | None = None,
+    out: Any = None,
+    out_dtype: Any = None,
+    tf32: bool = False,
+    stream: Any = None,
+) -> Any:
+    """activation(a[begin:end] b[g] + bias[g]) for each group g of the rows of a, as a mixture of experts has them.
+
+    a is (m, k), with the rows of each group one after another; b is (groups, k, n), of any strides, transposed ones are
+    read as they lie. `offsets` of int32 has groups + 1 numbers, on the device of a: group g has the rows from offsets[g]
+    to before offsets[g + 1]. Nobody waits for them. Groups may be empty. Rows in no group are not written: in a new
+    array they may be anything. Offsets that do not rise from 0 on to at most m are a UserError with the group, on the
+    CPU and in debug mode.
+
+    Types are those of samite.matmul, without integers. `bias` is (groups, n), of the result's type.
+    """
+    x, y = given("grouped_mm", "a", a), given("grouped_mm", "b", b)
+    places = given("grouped_mm", "offsets", offsets)
+    of_result = (out_dtype, activation, bias is not None, False)
+    planned = _planned(_plan_groups, "grouped_mm", (x, y, places), of_result, tf32, debug_mode())
+    extras = []
+    if bias is not None:
+        what = given("grouped_mm", "bias", bias)
+        _expect("grouped_mm", what, planned.dtype, (y.shape[0], y.shape[2]), x)
+        _one_device("grouped_mm", x, what)
+        extras.append(bias)
+    c = _output("grouped_mm", out, x, planned.dtype, planned.shape)
+    if not planned.is_empty:
+        right = swapped(y) if planned.transposed[1] else y.array
+        planned.kernel(x.array, right, places.array, *extras, c, extents=planned.extents, stream=stream)
+    return _returned(out, x, c)
+
+
+def _plan_groups(x: Given, y: Given, places: Given, of_result: Any, tf32: bool, checked: bool) -> _Product:
+    out_dtype, activation, has_bias, _ = of_result
+    _check_options("grouped_mm", activation, tf32)
+    if len(x.shape) != 2 or len(y.shape) != 3:
+        _refuse("grouped_mm", "expected a matrix a, and in b a matrix for each group", x, y)
+    groups, rows, columns, inner = y.shape[0], x.shape[0], y.shape[2], x.shape[1]
+    if y.shape[1] != inner:
+        remedy = ": they would fit with b transposed, as b.swapaxes(-1, -2)" if y.shape[2] == inner else ""
+        _refuse("grouped_mm", f"expected matrices of {inner} rows in b, as many as a has columns{remedy}", x, y)
+    if groups == 0:
+        _refuse("grouped_mm", "expected one group at least", x, y)
+    if places.dtype != "int32" or places.shape != (groups + 1,):
+        why = f"expected offsets of int32 with shape ({groups + 1},): where each group begins, and the last one ends"
+        _refuse("grouped_mm", why, places, y)
+    _one_device("grouped_mm", x, y, places)
+    if x.dtype != y.dtype:
+        _refuse("grouped_mm", "expected factors of one type: convert one of them", x, y)
+    dtype = x.dtype if out_dtype is None else _dtype_name(out_dtype)
+    epilogue = (dtype, activation or "none", has_bias, False)
+    shape = (groups, rows, columns, inner)
+    checked = checked or x.device < 0
+    launch = _ready.grouped_matmul(x.dtype, epilogue, y.is_transposed, tf32, checked, shape, x.device)
+    return _Product(launch, (False, y.is_transposed), dtype, (rows, columns))
 
 
 def _scales(name: str, scale: Any, rank: int) -> Given:

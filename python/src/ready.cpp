@@ -4,6 +4,7 @@
 #include "fork.h"
 #include "kernel_object.h"
 #include "samite/ops/attention.h"
+#include "samite/ops/grouped_by_type.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/quantise.h"
@@ -102,6 +103,14 @@ class ReadyKernels {
                                           s, device_of(device)));
   }
 
+  nb::tuple grouped_matmul(const std::string &factor, const Epilogue &epilogue, bool b_transposed, bool tf32,
+                           bool checked, const Shape &shape, int device) {
+    const auto &[groups, rows, columns, inner] = shape;
+    return made(ops::grouped_matmul_launch({type_named(factor), epilogue_of(epilogue), b_transposed,
+                                            tf32 ? tile::Precision::tf32 : tile::Precision::full, checked},
+                                           {groups, rows, columns, inner}, device_of(device)));
+  }
+
   // One launch or two (ops/quantise.h); nothing where the scales have extents that no recipe has.
   std::vector<nb::tuple> quantise(const std::string &from, const std::string &to,
                                   const std::vector<std::int64_t> &scales, std::int64_t rows, std::int64_t columns) {
@@ -174,6 +183,7 @@ void define_ready(nb::module_ &module) {
       .def(nb::init<>())
       .def("matmul", &ReadyKernels::matmul)
       .def("scaled_matmul", &ReadyKernels::scaled_matmul)
+      .def("grouped_matmul", &ReadyKernels::grouped_matmul)
       .def("quantise", &ReadyKernels::quantise)
       .def("dequantise", &ReadyKernels::dequantise)
       .def("softmax", &ReadyKernels::softmax)

@@ -86,8 +86,9 @@ bool fits_when_placed(const ir::Kernel &kernel, const passes::Architecture &arch
 }
 
 // Whether a block has warps that start copies for the others, which takes shared memory that fits.
-bool has_roles_when_placed(const ir::Kernel &kernel, const passes::Architecture &architecture) {
-  return passes::assign_roles(in_memory(kernel, architecture, {}, /*trial=*/true), architecture).producers > 0;
+bool has_roles_when_placed(const ir::Kernel &kernel, const passes::Architecture &architecture,
+                           const passes::FactsOfArrays &arrays) {
+  return passes::assign_roles(in_memory(kernel, architecture, {}, /*trial=*/true), architecture, arrays).producers > 0;
 }
 
 bool fits_shared_memory(const ir::Kernel &tiles_lowered, int capability) {
@@ -102,7 +103,7 @@ ir::Kernel with_product_loops(ir::Kernel kernel, const passes::Architecture &arc
     ir::Kernel calls = passes::product_loops(kernel, architecture, arrays, stages);
     if (!passes::has_product_loops(calls)) break;
     if (passes::has_product_steps(calls)) {
-      if (has_roles_when_placed(calls, architecture)) return calls;
+      if (has_roles_when_placed(calls, architecture, arrays)) return calls;
       calls = passes::product_loops(kernel, architecture, arrays, stages, /*steps=*/false);
       if (!passes::has_product_loops(calls)) break;
     }
@@ -232,7 +233,7 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
     kernel = checked(with_product_loops(std::move(kernel), architecture, arrays), ir::Form::lowered, "product_loops");
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
-  kernel = checked(passes::assign_roles(std::move(kernel), architecture), ir::Form::lowered, "assign_roles");
+  kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   kernel = checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
   check_synchronised(kernel, arrays);

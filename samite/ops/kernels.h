@@ -37,6 +37,19 @@ class Kernels {
   std::map<Key, Kernel> kernels_;
 };
 
+// What an operation was made with, and its kernels.
+template <class Options, class Key, class Kernel>
+struct OneOperation {
+  template <class Make>
+  OneOperation(std::string name, Options options, SourceLocation where, Make make)
+      : name(std::move(name)), options(options), where(where), kernels(std::move(make)) {}
+
+  std::string name;
+  Options options;
+  SourceLocation where;
+  Kernels<Key, Kernel> kernels;
+};
+
 // What an operation on matrices, or on as many of each in three dimensions, was made with, and its kernels for each.
 template <class Options, class Key, class OfMatrices, class OfBatches>
 struct Operation {

@@ -44,57 +44,86 @@ auto with_half(const Tile<T> &x) {
     return tile::cast<half>(x);
 }
 
-// The scales that a block's tile needs, to be multiplied with its elements: (rows x 1) or (1 x columns), or one number
-// of each, (1 x 1). `i` and `j` count tiles of the result, `k` blocks of 128 terms.
+// The scales of one matrix, which is one of several where the array has three dimensions.
 template <int Rank>
-Tile<float> scales_of_rows(const Array<const float, Rank> &scales, const std::array<Int, Rank> &block, const Int &k,
-                           const ScaledPlan &p, SourceLocation where) {
-  const Int &i = block[Rank - 2];
-  const Int at = p.a.columns == ScaleGroup::all ? Int(0) : Int(k);
-  if (p.a.rows == ScaleGroup::one) return load_part<Rank>(scales, block, i, at, {p.plan.rows, 1}, where);
-  const Int row = p.a.rows == ScaleGroup::all ? Int(0) : Int(i * p.plan.rows / scale_block);
-  return load_part<Rank>(scales, block, row, at, {1, 1}, where);
-}
-template <int Rank>
-Tile<float> scales_of_columns(const Array<const float, Rank> &scales, const std::array<Int, Rank> &block, const Int &k,
-                              const ScaledPlan &p, SourceLocation where) {
-  const Int &j = block[Rank - 1];
-  const Int at = p.b.rows == ScaleGroup::all ? Int(0) : Int(k);
-  if (p.b.columns == ScaleGroup::one) return load_part<Rank>(scales, block, at, j, {1, p.plan.columns}, where);
-  const Int column = p.b.columns == ScaleGroup::all ? Int(0) : Int(j * p.plan.columns / scale_block);
-  return load_part<Rank>(scales, block, at, column, {1, 1}, where);
-}
+class ScalesOfMatrix {
+ public:
+  ScalesOfMatrix(const Array<const float, Rank> &scales, const Int &matrix, SourceLocation where)
+      : scales_(scales), matrix_(matrix), where_(where) {}
+
+  Float at(const Int &i, const Int &j) const {
+    if constexpr (Rank == 3)
+      return scales_(matrix_, i, j);
+    else
+      return scales_(i, j);
+  }
+  Tile<float> load(const Int &i, const Int &j, std::array<int, 2> extents) const {
+    if constexpr (Rank == 3)
+      return tile::load_at(scales_, {matrix_, i, j}, {extents[0], extents[1]}, where_);
+    else
+      return tile::load_at(scales_, {i, j}, {extents[0], extents[1]}, where_);
+  }
+  Tile<float> view(const Int &i, const Int &j, std::array<int, 2> extents, const tile::View &view) const {
+    if constexpr (Rank == 3)
+      return tile::load_view(scales_, {matrix_, i, j}, {extents[0], extents[1]}, view, where_);
+    else
+      return tile::load_view(scales_, {i, j}, {extents[0], extents[1]}, view, where_);
+  }
+
+ private:
+  Array<const float, Rank> scales_;
+  Int matrix_;
+  SourceLocation where_;
+};
+
+// The scales of both factors for a block's tile of the result, which begins at this row and this column.
+template <int RankOfA, int RankOfB>
+struct ScalesOfTile {
+  ScalesOfMatrix<RankOfA> a;
+  ScalesOfMatrix<RankOfB> b;
+  Int row, column;
+
+  // To be multiplied with the tile's elements: (rows x 1) or (1 x columns), or one number of each, (1 x 1). `k` counts
+  // blocks of 128 terms.
+  Tile<float> of_rows(const Int &k, const ScaledPlan &p) const {
+    const Int at = p.a.columns == ScaleGroup::all ? Int(0) : Int(k);
+    if (p.a.rows == ScaleGroup::one) return a.load(row, at, {p.plan.rows, 1});
+    return a.load(p.a.rows == ScaleGroup::all ? Int(0) : Int(row / scale_block), at, {1, 1});
+  }
+  Tile<float> of_columns(const Int &k, const ScaledPlan &p) const {
+    const Int at = p.b.rows == ScaleGroup::all ? Int(0) : Int(k);
+    if (p.b.columns == ScaleGroup::one) return b.load(at, column, {1, p.plan.columns});
+    return b.load(at, p.b.columns == ScaleGroup::all ? Int(0) : Int(column / scale_block), {1, 1});
+  }
+  // The sums of all terms, of which scales that change along them have been applied already.
+  Tile<float> applied(const Tile<float> &sums, const ScaledPlan &p) const {
+    if (p.by_terms()) return sums;
+    return sums * (of_rows(0, p) * of_columns(0, p));
+  }
+};
 
 // The scales of 128 terms of a block's tile of the result. Those of single rows and columns are read for each element,
 // where they are needed: threads that wait for each other in each iteration would take longer. What is one number is
 // read first.
-template <int Rank>
+template <int RankOfA, int RankOfB>
 class ScalesOfTerms {
  public:
-  using Scales = Array<const float, Rank>;
-
-  ScalesOfTerms(const Scales &a, const Scales &b, const std::array<Int, Rank> &block, const Int &k, const ScaledPlan &p,
-                SourceLocation where)
-      : a_(a),
-        b_(b),
-        block_(block),
+  ScalesOfTerms(const ScalesOfTile<RankOfA, RankOfB> &scales, const Int &k, const ScaledPlan &p)
+      : scales_(scales),
         p_(p),
-        where_(where),
-        row_(block[Rank - 2] * p.plan.rows),
-        column_(block[Rank - 1] * p.plan.columns),
         of_a_(p.a.columns == ScaleGroup::all ? Int(0) : Int(k)),
         of_b_(p.b.rows == ScaleGroup::all ? Int(0) : Int(k)) {
     if (p.a.rows != ScaleGroup::one)
-      multiply(at(a, p.a.rows == ScaleGroup::all ? Int(0) : Int(row_ / scale_block), of_a_));
+      multiply(scales.a.at(p.a.rows == ScaleGroup::all ? Int(0) : Int(scales.row / scale_block), of_a_));
     if (p.b.columns != ScaleGroup::one)
-      multiply(at(b, of_b_, p.b.columns == ScaleGroup::all ? Int(0) : Int(column_ / scale_block)));
+      multiply(scales.b.at(of_b_, p.b.columns == ScaleGroup::all ? Int(0) : Int(scales.column / scale_block)));
   }
 
   Tile<float> of(const Tile<float> &product) const {
     const bool rows = p_.a.rows == ScaleGroup::one, columns = p_.b.columns == ScaleGroup::one;
     if (!rows && !columns) return product * *number_;
-    Tile<float> scales = rows ? of_each(a_, row_, of_a_, {1, 0}) : of_each(b_, of_b_, column_, {0, 1});
-    if (rows && columns) return product * (scales * of_each(b_, of_b_, column_, {0, 1}));
+    Tile<float> scales = rows ? of_each_row() : of_each_column();
+    if (rows && columns) return product * (scales * of_each_column());
     return product * (scales * *number_);
   }
 
@@ -103,30 +132,43 @@ class ScalesOfTerms {
     const Float product = number_ ? Float(*number_ * scale) : scale;
     number_.emplace(product);
   }
-
-  Float at(const Scales &scales, const Int &i, const Int &j) const {
-    if constexpr (Rank == 3)
-      return scales(block_[0], i, j);
-    else
-      return scales(i, j);
+  Tile<float> of_each_row() const {
+    return scales_.a.view(scales_.row, of_a_, {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
   }
-  Tile<float> of_each(const Scales &scales, const Int &i, const Int &j, std::vector<std::int64_t> steps) const {
-    const tile::View view{.steps = std::move(steps)};
-    if constexpr (Rank == 3)
-      return tile::load_view(scales, {block_[0], i, j}, {p_.plan.rows, p_.plan.columns}, view, where_);
-    else
-      return tile::load_view(scales, {i, j}, {p_.plan.rows, p_.plan.columns}, view, where_);
+  Tile<float> of_each_column() const {
+    return scales_.b.view(of_b_, scales_.column, {p_.plan.rows, p_.plan.columns}, {.steps = {0, 1}});
   }
 
-  const Scales &a_, &b_;
-  const std::array<Int, Rank> &block_;
+  const ScalesOfTile<RankOfA, RankOfB> &scales_;
   const ScaledPlan &p_;
-  SourceLocation where_;
-  Int row_, column_, of_a_, of_b_;
+  Int of_a_, of_b_;
   std::optional<Float> number_;  // the scale, or the product of both, that is one for all elements
 };
 
-// The sums of a block's tile of the result.
+// The sums of a block's tile of the result, of so many steps, without scales of all terms; `load_left` and `load_right`
+// are of one step.
+template <Scalar A, Scalar B, int RankOfA, int RankOfB, class Left, class Right>
+Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const ScalesOfTile<RankOfA, RankOfB> &scales,
+                        const Int &steps, tile::Transposes transposed, const ScaledPlan &p, SourceLocation where) {
+  const MatmulPlan &plan = p.plan;
+  Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
+  for (Int k : range(steps, pipelined(plan.stages))) {
+    const Tile<A> left = load_left(k);
+    const Tile<B> right = load_right(k);
+    const auto product = [&] {
+      return tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where);
+    };
+    if (!p.by_terms()) {
+      tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
+    } else if (plan.stages == 1) {
+      sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
+    } else {
+      const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, k, p);
+      sum += scales_of_terms.of(product());
+    }
+  }
+  return sum;
+}
 template <int Rank, Scalar A, Scalar B>
 Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
                               const Array<const float, Rank> &scale_a, const Array<const float, Rank> &scale_b,
@@ -134,28 +176,13 @@ Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B
                               SourceLocation where) {
   const Int &i = block[Rank - 2], &j = block[Rank - 1];
   const MatmulPlan &plan = p.plan;
-  Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
-  const auto scales = [&](const Int &k) {
-    return scales_of_rows<Rank>(scale_a, block, k, p, where) * scales_of_columns<Rank>(scale_b, block, k, p, where);
-  };
-  const Int steps = tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner);
-  for (Int k : range(steps, pipelined(plan.stages))) {
-    const auto left = load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where);
-    const auto right = load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where);
-    const auto product = [&] {
-      return tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where);
-    };
-    if (!p.by_terms()) {
-      tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
-    } else if (plan.stages == 1) {
-      sum += product() * scales(k);
-    } else {
-      const ScalesOfTerms<Rank> scales_of_terms(scale_a, scale_b, block, k, p, where);
-      sum += scales_of_terms.of(product());
-    }
-  }
-  if (!p.by_terms()) sum = sum * scales(Int(0));
-  return sum;
+  const ScalesOfTile<Rank, Rank> scales{
+      {scale_a, block[0], where}, {scale_b, block[0], where}, i * plan.rows, j * plan.columns};
+  const Tile<float> sums = scaled_sums<A, B>(
+      [&](const Int &k) { return load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where); },
+      [&](const Int &k) { return load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where); },
+      scales, tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner), transposed, p, where);
+  return scales.applied(sums, p);
 }
 
 // How a product with scales of these groups is cut. UserError where there is a scale for each term.

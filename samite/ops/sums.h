@@ -2,8 +2,10 @@
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
+#include "samite/ops/grouped_rows.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace samite::ops {
@@ -18,6 +20,10 @@ namespace samite::ops {
 //   inside()          which elements are inside of the result; the others are not stored
 //
 // and writes with store(array, tile) to a further matrix as large as the result. Outside of an array elements are zero.
+//
+// Of a product of groups (ops/grouped_matmul.h) the tile's rows belong to one group. Behind that group's last row
+// elements of arrays are zero, too, nothing is stored, inside() is false, and the sums may be anything. `for_columns`
+// of a matrix of (groups x columns) has the numbers of this group, and group() is its number.
 template <Scalar T>
 class Sums {
  public:
@@ -31,8 +37,18 @@ class Sums {
         column_(std::move(column)),
         rows_(std::move(rows)),
         columns_(std::move(columns)) {}
+  // Of rows of a group.
+  Sums(Tile<Accumulator> values, RowsOfGroup rows, Int column, Int columns)
+      : values_(std::move(values)),
+        row_(rows.first),
+        column_(std::move(column)),
+        rows_(rows.height),
+        columns_(std::move(columns)),
+        group_(std::move(rows)) {}
 
   const Tile<Accumulator> &values() const { return values_; }
+  // Which of the groups that a product of such has; 0 of others.
+  Int group() const { return group_ ? Int(group_->group) : Int(0); }
 
   template <class U>
   Tile<std::remove_const_t<U>> for_columns(const Array<U, 1> &x,
@@ -40,33 +56,49 @@ class Sums {
     return tile::reshape(tile::load(x, {column_}, {width()}, where), {1, width()}, where);
   }
   template <class U>
+  Tile<std::remove_const_t<U>> for_columns(const Array<U, 2> &x,
+                                           SourceLocation where = std::source_location::current()) const {
+    return tile::load(x, {group(), column_}, {1, width()}, where);
+  }
+  template <class U>
   Tile<std::remove_const_t<U>> for_rows(const Array<U, 1> &x,
                                         SourceLocation where = std::source_location::current()) const {
+    if (group_) return own(tile::reshape(tile::load_at(x, {row_}, {height()}, where), {height(), 1}, where), where);
     return tile::reshape(tile::load(x, {row_}, {height()}, where), {height(), 1}, where);
   }
   template <class U>
   Tile<std::remove_const_t<U>> for_elements(const Array<U, 2> &x,
                                             SourceLocation where = std::source_location::current()) const {
+    if (group_) return own(tile::load_at(x, {row_, first_column()}, {height(), width()}, where), where);
     return tile::load(x, {row_, column_}, {height(), width()}, where);
   }
   template <Scalar U>
   void store(const Array<U, 2> &x, const Tile<U> &tile, SourceLocation where = std::source_location::current()) const {
+    if (group_) return detail::store_rows_of_group(x, *group_, first_column(), tile, where);
     tile::store(x, {row_, column_}, tile, where);
   }
   Tile<bool> inside(SourceLocation where = std::source_location::current()) const {
     const Tile<std::int32_t> i = tile::coordinate({height(), 1}, 0, where),
                              j = tile::coordinate({1, width()}, 1, where);
-    return i + row_ * static_cast<std::int32_t>(height()) < rows_ &&
-           j + column_ * static_cast<std::int32_t>(width()) < columns_;
+    const Tile<bool> across = j + column_ * static_cast<std::int32_t>(width()) < columns_;
+    if (group_) return i < rows_ && across;
+    return i + row_ * static_cast<std::int32_t>(height()) < rows_ && across;
   }
 
  private:
   std::int64_t height() const { return values_.extent(0); }
   std::int64_t width() const { return values_.extent(1); }
 
+  Int first_column() const { return column_ * static_cast<std::int32_t>(width()); }
+  template <Scalar U>
+  Tile<U> own(const Tile<U> &x, SourceLocation where) const {
+    return detail::zero_elsewhere(*group_, x, where);
+  }
+
   Tile<Accumulator> values_;
-  Int row_, column_;    // of tiles of this size
-  Int rows_, columns_;  // of the result
+  Int row_, column_;    // of tiles of this size; of a group the first row
+  Int rows_, columns_;  // of the result; of a group the rows that are its own
+  std::optional<RowsOfGroup> group_;
 };
 
 }  // namespace samite::ops

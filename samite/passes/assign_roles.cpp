@@ -62,7 +62,8 @@ bool fills_multiprocessor(const Kernel &kernel, const TileCall &loop, const Arch
 // What leads to the copies.
 class Slice {
  public:
-  explicit Slice(const TileCall &loop) {
+  // `read_only`: arrays that nothing writes to while the kernel runs.
+  Slice(const TileCall &loop, std::set<std::uint32_t> read_only) : read_only_(std::move(read_only)) {
     for (const TileMemory &operand : loop.operands) rings_.insert(operand.array);
   }
 
@@ -116,7 +117,7 @@ class Slice {
       if (const auto *let = stmt.as<Let>()) {
         if (!needed_.contains(let->local)) continue;
         possible_ =
-            possible_ && info(let->value.op).pure && let->value.op != Op::LocalLoad && let->value.op != Op::Load;
+            possible_ && (let->value.op == Op::Load ? read_only_.contains(let->value.array) : info(let->value.op).pure);
       }
       Stmt made = stmt;
       if (const auto *branch = stmt.as<If>())
@@ -148,20 +149,31 @@ class Slice {
   }
 
   std::set<LocalArrayId> rings_;
+  std::set<std::uint32_t> read_only_;
   std::set<LocalId> needed_;
   bool possible_ = true;
 };
 
+std::set<std::uint32_t> read_only_arrays(const Kernel &kernel, const FactsOfArrays &arrays) {
+  std::set<std::uint32_t> read_only;
+  for (std::uint32_t array = 0; array < kernel.parameters.size(); ++array)
+    if (facts_of(arrays, array).unaliased) read_only.insert(array);
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto array = array_written(stmt)) read_only.erase(*array);
+  });
+  return read_only;
+}
+
 }  // namespace
 
-Kernel assign_roles(Kernel planned, const Architecture &architecture) {
+Kernel assign_roles(Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays) {
   if (!may_have_roles(planned)) return planned;
   const TileCall *loop = nullptr;
   for_each_statement(planned.body, [&](const Stmt &stmt) {
     if (is_loop(stmt)) loop = stmt.as<TileCall>();
   });
   if (!fills_multiprocessor(planned, *loop, architecture)) return planned;
-  auto producing = Slice(*loop).of(planned.body);
+  auto producing = Slice(*loop, read_only_arrays(planned, arrays)).of(planned.body);
   if (!producing) return planned;
   Kernel apart = planned;
   apart.producers = group;

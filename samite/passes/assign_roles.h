@@ -9,7 +9,8 @@
 // the next place run while the others store. Those that run at one time lie together: see `Kernel::strip_columns`.
 //
 // A kernel is such a one where it has one loop of products, whose windows and number follow from the block's indices,
-// arguments and extents, and whose sums are in registers; where its buffers or its sums
+// arguments, extents, and elements of arrays that the kernel does not write to, and whose sums are in registers; where
+// its buffers or its sums
 // leave a multiprocessor no room for two blocks, since several small ones hide each other's waiting better; where the
 // buffers, which are in use all the time, leave room for all else in shared memory; where no
 // operation on whole tiles has barriers of its own; and where nothing is in the workspace, of which each thread has a
@@ -20,12 +21,13 @@
 
 #include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
+#include "samite/passes/array_facts.h"
 
 #include <optional>
 
 namespace samite::passes {
 
-ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture);
+ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays);
 
 // How many registers a thread of each role has of a multiprocessor's, once it has started: one that starts copies needs
 // few, one that multiplies many. Nothing where all keep what they have.

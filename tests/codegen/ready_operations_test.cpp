@@ -2,6 +2,7 @@
 // compiler.
 #include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
+#include "samite/ops/grouped_by_type.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/softmax.h"
@@ -60,7 +61,7 @@ void expect_same_on_cuda(const ir::Kernel &kernel, const Extents64 &blocks, cons
   compare(sums[0], sums[1]);
 }
 
-const ir::Kernel &kernel_of(const ops::PlannedLaunch &planned) { return planned.kernel->structured(); }
+const ir::Kernel &kernel_of(const ops::PlannedLaunch &planned) { return planned.kernel->forward(); }
 Extents64 blocks_of(const ops::PlannedLaunch &planned) { return {planned.blocks.begin(), planned.blocks.end()}; }
 
 TEST(ReadyOperations, SoftmaxOnCuda) {
@@ -94,6 +95,29 @@ TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
                                    {q, k, k, q, rows, q, q, rows}, 0.25f, 4e-2);
   expect_same_on_cuda<half, float>(kernel_of(adjoint.of_keys), blocks_of(adjoint.of_keys),
                                    {q, k, k, rows, rows, q, k, k}, 0.25f, 4e-2);
+}
+
+// With a group that is empty, one that is a tile, and ragged ones, of which the last but one ends where another begins.
+TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
+  const long long rows = 100, inner = 24, columns = 40;
+  for (const ops::MatmulDevice &as : {ops::MatmulDevice{80, 108}, ops::MatmulDevice{90, 132}}) {
+    const auto planned = ops::grouped_matmul_launch(
+        {ScalarType::Float32, {ScalarType::Float32, ops::Activation::silu, true}}, {5, rows, columns, inner}, as);
+    std::vector<std::int32_t> offsets{0, 3, 3, 35, 90, 97};
+    std::vector<float> results[2];
+    for (const bool cuda : {false, true}) {
+      Array64<float> a({rows, inner}, 1), b({5, inner, columns}, 2), bias({5, columns}, 3), c({rows, columns}, 4);
+      const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents), array(offsets, {6}),
+                                            array(bias.values, bias.extents), array(c.values, c.extents)};
+      if (cuda)
+        CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
+      else
+        CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+      results[cuda] = c.values;
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
+    EXPECT_EQ(results[1].back(), (Array64<float>({rows, columns}, 4).values.back())) << "of no group";
+  }
 }
 
 class ReadyOperationsCompiled : public CudaCompilerTest {};
@@ -203,6 +227,19 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(product({one, block}, {block, block})));
   expect_multiplied_by_groups(kernel_of(ops::matmul_launch(
       {ScalarType::Float32, {ScalarType::Float32}, {.b = true}, tile::Precision::tf32}, shape, {90, 132})));
+}
+
+TEST_F(ReadyOperationsCompiled, ProductsOfGroupsByGroupsOfWarps) {
+  using enum ops::ScaleGroup;
+  const ops::GroupedShape shape{32, 8192, 4096, 2048};
+  expect_multiplied_by_groups(kernel_of(ops::grouped_matmul_launch(
+      {ScalarType::BFloat16, {ScalarType::BFloat16, ops::Activation::silu, true}}, shape, {90, 132})));
+  const auto scaled = [&](const ops::ScaleGroups &of_a, const ops::ScaleGroups &of_b) {
+    return ops::scaled_grouped_matmul_launch(
+        {ScalarType::Float8E4M3, ScalarType::Float8E4M3, of_a, of_b, {ScalarType::BFloat16}, true}, shape, {90, 132});
+  };
+  expect_multiplied_by_groups(kernel_of(scaled({one, all}, {all, one})));
+  expect_multiplied_by_groups(kernel_of(scaled({one, block}, {block, block})));
 }
 
 }  // namespace

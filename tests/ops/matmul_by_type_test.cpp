@@ -1,5 +1,6 @@
 // Products whose types are known when the program runs, with a layer's epilogue, and their gradients.
 #include "samite/ops/matmul_by_type.h"
+#include "samite/ops/grouped_by_type.h"
 #include "tests/tiles/reference.h"
 
 #include <gmock/gmock.h>
@@ -62,6 +63,14 @@ TEST(MatmulByType, NamesTypesThatThereAreNot) {
                     {ScalarType::Float8E5M2, ScalarType::Float8E5M2, {}, {}, {ScalarType::Float32}}, {1, 2, 2, 2}, {});
               }),
               HasSubstr("quantise one to f8e4m3"));
+  EXPECT_THAT(message_of<UserError>(
+                  [] { ops::grouped_matmul_launch({ScalarType::Int8, {ScalarType::Int32}}, {1, 2, 2, 2}, {}); }),
+              HasSubstr("factors of int8_t with results of int32_t given"));
+  EXPECT_THAT(message_of<UserError>([] {
+                ops::scaled_grouped_matmul_launch(
+                    {ScalarType::Float8E5M2, ScalarType::Float8E5M2, {}, {}, {ScalarType::Float32}}, {1, 2, 2, 2}, {});
+              }),
+              HasSubstr("factors of f8e5m2 and f8e5m2"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Which tiles a product is cut into.
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/grouped_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +42,15 @@ TEST(MatmulPlan, FewRowsHaveLowTiles) {
 
 TEST(MatmulPlan, BlocksCoverTheResult) {
   EXPECT_EQ(matmul_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{3, 2, 2}));
+}
+
+// Of groups of rows, whatever their heights are: a tile may begin anywhere, and each group may end in a part of one.
+TEST(MatmulPlan, GroupsOfRowsHaveTilesOfTheirMeanHeight) {
+  const GroupedShape few{64, 1024, 4096, 2048}, many{8, 32768, 4096, 2048};
+  const MatmulFactors factors{.type = ScalarType::BFloat16};
+  EXPECT_EQ(grouped_plan(few, factors, ampere).rows, 16);
+  EXPECT_EQ(grouped_plan(many, factors, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
+  EXPECT_EQ(grouped_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{4, 2}));
 }
 
 TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {

@@ -1,6 +1,7 @@
 // Products of 8-bit factors with each kind of scales, against sums in double of what the factors stand for.
 #include "samite/ops/scaled_matmul.h"
 #include "samite/ops/quantise.h"
+#include "samite/ops/scaled_grouped_matmul.h"
 #include "tests/tiles/reference.h"
 
 #include <gmock/gmock.h>
@@ -109,6 +110,54 @@ TEST(ScaledMatmul, Batches) {
   }
   ops::scaled_matmul(a, b, scale_a, scale_b, c);
   expect_near(c, expected, 0.01);
+}
+
+// Groups of these heights, each against its own product.
+template <class A, class B>
+void check_groups(const std::vector<std::int32_t> &heights, std::int64_t scales_of_row, const Extents &scales_of_b,
+                  tile::Transposes transposed = {}) {
+  const std::int64_t groups = std::ssize(heights), columns = 140, inner = 300;
+  std::vector<std::int32_t> offsets{0};
+  for (const std::int32_t height : heights) offsets.push_back(offsets.back() + height);
+  const std::int64_t rows = offsets.back();
+  Buffer<A> a(device(), {rows, inner});
+  Buffer<B> b(device(), {groups, inner, columns});
+  Buffer<float> scale_a(device(), {scales_of_row == 0 ? 1 : rows, std::max<std::int64_t>(scales_of_row, 1)}),
+      scale_b(device(), {groups, scales_of_b[0], scales_of_b[1]});
+  quantise(uneven(rows, inner, 1), a, scale_a);
+  const Matrix left = meaning(a, scale_a);
+  std::vector<double> expected;
+  double largest = 0;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const Buffer<B> own(b.slice(0, g, g + 1).reshape({inner, columns}));
+    const Buffer<float> scales(scale_b.slice(0, g, g + 1).reshape(scales_of_b));
+    quantise(uneven(inner, columns, static_cast<unsigned>(g) + 2), own, scales);
+    const auto at = static_cast<std::size_t>(g);
+    const Matrix rows_of_group(heights[at], inner, [&](auto i, auto j) { return left(offsets[at] + i, j); });
+    const Matrix sums = product(rows_of_group, meaning(own.clone(), scales.clone()));
+    for (const double value : sums.values) expected.push_back(value), largest = std::max(largest, std::abs(value));
+  }
+  auto c = poisoned<float>({rows, columns});
+  ops::scaled_grouped_matmul(a, transposed.b ? Buffer<B>(b.permute({0, 2, 1}).clone()) : b, scale_a, scale_b,
+                             Buffer<std::int32_t>(device(), {groups + 1}, offsets), c, transposed);
+  expect_near(c, expected, 1e-5 * largest);
+}
+
+TEST(ScaledMatmul, GroupsOfRowsWithEachKindOfScales) {
+  const std::vector<std::int32_t> heights{7, 0, 90, 33};
+  for (const std::int64_t scales_of_row : {0, 1, 3})
+    for (const Extents &scales_of_b : {Extents{1, 1}, Extents{1, 140}, Extents{3, 140}, Extents{3, 2}})
+      check_groups<f8e4m3, f8e4m3>(heights, scales_of_row, scales_of_b);
+  check_groups<f8e4m3, f8e5m2>(heights, 1, {1, 140}, {.b = true});
+  check_groups<f8e5m2, f8e4m3>({0, 0, 40}, 3, {3, 2});
+}
+
+TEST(ScaledMatmul, ScalesOfBlocksOfRowsMayBelongToSeveralGroups) {
+  const Buffer<f8e4m3> a(device(), {200, 128}), b(device(), {2, 128, 8});
+  const Buffer<float> c(device(), {200, 8}), blocks(device(), {2, 1}), one(device(), {2, 1, 1});
+  const Buffer<std::int32_t> offsets(device(), {3}, {0, 100, 200});
+  EXPECT_THAT(message_of<UserError>([&] { ops::scaled_grouped_matmul(a, b, blocks, one, offsets, c); }),
+              HasSubstr("scale_a has one scale for 128 rows of a, which may belong to several groups"));
 }
 
 TEST(ScaledMatmul, EpilogueToEightBitsStaysInItsRange) {

@@ -80,6 +80,22 @@ TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   EXPECT_EQ(test::all<ir::TileCall>(kernel)[0].part, ir::TileCall::Part::whole);
 }
 
+// What nobody writes to, those who copy read as the others do.
+TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
+  std::string text = kernel_text(large);
+  text.replace(text.find("0 .. @n"), 7, "0 .. %60");
+  text.insert(text.find("for %1"), "%59: f16 = load @a[0, 0] %60: i32 = cast %59 ");
+  const ir::Kernel kernel = planned(text);
+  EXPECT_EQ(kernel.producers, 128);
+  ir::Kernel producing = kernel;
+  producing.body = kernel.producing;
+  EXPECT_THAT(ir::to_string(producing), HasSubstr("load @a[0, 0]"));
+
+  FactsOfArrays may_alias(5, good);
+  may_alias[0].unaliased = false;
+  EXPECT_EQ(jit::plan_for_gpu(lowered(text), gpu_architecture(90), may_alias).producers, 0);
+}
+
 TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
   EXPECT_EQ(planned(kernel_text({.rows = 64, .columns = 64, .inner = 64})).producers, 0);
   // Sums in 128 registers of each of 256 threads.

@@ -98,6 +98,28 @@ def test_one_matrix_for_all_rows_of_more_dimensions():
         samite.matmul(a, b, out=np.zeros((2, 3, 40)))
 
 
+def of_groups(a, b, offsets):
+    return np.concatenate([a[begin:end] @ each for each, begin, end in zip(b, offsets, offsets[1:])])
+
+
+def test_products_of_groups_of_rows():
+    a, b, bias = normal(40, 9), normal(4, 9, 7), normal(4, 7)
+    offsets = np.array([0, 5, 5, 38, 40], np.int32)
+    close(samite.grouped_mm(a, b, offsets), of_groups(a, b, offsets), 1e-12)
+    transposed = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    expected = np.maximum(of_groups(a, b, offsets) + np.repeat(bias, np.diff(offsets), axis=0), 0)
+    close(samite.grouped_mm(a, transposed, offsets, bias=bias, activation="relu"), expected, 1e-12)
+    halves = samite.grouped_mm(a.astype(np.float16), b.astype(np.float16), offsets, out_dtype="float32")
+    assert halves.dtype == np.float32
+    close(halves, of_groups(a, b, offsets), 3e-2)
+
+
+def test_rows_in_no_group_are_not_written():
+    out = np.full((4, 1), 9.0)
+    samite.grouped_mm(np.ones((4, 1)), np.full((1, 1, 1), 2.0), np.array([1, 3], np.int32), out=out)
+    assert out.ravel().tolist() == [9, 2, 2, 9]
+
+
 def test_a_product_into_a_given_array():
     a, b, c = normal(20, 30), normal(30, 40), np.zeros((20, 80))
     assert samite.matmul(a, b, out=c[:, ::2]) is not None
@@ -243,6 +265,21 @@ zeros, f4 = np.zeros, np.float32
         (
             lambda: samite.scaled_mm(zeros((3, 4), e5m2), zeros((4, 5), e5m2), zeros((1, 1), f4), zeros((1, 1), f4)),
             "quantise one to f8e4m3",
+        ),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 5, 4)), np.zeros(3, np.int32)),
+            "expected matrices of 4 rows in b.*they would fit with b transposed",
+        ),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.zeros(2, np.int32)),
+            r"expected offsets of int32 with shape \(3,\)",
+        ),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.zeros(3)), "expected offsets of int32"),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros(3, np.int32)), "a matrix for each group"),
+        (lambda: samite.grouped_mm(zeros((3, 4), int), zeros((1, 4, 5), int), np.zeros(2, np.int32)), "grouped_mm: exp"),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.array([0, 2, 4], np.int32)),
+            "group 1 is of the rows from 2 to before 4 of 3",
         ),
         (lambda: samite.quantise(zeros((3, 4), f4), group=(2, 4)), "1, 128 or None"),
         (lambda: samite.quantise(zeros((3, 4), f4), group=(1, 1)), "would be a scale for each number"),

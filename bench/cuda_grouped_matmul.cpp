@@ -1,0 +1,159 @@
+// Products of groups of rows, each with a matrix of its own, beside a loop of ordinary products, one for each group: on
+// a GPU where there is one, and on the CPU. The loop knows the heights on the host, which the product of groups does
+// not. bench/peers/against_torch_grouped.py runs it and torch's in turn.
+#include "bench/support/alternate.h"
+#include "bench/support/alternate_on_device.h"
+#include "bench/support/report.h"
+#include "samite/ops/grouped_matmul.h"
+#include "samite/ops/scaled_grouped_matmul.h"
+#include "samite/runtime/cuda_device.h"
+#include "samite/samite.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <random>
+
+using namespace samite;
+
+namespace {
+
+struct Shape {
+  std::int64_t groups, rows, columns, inner;
+
+  double operations() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(inner);
+  }
+  std::string to_string(const char *type) const {
+    return fmt::format("{} x {} x {}, {} groups, {}", rows, columns, inner, groups, type);
+  }
+};
+
+template <class T>
+Buffer<T> random_buffer(Device device, const Extents &extents, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < extents.count(); ++i) values.push_back(T(uniform(engine)));
+  return {device, extents, values};
+}
+
+// Heights as a router leaves them: some groups have many times the rows of others, some none.
+std::vector<std::int32_t> uneven_offsets(const Shape &s) {
+  std::mt19937 engine(9);
+  std::vector<double> shares;
+  double all = 0;
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    const double share = g % 8 == 7 ? 0 : 0.25 + static_cast<double>(engine() % 1000) / 500;
+    shares.push_back(share), all += share;
+  }
+  std::vector<std::int32_t> offsets{0};
+  double before = 0;
+  for (const double share : shares) {
+    before += share;
+    offsets.push_back(static_cast<std::int32_t>(std::lround(before / all * static_cast<double>(s.rows))));
+  }
+  offsets.back() = static_cast<std::int32_t>(s.rows);
+  return offsets;
+}
+
+// What both give for some elements.
+template <class C>
+void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inner, const char *what) {
+  for (const std::int64_t row : {std::int64_t{0}, ours.extents()[0] / 3, ours.extents()[0] - 1})
+    bench::require_close(static_cast<double>(static_cast<float>(ours.at(row, row % 7))),
+                         static_cast<double>(static_cast<float>(peer.at(row, row % 7))),
+                         0.02 * std::sqrt(static_cast<double>(inner)), what);
+}
+
+template <class Ours, class Peer>
+void add(bench::Report &report, Device device, const Shape &s, const char *type, const Ours &ours, const Peer &peer) {
+  const bool on_cpu = device.kind() == DeviceKind::cpu;
+  const bench::Contest contest{.rounds = 7, .calls = on_cpu ? 1 : 10};
+  const auto [time, peer_time] = on_cpu ? bench::alternate(contest, ours, peer)
+                                        : bench::alternate_on_device(contest, Stream::standard(device), ours, peer);
+  report.add({s.to_string(type), on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
+              fmt::format("a product for each group, {:.3g} TFLOP/s", s.operations() / peer_time * 1e-12),
+              peer_time * 1e3, fmt::format("{:.3g} TFLOP/s", s.operations() / time * 1e-12)});
+}
+
+template <class T>
+void measure(bench::Report &report, Device device, const Shape &s, const char *type, bool b_transposed) {
+  const std::vector<std::int32_t> offsets = uneven_offsets(s);
+  const Extents of_b = b_transposed ? Extents{s.groups, s.columns, s.inner} : Extents{s.groups, s.inner, s.columns};
+  const auto a = random_buffer<T>(device, {s.rows, s.inner}, 1), b = random_buffer<T>(device, of_b, 2);
+  const Buffer<std::int32_t> on_device(device, {s.groups + 1}, offsets);
+  Buffer<T> c(device, {s.rows, s.columns}), one_by_one(device, {s.rows, s.columns});
+  const ops::MatmulOptions options{.transposed = {.b = b_transposed}};
+  const ops::GroupedMatmul grouped{
+      "grouped", [](const ops::Sums<T> &sums) { return ops::detail::as_type<T>(sums.values()); }, options};
+  const ops::Matmul plain{"plain", [](const ops::Sums<T> &sums) { return ops::detail::as_type<T>(sums.values()); },
+                          options};
+  Launch launch = grouped.record(a, b, on_device, c);
+  std::vector<Launch> loop;
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    const auto at = static_cast<std::size_t>(g);
+    if (offsets[at] == offsets[at + 1]) continue;
+    const Buffer<T> own(b.slice(0, g, g + 1).reshape({of_b[1], of_b[2]}));
+    loop.push_back(
+        plain.record(a.slice(0, offsets[at], offsets[at + 1]), own, one_by_one.slice(0, offsets[at], offsets[at + 1])));
+  }
+  const auto peer = [&] {
+    for (Launch &each : loop) each.launch();
+  };
+  launch.launch();
+  peer();
+  require_same(c, one_by_one, s.inner, type);
+  add(report, device, s, type, [&] { launch.launch(); }, peer);
+}
+
+// Scales of each row of a and each column of b's matrices.
+void measure_scaled(bench::Report &report, Device device, const Shape &s) {
+  const std::vector<std::int32_t> offsets = uneven_offsets(s);
+  const auto a = random_buffer<f8e4m3>(device, {s.rows, s.inner}, 1);
+  const auto b = random_buffer<f8e4m3>(device, {s.groups, s.columns, s.inner}, 2);
+  const auto scale_a = random_buffer<float>(device, {s.rows, 1}, 3);
+  const auto scale_b = random_buffer<float>(device, {s.groups, 1, s.columns}, 4);
+  const Buffer<std::int32_t> on_device(device, {s.groups + 1}, offsets);
+  Buffer<bfloat16> c(device, {s.rows, s.columns}), one_by_one(device, {s.rows, s.columns});
+  const auto rounded = [](const ops::Sums<float> &sums) { return tile::cast<bfloat16>(sums.values()); };
+  const auto grouped = ops::scaled_grouped_product<f8e4m3>("grouped", rounded, {.b = true});
+  const auto plain = ops::scaled_product<f8e4m3>("plain", rounded, {.b = true});
+  Launch launch = grouped.record(a, b, scale_a, scale_b, on_device, c);
+  std::vector<Launch> loop;
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    const auto at = static_cast<std::size_t>(g);
+    if (offsets[at] == offsets[at + 1]) continue;
+    const auto rows = [&](const auto &x) {
+      return std::remove_cvref_t<decltype(x)>(x.slice(0, offsets[at], offsets[at + 1]));
+    };
+    loop.push_back(plain.record(rows(a), Buffer<f8e4m3>(b.slice(0, g, g + 1).reshape({s.columns, s.inner})),
+                                rows(scale_a), Buffer<float>(scale_b.slice(0, g, g + 1).reshape({1, s.columns})),
+                                rows(one_by_one)));
+  }
+  const auto peer = [&] {
+    for (Launch &each : loop) each.launch();
+  };
+  launch.launch();
+  peer();
+  require_same(c, one_by_one, s.inner, "f8e4m3");
+  add(report, device, s, "f8e4m3", [&] { launch.launch(); }, peer);
+}
+
+}  // namespace
+
+int main() {
+  return bench::run("cuda_grouped_matmul", [](bench::Report &report) {
+    for (const Shape &shape : {Shape{8, 512, 256, 256}, Shape{64, 512, 256, 256}})
+      measure<float>(report, Device::cpu(), shape, "float", false);
+    if (CudaDevice::count() == 0) {
+      report.note("There is no GPU here.");
+      return;
+    }
+    for (const Shape &shape : {Shape{8, 8192, 7168, 2048}, Shape{32, 8192, 4096, 7168}, Shape{64, 2048, 4096, 2048},
+                               Shape{128, 512, 2048, 4096}}) {
+      measure<bfloat16>(report, Device::cuda(0), shape, "bfloat16", false);
+      measure_scaled(report, Device::cuda(0), shape);
+    }
+  });
+}

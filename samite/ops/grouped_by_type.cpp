@@ -1,0 +1,155 @@
+#include "samite/ops/grouped_by_type.h"
+
+#include "samite/base/error.h"
+#include "samite/ops/kernels.h"
+#include "samite/ops/layer_epilogue.h"
+#include "samite/ops/scaled_grouped_matmul.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+namespace samite::ops {
+namespace {
+
+using Kernel = std::shared_ptr<jit::KernelDefinition>;
+
+// A kernel of (factors…, offsets, bias, c); `sums` makes, of what the factors are, a function that gives the sums of a
+// block's tile.
+template <Scalar C, class... Factors>
+struct GroupedLayer {
+  template <class Sums>
+  static Kernel made(const char *name, const LayerEpilogue &epilogue, const MatmulPlan &plan,
+                     const detail::GroupSearch &search, const Sums &sums) {
+    if (epilogue.bias) return with<Array<const C, 2>>(name, epilogue, plan, search, sums);
+    return with<>(name, epilogue, plan, search, sums);
+  }
+
+ private:
+  template <class... Bias, class Sums>
+  static Kernel with(const char *name, const LayerEpilogue &epilogue, const MatmulPlan &plan,
+                     const detail::GroupSearch &search, const Sums &sums) {
+    const auto function = [&](const Factors &...factors, const detail::Offsets &offsets, const Bias &...bias,
+                              const Array<C, 2> &c) {
+      const SourceLocation where = std::source_location::current();
+      const auto [i, j] = block_index<2>(where);
+      if (search.checked) detail::check_offsets(name, offsets, i, j, c.extent(0), where);
+      const RowsOfGroup tile = detail::rows_of_group(offsets, i, plan.rows, search, where);
+      const auto values = sums(tile, j, factors...);
+      using S = typename decltype(values())::value_type;
+      detail::with_rows_of_group(tile, plan.rows, [&](const RowsOfGroup &rows) {
+        Tile<S> x = values();
+        [[maybe_unused]] const auto add = [&](const auto &array) {
+          x = x + detail::as_type<S>(tile::load(array, {rows.group, j}, {1, plan.columns}, where));
+        };
+        (add(bias), ...);
+        detail::store_rows_of_group(c, rows, Int(j * plan.columns),
+                                    detail::as_type<C>(detail::activated(epilogue.activation, x)), where);
+      });
+    };
+    const auto kernel = [&](std::initializer_list<std::string> names) {
+      return TileKernel<void(Factors..., detail::Offsets, Bias..., Array<C, 2>)>(name, names, function,
+                                                                                 TileOptions{.threads = plan.threads})
+          .definition();
+    };
+    const auto named = [&](auto... factors) {
+      if constexpr (sizeof...(Bias) == 0)
+        return kernel({factors..., "offsets", "c"});
+      else
+        return kernel({factors..., "offsets", "bias", "c"});
+    };
+    if constexpr (sizeof...(Factors) == 2)
+      return named("a", "b");
+    else
+      return named("a", "b", "scale_a", "scale_b");
+  }
+};
+
+template <Scalar T, Scalar C>
+Kernel kernel(const GroupedByType &kind, const MatmulPlan &plan, const detail::GroupSearch &search) {
+  using Key = std::tuple<MatmulPlan, detail::GroupSearch, Activation, bool, bool, bool>;
+  static detail::Kernels<Key, Kernel> made([](const Key &key) {
+    const auto &[plan, search, activation, bias, tb, tf32] = key;
+    const MatmulOptions options{{.b = tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full};
+    using Left = Array<const T, 2>;
+    using Right = Array<const T, 3>;
+    return GroupedLayer<C, Left, Right>::made(
+        "grouped_mm", {scalar_type_of<C>, activation, bias}, plan, search,
+        [&](const RowsOfGroup &rows, const Int &column, const Left &a, const Right &b) {
+          auto sum = detail::grouped_block_sums<T>(a, b, rows, column, options, plan, std::source_location::current());
+          return [sum = std::move(sum)] { return sum; };
+        });
+  });
+  return made.at({plan, search, kind.epilogue.activation, kind.epilogue.bias, kind.b_transposed,
+                  kind.precision == tile::Precision::tf32});
+}
+
+template <Scalar A, Scalar B, Scalar C>
+Kernel scaled_kernel(const ScaledGroupedByType &kind, const detail::ScaledGroupedPlan &plan) {
+  using Key = std::tuple<detail::ScaledGroupedPlan, Activation, bool, bool>;
+  static detail::Kernels<Key, Kernel> made([](const Key &key) {
+    const auto &[plan, activation, bias, tb] = key;
+    using Left = Array<const A, 2>;
+    using Right = Array<const B, 3>;
+    using ScalesOfLeft = Array<const float, 2>;
+    using ScalesOfRight = Array<const float, 3>;
+    return GroupedLayer<C, Left, Right, ScalesOfLeft, ScalesOfRight>::made(
+        "scaled_grouped_mm", {scalar_type_of<C>, activation, bias}, plan.scaled.plan, plan.search,
+        [&](const RowsOfGroup &rows, const Int &column, const Left &a, const Right &b, const ScalesOfLeft &scale_a,
+            const ScalesOfRight &scale_b) {
+          auto sums = detail::scaled_grouped_block_sums<A, B>(a, b, scale_a, scale_b, rows, column, tb, plan.scaled,
+                                                              std::source_location::current());
+          return [sums = std::move(sums), scaled = plan.scaled] { return sums.applied(scaled); };
+        });
+  });
+  return made.at({plan, kind.epilogue.activation, kind.epilogue.bias, kind.b_transposed});
+}
+
+}  // namespace
+
+PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const MatmulDevice &device,
+                                    SourceLocation where) {
+  lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
+  const MatmulPlan plan = grouped_plan(shape, {kind.factor, kind.precision, {.b = kind.b_transposed}}, device);
+  const auto search = detail::GroupSearch::of(shape.groups, kind.checked);
+#define SAMITE_CASE(T, C)                                                            \
+  if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
+    return {kernel<T, C>(kind, plan, search), grouped_blocks(shape, plan)};
+  SAMITE_CASE(half, half)
+  SAMITE_CASE(half, float)
+  SAMITE_CASE(bfloat16, bfloat16)
+  SAMITE_CASE(bfloat16, float)
+  SAMITE_CASE(float, float)
+  SAMITE_CASE(double, double)
+#undef SAMITE_CASE
+  throw UserError(where, fmt::format("grouped_mm: expected factors of half or bfloat16 with results of their own type "
+                                     "or float, of float or of double; factors of {} with results of {} given",
+                                     cpp_name(kind.factor), cpp_name(kind.epilogue.result)));
+}
+
+PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,
+                                           const MatmulDevice &device, SourceLocation where) {
+  const detail::ScaledGroupedPlan plan{
+      detail::scaled_grouped_plan(
+          "scaled_grouped_mm", shape,
+          {.type = kind.a, .transposed = {.b = kind.b_transposed}, .converted = kind.a != kind.b}, kind.scales_of_a,
+          kind.scales_of_b, device, where),
+      detail::GroupSearch::of(shape.groups, kind.checked)};
+#define SAMITE_CASE(A, B, C)                                                                                   \
+  if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
+    return {scaled_kernel<A, B, C>(kind, plan), grouped_blocks(shape, plan.scaled.plan)};
+  SAMITE_CASE(f8e4m3, f8e4m3, bfloat16)
+  SAMITE_CASE(f8e4m3, f8e4m3, half)
+  SAMITE_CASE(f8e4m3, f8e4m3, float)
+  SAMITE_CASE(f8e4m3, f8e5m2, bfloat16)
+  SAMITE_CASE(f8e4m3, f8e5m2, float)
+  SAMITE_CASE(f8e5m2, f8e4m3, bfloat16)
+  SAMITE_CASE(f8e5m2, f8e4m3, float)
+#undef SAMITE_CASE
+  throw UserError(where, fmt::format("scaled_grouped_mm: expected factors of f8e4m3, of which one may be f8e5m2, with "
+                                     "results of float or bfloat16, or of half where both are f8e4m3; factors of {} "
+                                     "and {} with results of {} given",
+                                     cpp_name(kind.a), cpp_name(kind.b), cpp_name(kind.epilogue.result)));
+}
+
+}  // namespace samite::ops

@@ -1,0 +1,170 @@
+// Products of groups of rows, each with a matrix of its own, as mixtures of experts need them:
+//
+//   c[offsets[g] .. offsets[g + 1]] = f(a[offsets[g] .. offsets[g + 1]] b[g])
+//
+//   ops::grouped_matmul(a, b, offsets, c);   // a (rows x inner), b (groups x inner x columns), c (rows x columns)
+//
+//   const ops::GroupedMatmul experts{"experts", [](const ops::Sums<bfloat16> &s, Array<const float, 2> bias) {
+//                                      Tile<float> x = s.values() + s.for_columns(bias);   // bias of each group
+//                                      return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
+//                                    }};
+//   experts.launch(a, b, offsets, c, bias);
+//
+// `offsets` has a number more than there are groups, and is on the device: it rises from 0 on, to as many rows as there
+// are at most. A group may be empty. Rows of c that are in no group stay as they are. Offsets that do not rise, or
+// that go beyond the rows, are a UserError with the group on the CPU and in debug mode; elsewhere nothing is read or
+// written outside of the arrays, but c has no meaning.
+//
+// Epilogues are those of ops/matmul.h. A launch is recorded, put on tapes and into graphs, and differentiated with
+// respect to a, b and every floating array of the epilogue. A row of a that is in no group has no part in any gradient.
+#pragma once
+
+#include "samite/ops/matmul.h"
+
+namespace samite::ops {
+
+struct GroupedOperands {
+  const AnyBuffer &a, &b, &offsets, &c;
+  bool b_transposed;
+};
+
+// UserError with `where`, and with what was expected and given, where they do not fit, or are not on one device.
+GroupedShape grouped_shape(const std::string &name, const GroupedOperands &operands, SourceLocation where);
+// UserError where a is to lie transposed: groups of its rows would begin anywhere in the rows of what lies in memory.
+void refuse_transposed_rows(const std::string &name, const tile::Transposes &transposed, SourceLocation where);
+// Whether a launch asks whether the offsets rise.
+bool checks_offsets(const LaunchOptions &options, Device device);
+
+namespace detail {
+
+struct GroupedPlan {
+  MatmulPlan plan;
+  GroupSearch search;
+
+  friend auto operator<=>(const GroupedPlan &, const GroupedPlan &) = default;
+};
+
+// How many times a block adds terms: not at all where it has no rows.
+inline Int steps_of_group(const RowsOfGroup &rows, const Int &inner, const MatmulPlan &plan) {
+  return select(rows.height > 0, tile::ceil_div(inner, plan.inner), 0);
+}
+
+// The sums of a block's tile, whose rows these are.
+template <Scalar T>
+Tile<lang::Accumulator<T>> grouped_block_sums(const Array<const T, 2> &a, const Array<const T, 3> &b,
+                                              const RowsOfGroup &rows, const Int &column, const MatmulOptions &options,
+                                              const MatmulPlan &plan, SourceLocation where) {
+  auto sum = tile::zeros<lang::Accumulator<T>>({plan.rows, plan.columns}, where);
+  const bool tb = options.transposed.b;
+  for (Int k : range(steps_of_group(rows, a.extent(1), plan), pipelined(plan.stages)))
+    tile::matmul(load_rows_of_group(a, rows, k * plan.inner, {plan.rows, plan.inner}, where),
+                 tb ? tile::load(b, {rows.group, column, k}, {plan.columns, plan.inner}, where)
+                    : tile::load(b, {rows.group, k, column}, {plan.inner, plan.columns}, where),
+                 sum, {.b = tb}, options.precision, where);
+  return sum;
+}
+
+}  // namespace detail
+
+template <class Epilogue>
+class GroupedMatmul;
+
+template <Scalar T, Scalar C, class... Extras>
+class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
+  using KernelOf = TileKernel<void(Array<const T, 2>, Array<const T, 3>, detail::Offsets, Array<C, 2>, Extras...)>;
+  using Rows = Buffer<std::int32_t>;
+
+ public:
+  template <class E>
+  GroupedMatmul(std::string name, const E &epilogue, MatmulOptions options = {},
+                SourceLocation where = std::source_location::current())
+      : state_(std::make_shared<State>(name, options, where, [=](const detail::GroupedPlan &plan) {
+          return kernel(name, epilogue, options, plan, where);
+        })) {
+    lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
+    refuse_transposed_rows(name, options.transposed, where);
+  }
+
+  // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
+  // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
+  void launch(const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
+              jit::ArgumentFor<Extras>... extras) const {
+    launch(LaunchOptions{}, a, b, offsets, c, extras...);
+  }
+  void launch(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets,
+              const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+      kernel.launch(blocks, options, a, b, offsets, c, extras...);
+    });
+  }
+  Launch record(const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
+                jit::ArgumentFor<Extras>... extras) const {
+    return record(LaunchOptions{}, a, b, offsets, c, extras...);
+  }
+  Launch record(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets,
+                const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+      return kernel.record(blocks, options, a, b, offsets, c, extras...);
+    });
+  }
+
+  const std::string &name() const { return state_->name; }
+  // Those that launches have asked for so far: for report().
+  std::vector<KernelOf> kernels() const { return state_->kernels.all(); }
+
+ private:
+  using State = detail::OneOperation<MatmulOptions, detail::GroupedPlan, KernelOf>;
+
+  template <class F>
+  decltype(auto) with_kernel(const LaunchOptions &launch, const AnyBuffer &a, const AnyBuffer &b,
+                             const AnyBuffer &offsets, const AnyBuffer &c, const F &function) const {
+    const auto &options = state_->options;
+    const GroupedShape shape = grouped_shape(state_->name, {a, b, offsets, c, options.transposed.b}, state_->where);
+    const MatmulPlan plan =
+        grouped_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, matmul_device(a.device()));
+    return function(
+        state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, a.device()))}),
+        LaunchExtents(grouped_blocks(shape, plan), state_->where));
+  }
+
+  template <class E>
+  static KernelOf kernel(const std::string &name, const E &epilogue, const MatmulOptions &options,
+                         const detail::GroupedPlan &p, SourceLocation where) {
+    return KernelOf(
+        name,
+        [&](Array<const T, 2> a, Array<const T, 3> b, detail::Offsets offsets, Array<C, 2> c, Extras... extras) {
+          const MatmulPlan &plan = p.plan;
+          const auto [i, j] = block_index<2>(where);
+          if (p.search.checked) detail::check_offsets(name, offsets, i, j, a.extent(0), where);
+          const RowsOfGroup tile = detail::rows_of_group(offsets, i, plan.rows, p.search, where);
+          const auto sum = detail::grouped_block_sums<T>(a, b, tile, j, options, plan, where);
+          detail::with_rows_of_group(tile, plan.rows, [&](const RowsOfGroup &rows) {
+            const Tile<C> values = epilogue(Sums<T>(sum, rows, j, c.extent(1)), extras...);
+            detail::store_rows_of_group(c, rows, Int(j * plan.columns), values, where);
+          });
+        },
+        TileOptions{.threads = p.plan.threads}, where);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+GroupedMatmul(std::string, E) -> GroupedMatmul<Signature>;
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+GroupedMatmul(std::string, E, MatmulOptions) -> GroupedMatmul<Signature>;
+
+// Rounded to C.
+template <Scalar T, Scalar C>
+void grouped_matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
+                    const MatmulOptions &options = {}) {
+  using Plain = GroupedMatmul<Tile<C>(Sums<T>)>;
+  static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
+    return Plain("grouped_matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
+                 {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
+  });
+  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32})
+      .launch(a, b, offsets, c);
+}
+
+}  // namespace samite::ops

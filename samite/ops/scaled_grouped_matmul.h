@@ -1,0 +1,173 @@
+// Products of groups of rows (ops/grouped_matmul.h) of 8-bit factors with scales (ops/scaled_matmul.h).
+//
+//   ops::scaled_grouped_matmul(a, b, scale_a, scale_b, offsets, c);
+//
+//   const auto experts = ops::scaled_grouped_product<f8e4m3>(
+//       "experts", [](const ops::Sums<float> &s) { return tile::cast<bfloat16>(s.values()); }, {.b = true});
+//   experts.launch(a, b, scale_a, scale_b, offsets, c);
+//
+// Scales of a are those of a matrix of (rows x inner), but not of blocks of rows, which would belong to several groups:
+// one, one for each row, or one for 128 numbers of a row. Scales of b are those of each group's matrix of
+// (inner x columns), in three dimensions.
+#pragma once
+
+#include "samite/ops/grouped_matmul.h"
+#include "samite/ops/scaled_matmul.h"
+
+namespace samite::ops {
+
+namespace detail {
+
+struct ScaledGroupedPlan {
+  ScaledPlan scaled;
+  GroupSearch search;
+
+  friend auto operator<=>(const ScaledGroupedPlan &, const ScaledGroupedPlan &) = default;
+};
+
+// UserError where there is a scale for each term, or one for a block of rows.
+ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shape, MatmulFactors factors,
+                               const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
+                               SourceLocation where);
+
+// The sums of a block's tile, and the scales that are still to be applied to them, where they are stored.
+struct ScaledGroupedSums {
+  ScalesOfTile<2, 3> scales;
+  Tile<float> sums;
+
+  Tile<float> applied(const ScaledPlan &p) const { return scales.applied(sums, p); }
+};
+template <Scalar A, Scalar B>
+ScaledGroupedSums scaled_grouped_block_sums(const Array<const A, 2> &a, const Array<const B, 3> &b,
+                                            const Array<const float, 2> &scale_a, const Array<const float, 3> &scale_b,
+                                            const RowsOfGroup &rows, const Int &column, bool b_transposed,
+                                            const ScaledPlan &p, SourceLocation where) {
+  const MatmulPlan &plan = p.plan;
+  ScalesOfTile<2, 3> scales{
+      {scale_a, rows.group, where}, {scale_b, rows.group, where}, rows.first, column * plan.columns};
+  Tile<float> sums = scaled_sums<A, B>(
+      [&](const Int &k) { return load_rows_of_group(a, rows, Int(k * plan.inner), {plan.rows, plan.inner}, where); },
+      [&](const Int &k) {
+        return b_transposed ? tile::load(b, {rows.group, column, k}, {plan.columns, plan.inner}, where)
+                            : tile::load(b, {rows.group, k, column}, {plan.inner, plan.columns}, where);
+      },
+      scales, steps_of_group(rows, a.extent(1), plan), {.b = b_transposed}, p, where);
+  return {std::move(scales), std::move(sums)};
+}
+
+}  // namespace detail
+
+template <Scalar A, Scalar B, class Epilogue>
+class ScaledGroupedMatmul;
+
+template <Scalar A, Scalar B, Scalar C, class... Extras>
+class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
+  static_assert((std::same_as<A, f8e4m3> || std::same_as<A, f8e5m2>) &&
+                    (std::same_as<B, f8e4m3> || std::same_as<B, f8e5m2>),
+                "a scaled product has factors of f8e4m3 or f8e5m2; ops::GroupedMatmul multiplies other types");
+  static_assert(!std::same_as<A, f8e5m2> || !std::same_as<B, f8e5m2>,
+                "two factors of f8e5m2 leave two digits of a product; quantise one of them to f8e4m3");
+  using KernelOf = TileKernel<void(Array<const A, 2>, Array<const B, 3>, Array<const float, 2>, Array<const float, 3>,
+                                   detail::Offsets, Array<C, 2>, Extras...)>;
+  using Rows = Buffer<std::int32_t>;
+  using Scales = Buffer<float>;
+
+ public:
+  template <class E>
+  ScaledGroupedMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
+                      SourceLocation where = std::source_location::current())
+      : state_(std::make_shared<State>(name, transposed, where, [=](const detail::ScaledGroupedPlan &plan) {
+          return kernel(name, epilogue, transposed, plan, where);
+        })) {
+    refuse_transposed_rows(name, transposed, where);
+  }
+
+  // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
+  // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
+  void launch(const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
+              const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    launch(LaunchOptions{}, a, b, scale_a, scale_b, offsets, c, extras...);
+  }
+  void launch(const LaunchOptions &options, const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a,
+              const Scales &scale_b, const Rows &offsets, const Buffer<C> &c,
+              jit::ArgumentFor<Extras>... extras) const {
+    with_kernel(options, {a, b, offsets, c, state_->options.b}, scale_a, scale_b,
+                [&](const auto &kernel, const LaunchExtents &blocks) {
+                  kernel.launch(blocks, options, a, b, scale_a, scale_b, offsets, c, extras...);
+                });
+  }
+  Launch record(const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b,
+                const Rows &offsets, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel({}, {a, b, offsets, c, state_->options.b}, scale_a, scale_b,
+                       [&](const auto &kernel, const LaunchExtents &blocks) {
+                         return kernel.record(blocks, a, b, scale_a, scale_b, offsets, c, extras...);
+                       });
+  }
+
+  const std::string &name() const { return state_->name; }
+  std::vector<KernelOf> kernels() const { return state_->kernels.all(); }
+
+ private:
+  using State = detail::OneOperation<tile::Transposes, detail::ScaledGroupedPlan, KernelOf>;
+
+  template <class F>
+  decltype(auto) with_kernel(const LaunchOptions &launch, const GroupedOperands &operands, const AnyBuffer &scale_a,
+                             const AnyBuffer &scale_b, const F &function) const {
+    const std::string &name = state_->name;
+    const SourceLocation where = state_->where;
+    const Device device = operands.a.device();
+    const GroupedShape shape = grouped_shape(name, operands, where);
+    const detail::ScaledPlan plan = detail::scaled_grouped_plan(
+        name, shape, {.type = scalar_type_of<A>, .transposed = state_->options, .converted = !std::same_as<A, B>},
+        scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where),
+        scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where), matmul_device(device),
+        where);
+    return function(state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, device))}),
+                    LaunchExtents(grouped_blocks(shape, plan.plan), where));
+  }
+
+  template <class E>
+  static KernelOf kernel(const std::string &name, const E &epilogue, tile::Transposes transposed,
+                         const detail::ScaledGroupedPlan &p, SourceLocation where) {
+    return KernelOf(
+        name,
+        [&](Array<const A, 2> a, Array<const B, 3> b, Array<const float, 2> scale_a, Array<const float, 3> scale_b,
+            detail::Offsets offsets, Array<C, 2> c, Extras... extras) {
+          const MatmulPlan &plan = p.scaled.plan;
+          const auto [i, j] = block_index<2>(where);
+          if (p.search.checked) detail::check_offsets(name, offsets, i, j, a.extent(0), where);
+          const RowsOfGroup tile = detail::rows_of_group(offsets, i, plan.rows, p.search, where);
+          const auto sum =
+              detail::scaled_grouped_block_sums<A, B>(a, b, scale_a, scale_b, tile, j, transposed.b, p.scaled, where);
+          detail::with_rows_of_group(tile, plan.rows, [&](const RowsOfGroup &rows) {
+            const Tile<C> values = epilogue(Sums<float>(sum.applied(p.scaled), rows, j, c.extent(1)), extras...);
+            detail::store_rows_of_group(c, rows, Int(j * plan.columns), values, where);
+          });
+        },
+        TileOptions{.threads = p.scaled.plan.threads}, where);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+// Of factors of A and B with an epilogue, for many launches.
+template <Scalar A, Scalar B = A, class E>
+auto scaled_grouped_product(std::string name, const E &epilogue, tile::Transposes transposed = {},
+                            SourceLocation where = std::source_location::current()) {
+  return ScaledGroupedMatmul<A, B, typename detail::EpilogueOf<E>::type>(std::move(name), epilogue, transposed, where);
+}
+
+// Rounded to C.
+template <Scalar A, Scalar B, Scalar C>
+void scaled_grouped_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a,
+                           const Buffer<float> &scale_b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
+                           tile::Transposes transposed = {}) {
+  using Plain = ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>)>;
+  static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
+    return Plain("scaled_grouped_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
+                 {key[0], key[1]});
+  });
+  made.at({transposed.a, transposed.b}).launch(a, b, scale_a, scale_b, offsets, c);
+}
+
+}  // namespace samite::ops
