@@ -166,6 +166,8 @@ Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captur
     return {wrong.empty() ? Outcome::right : Outcome::wrong, wrong};
   } catch (const ProgramTooLong &) {
     return {Outcome::too_long};
+  } catch (const NoRoomInBlock &) {
+    return {Outcome::required, "a block's shared memory has no room"};
   } catch (const RequirementFailure &failure) {
     return {Outcome::required, failure.what()};
   } catch (const UserError &error) {
