@@ -168,6 +168,13 @@ namespace {
 
 using TermKind = AffineTerm::Kind;
 
+bool form_has_remainder(const Affine &form) {
+  return std::ranges::any_of(form.terms(), [](const AffineTerm &term) {
+    return term.kind == TermKind::Remainder ||
+           (term.operands && std::ranges::any_of(*term.operands, form_has_remainder));
+  });
+}
+
 std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
   return !a ? b : !b ? a : std::min(*a, *b);
 }
@@ -229,6 +236,13 @@ std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeO
 }
 
 }  // namespace
+
+bool Forms::has_remainder(const Value &value) const {
+  if (const Affine of = form(value); of.known()) return form_has_remainder(of);
+  const Operation *operation = this->operation(value);
+  return operation && (operation->op == Op::Rem ||
+                       std::ranges::any_of(operation->operands, [&](const Value &of) { return has_remainder(of); }));
+}
 
 std::optional<std::int64_t> at_most(const Affine &form, const passes::RangeOfSymbol &of) {
   return bound_above(form, of, 6);

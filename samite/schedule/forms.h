@@ -26,6 +26,9 @@ class Forms {
   // `of` is where the symbols of the environment's intervals lie.
   passes::Interval interval(const ir::Value &value, const Environment &environment,
                             const passes::RangeOfSymbol &of) const;
+  // Whether it is made of a remainder. Of a short piece it may be seen not to wrap around where it is known where the
+  // piece begins, and nowhere else: then the interval of a part may be wider than that of the whole.
+  bool has_remainder(const ir::Value &value) const;
   // The operation that a local is the result of; null of a variable.
   const ir::Operation *operation(const ir::Value &value) const;
 

@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::int64_t most_unrolled = 1024;  // iterations of a loop
 constexpr std::int64_t most_copies = 8192;    // of a body inside of several
+// Of a loop: compilers take as long for hundreds of loops in one function as for tens of thousands of statements, and
+// the time grows with the square of their number.
+constexpr std::int64_t most_copied_loops = 256;
 
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
   const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
@@ -129,6 +132,16 @@ void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
   lowering.nest.close(line);
 }
 
+void check_copied_loop(const Lowering &lowering, const Site &site, const NestLoop &loop) {
+  if (lowering.open.copies <= most_copied_loops || loop.extent == Affine(1)) return;
+  throw UserError(
+      loop.where,
+      fmt::format("loop '{}' of '{}' is inside of unrolled ones, which make {} copies of it, more than {}; "
+                  "reorder it outside of them, unroll it, too, or leave one of the others serial. A loop "
+                  "over what is in registers is unrolled, too: store_in local memory does without",
+                  loop.name, lowering.function(site.function).name, lowering.open.copies, most_copied_loops));
+}
+
 // Behind the last loop that followers share: what is inside of it, each for itself.
 void one_after_another(Lowering &lowering, const Site &site, std::size_t i) {
   Site first = site;
@@ -187,6 +200,7 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
   if (lowering.open.threads && meets_inside(lowering, site, i) &&
       (type == LoopType::vectorized || (type == LoopType::unrolled && !loop.extent.is_constant())))
     type = LoopType::serial;
+  if (type != LoopType::unrolled) check_copied_loop(lowering, site, loop);
   switch (type) {
     case LoopType::gpu_thread: return thread_loops(lowering, site, i);
     case LoopType::unrolled: return unrolled_loop(lowering, site, i);

@@ -56,6 +56,7 @@ struct Lowering {
   OpenLoops open;
   Integers integers;
   Reductions reductions;
+  Boxes called;  // of each function, by all that call it
   Storages storages;
   HostSteps host;
   OpenKernel kernel;

@@ -86,6 +86,16 @@ void complete(const Lowering &lowering, std::uint32_t f, Box &box) {
                               lowering.function(f).name));
 }
 
+// Where it is no short form which bound is the nearer one, it is that of the whole.
+Interval part_of(const Interval &whole, const Interval &part) {
+  const auto nearer = [](const Affine &of_whole, const Affine &of_part, Affine (*of)(const Affine &, const Affine &)) {
+    if (!of_whole.known()) return of_part;
+    const Affine both = of_part.known() ? of(of_whole, of_part) : Affine::unknown();
+    return both.known() ? both : of_whole;
+  };
+  return {nearer(whole.lower, part.lower, passes::greatest), nearer(whole.upper, part.upper, passes::least)};
+}
+
 // How far apart the bounds are stays known where that is a short form.
 void name_long(Lowering &lowering, Interval &dimension) {
   constexpr std::size_t most = 12, short_form = 4;
@@ -154,15 +164,20 @@ void unite(std::optional<Box> &box, const Box &with, Integers *names) {
 }
 
 void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
-               const Environment &environment, Boxes &boxes, Integers *names) {
+               const Environment &environment, Boxes &boxes, Integers *names, const Boxes *whole) {
   for (const Stmt &stmt : definition.body) {
     const Let *let = stmt.as<Let>();
     if (let->value.op != Op::Load) continue;
     const auto called = lowering.algorithm.function_of(let->value.array);
     if (!called) continue;
+    const auto all = whole ? whole->find(called->function) : Boxes::const_iterator();
     Box box;
-    for (const Value &index : let->value.operands)
-      box.push_back(forms.interval(index, environment, lowering.symbols.range()));
+    for (const Value &index : let->value.operands) {
+      Interval interval = forms.interval(index, environment, lowering.symbols.range());
+      if (whole && all != whole->end() && forms.has_remainder(index))
+        interval = part_of((*all->second)[box.size()], interval);
+      box.push_back(std::move(interval));
+    }
     unite(boxes[called->function], box, names);
     lowering.last_call[called->function] = stmt.where();
   }
@@ -183,7 +198,7 @@ void follow(const Lowering &lowering, Boxes &boxes) {
     complete(lowering, f, *found->second);
     for (const Definition &definition : lowering.function(f).definitions)
       add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
-                boxes);
+                boxes, nullptr, &lowering.called);
   }
 }
 
@@ -191,6 +206,7 @@ void follow_from_outputs(Lowering &lowering, Boxes &boxes) {
   for (const std::uint32_t f : std::views::reverse(lowering.algorithm.order)) {
     const auto found = boxes.find(f);
     if (found == boxes.end()) continue;
+    lowering.called.insert(*found);
     complete(lowering, f, *found->second);
     if (!lowering.function(f).output)
       for (Interval &dimension : *found->second) name_long(lowering, dimension);

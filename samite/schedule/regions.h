@@ -37,14 +37,16 @@ Reductions find_reductions(Lowering &lowering);
 Environment environment_of(const Lowering &lowering, const Definition &definition, const Box &box);
 // `names`: where the least or the greatest of two bounds is no form, both are computed and named.
 void unite(std::optional<Box> &box, const Box &with, Integers *names = nullptr);
-// What a definition calls while its variables lie in the environment.
+// What a definition calls while its variables lie in the environment. `whole`: what is called anywhere, of which a part
+// is no more.
 void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
-               const Environment &environment, Boxes &boxes, Integers *names = nullptr);
+               const Environment &environment, Boxes &boxes, Integers *names = nullptr, const Boxes *whole = nullptr);
 // From what calls on to what is called; of functions that have no values yet. Boxes grow by what a function's own
 // updates touch, and by what the schedule says of its bounds.
 void follow(const Lowering &lowering, Boxes &boxes);
 // The same from the functions that fill arrays, before any loop: what is no short form is computed by the host and
-// named, so that forms do not grow from function to function.
+// named, so that forms do not grow from function to function. What is called of each function is kept as that of the
+// whole.
 void follow_from_outputs(Lowering &lowering, Boxes &boxes);
 
 // All of the array that a function fills, whose extents are as the schedule says where it says so.

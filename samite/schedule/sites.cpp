@@ -60,7 +60,7 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
     }
     environment.insert_or_assign(variable, interval);
   }
-  add_calls(lowering, site.definition, site.forms, environment, boxes);
+  add_calls(lowering, site.definition, site.forms, environment, boxes, nullptr, &lowering.called);
 }
 
 // The same definition with other pieces whole, whose outermost loops have these symbols.

@@ -64,6 +64,13 @@ void assume_in(const Lowering &lowering, Extent &extent) {
   extent.extent = lowering.symbols.as_known(extent.extent);
 }
 
+// What was named may be a long form again, of which loops could not be made.
+void name_long(Lowering &lowering, Extent &extent) {
+  constexpr std::size_t most = Affine::most_nodes / 3;
+  if (extent.begin.nodes() > most) extent.begin = lowering.integers.bound(extent.begin);
+  if (extent.extent.nodes() > most) extent.extent = lowering.integers.bound_extent(extent.extent);
+}
+
 // The integers that are known are put into all forms that are used from here on.
 void assume(Lowering &lowering, const Facts &facts) {
   for (const auto &[symbol, range] : facts.ranges) {
@@ -120,7 +127,10 @@ void choose(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &re
             std::exchange(lowering.host.name_end, lowering.host.name_end + fmt::format("_special{}", i));
         assume(lowering, facts_of(condition));
         Region known_region = region;
-        for (Extent &extent : known_region) assume_in(lowering, extent);
+        for (Extent &extent : known_region) {
+          assume_in(lowering, extent);
+          name_long(lowering, extent);
+        }
         with(special, known_region);
         lowering.host.name_end = name;
         lowering.symbols.assumed = assumed;

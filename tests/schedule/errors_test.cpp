@@ -575,6 +575,22 @@ TEST_F(ScheduleErrors, TooManyCopiesOfUnrolledLoops) {
        "leave one of them serial");
 }
 
+TEST_F(ScheduleErrors, TooManyCopiesOfALoop) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    Reduction k{"k", 0, 100};
+    f(y, x) = 0;
+    wrong_below();
+    f(y, x) += cast<Float>(k);
+    schedule_cpu([&] {
+      f.bound(x, 0, 300);
+      f.update().reorder(k, x, y).unroll(x);
+    });
+  });
+  says("loop 'k' of 'f' is inside of unrolled ones, which make 300 copies of it, more than 256",
+       "reorder it outside of them");
+}
+
 // Races.
 
 TEST_F(ScheduleErrors, AParallelReduction) {

@@ -78,6 +78,56 @@ TEST(FoundByChance, NothingIsComputedBeyondTheWhole) {
   EXPECT_THAT(result(pipeline, false, {4}), testing::ElementsAre(1, 5, 9, 13));
 }
 
+// Of the whole it is seen that its remainders do not wrap around, and of a piece that may begin anywhere it is not: no
+// more of it is computed for that.
+TEST(FoundByChance, RemaindersOfPiecesAreThoseOfTheWhole) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
+    first(x) = x * 3;
+    second(x) = first(x) + 1;
+    third(x) = second((x + 1) & 7) + x;
+    schedule_cpu([&] {
+      first.compute_root();
+      third.bound(x, 0, 3).split(x, xo, xi, 4, Tail::guard);
+      second.compute_at(third, xo);
+    });
+    schedule_cuda([&] {
+      first.compute_root();
+      third.bound(x, 0, 3).split(x, xo, xi, 4, Tail::guard).gpu_blocks(xo).gpu_threads(xi);
+      second.compute_at(third, xo).store_in(Memory::shared);
+    });
+  };
+  for (const bool gpu : {false, true}) EXPECT_THAT(result(pipeline, gpu, {3}), testing::ElementsAre(4, 8, 12));
+}
+
+// What is known inside of a specialization is put into bounds that were named because they are long. Loops of pieces
+// are made of those, too.
+TEST(FoundByChance, SpecializationsOfLongBounds) {
+  for (int calls = 1; calls <= 8; ++calls) {
+    const auto pipeline = [calls](Array<std::int32_t, 1> out) {
+      Func<std::int32_t> first{"first"}, second{"second", out};
+      first(x) = x * 3;
+      const std::function<Int(int)> sum = [&](int i) {
+        const Int called = first(min(max(x * i, 4 - out.extent(0) * i), 9 + i));
+        return i == calls ? called : called + sum(i + 1);
+      };
+      second(x) = sum(1);
+      schedule_cpu([&] {
+        first.compute_root();
+        first.specialize(out.extent(0) >= 3).split(x, xo, xi, 6, Tail::guard);
+      });
+    };
+    for (const std::int64_t extent : {2, 7}) {
+      const std::vector<std::int64_t> found = result(pipeline, false, {extent});
+      for (std::int64_t x = 0; x < extent; ++x) {
+        std::int64_t sum = 0;
+        for (std::int64_t i = 1; i <= calls; ++i) sum += 3 * std::min(std::max(x * i, 4 - extent * i), 9 + i);
+        EXPECT_EQ(found[static_cast<std::size_t>(x)], sum) << calls << ' ' << x;
+      }
+    }
+  }
+}
+
 // How long a piece is does not depend on which one it is, so that threads may go through all of them.
 TEST(FoundByChance, ThreadsGoThroughPiecesThatAreShiftedInwards) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {

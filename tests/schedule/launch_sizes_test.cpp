@@ -89,6 +89,18 @@ TEST(SizesOfLaunches, KernelsComputeWhatTheCpuComputes) {
   }
 }
 
+// The host has as much memory for a block as a device, and says so where that is too little, as a launch would.
+TEST(SizesOfLaunches, AreNoMoreThanABlockHasOnTheHost) {
+  const auto pipeline = mirrored();
+  const auto run = [&](std::int64_t columns) {
+    const AnyBuffer in = Buffer<float>(Device::cpu(), {1, columns}), out = Buffer<float>(Device::cpu(), {1, columns});
+    run_on_host(*cuda_program(*pipeline.definition()), {{&out}, {&in}});
+  };
+  constexpr std::int64_t most = 227 * 1024 / 4;
+  EXPECT_NO_THROW(run(most));
+  EXPECT_THROW(run(most + 1), NoRoomInBlock);
+}
+
 TEST(SizesOfLaunches, MemoryThatIsNotThereAtOneTimeLiesInOnePlace) {
   const schedules::Program program = on_a_gpu(in_turn());
   passes::TileMemoryPlan plan = passes::plan_tile_memory(last_launch(program).kernel);

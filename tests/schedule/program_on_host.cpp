@@ -1,6 +1,7 @@
 #include "tests/schedule/program_on_host.h"
 
 #include "samite/jit/recorded_program.h"
+#include "samite/passes/architecture.h"
 #include "tests/codegen/cuda_on_host.h"
 
 #include <fmt/format.h>
@@ -30,6 +31,12 @@ Argument laid_out(const jit::Argument &argument) {
   return strided(argument.buffer->data(), extents, strides);
 }
 
+std::int64_t shared_bytes(const passes::TileMemoryPlan &plan, const std::vector<jit::Argument> &arguments) {
+  if (!plan.sized_at_launch()) return plan.bytes;
+  return plan.in_launch([&](std::uint32_t parameter) { return static_cast<std::int32_t>(arguments[parameter].scalar); })
+      .bytes;
+}
+
 class OnHost : public jit::ScheduledProgram::Visitor {
  public:
   OnHost(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments)
@@ -44,9 +51,11 @@ class OnHost : public jit::ScheduledProgram::Visitor {
               const jit::HostValues &values) override {
     std::optional<CudaOnHost> &kernel = kernels_[number];
     if (!kernel) kernel.emplace(launch.kernel, options_of(launch.kernel), false, 0, ir::Form::lowered);
+    const std::vector<jit::Argument> arguments = jit::arguments_of(launch, arguments_, temporaries_, values);
+    if (shared_bytes(kernel->source().tile_memory, arguments) > passes::gpu_architecture(90).shared_bytes)
+      throw NoRoomInBlock();
     std::vector<Argument> given;
-    for (const jit::Argument &argument : jit::arguments_of(launch, arguments_, temporaries_, values))
-      given.push_back(laid_out(argument));
+    for (const jit::Argument &argument : arguments) given.push_back(laid_out(argument));
     const CudaResult result = kernel->run(std::vector<long long>(extents.begin(), extents.end()), given);
     if (result.failure.state != 0)
       throw std::runtime_error(fmt::format("kernel {} has reported a failure", launch.kernel.name));

@@ -13,7 +13,10 @@ namespace samite::test {
 std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinition &definition,
                                                           const std::string &schedule = "");
 
-// The arguments' buffers are on the CPU. Throws std::runtime_error where a kernel reports a failure.
+// A block's shared memory has no room for what a kernel keeps there, and no launch would be taken.
+struct NoRoomInBlock {};
+
+// The arguments' buffers are on the CPU. Throws std::runtime_error where a kernel reports a failure, and NoRoomInBlock.
 void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments);
 
 // Of a pipeline that fills its first argument, an array of f32: what that is under the default schedule on the CPU,
