@@ -91,6 +91,27 @@ SAMITE_INLINE Vector<T> load_every_second(Mask m, const T *p, Offset offsets) {
   return gather(m, p, offsets);
 }
 
+// From p[offset of the lane] where each second lane's offset is one more, as those of (i + lane) >> 1 are: where all
+// lanes are active, from two halves of vectors, one of what the even lanes read and one of what the odd lanes do.
+template <class, int... Lane>
+struct Alternating {
+  template <class V>
+  static SAMITE_INLINE_MEMBER auto of(V even, V odd) {
+    return __builtin_shufflevector(even, odd, (Lane / 2 + Lane % 2 * (lane_count / 2))...);
+  }
+};
+template <class T, class Offset>
+SAMITE_INLINE Vector<T> load_each_twice(Mask m, const T *p, Offset offsets) {
+  const auto active = bits(m);
+  if (__builtin_constant_p(active) && active == bits(all_lanes())) {
+    T __attribute__((ext_vector_type(lane_count / 2))) even, odd;
+    __builtin_memcpy(&even, p + offsets[0], sizeof(even));
+    __builtin_memcpy(&odd, p + offsets[1], sizeof(odd));
+    return __make_integer_seq<Alternating, int, lane_count>::of(even, odd);
+  }
+  return gather(m, p, offsets);
+}
+
 // Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it serves where the two
 // are equal.
 template <class T, class Offset>
