@@ -15,7 +15,10 @@ std::string LaneElements::arguments() const {
 }
 
 std::string LaneElements::load() const {
-  const std::string_view function = shape == Shape::Linear ? "load" : every_second ? "load_every_second" : "gather";
+  const std::string_view function = shape == Shape::Linear ? "load"
+                                    : every_second         ? "load_every_second"
+                                    : each_twice           ? "load_each_twice"
+                                                           : "gather";
   return fmt::format("{}({})", function, arguments());
 }
 
@@ -45,7 +48,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
 
   LaneElements result;
   std::string shared, apart;
-  bool neighbours = true, every_second = true;
+  bool neighbours = true, every_second = true, each_twice = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const Value &index = indices[d];
     if (!values_.varying(index) && !(index.is_constant() && index.as_int() == 0))
@@ -53,6 +56,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     if (values_.shape(index) == Shape::Uniform) continue;
     neighbours = neighbours && dense(d) && !values_.varying(index);
     every_second = every_second && dense(d) && values_.every_second(index);
+    each_twice = each_twice && dense(d) && values_.each_twice(index);
     const std::string lane = offset_of_lane(index, facts.wide_index);
     add_term(apart, dense(d) ? lane : fmt::format("{} * {}", lane, lane_stride(d)));
   }
@@ -64,7 +68,9 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     result.shape = neighbours ? Shape::Linear : Shape::Varying;
     result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
     if (!neighbours) result.offsets = apart;
-    result.every_second = !neighbours && every_second && size_of(emission_.kernel.parameters[array].type) >= 4;
+    const bool wide = size_of(emission_.kernel.parameters[array].type) >= 4;
+    result.every_second = !neighbours && every_second && wide;
+    result.each_twice = !neighbours && each_twice && wide;
   }
   if (emission_.options.debug) check_bounds(result, array, indices, where);
   return result;

@@ -14,6 +14,7 @@ struct LaneElements {
   std::string element;                           // Uniform: an lvalue
   std::string pointer, offsets;   // else: a pointer for the first lane; Varying: and each lane's distance from it
   bool every_second = false;      // Varying: the lanes' elements, of 32 or 64 bits, lie two apart
+  bool each_twice = false;        // Varying: two lanes after each other have each element, of 32 or 64 bits
   std::string mask;               // the lanes that may touch memory
   std::string in_bounds;          // Uniform in debug mode: a bool
   std::string load() const;       // of a vector

@@ -48,7 +48,9 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
   } else {
     result.pointer = array_name(array);
     result.offsets = values_.vector(index);
-    result.every_second = values_.every_second(index) && size_of(array_of(array).type) >= 4;
+    const bool wide = size_of(array_of(array).type) >= 4;
+    result.every_second = wide && values_.every_second(index);
+    result.each_twice = wide && values_.each_twice(index);
   }
   return result;
 }

@@ -17,7 +17,9 @@ class LaneValues final : public Values {
   using Shape = passes::Shape;
 
   explicit LaneValues(const ir::Kernel &kernel)
-      : uniformity_(passes::uniformity(kernel)), steps_(passes::lane_steps(kernel, uniformity_)) {}
+      : uniformity_(passes::uniformity(kernel)),
+        steps_(passes::lane_steps(kernel, uniformity_)),
+        in_pairs_(passes::in_pairs_of_lanes(kernel, steps_)) {}
 
   std::string name(ir::LocalId local) const override;
   std::string_view type(ScalarType type, ir::LocalId local) const override;
@@ -29,6 +31,8 @@ class LaneValues final : public Values {
   bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
   // Whether lanes go along every second element.
   bool every_second(const ir::Value &value) const { return value.is_local() && steps_[value.id()] == 2; }
+  // Whether two lanes after each other have each element.
+  bool each_twice(const ir::Value &value) const { return value.is_local() && in_pairs_[value.id()]; }
   static std::string_view type(ScalarType type, Shape shape);
   std::string vector(const ir::Value &value) const;
   std::string beside_vector(const ir::Value &value) const;  // as an operand
@@ -49,6 +53,7 @@ class LaneValues final : public Values {
  private:
   const passes::Uniformity uniformity_;
   const std::vector<std::optional<std::int64_t>> steps_;  // by LocalId
+  const std::vector<bool> in_pairs_;                      // by LocalId
   std::string mask_;
   int copy_ = -1;
   std::vector<bool> copied_;

@@ -63,4 +63,30 @@ std::vector<std::optional<std::int64_t>> lane_steps(const Kernel &kernel, const 
   return LaneSteps(kernel, uniformity).made();
 }
 
+std::vector<bool> in_pairs_of_lanes(const Kernel &kernel, const std::vector<LaneStep> &steps) {
+  std::vector<bool> pairs(kernel.local_count);
+  const auto paired = [&](const Value &value) { return value.is_local() && pairs[value.id()]; };
+  const auto steps_by = [&](const Value &value, std::int64_t step) {
+    return value.is_local() ? steps[value.id()] == step : step == 0;
+  };
+  for_each_statement(kernel, [&](const Stmt &stmt) {
+    const Let *let = stmt.as<Let>();
+    if (!let || !has_step(let->value.type)) return;
+    const auto &operands = let->value.operands;
+    switch (let->value.op) {
+      case Op::Copy: pairs[let->local] = paired(operands[0]); break;
+      case Op::ShiftRight:
+        pairs[let->local] = steps_by(operands[0], 1) && operands[1].is_constant() && operands[1].as_int() == 1;
+        break;
+      case Op::Add:
+        pairs[let->local] =
+            (paired(operands[0]) && steps_by(operands[1], 0)) || (steps_by(operands[0], 0) && paired(operands[1]));
+        break;
+      case Op::Sub: pairs[let->local] = paired(operands[0]) && steps_by(operands[1], 0); break;
+      default: break;
+    }
+  });
+  return pairs;
+}
+
 }  // namespace samite::passes

@@ -13,4 +13,8 @@ namespace samite::passes {
 // is Varying. As with Linear, unsigned integers of 32 bits have none, since a lane may wrap round.
 std::vector<std::optional<std::int64_t>> lane_steps(const ir::Kernel &kernel, const Uniformity &uniformity);
 
+// By LocalId: whether an integer grows by one with each second lane, as `(x + 1) >> 1` does, so that neighbours have it
+// in pairs; the first and the last lane may be without the other of their pair. `steps` are those of `lane_steps`.
+std::vector<bool> in_pairs_of_lanes(const ir::Kernel &kernel, const std::vector<std::optional<std::int64_t>> &steps);
+
 }  // namespace samite::passes

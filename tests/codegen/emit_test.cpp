@@ -100,6 +100,21 @@ TEST(Emit, EverySecondElementComesFromTwoVectors) {
   EXPECT_THAT(halved("f16"), HasSubstr("gather(m1, p0.data, v1)"));
 }
 
+TEST(Emit, AnElementOfTwoLanesComesFromHalvesOfVectors) {
+  const auto doubled = [](const std::string &type) {
+    return emitted(fmt::format(R"(kernel @k(@x: array<{0}, 1>) threads 1 {{
+                                    %0: i32 = thread_index 0
+                                    %1: i32 = shr %0, 1
+                                    %2: {0} = load @x[%1]
+                                  }})",
+                               type),
+                   {.arrays = {{true}}})
+        .text;
+  };
+  EXPECT_THAT(doubled("f32"), HasSubstr("load_each_twice(m1, p0.data, v1)"));
+  EXPECT_THAT(doubled("f16"), HasSubstr("gather(m1, p0.data, v1)"));
+}
+
 TEST(Emit, AUniformLoopIsNative) {
   EXPECT_THAT(emitted(R"(kernel @k(@x: array<f32, 1>) threads 1 {
                 for %0: i32 in 10 .. 0 step -2 { %1: f32 = load @x[%0] }

@@ -89,6 +89,48 @@ TEST(MemoryAccess, EverySecondElement) {
   expect_every_second<std::int16_t>("i16");
 }
 
+// Each element by two lanes, from halves of vectors. The first lane is the first or the second one of its element.
+template <class T>
+void expect_each_twice(const std::string &type) {
+  const CompiledKernel kernel(
+      fmt::format(R"(kernel @double(@y: array<{0}, 1>, @x: array<const {0}, 1>, @second: i32) threads 1 {{
+    %0: i32 = thread_index 0
+    %1: i32 = add %0, @second
+    %2: i32 = shr %1, 1
+    %3: i32 = sub %2, 1
+    %4: {0} = load @x[%3]
+    store @y[%0] = %4
+  }})",
+                  type));
+  const std::size_t page = 4096;
+  auto *pages =
+      static_cast<char *>(mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages, page, PROT_NONE), 0);
+  ASSERT_EQ(mprotect(pages + 2 * page, page, PROT_NONE), 0);
+  auto *first = reinterpret_cast<T *>(pages + page), *end = reinterpret_cast<T *>(pages + 2 * page);
+  std::iota(first, end, T(1));
+  for (int n = 1; n < 70; ++n)
+    for (const int second : {0, 1}) {
+      const int read = (n - 1 + second) / 2 + 1;
+      for (T *x : {first, end - read}) {
+        std::vector<T> y(70, T(0));
+        kernel.run({n}, {array(y), strided(x + 1, {read}, {1}), scalar(second)});
+        for (int i = 0; i < 70; ++i)
+          ASSERT_EQ(y[static_cast<std::size_t>(i)], i < n ? x[(i + second) / 2] : T(0)) << i << " of " << n << type;
+      }
+    }
+  munmap(pages, 3 * page);
+}
+
+TEST(MemoryAccess, EachElementTwice) {
+  expect_each_twice<float>("f32");
+  expect_each_twice<double>("f64");
+  expect_each_twice<std::int32_t>("i32");
+  expect_each_twice<std::int64_t>("i64");
+  expect_each_twice<std::int16_t>("i16");
+}
+
 TEST(MemoryAccess, StridesMayBeAnything) {
   for (bool wide : {false, true}) {
     const CompiledKernel kernel(axpy_in_place, options(false, wide));

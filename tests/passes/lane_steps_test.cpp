@@ -46,5 +46,34 @@ TEST(LaneSteps, AreOfSignedIntegers) {
             (Steps{1, unknown, unknown, unknown, unknown}));
 }
 
+// Of locals 0 and up, as above.
+std::vector<bool> pairs(const std::string &body) {
+  const ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");
+  return in_pairs_of_lanes(kernel, lane_steps(kernel, uniformity(kernel)));
+}
+
+TEST(LaneSteps, HalvesOfNeighboursAreInPairs) {
+  EXPECT_EQ(pairs(R"(%1: i32 = add %0, @n
+                     %2: i32 = shr %1, 1
+                     %3: i32 = sub %2, 1
+                     %4: i32 = add @n, %3)"),
+            (std::vector<bool>{false, false, true, true, true}));
+}
+
+TEST(LaneSteps, WhatGrowsOtherwiseIsNotInPairs) {
+  EXPECT_EQ(pairs(R"(%1: i32 = shr %0, 2
+                     %2: i32 = mul %0, 2
+                     %3: i32 = shr %2, 1
+                     %4: i32 = shr %0, 1
+                     %5: i32 = sub @n, %4
+                     %6: i32 = add %4, %4
+                     %7: i32 = add %4, %0
+                     %8: i32 = shr %0, @n
+                     %9: u32 = cast %0
+                     %10: u32 = shr %9, 1)"),
+            (std::vector<bool>{false, false, false, false, true, false, false, false, false, false, false}));
+}
+
 }  // namespace
 }  // namespace samite::passes
