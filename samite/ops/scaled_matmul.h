@@ -102,47 +102,49 @@ struct ScalesOfTile {
   }
 };
 
-// The scales of 128 terms of a block's tile of the result. Those of single rows and columns are read for each element,
-// where they are needed: threads that wait for each other in each iteration would take longer. What is one number is
-// read first.
+// The scales of 128 terms of a block's tile of the result, in blocks of threads. Those of single rows and columns are
+// read for each element, where they are needed: threads that wait for each other in each iteration would take longer.
 template <int RankOfA, int RankOfB>
 class ScalesOfTerms {
  public:
-  ScalesOfTerms(const ScalesOfTile<RankOfA, RankOfB> &scales, const Int &k, const ScaledPlan &p)
-      : scales_(scales),
-        p_(p),
-        of_a_(p.a.columns == ScaleGroup::all ? Int(0) : Int(k)),
-        of_b_(p.b.rows == ScaleGroup::all ? Int(0) : Int(k)) {
-    if (p.a.rows != ScaleGroup::one)
-      multiply(scales.a.at(p.a.rows == ScaleGroup::all ? Int(0) : Int(scales.row / scale_block), of_a_));
-    if (p.b.columns != ScaleGroup::one)
-      multiply(scales.b.at(of_b_, p.b.columns == ScaleGroup::all ? Int(0) : Int(scales.column / scale_block)));
+  ScalesOfTerms(const ScalesOfTile<RankOfA, RankOfB> &scales, const ScaledPlan &p) : scales_(scales), p_(p) {}
+
+  // Whether one factor or both have one number for all elements, and what it is, or the product of both.
+  bool has_number() const { return !of_each_row() || !of_each_column(); }
+  Float number(const Int &k) const {
+    if (of_each_row()) return of_columns(k);
+    if (of_each_column()) return of_rows(k);
+    return of_rows(k) * of_columns(k);
   }
 
-  Tile<float> of(const Tile<float> &product) const {
-    const bool rows = p_.a.rows == ScaleGroup::one, columns = p_.b.columns == ScaleGroup::one;
-    if (!rows && !columns) return product * *number_;
-    Tile<float> scales = rows ? of_each_row() : of_each_column();
-    if (rows && columns) return product * (scales * of_each_column());
-    return product * (scales * *number_);
+  // `number` where there is one.
+  Tile<float> applied(const Tile<float> &product, const Int &k, const Float &number) const {
+    if (of_each_row() && of_each_column()) return product * (row_scales(k) * column_scales(k));
+    if (of_each_row()) return product * (row_scales(k) * number);
+    if (of_each_column()) return product * (column_scales(k) * number);
+    return product * number;
   }
 
  private:
-  void multiply(const Float &scale) {
-    const Float product = number_ ? Float(*number_ * scale) : scale;
-    number_.emplace(product);
+  bool of_each_row() const { return p_.a.rows == ScaleGroup::one; }
+  bool of_each_column() const { return p_.b.columns == ScaleGroup::one; }
+  Int of_a(const Int &k) const { return p_.a.columns == ScaleGroup::all ? Int(0) : Int(k); }
+  Int of_b(const Int &k) const { return p_.b.rows == ScaleGroup::all ? Int(0) : Int(k); }
+  Float of_rows(const Int &k) const {
+    return scales_.a.at(p_.a.rows == ScaleGroup::all ? Int(0) : Int(scales_.row / scale_block), of_a(k));
   }
-  Tile<float> of_each_row() const {
-    return scales_.a.view(scales_.row, of_a_, {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
+  Float of_columns(const Int &k) const {
+    return scales_.b.at(of_b(k), p_.b.columns == ScaleGroup::all ? Int(0) : Int(scales_.column / scale_block));
   }
-  Tile<float> of_each_column() const {
-    return scales_.b.view(of_b_, scales_.column, {p_.plan.rows, p_.plan.columns}, {.steps = {0, 1}});
+  Tile<float> row_scales(const Int &k) const {
+    return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
+  }
+  Tile<float> column_scales(const Int &k) const {
+    return scales_.b.view(of_b(k), scales_.column, {p_.plan.rows, p_.plan.columns}, {.steps = {0, 1}});
   }
 
   const ScalesOfTile<RankOfA, RankOfB> &scales_;
   const ScaledPlan &p_;
-  Int of_a_, of_b_;
-  std::optional<Float> number_;  // the scale, or the product of both, that is one for all elements
 };
 
 // The sums of a block's tile of the result, of so many steps, without scales of all terms; `load_left` and `load_right`
@@ -152,7 +154,14 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
                         const Int &steps, tile::Transposes transposed, const ScaledPlan &p, SourceLocation where) {
   const MatmulPlan &plan = p.plan;
   Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
+  const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, p);
+  // Read an iteration ahead: it comes from far, and the products of an iteration are soon done.
+  const bool ahead = p.by_terms() && plan.stages > 1 && scales_of_terms.has_number();
+  Float next = 0;
+  if (ahead) if_(steps > 0, [&] { next = scales_of_terms.number(0); });
   for (Int k : range(steps, pipelined(plan.stages))) {
+    const Float number = next;
+    if (ahead) next = scales_of_terms.number(min(k + 1, steps - 1));
     const Tile<A> left = load_left(k);
     const Tile<B> right = load_right(k);
     const auto product = [&] {
@@ -163,8 +172,7 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
     } else if (plan.stages == 1) {
       sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
     } else {
-      const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, k, p);
-      sum += scales_of_terms.of(product());
+      sum += scales_of_terms.applied(product(), k, number);
     }
   }
   return sum;
