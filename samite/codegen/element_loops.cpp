@@ -60,6 +60,34 @@ void ElementLoops::loop_of_launch(const For &loop) {
   out.close();
 }
 
+// What is of whole rows comes first, unless the loop goes around in its registers all the same.
+void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
+  const FragmentLayout &layout = *places_.fragments_of(*tiles.begin());
+  std::optional<passes::RowValues> rows;
+  if (!emission_.options.debug) rows = passes::row_values(loop, layout);
+  const bool rotates =
+      rows && passes::grouped_elements(emission_.forms(), rows->loop, layout, emission_.options.arrays).rotates;
+  if (!rows || rotates) return elements_in_registers(loop, tiles);
+  row_values_ = &*rows;
+  compute_rows(*tiles.begin());
+  elements_in_registers(rows->loop, tiles);
+  row_values_ = nullptr;
+}
+
+void ElementLoops::compute_rows(LocalArrayId tile) {
+  SourceWriter &out = emission_.out;
+  const passes::RowValues &rows = *row_values_;
+  for (const auto &[local, type] : rows.results)
+    out.line("{} {}_of_rows[{}];", scalar_name(type.element()), local_name(local), rows.rows);
+  out.line("#pragma unroll");
+  out.open("for (i32 row = 0; row < {}; ++row) {{", rows.rows);
+  out.line("const i32 r = row / {0} * {1} + row % {0} * {2};", rows.of_piece, rows.elements, rows.in_row);
+  index_of_element(rows.loop, tile);
+  block_of_element(rows.loop, rows.of_rows, tile);
+  for (const auto &[local, type] : rows.results) out.line("{0}_of_rows[row] = {0};", local_name(local));
+  out.close();
+}
+
 // All of them have one layout.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found;
@@ -69,7 +97,7 @@ std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   return found;
 }
 
-void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
+void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
   SourceWriter &out = emission_.out;
   const LocalArrayId tile = *tiles.begin();
   const FragmentLayout &layout = *places_.fragments_of(tile);
@@ -184,9 +212,17 @@ void ElementLoops::index_of_element(const For &loop, LocalArrayId tile) {
 void ElementLoops::elements_of_thread(const For &loop, LocalArrayId tile) {
   emission_.out.line("if (!Sums{}::holds(r)) continue;", tile);
   index_of_element(loop, tile);
+  if (const passes::RowValues *rows = row_values_)
+    for (const auto &[local, type] : rows->results)
+      emission_.out.line("const {0} {1} = {1}_of_rows[r / {2} * {3} + r % {4} / {5}];", scalar_name(type.element()),
+                         local_name(local), rows->elements, rows->of_piece, rows->registers, rows->in_row);
+  block_of_element(loop, loop.body, tile);
+}
+
+void ElementLoops::block_of_element(const For &loop, const Block &block, LocalArrayId tile) {
   open_ = true;
   in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
-  code_.block(loop.body);
+  code_.block(block);
   in_registers_.reset();
   open_ = false;
 }

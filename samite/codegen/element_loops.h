@@ -6,13 +6,13 @@
 // arrays that the loop touches, every element is: then nothing is asked for each of them, and what lies together in an
 // array too is loaded and stored together (`passes/grouped_elements.h`). Else each is asked for, and as many branches
 // as there are elements take compilers long: such a loop over a product's sums is not written out, and they go around
-// in their registers. Where only rows are loaded, changed and stored, arrays whose rows are not whole units deserve
-// better.
+// in their registers. What is loaded for whole rows is loaded once for each, before the loop (`passes/row_values.h`).
 #pragma once
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/tile_places.h"
 #include "samite/passes/grouped_elements.h"
+#include "samite/passes/row_values.h"
 
 #include <optional>
 #include <set>
@@ -66,12 +66,15 @@ class ElementLoops {
   void loop_in_memory(const ir::For &loop);
   void loop_of_launch(const ir::For &loop);
   void loop_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
+  void compute_rows(ir::LocalArrayId tile);
+  void elements_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);
   void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
   void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  void block_of_element(const ir::For &loop, const ir::Block &block, ir::LocalArrayId tile);
   template <class Access>
   std::string place(const Own<Access> &own, const std::string &element) const;
 
@@ -81,6 +84,7 @@ class ElementLoops {
   bool open_ = false;
   // Of the loop over registers that is open.
   std::optional<InRegisters> in_registers_;
+  const passes::RowValues *row_values_ = nullptr;
   passes::GroupedElements grouped_;
   std::vector<Own<ir::Operation>> loads_;
   std::vector<Own<ir::Store>> stores_;

@@ -211,8 +211,8 @@ TEST(CudaGatherTiles, WideWindowsOfRandomProducts) {
     return std::uniform_int_distribution<std::int64_t>(from, to)(engine);
   };
   int wide = 0, all = 0;
-  for (int i = 0; i < 24; ++i) {
-    const std::int64_t terms = 4 * any(1, 2), rows = terms * any(1, 4), columns = terms * any(1, 4) + 2 * (i % 6 == 0);
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t terms = 4 * any(1, 2), rows = terms * any(1, 4), columns = terms * any(1, 4) + 2 * (i == 6);
     const ProductShape shape{.rows = rows,
                              .columns = columns,
                              .terms = terms,
@@ -221,7 +221,7 @@ TEST(CudaGatherTiles, WideWindowsOfRandomProducts) {
                              .k = any(1, 70),
                              .transposed_a = i % 2 == 1,
                              .transposed_b = i / 2 % 2 == 1,
-                             .down = i / 4 % 2 == 1};
+                             .down = i >= 4};
     SCOPED_TRACE(testing::Message() << rows << " x " << columns << " x " << terms << " of " << shape.m << " x "
                                     << shape.n << " x " << shape.k << ", " << i);
     const int own = expect_wide_windows_same(shape);
