@@ -43,7 +43,7 @@ constexpr MatmulPlan cpu_scaled_by_blocks[] = {
     {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
 std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) {
-  const bool groups = capability / 10 == 9 && !factors.converted;
+  const bool groups = capability / 10 == 9;
   const bool together = groups && factors.terms_together();
   if (capability == 0 && factors.block_scales) return cpu_scaled_by_blocks;
   if (capability == 0) return cpu;

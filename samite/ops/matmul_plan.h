@@ -42,7 +42,6 @@ struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool converted = false;     // to another type, before they are multiplied
   bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
 
   // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.

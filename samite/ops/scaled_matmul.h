@@ -32,16 +32,18 @@ struct ScaledPlan {
   ScaleGroups a, b;
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
+  bool on_cpu() const { return plan.stages == 1; }
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
 };
 
-// Factors of two types are multiplied as halves, which hold both. `x` meets a factor of Other.
-template <Scalar Other, Scalar T>
-auto with_half(const Tile<T> &x) {
-  if constexpr (std::same_as<Other, T>)
-    return x;
-  else
-    return tile::cast<half>(x);
+// sum + a b. Tensor cores multiply factors of two types as they are; on the CPU these are halves, which hold both.
+template <Scalar A, Scalar B>
+Tile<float> add_product(const Tile<A> &a, const Tile<B> &b, const Tile<float> &sum, tile::Transposes transposed,
+                        bool on_cpu, SourceLocation where) {
+  if constexpr (!std::same_as<A, B>)
+    if (on_cpu) return add_product(tile::cast<half>(a), tile::cast<half>(b), sum, transposed, on_cpu, where);
+  return Tile<float>::adopt(lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a,
+                                                 transposed.b, /*tf32=*/false, where));
 }
 
 // The scales of one matrix, which is one of several where the array has three dimensions.
@@ -156,11 +158,12 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
     const Tile<A> left = load_left(k);
     const Tile<B> right = load_right(k);
     const auto product = [&] {
-      return tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where);
+      return add_product(left, right, tile::zeros<float>({plan.rows, plan.columns}, where), transposed, p.on_cpu(),
+                         where);
     };
     if (!p.by_terms()) {
-      tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
-    } else if (plan.stages == 1) {
+      sum = add_product(left, right, sum, transposed, p.on_cpu(), where);
+    } else if (p.on_cpu()) {
       sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
     } else {
       const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, k, p);
@@ -273,7 +276,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
-    MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed, .converted = !std::same_as<A, B>};
+    MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
     const detail::ScaledPlan plan = detail::scaled_plan(
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
