@@ -64,6 +64,7 @@ int main() {
   const Buffer<float> bias{device, {columns}, normal(columns, 3), Gradient::tracked};
   const Buffer<bfloat16> y{device, {rows, columns}, Gradient::tracked};
 
+  swish.tune(x, weights, y, bias);
   Tape tape;
   tape.record([&] { swish.launch(x, weights, y, bias); });
   tape.backward({{y, normal_matrix(device, {rows, columns}, 4)}});

@@ -14,8 +14,10 @@ using namespace ir;
 namespace {
 
 // How groups of warps take factors, as samite/device/cuda/sm90_wgmma.h calls it.
-std::string_view kind_of(ScalarType factor) {
-  switch (factor) {
+std::string_view kind_of(ScalarType a, ScalarType b) {
+  if (a == ScalarType::Float8E4M3 && b == ScalarType::Float8E5M2) return "WgmmaE4M3E5M2";
+  if (a == ScalarType::Float8E5M2 && b == ScalarType::Float8E4M3) return "WgmmaE5M2E4M3";
+  switch (a) {
     case ScalarType::Float16: return "WgmmaF16";
     case ScalarType::BFloat16: return "WgmmaBF16";
     case ScalarType::Float32: return "WgmmaTF32";
@@ -32,8 +34,9 @@ std::string_view kind_of(ScalarType factor) {
 std::string TileCalls::kind_of_loop(const TileCall &call) const {
   const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const std::int64_t stages = call.operands[2].type.count() / 2;
-  return fmt::format("{}, {}, {}, {}, {}, {}", fragments_type(*call.sums), kind_of(call.operands[0].type.element()),
-                     e.inner, stages, (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0);
+  return fmt::format("{}, {}, {}, {}, {}, {}", fragments_type(*call.sums),
+                     kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages,
+                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0);
 }
 
 void TileCalls::product_loop(const TileCall &call) {

@@ -34,7 +34,8 @@ std::string matmul_error(const Operation &operation) {
                        b_type.shape().to_string(), operation.type.shape().to_string());
   if (operation.operands[2].type() != operation.type)
     return fmt::format("{} is added to a product of type {}", name(operation.operands[2].type()), name(operation.type));
-  if (a_type.element() != b_type.element())
+  const bool both_small = is_float8(a_type.element()) && is_float8(b_type.element());
+  if (a_type.element() != b_type.element() && !(both_small && operation.type.element() == ScalarType::Float32))
     return fmt::format("the factors have types {} and {}", name(a_type), name(b_type));
   return "";
 }

@@ -11,6 +11,7 @@
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
+#include "samite/jit/progress.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/march.h"
 #include "samite/toolchain/host_target.h"
@@ -264,6 +265,8 @@ std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel 
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
+  const LongWork work(fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction),
+                                  key.cuda == 0 ? "cpu" : fmt::format("sm_{}", key.cuda)));
 
   const ir::Kernel *kernel = &definition.forward();
   std::optional<RunGathered> run;

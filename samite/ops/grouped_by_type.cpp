@@ -130,10 +130,8 @@ PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShap
 PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,
                                            const MatmulDevice &device, SourceLocation where) {
   const detail::ScaledGroupedPlan plan{
-      detail::scaled_grouped_plan(
-          "scaled_grouped_mm", shape,
-          {.type = kind.a, .transposed = {.b = kind.b_transposed}, .converted = kind.a != kind.b}, kind.scales_of_a,
-          kind.scales_of_b, device, where),
+      detail::scaled_grouped_plan("scaled_grouped_mm", shape, {.type = kind.a, .transposed = {.b = kind.b_transposed}},
+                                  kind.scales_of_a, kind.scales_of_b, device, where),
       detail::GroupSearch::of(shape.groups, kind.checked)};
 #define SAMITE_CASE(A, B, C)                                                                                   \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \

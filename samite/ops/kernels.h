@@ -2,6 +2,7 @@
 // as long as the object lives.
 #pragma once
 
+#include "samite/base/hash.h"
 #include "samite/base/source_location.h"
 
 #include <functional>
@@ -54,17 +55,19 @@ struct OneOperation {
 template <class Options, class Key, class OfMatrices, class OfBatches>
 struct Operation {
   template <class MakeOfMatrices, class MakeOfBatches>
-  Operation(std::string name, Options options, SourceLocation where, MakeOfMatrices of_matrices,
+  Operation(std::string name, Options options, SourceLocation where, Hash128 identity, MakeOfMatrices of_matrices,
             MakeOfBatches of_batches)
       : name(std::move(name)),
         options(options),
         where(where),
+        identity(identity),
         matrices(std::move(of_matrices)),
         batches(std::move(of_batches)) {}
 
   std::string name;
   Options options;
   SourceLocation where;
+  Hash128 identity;  // among operations whose plans are kept
   Kernels<Key, OfMatrices> matrices;
   Kernels<Key, OfBatches> batches;
 };

@@ -17,7 +17,7 @@
 //
 // A launch is that of a TileKernel: it is recorded, put on tapes and into graphs, and differentiated with respect to a,
 // b and every floating array of the epilogue. How the product is cut into tiles depends on its shape and the device
-// (ops/matmul_plan.h); each way is captured and compiled once.
+// (ops/matmul_plan.h), or on what tune() has measured (ops/tune.h); each way is captured and compiled once.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -25,11 +25,13 @@
 #include "samite/ops/kernels.h"
 #include "samite/ops/operands.h"
 #include "samite/ops/sums.h"
+#include "samite/ops/tune.h"
 
 #include <array>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -107,7 +109,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   Matmul(std::string name, const E &epilogue, MatmulOptions options = {},
          SourceLocation where = std::source_location::current())
       : state_(std::make_shared<State>(
-            name, options, where,
+            name, options, where, identity_of_operation(name, typeid(void (*)(E, Matmul)).name()),
             [=](const MatmulPlan &plan) { return kernel<2>(name, epilogue, options, plan, where); },
             [=](const MatmulPlan &plan) { return kernel<3>(name, epilogue, options, plan, where); })) {
     lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
@@ -134,6 +136,23 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
     });
   }
 
+  // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
+  TunedPlan tune(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return tune(TuneOptions{}, a, b, c, extras...);
+  }
+  TunedPlan tune(const TuneOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+                 jit::ArgumentFor<Extras>... extras) const {
+    const PlannedProduct product = planned_product(a, b, c);
+    return detail::tune_plan(
+        state_->name, product, options,
+        [&](const MatmulPlan &plan) {
+          return with_plan(product.shape, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks) {
+            return kernel.record(blocks, a, b, c, extras...);
+          });
+        },
+        state_->where);
+  }
+
   const std::string &name() const { return state_->name; }
   // The kernels of matrices that launches have asked for so far, and those of batches: for report().
   std::vector<KernelOf<2>> kernels() const { return state_->matrices.all(); }
@@ -142,15 +161,21 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
  private:
   using State = detail::Operation<MatmulOptions, MatmulPlan, KernelOf<2>, KernelOf<3>>;
 
+  PlannedProduct planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c) const {
+    const auto &options = state_->options;
+    return {state_->identity, matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where),
+            MatmulFactors{scalar_type_of<T>, options.precision, options.transposed}, a.device()};
+  }
+  template <class F>
+  decltype(auto) with_plan(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches, const F &function) const {
+    const LaunchExtents blocks(matmul_blocks(shape, plan, in_batches), state_->where);
+    if (in_batches) return function(state_->batches.at(plan), blocks);
+    return function(state_->matrices.at(plan), blocks);
+  }
   template <class F>
   decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
-    const auto &options = state_->options;
-    const MatmulShape shape = matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where);
-    const MatmulPlan plan =
-        matmul_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, matmul_device(a.device()));
-    const LaunchExtents blocks(matmul_blocks(shape, plan, a.rank() == 3), state_->where);
-    if (a.rank() == 3) return function(state_->batches.at(plan), blocks);
-    return function(state_->matrices.at(plan), blocks);
+    const PlannedProduct product = planned_product(a, b, c);
+    return with_plan(product.shape, chosen_plan(product), a.rank() == 3, function);
   }
 
   template <int Rank, class E>

@@ -43,7 +43,7 @@ constexpr MatmulPlan cpu_scaled_by_blocks[] = {
     {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
 std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) {
-  const bool groups = capability / 10 == 9 && !factors.converted;
+  const bool groups = capability / 10 == 9;
   const bool together = groups && factors.terms_together();
   if (capability == 0 && factors.block_scales) return cpu_scaled_by_blocks;
   if (capability == 0) return cpu;
@@ -66,6 +66,12 @@ std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) 
   }
 }
 
+// Of a higher one much would be outside of the result.
+std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const MatmulPlan> kind) {
+  const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
+  return std::max<std::int64_t>(rows, kind.back().rows);
+}
+
 }  // namespace
 
 Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches) {
@@ -76,13 +82,30 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
   const auto candidates = plans(factors, device.compute_capability);
-  const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
-  const std::int64_t most_rows = std::max<std::int64_t>(rows, candidates.back().rows);
+  const std::int64_t most_rows = most_rows_of_a_tile(shape, candidates);
   for (const MatmulPlan &plan : candidates) {
-    if (plan.rows > most_rows) continue;  // much of the tile would be outside of the result
+    if (plan.rows > most_rows) continue;
     if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= device.multiprocessors) return plan;
   }
   return candidates.back();
+}
+
+std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
+                                          const MatmulDevice &device) {
+  const auto kind = plans(factors, device.compute_capability);
+  std::vector<MatmulPlan> candidates{matmul_plan(shape, factors, device)};
+  const auto add = [&](const MatmulPlan &plan) {
+    if (std::ranges::find(candidates, plan) == candidates.end()) candidates.push_back(plan);
+  };
+  for (const MatmulPlan &plan : kind)
+    if (plan.rows <= most_rows_of_a_tile(shape, kind)) add(plan);
+  if (device.compute_capability == 0) return candidates;
+  for (const int more : {-1, 1}) {
+    MatmulPlan other = candidates.front();
+    other.stages += more;
+    if (other.stages > 1) add(other);
+  }
+  return candidates;
 }
 
 MatmulDevice matmul_device(Device device) {

@@ -10,6 +10,7 @@
 #include "samite/runtime/extents.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace samite::ops {
 
@@ -41,7 +42,6 @@ struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool converted = false;     // to another type, before they are multiplied
   bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
 
   // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.
@@ -49,6 +49,11 @@ struct MatmulFactors {
 };
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device);
+
+// Plans among which tune() measures (ops/tune.h), each once: that of matmul_plan first, then the others of its kind
+// that are not much too high, and those with a stage less or more. A pure function.
+std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
+                                          const MatmulDevice &device);
 
 // DeviceError where the device is not there.
 MatmulDevice matmul_device(Device device);

@@ -118,7 +118,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const Device device = operands.a.device();
     const GroupedShape shape = grouped_shape(name, operands, where);
     const detail::ScaledPlan plan = detail::scaled_grouped_plan(
-        name, shape, {.type = scalar_type_of<A>, .transposed = state_->options, .converted = !std::same_as<A, B>},
+        name, shape, {.type = scalar_type_of<A>, .transposed = state_->options},
         scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where), matmul_device(device),
         where);

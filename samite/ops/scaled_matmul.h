@@ -32,16 +32,18 @@ struct ScaledPlan {
   ScaleGroups a, b;
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
+  bool on_cpu() const { return plan.stages == 1; }
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
 };
 
-// Factors of two types are multiplied as halves, which hold both. `x` meets a factor of Other.
-template <Scalar Other, Scalar T>
-auto with_half(const Tile<T> &x) {
-  if constexpr (std::same_as<Other, T>)
-    return x;
-  else
-    return tile::cast<half>(x);
+// sum + a b. Tensor cores multiply factors of two types as they are; on the CPU these are halves, which hold both.
+template <Scalar A, Scalar B>
+Tile<float> add_product(const Tile<A> &a, const Tile<B> &b, const Tile<float> &sum, tile::Transposes transposed,
+                        bool on_cpu, SourceLocation where) {
+  if constexpr (!std::same_as<A, B>)
+    if (on_cpu) return add_product(tile::cast<half>(a), tile::cast<half>(b), sum, transposed, on_cpu, where);
+  return Tile<float>::adopt(lang::multiply_tiles(a.value(where), b.value(where), sum.value(where), transposed.a,
+                                                 transposed.b, /*tf32=*/false, where));
 }
 
 // The scales of one matrix, which is one of several where the array has three dimensions.
@@ -165,11 +167,12 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
     const Tile<A> left = load_left(k);
     const Tile<B> right = load_right(k);
     const auto product = [&] {
-      return tile::matmul(with_half<B>(left), with_half<A>(right), transposed, tile::Precision::full, where);
+      return add_product(left, right, tile::zeros<float>({plan.rows, plan.columns}, where), transposed, p.on_cpu(),
+                         where);
     };
     if (!p.by_terms()) {
-      tile::matmul(with_half<B>(left), with_half<A>(right), sum, transposed, where);
-    } else if (plan.stages == 1) {
+      sum = add_product(left, right, sum, transposed, p.on_cpu(), where);
+    } else if (p.on_cpu()) {
       sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
     } else {
       sum += scales_of_terms.applied(product(), k, number);
@@ -225,7 +228,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   ScaledMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
                SourceLocation where = std::source_location::current())
       : state_(std::make_shared<State>(
-            name, transposed, where,
+            name, transposed, where, identity_of_operation(name, typeid(void (*)(E, ScaledMatmul)).name()),
             [=](const detail::ScaledPlan &plan) { return kernel<2>(name, epilogue, transposed, plan, where); },
             [=](const detail::ScaledPlan &plan) { return kernel<3>(name, epilogue, transposed, plan, where); })) {}
 
@@ -245,6 +248,24 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     });
   }
 
+  // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
+  TunedPlan tune(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
+                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return tune(TuneOptions{}, a, b, scale_a, scale_b, c, extras...);
+  }
+  TunedPlan tune(const TuneOptions &options, const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a,
+                 const Buffer<float> &scale_b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    const Product product = planned_product(a, b, scale_a, scale_b, c);
+    return detail::tune_plan(
+        state_->name, product.planned, options,
+        [&](const MatmulPlan &plan) {
+          return with_plan(product, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks) {
+            return kernel.record(blocks, a, b, scale_a, scale_b, c, extras...);
+          });
+        },
+        state_->where);
+  }
+
   const std::string &name() const { return state_->name; }
   std::vector<KernelOf<2>> kernels() const { return state_->matrices.all(); }
   std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
@@ -252,22 +273,38 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
  private:
   using State = detail::Operation<tile::Transposes, detail::ScaledPlan, KernelOf<2>, KernelOf<3>>;
 
-  template <class F>
-  decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
-                             const AnyBuffer &c, const F &function) const {
+  struct Product {
+    PlannedProduct planned;
+    detail::ScaledPlan plan;  // the usual one
+  };
+  Product planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                          const AnyBuffer &c) const {
     const std::string &name = state_->name;
     const tile::Transposes transposed = state_->options;
     const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
+    MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
     const detail::ScaledPlan plan = detail::scaled_plan(
-        name, shape, {.type = scalar_type_of<A>, .transposed = transposed, .converted = !std::same_as<A, B>},
-        scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
+        name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
         where);
-    const LaunchExtents blocks(matmul_blocks(shape, plan.plan, a.rank() == 3), where);
-    if (a.rank() == 3) return function(state_->batches.at(plan), blocks);
+    factors.block_scales = plan.by_terms();
+    return {{state_->identity, shape, factors, a.device()}, plan};
+  }
+  template <class F>
+  decltype(auto) with_plan(const Product &product, const MatmulPlan &tiles, bool in_batches, const F &function) const {
+    detail::ScaledPlan plan = product.plan;
+    plan.plan = tiles;
+    const LaunchExtents blocks(matmul_blocks(product.planned.shape, tiles, in_batches), state_->where);
+    if (in_batches) return function(state_->batches.at(plan), blocks);
     return function(state_->matrices.at(plan), blocks);
+  }
+  template <class F>
+  decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                             const AnyBuffer &c, const F &function) const {
+    const Product product = planned_product(a, b, scale_a, scale_b, c);
+    return with_plan(product, chosen_plan(product.planned), a.rank() == 3, function);
   }
 
   template <int Rank, class E>

@@ -91,7 +91,8 @@ class Matcher {
     const TileCall &product = *found.product;
     const Type a = product.operands[0].type, b = product.operands[1].type, sums = product.result.type;
     const auto unit = std::ranges::find_if(architecture_.of_groups, [&](const Multiplication &row) {
-      return row.factor == a.element() && row.sum == sums.element() && b.element() == a.element() &&
+      const bool one_type = b.element() == a.element() || (is_float8(a.element()) && is_float8(b.element()));
+      return row.factor == a.element() && row.sum == sums.element() && one_type &&
              (!row.tf32 || (product.attribute & tf32_factors));
     });
     if (unit == architecture_.of_groups.end())

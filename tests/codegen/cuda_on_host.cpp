@@ -244,6 +244,11 @@ struct MatrixE4M3 {
   }
 };
 struct MatrixE5M2 { using Element = u8; static f64 value(u8 bits) { return f16_value(u16(bits << 8)); } };
+struct MatrixE4M3E5M2 { using Element = u8; };
+struct MatrixE5M2E4M3 { using Element = u8; };
+template <class Kind> struct KindsOfFactors { using A = Kind; using B = Kind; };
+template <> struct KindsOfFactors<MatrixE4M3E5M2> { using A = MatrixE4M3; using B = MatrixE5M2; };
+template <> struct KindsOfFactors<MatrixE5M2E4M3> { using A = MatrixE5M2; using B = MatrixE4M3; };
 struct MatrixF64 { using Element = f64; static f64 value(f64 bits) { return bits; } };
 // Each thread has four words of A, two of B and four elements of C; a word is as wide as C's elements or a part of it.
 template <class Kind, class C, class Word>
@@ -260,7 +265,7 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
     const u8 *slot = machine.slots[first + thread] + (of_b ? sizeof own.a : 0) + word * sizeof(Word);
     Element value;
     __builtin_memcpy(&value, slot + i * sizeof value, sizeof value);
-    return Kind::value(value);
+    return of_b ? KindsOfFactors<Kind>::B::value(value) : KindsOfFactors<Kind>::A::value(value);
   };
   for (int r = 0; r < 4; ++r) {
     const int row = int(lane) / 4 + r / 2 * 8, column = int(lane) % 4 * 2 + r % 2;

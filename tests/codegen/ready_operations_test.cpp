@@ -120,6 +120,42 @@ TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
   }
 }
 
+// Factors of two types, which the CPU multiplies as halves and tensor cores as they are.
+template <class A, class B>
+void expect_same_of_two_types(bool by_terms) {
+  using enum ops::ScaleGroup;
+  const long long rows = 20, inner = 150, columns = 24;
+  const ops::ScaledMatmulByType kind{scalar_type_of<A>,
+                                     scalar_type_of<B>,
+                                     {one, by_terms ? block : all},
+                                     {by_terms ? block : all, one},
+                                     {ScalarType::Float32}};
+  std::vector<float> results[2];
+  for (const bool cuda : {false, true}) {
+    const auto planned = ops::scaled_matmul_launch(kind, {1, rows, columns, inner},
+                                                   cuda ? ops::MatmulDevice{89, 100} : ops::MatmulDevice{});
+    Array64<A> a({rows, inner}, 1);
+    Array64<B> b({inner, columns}, 2);
+    Array64<float> scale_a({rows, by_terms ? 2 : 1}, 3), scale_b({by_terms ? 2 : 1, columns}, 4), c({rows, columns}, 5);
+    const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents),
+                                          array(scale_a.values, scale_a.extents),
+                                          array(scale_b.values, scale_b.extents), array(c.values, c.extents)};
+    if (cuda)
+      CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
+    else
+      CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+    results[cuda] = c.values;
+  }
+  for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-4) << i;
+}
+
+TEST(ReadyOperations, ProductsOfTwoTypesOf8BitsOnCuda) {
+  for (const bool by_terms : {false, true}) {
+    expect_same_of_two_types<f8e4m3, f8e5m2>(by_terms);
+    expect_same_of_two_types<f8e5m2, f8e4m3>(by_terms);
+  }
+}
+
 class ReadyOperationsCompiled : public CudaCompilerTest {};
 
 // Spills no more than a few registers, and needs no more shared memory than a block can have.
@@ -225,8 +261,19 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(product({all, all}, {all, all})));
   expect_multiplied_by_groups(kernel_of(product({one, all}, {all, one})));
   expect_multiplied_by_groups(kernel_of(product({one, block}, {block, block})));
+  for (const auto &[a, b] : {std::pair{ScalarType::Float8E4M3, ScalarType::Float8E5M2},
+                             std::pair{ScalarType::Float8E5M2, ScalarType::Float8E4M3}})
+    expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch(
+        {a, b, {one, all}, {all, one}, {ScalarType::BFloat16}, {.b = true}}, shape, {90, 132})));
   expect_multiplied_by_groups(kernel_of(ops::matmul_launch(
       {ScalarType::Float32, {ScalarType::Float32}, {.b = true}, tile::Precision::tf32}, shape, {90, 132})));
+}
+
+TEST_F(ReadyOperationsCompiled, ProductsOfTwoTypesOf8BitsForEveryGpu) {
+  for (const auto &[a, b] : {std::pair{ScalarType::Float8E4M3, ScalarType::Float8E5M2},
+                             std::pair{ScalarType::Float8E5M2, ScalarType::Float8E4M3}})
+    expect_compiles(
+        kernel_of(ops::scaled_matmul_launch({a, b, {}, {}, {ScalarType::Float32}}, {1, 64, 64, 64}, {89, 1})));
 }
 
 TEST_F(ReadyOperationsCompiled, ProductsOfGroupsByGroupsOfWarps) {

@@ -57,8 +57,6 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   const MatmulShape shape{1, 4096, 4096, 4096};
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
   EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
-  factors.converted = true;
-  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
   factors = {.type = ScalarType::Float32, .precision = tile::Precision::tf32, .transposed = {.b = true}};
   EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 32, 256, 4}));
   factors.transposed.a = true;

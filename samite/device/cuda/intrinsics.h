@@ -223,6 +223,8 @@ struct MatrixU8 {};
 struct MatrixF64 {};
 struct MatrixE4M3 {};
 struct MatrixE5M2 {};
+struct MatrixE4M3E5M2 {};  // of A and of B
+struct MatrixE5M2E4M3 {};
 
 // c += a b: 16 rows, 8 columns, and as many terms as 32 bytes hold.
 #define SAMITE_MATRIX_PRODUCT(Kind, C, constraint, instruction)                                  \
@@ -241,6 +243,8 @@ SAMITE_MATRIX_PRODUCT(MatrixU8, i32, "r", "m16n8k32.row.col.s32.u8.u8.s32")
 #if __CUDA_ARCH__ >= 890
 SAMITE_MATRIX_PRODUCT(MatrixE4M3, f32, "f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
 SAMITE_MATRIX_PRODUCT(MatrixE5M2, f32, "f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+SAMITE_MATRIX_PRODUCT(MatrixE4M3E5M2, f32, "f", "m16n8k32.row.col.f32.e4m3.e5m2.f32")
+SAMITE_MATRIX_PRODUCT(MatrixE5M2E4M3, f32, "f", "m16n8k32.row.col.f32.e5m2.e4m3.f32")
 #else
 // Two of the four elements of a word as f16, which represents each of them exactly. An f16 has one exponent bit more
 // than an e4m3, and another bias: so the moved bits are multiplied with 256.
@@ -255,24 +259,30 @@ SAMITE_INLINE u32 two_halves(MatrixE4M3, u32 word, u32 bytes) {
   return halves;
 }
 // Both factors take the terms in the same order, so any order will do.
-template <class Kind>
-SAMITE_INLINE void multiply_as_halves(Kind kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+template <class KindOfA, class KindOfB>
+SAMITE_INLINE void multiply_as_halves(KindOfA of_a, KindOfB of_b, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     const u32 bytes = part == 0 ? 0x1404 : 0x3424;
     u32 left[4], right[2];
 #pragma unroll
-    for (int w = 0; w < 4; ++w) left[w] = two_halves(kind, a[w], bytes);
+    for (int w = 0; w < 4; ++w) left[w] = two_halves(of_a, a[w], bytes);
 #pragma unroll
-    for (int w = 0; w < 2; ++w) right[w] = two_halves(kind, b[w], bytes);
+    for (int w = 0; w < 2; ++w) right[w] = two_halves(of_b, b[w], bytes);
     multiply_matrices(MatrixF16(), c, left, right);
   }
 }
 SAMITE_INLINE void multiply_matrices(MatrixE4M3 kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  multiply_as_halves(kind, c, a, b);
+  multiply_as_halves(kind, kind, c, a, b);
 }
 SAMITE_INLINE void multiply_matrices(MatrixE5M2 kind, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  multiply_as_halves(kind, c, a, b);
+  multiply_as_halves(kind, kind, c, a, b);
+}
+SAMITE_INLINE void multiply_matrices(MatrixE4M3E5M2, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  multiply_as_halves(MatrixE4M3(), MatrixE5M2(), c, a, b);
+}
+SAMITE_INLINE void multiply_matrices(MatrixE5M2E4M3, f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  multiply_as_halves(MatrixE5M2(), MatrixE4M3(), c, a, b);
 }
 #endif
 #undef SAMITE_MATRIX_PRODUCT

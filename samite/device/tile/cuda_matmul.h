@@ -6,13 +6,14 @@
 
 namespace samite {
 
-template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, class C, class F>
-SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
+template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, class C, class F, class G>
+SAMITE_INLINE void tile_matmul(C *c, const F *a, const G *b) {
   using T = Register<C>;
   constexpr int side = 4, down = (M + side - 1) / side, across = (N + side - 1) / side;
   for (int piece = int(flat_thread()); piece < batch * down * across; piece += int(threads_of_block())) {
     const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
-    const F *left = a + n * (M * K), *right = b + n * (K * N);
+    const F *left = a + n * (M * K);
+    const G *right = b + n * (K * N);
     C *to = c + n * (M * N);
     // Beyond the edge of the matrix a piece repeats its last row and column. A condition would not do: the read may be
     // made before the condition is known, and would read another thread's elements.
@@ -28,7 +29,7 @@ SAMITE_INLINE void tile_matmul(C *c, const F *a, const F *b) {
 #pragma unroll
       for (int i = 0; i < side; ++i) {
         x[i] = T(Register<F>(transposed_a ? left[k * M + row(i)] : left[row(i) * K + k]));
-        y[i] = T(Register<F>(transposed_b ? right[column(i) * K + k] : right[k * N + column(i)]));
+        y[i] = T(Register<G>(transposed_b ? right[column(i) * K + k] : right[k * N + column(i)]));
       }
 #pragma unroll
       for (int i = 0; i < side; ++i)

@@ -7,8 +7,9 @@
 namespace samite {
 
 // sums += A B. `Product` says which sums each thread has, `RowsOfA` and `RowsOfB` the layout of the factors.
-template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
-SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, const F *b) {
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
+          class G>
+SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, const G *b) {
   using Unit = typename Product::Unit;
   if constexpr (same_type<Unit, MatrixPieces> || same_type<Unit, TransposedMatrixPieces>)
     tile_multiply_by_matrices<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
@@ -17,8 +18,9 @@ SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, 
 }
 
 // The same where the sums are in shared memory, row by row.
-template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
-SAMITE_INLINE void tile_multiply_add_in_memory(C *c, const F *a, const F *b) {
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
+          class G>
+SAMITE_INLINE void tile_multiply_add_in_memory(C *c, const F *a, const G *b) {
   Register<C> sums[Product::registers];
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r)

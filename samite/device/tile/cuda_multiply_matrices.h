@@ -52,6 +52,21 @@ struct MatrixFactor<f64> {
   using Word = f64;
 };
 
+// Of both factors, which have one type, or both types of 8 bits.
+template <class A, class B>
+struct MatrixFactors {
+  static_assert(same_type<A, B>, "factors of one type");
+  using Kind = typename MatrixFactor<A>::Kind;
+};
+template <>
+struct MatrixFactors<f8e4m3, f8e5m2> {
+  using Kind = MatrixE4M3E5M2;
+};
+template <>
+struct MatrixFactors<f8e5m2, f8e4m3> {
+  using Kind = MatrixE5M2E4M3;
+};
+
 // A factor as a matrix of `extent` lines, rows or columns of the product, with K terms each. `along_terms`: a row in
 // memory has all terms of one line; else one term of all lines. `whole`: all lines that are read are in the matrix.
 // `apart`: the offsets `on` have no bit in common with the line where the warp begins.
@@ -132,8 +147,9 @@ struct FactorInMemory {
   }
 };
 
-template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F>
-SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const F *b) {
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
+          class G>
+SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const G *b) {
   constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
   constexpr int down = Product::pieces_down, across = Product::pieces_across;
   // The factor that the tensor cores take 16 lines at a time, and the one that they take 8 at a time, loaded in pairs.
@@ -141,9 +157,10 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
   constexpr bool in_pairs = rights % 2 == 0;
   using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !transposed),
                            Product::rows_apart, K, !transposed_a>;
-  using B = FactorInMemory<F, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || transposed),
+  using B = FactorInMemory<G, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || transposed),
                            Product::columns_apart, K, transposed_b>;
   using Word = typename A::Word;
+  using Kind = typename MatrixFactors<F, G>::Kind;
   constexpr int terms = 2 * A::half;
   const int first_row = Product::first_row(), first_column = Product::first_column();
   // Words that are assembled from elements take many registers meanwhile: unroll two steps at a time.
@@ -171,11 +188,11 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
         C(&sum)[4] = *reinterpret_cast<C(*)[4]>(&c[(transposed ? j * across + i : i * across + j) * 4]);
         if constexpr (transposed) {
           C transposed_sum[4] = {sum[0], sum[2], sum[1], sum[3]};
-          multiply_matrices(typename MatrixFactor<F>::Kind(), transposed_sum, left[i], column);
+          multiply_matrices(Kind(), transposed_sum, left[i], column);
           sum[0] = transposed_sum[0], sum[1] = transposed_sum[2], sum[2] = transposed_sum[1],
           sum[3] = transposed_sum[3];
         } else {
-          multiply_matrices(typename MatrixFactor<F>::Kind(), sum, left[i], column);
+          multiply_matrices(Kind(), sum, left[i], column);
         }
       }
   }

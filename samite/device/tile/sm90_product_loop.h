@@ -155,16 +155,16 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
 
 // As a kernel calls them. The rings may hold anything before; afterwards they and the 2 * stages barriers are as
 // ProductRings has them.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F>
-SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b> product_rings(F *ring_a, F *ring_b,
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F, class G>
+SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b> product_rings(F *ring_a, G *ring_b,
                                                                                                u64 *barriers) {
   static_assert(sizeof(F) == Kind::bytes);
   return {reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b), barriers};
 }
 
 // By all threads of the block.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F>
-SAMITE_INLINE void tile_make_rings(F *ring_a, F *ring_b, u64 *barriers) {
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F, class G>
+SAMITE_INLINE void tile_make_rings(F *ring_a, G *ring_b, u64 *barriers) {
   fence_for_copies();
   if (flat_thread() == 0)
     product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers).make_barriers();
@@ -172,16 +172,16 @@ SAMITE_INLINE void tile_make_rings(F *ring_a, F *ring_b, u64 *barriers) {
 }
 // By the warp group that produces, the one after those that multiply.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class F, int rank_a, int rank_b>
-SAMITE_INLINE void tile_produce(F *ring_a, F *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
+          int b_rows, int b_columns, class F, class G, int rank_a, int rank_b>
+SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
                                 BulkWindows<rank_b> b, i32 steps) {
   if (int(flat_thread()) == Product::warps * 128)
     produce<a_rows, a_columns, b_rows, b_columns>(
         product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, a, b, steps);
 }
 // By those that multiply: sums += what was produced.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class F>
-SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, F *ring_b, u64 *barriers,
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class F, class G>
+SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
                                 RingPosition<stages> &at, i32 steps) {
   consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, sums,
           steps);
@@ -193,8 +193,8 @@ SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, F *rin
 //
 // The rings may hold anything before, and be used for anything afterwards, and so may the 2 * stages barriers.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class C, class F, int rank_a, int rank_b>
-SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, F *ring_b, u64 *barriers,
+          int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
                                      BulkWindows<rank_a> a, BulkWindows<rank_b> b, i32 steps) {
   const auto rings = product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers);
   const bool copies = flat_thread() == 0;
@@ -232,8 +232,8 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, F
 
 // The same where the sums are in shared memory, row by row.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class C, class F, int rank_a, int rank_b>
-SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, F *ring_b, u64 *barriers, BulkWindows<rank_a> a,
+          int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, G *ring_b, u64 *barriers, BulkWindows<rank_a> a,
                                                BulkWindows<rank_b> b, i32 steps) {
   typename Kind::Sum sums[Product::registers];
 #pragma unroll

@@ -1,0 +1,47 @@
+// The choice of a product's plan by measurement, on the device that its arrays are on.
+//
+//   const ops::Matmul layer{…};
+//   layer.tune(a, b, c, bias, residual);      // some seconds, once for this shape on this kind of device
+//   layer.launch(a, b, c, bias, residual);    // by the plan that was the fastest, in later processes, too
+//
+// Each candidate (ops/matmul_plan.h) is launched many times on the arrays that are given: c and what the epilogue
+// writes to are written, and what it adds to is added to as often. Give others of the same extents where that matters.
+// The usual plan stays where no other takes 2% less. The choice is kept on disk (ops/tuned_plans.h).
+#pragma once
+
+#include "samite/jit/launch.h"
+#include "samite/ops/tuned_plans.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace samite::ops {
+
+struct MeasuredPlan {
+  MatmulPlan plan;
+  double seconds;  // of a launch
+};
+
+struct TuneOptions {
+  // Told of each candidate after it was measured, and how many there are. Also what SAMITE_PROGRESS writes.
+  std::function<void(const MeasuredPlan &measured, std::size_t number, std::size_t count)> progress = {};
+  // How long a launch takes; nothing: the median over several rounds, by the device's clock.
+  std::function<double(const MatmulPlan &plan, Launch &launch)> seconds_of = {};
+};
+
+struct TunedPlan {
+  MatmulPlan plan;
+  std::vector<MeasuredPlan> measured;  // in the order of the candidates, of which the first is the usual plan
+};
+
+namespace detail {
+
+// UserError where a tape, a graph or a tangent is being recorded; DeviceError as launches. `record` is called on
+// several threads at once, so that the candidates are compiled side by side.
+TunedPlan tune_plan(const std::string &name, const PlannedProduct &product, const TuneOptions &options,
+                    const std::function<Launch(const MatmulPlan &)> &record, SourceLocation where);
+
+}  // namespace detail
+
+}  // namespace samite::ops
