@@ -289,7 +289,11 @@ class Factoring {
       if (const auto kept = kept_.find(loop.name); kept != kept_.end()) {
         const Value index = Value::local(ScalarType::Int32, variables[kept->second]->local);
         values.insert_or_assign(loop.name, Symbol::local(index.id()));
-        if (!root) continue;
+        if (!root) {
+          // The Func's schedule may compute more of its dimension than the loop has iterations.
+          update.guards.push_back({values.at(loop.name), values.at(loop.name), 1, extents.at(loop.name)});
+          continue;
+        }
         body.put(old_.reductions[*root].variable.local, index);
         instead.insert_or_assign(old_.reductions[*root].variable.local, Symbol::local(index.id()));
       } else if (is_affected(loop.name) && !root) {

@@ -33,6 +33,8 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
     const Guard &guard = definition.guards[g];
     if (whole_pieces.contains(first + g)) continue;
     const Affine &extent = lowering.reductions.guards.at(&guard);
+    const Interval all = over_all(guard.value, nest.ranges);
+    if (at_least(extent - all.upper, lowering.symbols.range()).value_or(0) > 0) continue;
     nest.guards.emplace_back(in_nest(guard.value, nest), extent);
     nest.pieces.push_back({first + g, in_nest(guard.outer, nest), quotient(extent, guard.factor)});
   }

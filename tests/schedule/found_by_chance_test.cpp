@@ -62,6 +62,24 @@ TEST(FoundByChance, PiecesOfAReductionEndWithIt) {
   EXPECT_THAT(result(pipeline, false, {3}), testing::Each((7 + 9 + 11 + 13 + 15) * 2));
 }
 
+// The Func of partial results may be computed further than its loop went, and reads nothing for that.
+TEST(FoundByChance, PartialResultsOfNoIteration) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum", out};
+    Reduction k{"k", 0, 6};
+    first(x) = x * x;
+    sum(x) = 0;
+    sum(x) += first(k) + x;
+    schedule_cpu([&] {
+      first.compute_root();
+      sum.update().split(k, xo, xi, 6);
+      Stage part = sum.update().rfactor(xi, both);
+      part.compute_root().split(both, yo, yi, 7, Tail::round_up);
+    });
+  };
+  EXPECT_THAT(result(pipeline, false, {3}), testing::ElementsAre(55, 61, 67));
+}
+
 // Nothing is computed for what a loop that was fused goes through beyond the whole.
 TEST(FoundByChance, NothingIsComputedBeyondTheWhole) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {

@@ -290,10 +290,10 @@ void try_all(bool gpu, int count, int compiles) {
   Counts counts;
   for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed)
     try_seed(seed, gpu, compiles, counts);
-  // A generator whose schedules are refused, or fail what they require of a launch, tests nothing: of 50 seeds, 32 to
-  // 43 are run to the end, with 24 to 36 directives each.
+  // A generator whose schedules are refused, or fail what they require of a launch, tests nothing: of 50 seeds, 48 to
+  // 50 are run to the end, with 29 to 33 directives each.
   if (count >= 50) {
-    EXPECT_GE(counts.run + counts.failed, count / 2) << "of " << count;
+    EXPECT_GE(counts.run + counts.failed, count * 4 / 5) << "of " << count;
     EXPECT_GE(counts.directives, 15 * count);
   }
   if (std::getenv("SAMITE_TEST_RANDOM_SCHEDULES")) {
