@@ -62,26 +62,8 @@ SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
 SAMITE_INLINE void store(Mask m, bool *p, Mask value) { store(m, reinterpret_cast<u8 *>(p), from_mask<U8>(value)); }
 
 // From p[offset of the lane] and to it; where two active lanes have one offset, the later lane's value stays.
-//
-// Where all lanes are active, and the machine has no quick gathers, offsets go two at a time to where addresses are
-// computed. Clang 22 makes vectors of 64-bit addresses, and takes half as long again.
-template <class, int... Lane>
-struct EachAlone {
-  template <class T, class Pairs>
-  static SAMITE_INLINE_MEMBER Vector<T> of(const T *p, Pairs pairs) {
-    return Vector<T>{p[Lane % 2 == 0 ? i64(i32(pairs[Lane / 2])) : pairs[Lane / 2] >> 32]...};
-  }
-};
 template <class T, class Offset>
 SAMITE_INLINE Vector<T> gather(Mask m, const T *p, Offset offsets) {
-#if defined(__x86_64__) && !defined(__AVX512F__)
-  if constexpr (sizeof(offsets) == sizeof(I32)) {
-    using Pairs = i64 __attribute__((ext_vector_type(lane_count / 2)));
-    const auto active = bits(m);
-    if (__builtin_constant_p(active) && active == bits(all_lanes()))
-      return __make_integer_seq<EachAlone, int, lane_count>::of(p, (Pairs)offsets);
-  }
-#endif
   return __builtin_masked_gather(m, offsets, p, Vector<T>(0));
 }
 template <class Offset>
