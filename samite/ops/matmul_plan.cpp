@@ -28,13 +28,14 @@ constexpr MatmulPlan groups_of_tf32[] = {
     {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
 // A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales. The stages
 // fill a multiprocessor, so that warps of their own start the copies (passes/assign_roles.h).
-constexpr MatmulPlan scaled_by_blocks[] = {
-    {128, 128, 128, 256, 6},
-    {64, 128, 128, 128, 6},
-    {64, 64, 128, 128, 8},
-    {64, 32, 128, 128, 10},
-    // Fewer rows than a group has: each product's sums would be scaled one by one, with a question for each row.
-    {16, 64, 128, 128, 3}};
+// Three groups hide more of each other's additions than two, but more of the last round of blocks is idle for a tile so
+// high: it is for results of many rounds, and comes first.
+constexpr int rounds_of_three_groups = 10;
+constexpr MatmulPlan scaled_by_blocks[] = {{192, 128, 128, 384, 4},
+                                           {128, 128, 128, 256, 6},
+                                           {64, 128, 128, 128, 6},
+                                           {64, 64, 128, 128, 8},
+                                           {64, 32, 128, 128, 10}};
 constexpr MatmulPlan scaled_by_blocks_in_warps[] = {
     {128, 128, 128, 256, 3}, {64, 64, 128, 128, 3}, {16, 64, 128, 128, 3}};
 // A thread of the CPU has its tile of the result in its first cache.
@@ -59,7 +60,8 @@ std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) 
       return rounded_to_tf32;
     default:
       if (size_of(factors.type) != 1) return threads_multiply;
-      if (factors.block_scales && together) return scaled_by_blocks;
+      // A block of rows with one scale has whole tiles.
+      if (factors.block_scales && together) return std::span(scaled_by_blocks).subspan(factors.row_blocks ? 1 : 0);
       if (factors.block_scales) return scaled_by_blocks_in_warps;
       if (together) return groups_of_eight_bits;
       return eight_bits;
@@ -83,9 +85,13 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
   const auto candidates = plans(factors, device.compute_capability);
   const std::int64_t most_rows = most_rows_of_a_tile(shape, candidates);
+  // A block whose sums are scaled in each step takes as long for few columns as for many: one round of blocks, of which
+  // a quarter of the multiprocessors has none, is sooner done than two.
+  const std::int64_t enough = factors.block_scales ? device.multiprocessors * 3 / 4 : device.multiprocessors;
   for (const MatmulPlan &plan : candidates) {
     if (plan.rows > most_rows) continue;
-    if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= device.multiprocessors) return plan;
+    const int rounds = plan.rows == scaled_by_blocks[0].rows ? rounds_of_three_groups : 1;
+    if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= rounds * enough) return plan;
   }
   return candidates.back();
 }

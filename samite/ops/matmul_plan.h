@@ -43,6 +43,7 @@ struct MatmulFactors {
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
   bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
+  bool row_blocks = false;    // by scales of 128 rows each
 
   // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.
   bool terms_together() const { return !transposed.a && transposed.b; }

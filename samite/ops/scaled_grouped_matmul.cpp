@@ -16,7 +16,7 @@ ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shap
                                 "expected one of all, one of each row, or one of {} numbers of a row",
                                 name, scale_block, scale_block));
   ScaledPlan plan{{}, of_a, of_b};
-  factors.block_scales = plan.by_terms();
+  plan.describe(factors);
   plan.plan = grouped_plan(shape, factors, device);
   return plan;
 }

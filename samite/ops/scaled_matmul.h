@@ -32,6 +32,10 @@ struct ScaledPlan {
   ScaleGroups a, b;
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
+  void describe(MatmulFactors &factors) const {
+    factors.block_scales = by_terms();
+    factors.row_blocks = a.rows == ScaleGroup::block;
+  }
   bool on_cpu() const { return plan.stages == 1; }
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
 };
@@ -202,7 +206,7 @@ inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape,
                               SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
   ScaledPlan plan{{}, of_a, of_b};
-  factors.block_scales = plan.by_terms();
+  plan.describe(factors);
   plan.plan = matmul_plan(shape, factors, device);
   return plan;
 }
@@ -289,7 +293,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
         where);
-    factors.block_scales = plan.by_terms();
+    plan.describe(factors);
     return {{state_->identity, shape, factors, a.device()}, plan};
   }
   template <class F>

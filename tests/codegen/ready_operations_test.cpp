@@ -261,6 +261,13 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(product({all, all}, {all, all})));
   expect_multiplied_by_groups(kernel_of(product({one, all}, {all, one})));
   expect_multiplied_by_groups(kernel_of(product({one, block}, {block, block})));
+  expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch({ScalarType::Float8E4M3,
+                                                                   ScalarType::Float8E4M3,
+                                                                   {one, block},
+                                                                   {block, block},
+                                                                   {ScalarType::BFloat16},
+                                                                   {.b = true}},
+                                                                  {1, 8192, 8192, 8192}, {90, 132})));
   for (const auto &[a, b] : {std::pair{ScalarType::Float8E4M3, ScalarType::Float8E5M2},
                              std::pair{ScalarType::Float8E5M2, ScalarType::Float8E4M3}})
     expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch(

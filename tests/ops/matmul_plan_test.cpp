@@ -70,12 +70,23 @@ TEST(MatmulPlan, TilesOfScaledBlocksDivide128) {
     for (const std::int64_t rows : {1, 16, 64, 128, 4096})
       for (const bool transposed : {false, true}) {
         const MatmulFactors factors{
-            .type = ScalarType::Float8E4M3, .transposed = {.b = transposed}, .block_scales = true};
+            .type = ScalarType::Float8E4M3, .transposed = {.b = transposed}, .block_scales = true, .row_blocks = true};
         const MatmulPlan chosen = matmul_plan({1, rows, 4096, 4096}, factors, device);
         EXPECT_EQ(128 % chosen.rows, 0);
         EXPECT_EQ(128 % chosen.columns, 0);
         EXPECT_EQ(chosen.inner, 128);
       }
+}
+
+// Three groups of warps for results of many rounds of blocks, where no scale is of a block of rows.
+TEST(MatmulPlan, OfScaledBlocks) {
+  MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}, .block_scales = true};
+  EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{192, 128, 128, 384, 4}));
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
+  EXPECT_EQ(matmul_plan({1, 16, 8192, 8192}, factors, hopper), (MatmulPlan{64, 64, 128, 128, 8})) << "one round";
+  EXPECT_EQ(matmul_plan({1, 16, 4096, 8192}, factors, hopper), (MatmulPlan{64, 32, 128, 128, 10}));
+  factors.row_blocks = true;
+  EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
 }
 
 }  // namespace

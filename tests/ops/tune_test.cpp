@@ -151,7 +151,8 @@ TEST_F(Tune, ShapesTypesAndOperationsHaveKeysOfTheirOwn) {
   add([](auto &p) { p.factors.transposed.a = true; });
   add([](auto &p) { p.factors.precision = tile::Precision::tf32; });
   add([](auto &p) { p.factors.block_scales = true; });
-  EXPECT_EQ(keys.size(), 9u);
+  add([](auto &p) { p.factors.row_blocks = true; });
+  EXPECT_EQ(keys.size(), 10u);
 }
 
 TEST_F(Tune, TellsItsProgress) {
