@@ -174,7 +174,7 @@ TEST(GroupedMatmul, NamesTheGroupWhoseOffsetsDoNotRise) {
       c.to_vector();  // on CUDA the message comes with the next wait
     });
   };
-  EXPECT_THAT(message({0, 4, 3, 6}), HasSubstr("group 1 is of the rows from 4 to before 3 of 6; offsets have to rise"));
+  EXPECT_THAT(message({0, 4, 3, 3}), HasSubstr("group 1 is of the rows from 4 to before 3 of 6; offsets have to rise"));
   EXPECT_THAT(message({0, 4, 5, 7}), HasSubstr("group 2 is of the rows from 5 to before 7 of 6"));
   EXPECT_THAT(message({-1, 4, 5, 6}), HasSubstr("group 0 is of the rows from -1 to before 4 of 6"));
 }
