@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 namespace samite::jit {
 namespace {
@@ -297,8 +298,8 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
           variant->first = variant_beside(*variant, run->copies->copy, run->copies->copies);
         }
         std::shared_ptr<Variant> next = variant_beside(*variant, gathered->clear);
-        for (auto further = run->further.rbegin(); further != run->further.rend(); ++further) {
-          std::shared_ptr<Variant> own = variant_beside(*variant, *further, variant->copies);
+        for (const ir::Kernel &further : std::views::reverse(run->further)) {
+          std::shared_ptr<Variant> own = variant_beside(*variant, further, variant->copies);
           own->afterwards = std::move(next);
           next = std::move(own);
         }
