@@ -90,8 +90,9 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
   const std::int64_t enough = factors.block_scales ? device.multiprocessors * 3 / 4 : device.multiprocessors;
   for (const MatmulPlan &plan : candidates) {
     if (plan.rows > most_rows) continue;
-    const int rounds = plan.rows == scaled_by_blocks[0].rows ? rounds_of_three_groups : 1;
-    if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= rounds * enough) return plan;
+    const bool three_groups = plan.rows == scaled_by_blocks[0].rows;
+    const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough;
+    if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= least) return plan;
   }
   return candidates.back();
 }

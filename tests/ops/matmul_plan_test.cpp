@@ -83,6 +83,7 @@ TEST(MatmulPlan, OfScaledBlocks) {
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}, .block_scales = true};
   EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{192, 128, 128, 384, 4}));
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
+  EXPECT_EQ(matmul_plan({1, 4096, 7168, 2048}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
   EXPECT_EQ(matmul_plan({1, 16, 8192, 8192}, factors, hopper), (MatmulPlan{64, 64, 128, 128, 8})) << "one round";
   EXPECT_EQ(matmul_plan({1, 16, 4096, 8192}, factors, hopper), (MatmulPlan{64, 32, 128, 128, 10}));
   factors.row_blocks = true;
