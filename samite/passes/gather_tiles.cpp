@@ -54,6 +54,13 @@ Type summed_type(const Type &added) {
   return is_floating(added) && size_of(added.element()) < 4 ? added.of(ScalarType::Float32) : added;
 }
 
+// The product whose sums are what is summed, from zeros on; null where it is no such one.
+const Let *summed_product(const WindowSite &site) {
+  const Let *made = made_by(site, summed_value(site));
+  if (!made || made->value.op != Op::MatMul) return nullptr;
+  return summed_type(made->value.type) == made->value.type && is_zero(made->value.operands[2]) ? made : nullptr;
+}
+
 class WindowSites {
  public:
   WindowSites(const Kernel &adjoint, bool wide) : adjoint_(adjoint), forms_(adjoint), wide_(wide) {
@@ -115,9 +122,7 @@ class WindowSites {
       if (!selected.contains(d)) site.freed.push_back(d);
     if (site.freed.empty() || !selected.contains(adjoint_.launch_rank)) return;
     if (!find_slice(site)) return;
-    const Let *product = made_by(site, summed_value(site));
-    if (wide_ && site.freed.size() == 1 && product && product->value.op == Op::MatMul &&
-        summed_type(product->value.type) == product->value.type && is_zero(product->value.operands[2]))
+    if (const Let *product = summed_product(site); wide_ && product && site.freed.size() == 1)
       site.wide = wide_windows(*accumulate, *product, site.slice, loop, site.freed[0], forms_);
     sites.push_back(std::move(site));
   }
@@ -325,11 +330,10 @@ class WindowGatherer {
   template <class CopyLevel>
   Value sum_over_blocks(const WindowSite &site, const std::map<LocalId, Level> &levels, const CopyLevel &copy_level) {
     const Value added = summed_value(site);
-    const Let *made = made_by(site, added);
+    const Let *product = summed_product(site);
+    if (product && levels.at(product->local) != OfBlock) product = nullptr;
     const std::int64_t pieces = site.wide ? site.wide->by : 1;
-    const Type type = site.wide ? site.wide->types.at(made->local) : summed_type(added.type());
-    const bool product = made && made->value.op == Op::MatMul && type.element() == added.type().element() &&
-                         levels.at(made->local) == OfBlock && is_zero(made->value.operands[2]);
+    const Type type = site.wide ? site.wide->types.at(product->local) : summed_type(added.type());
 
     if (site.wide) {
       // Pieces of terms follow one another from block to block: those of the first block, and so many pieces further.
@@ -354,18 +358,19 @@ class WindowGatherer {
       outer.push_back(build_.open());
     }
     if (site.wide) {
-      copy_wide(site, *made, Value::local(loops[0].type, loops[0].index));
+      copy_wide(site, *product, Value::local(loops[0].type, loops[0].index));
     } else {
       bind_blocks(site, levels, [&](std::size_t i) { return Value::local(loops[i].type, loops[i].index); });
       // Loads, and what they need, come first: then they can be prefetched (passes/place_tiles.h).
       const std::set<LocalId> early = early_ones(site, levels);
       copy_level(OfBlock, [&](const Let &let) { return early.contains(let.local); });
-      copy_level(OfBlock,
-                 [&](const Let &let) { return !early.contains(let.local) && !(product && let.local == made->local); });
+      copy_level(OfBlock, [&](const Let &let) {
+        return !early.contains(let.local) && !(product && let.local == product->local);
+      });
     }
     build_.at(site.statement->where());
     if (product) {
-      Operation multiply = made->value;
+      Operation multiply = product->value;
       for (Value &operand : multiply.operands) operand = value(operand);
       multiply.operands[2] = sum;
       multiply.type = type;
@@ -409,7 +414,7 @@ class WindowGatherer {
         for (std::size_t i = 0; i < wide.loads.size(); ++i) {
           if (wide.loads[i] != let.local) continue;
           Value &index = operation.operands[static_cast<std::size_t>(wide.along_terms[i])];
-          const Value by = Value::constant(index.type(), wide.piece);
+          const Value by = Value::constant(index.type(), wide.extent);
           index = build_(Op::Add, {index, build_(Op::Mul, {build_.cast(index.type(), piece), by})});
         }
         values_.insert_or_assign(let.local, build_.operation(std::move(operation)));

@@ -24,24 +24,22 @@ Touched touched_by(const Block &block) {
   return touched;
 }
 
+bool is_value(const Let &let) {
+  return (info(let.value.op).pure || let.value.op == Op::Load) && let.value.op != Op::LocalLoad;
+}
+
 // Whether it has no effect but on arrays of the launch, and does not count on what was before or for what comes after.
 bool stands_alone(const For &loop) {
   bool multiplies = false, alone = loop.carried.empty();
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     if (const auto *let = stmt.as<Let>()) {
       multiplies = multiplies || let->value.op == Op::MatMul;
-      const bool harmless = info(let->value.op).pure || let->value.op == Op::Load;
-      alone = alone && harmless && let->value.op != Op::LocalLoad;
+      alone = alone && is_value(*let);
     } else {
       alone = alone && (stmt.as<If>() || stmt.as<For>() || stmt.as<Store>() || stmt.as<Accumulate>());
     }
   });
   return multiplies && alone;
-}
-
-bool is_value(const Stmt &stmt) {
-  const auto *let = stmt.as<Let>();
-  return let && (info(let->value.op).pure || let->value.op == Op::Load) && let->value.op != Op::LocalLoad;
 }
 
 }  // namespace
@@ -69,7 +67,8 @@ std::vector<Kernel> split_loops(const Kernel &structured) {
     if (number > 0) kernel.name += "_" + std::to_string(number + 1);
     for (std::size_t i = 0; i < structured.body.size(); ++i) {
       const bool is_apart = std::ranges::find(apart, i) != apart.end();
-      const bool stays = is_apart ? i == apart[number] : number == 0 || is_value(structured.body[i]);
+      const auto *let = structured.body[i].as<Let>();
+      const bool stays = is_apart ? i == apart[number] : number == 0 || (let && is_value(*let));
       if (stays) kernel.body.push_back(structured.body[i]);
     }
     kernels.push_back(simplify(kernel));

@@ -40,7 +40,6 @@ class Widener {
     if (wide->extent != extent || e.inner % extent != 0 || e.inner == extent) return std::nullopt;
 
     WideWindows made{.by = e.inner / extent,
-                     .piece = extent,
                      .loads = {},
                      .along_terms = {},
                      .types = {},

@@ -9,7 +9,8 @@
 // product's tile has as many sums as the forward's. The load of each factor changes, and what casts it. Nothing else
 // may use a factor.
 //
-// The last wide window may reach beyond those that there are. It must be outside of the array there: `ends_with_array`.
+// The last wide window may reach beyond those that there are. It must be outside of the array there, which
+// `iterations` asks for a launch (passes/gather_tiles.h).
 #pragma once
 
 #include "samite/passes/index_forms.h"
@@ -22,12 +23,12 @@ namespace samite::passes {
 
 struct WideWindows {
   std::int64_t by;                        // windows of the loop, and pieces of a block's terms
-  std::int64_t piece;                     // terms of a piece
   std::array<ir::LocalId, 2> loads;       // of the factors
   std::array<int, 2> along_terms;         // by factor, the dimension of its load that goes along the terms
   std::map<ir::LocalId, ir::Type> types;  // the tiles of a slice that change: loads, casts, the product
   int dimension;                          // of the gradient: that which the loop selects
-  std::int64_t extent, rest;              // window `k` of the loop begins there at k * extent + rest
+  std::int64_t extent, rest;              // window `k` of the loop begins there at k * extent + rest; a piece has
+                                          // as many terms
 };
 
 // `slice` computes the value and the indices of `added`, which `product` makes of zeros; blocks along dimension `freed`
