@@ -30,7 +30,7 @@ constexpr MatmulPlan groups_of_tf32[] = {
 // fill a multiprocessor, so that warps of their own start the copies (passes/assign_roles.h).
 // Three groups hide more of each other's additions than two, but more of the last round of blocks is idle for a tile so
 // high: it is for results of many rounds, and comes first.
-constexpr int rounds_of_three_groups = 10;
+constexpr std::int64_t rounds_of_three_groups = 10;
 constexpr MatmulPlan scaled_by_blocks[] = {{192, 128, 128, 384, 4},
                                            {128, 128, 128, 256, 6},
                                            {64, 128, 128, 128, 6},
