@@ -117,8 +117,10 @@ TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
       [](Array<const double, 2> a, Array<const double, 2> b, Array<const double, 1> bias, Array<double, 2> c) {
         auto [i, j] = block_index<2>();
         auto sum = tile::zeros<double>({16, 16});
-        for (Int k : range(tile::ceil_div(a.extent(0), 8)))
-          tile::matmul(tile::load(a, {k, i}, {8, 16}), tile::load(b, {j, k}, {16, 8}), sum, {.a = true, .b = true});
+        for (Int k : range(tile::ceil_div(a.extent(0), 8))) {
+          auto right = tile::load(b, {j, k}, {16, 8});
+          tile::matmul(tile::load(a, {k, i}, {8, 16}), right, sum, {.a = true, .b = true});
+        }
         tile::store(c, {i, j}, sum + tile::reshape(tile::load(bias, {j}, {16}), {1, 16}));
       },
       of_64};

@@ -66,7 +66,14 @@ inline void derive(const ir::Kernel &inlined_or_not) {
     active.push_back(parameter.is_array() && is_floating(parameter.type));
   may_refuse([&] {
     const autodiff::Adjoint adjoint = jit::derive_adjoint(inlined_or_not, active, false);
-    if (const auto gathered = jit::gather(adjoint.kernel, true)) jit::gathered_to_run(*gathered, capability);
+    for (const passes::Gathering how : {passes::Gathering::even_if_slower, passes::Gathering::wide}) {
+      if (how == passes::Gathering::wide && !is_tile_kernel(adjoint.kernel)) continue;
+      const auto gathered = jit::gather(adjoint.kernel, how);
+      const auto run = gathered ? jit::gathered_to_run(*gathered, capability) : std::nullopt;
+      if (!run) continue;
+      emit(run->kernel, /*adjoint=*/true);
+      for (const ir::Kernel &kernel : run->further) emit(kernel, /*adjoint=*/true);
+    }
     emit(adjoint.kernel, /*adjoint=*/true);
   });
   may_refuse([&] { jit::derive_tangent(inlined_or_not, active); });

@@ -16,7 +16,10 @@ using testing::HasSubstr;
 TEST(PrintStatement, HasTextsAndValuesInOrder) {
   EXPECT_EQ(recorded([](Float x, Int i) { print("x(", i, ") = ", x); }), "print \"x(\", @p1, \") = \", @p0");
   EXPECT_EQ(recorded([](Float x) { print(x); }), "print @p0");
-  EXPECT_EQ(recorded([](Array<const int, 1> a) { print(a(2), " of ", a.extent(0)); }),
+  EXPECT_EQ(recorded([](Array<const int, 1> a) {
+              const Int extent = a.extent(0);
+              print(a(2), " of ", extent);
+            }),
             "%0: i32 = extent @p0, 0; %1: i32 = load @p0[2:i64]; print %1, \" of \", %0");
 }
 

@@ -219,7 +219,6 @@ class Generator {
     return call(function, chance_.below(static_cast<int>(made_.functions[function].types.size())), around);
   }
   Node input(const Around &around) {
-    std::optional<Bounds> within;
     const std::uint32_t array = static_cast<std::uint32_t>(chance_.between(1, 4));
     std::vector<Node> indices;
     for (int d = 0; d < made_.parameters[array].rank; ++d)
@@ -443,7 +442,6 @@ class Generator {
       for (std::size_t d = 0; d < rank; ++d) {
         if (!chance_.percent(kind < 4 ? 15 : 50)) continue;
         drop(d);
-        std::optional<Bounds> within;
         if (!around.reductions.empty() && chance_.percent(45))
           update.indices[d] = plus(reduced(chance_.one_of(around.reductions)), chance_.below(2));
         else if (chance_.percent(30))
