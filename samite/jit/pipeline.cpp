@@ -122,10 +122,11 @@ int most_stages(const ir::Kernel &kernel) {
 
 // Loads of factors are taken ahead where the shared memory of a block has room for them. `capability` 0: the CPU.
 ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order) {
-  if (capability == 0) return passes::lower_tiles(structured, false);
-  ir::Kernel ahead = passes::lower_tiles(structured, true, in_order);
+  if (capability == 0) return passes::lower_tiles(structured, passes::cpu_architecture());
+  const passes::Architecture &gpu = passes::gpu_architecture(capability);
+  ir::Kernel ahead = passes::lower_tiles(structured, gpu, {.in_order = in_order});
   if (most_stages(ahead) == 1 || fits_shared_memory(ahead, capability)) return ahead;
-  return passes::lower_tiles(structured, true, in_order, /*loads_ahead=*/false);
+  return passes::lower_tiles(structured, gpu, {.in_order = in_order, .loads_ahead = false});
 }
 
 ir::Block with_stages(const ir::Block &block, int most) {

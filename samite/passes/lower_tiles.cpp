@@ -58,10 +58,9 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
 
 class Lowerer final : public TileMemories {
  public:
-  Lowerer(const Kernel &kernel, bool flat, bool in_order, bool loads_ahead)
+  Lowerer(const Kernel &kernel, bool flat, TileLowering how)
       : flat_(flat),
-        in_order_(in_order),
-        loads_ahead_(loads_ahead),
+        how_(how),
         threads_(kernel.block_threads),
         build_(kernel.local_count),
         uses_(kernel.local_count),
@@ -377,7 +376,7 @@ class Lowerer final : public TileMemories {
           [](const auto &) { throw InternalError("a statement that is not about a tile"); });
     }
     for (const auto &[tile, memory] : kept) loop.keep(tile, memory);
-    loop.close(where, in_order_ && group.adds_by_index() ? LoopKind::Serial : LoopKind::Thread);
+    loop.close(where, how_.in_order && group.adds_by_index() ? LoopKind::Serial : LoopKind::Thread);
   }
 
   // What was loaded ahead, where `tile` is that in 16 bits: whole units of it are cast at once.
@@ -459,7 +458,7 @@ class Lowerer final : public TileMemories {
     if (const auto scratch = scratch_of(operation)) from.push_back({allocate(*scratch), *scratch});
     const TileMemory to{operation.type.is_tile() ? define(let.local, operation.type) : allocate(operation.type),
                         operation.type};
-    const auto attribute = operation.op == Op::PutAdd && in_order_ ? put_in_order : operation.attribute;
+    const auto attribute = operation.op == Op::PutAdd && how_.in_order ? put_in_order : operation.attribute;
     build_.append({TileCall{operation.op, attribute, to, std::move(from)}, build_.where()});
     if (operation.type.is_tile()) return;
     build_.append(
@@ -577,7 +576,7 @@ class Lowerer final : public TileMemories {
   // What a product multiplies is loaded ahead, by a loop of several stages that writes to no array, also where it
   // becomes something else first, element by element: else the threads would wait for each element of it.
   Block with_loads_ahead(const For &loop) {
-    if (!flat_ || !loads_ahead_ || loop.stages == 1 || !loop.step.is_constant()) return loop.body;
+    if (!flat_ || !how_.loads_ahead || loop.stages == 1 || !loop.step.is_constant()) return loop.body;
     bool writes = false;
     for_each_statement(loop.body, [&](const Stmt &stmt) { writes = writes || array_written(stmt); });
     if (writes) return loop.body;
@@ -649,7 +648,8 @@ class Lowerer final : public TileMemories {
     build_.append({std::move(lowered_loop), where});
   }
 
-  bool flat_, in_order_, loads_ahead_;
+  bool flat_;  // a loop over elements is one, not one inside of others
+  TileLowering how_;
   int threads_;
   Builder build_;
   std::vector<int> uses_;
@@ -662,9 +662,9 @@ class Lowerer final : public TileMemories {
 
 }  // namespace
 
-Kernel lower_tiles(Kernel structured, bool flat, bool in_order, bool loads_ahead) {
+Kernel lower_tiles(Kernel structured, const Architecture &architecture, TileLowering how) {
   if (!is_tile_kernel(structured)) return structured;
-  Lowerer lowerer(structured, flat, in_order, loads_ahead);
+  Lowerer lowerer(structured, architecture.blocks_have_threads(), how);
   return lowerer.run(std::move(structured));
 }
 

@@ -67,7 +67,7 @@ class CompiledKernel {
                           ir::Form form = ir::Form::structured)
       : layout_(codegen::argument_layout(structured.parameters)), rank_(structured.launch_rank) {
     ir::verify(structured, form, "test");
-    structured = passes::lower_tiles(std::move(structured), /*flat=*/false);
+    structured = passes::lower_tiles(std::move(structured), passes::cpu_architecture());
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::lowered, "lower_threads");

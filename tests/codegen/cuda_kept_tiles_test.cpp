@@ -131,7 +131,8 @@ TEST(CudaKeptTiles, WithoutRoomABlockEndsAndSaysSo) {
 }
 
 TEST(CudaKeptTiles, LoweredTextIsParsed) {
-  const std::string text = ir::to_string(passes::lower_tiles(adjoint(cosines("text", as_many_as_rows)), true));
+  const std::string text =
+      ir::to_string(passes::lower_tiles(adjoint(cosines("text", as_many_as_rows)), passes::gpu_architecture(90)));
   EXPECT_THAT(text, HasSubstr("local device $"));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }
@@ -139,7 +140,7 @@ TEST(CudaKeptTiles, LoweredTextIsParsed) {
 class CudaKeptTilesCompile : public CudaCompilerTest {};
 
 TEST_F(CudaKeptTilesCompile, Architectures) {
-  expect_compiles(adjoint(cosines("dynamic", as_many_as_rows)), true);
+  expect_compiles(adjoint(cosines("dynamic", as_many_as_rows)), passes::gpu_architecture(90));
   expect_compiles(adjoint(cosines("many", [](In) { return 200; })), true);
 }
 

@@ -29,7 +29,7 @@ inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &o
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,
                                             bool in_order = false, ir::Form form = ir::Form::structured) {
   ir::verify(structured, form, "test");
-  structured = passes::lower_tiles(std::move(structured), /*flat=*/true, in_order);
+  structured = passes::lower_tiles(std::move(structured), passes::gpu_architecture(90), {.in_order = in_order});
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
   return codegen::emit_cuda(plan_for_cuda(std::move(structured), options), options);
 }

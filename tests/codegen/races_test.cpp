@@ -223,7 +223,8 @@ TEST(CheckRaces, BlocksThatMeet) {
     std::vector<float> a(40), b(40);
     std::size_t found[2];
     for (const bool cuda : {false, true}) {
-      Looking looking(passes::lower_tiles(kernel, cuda), Form::lowered);
+      Looking looking(passes::lower_tiles(kernel, cuda ? passes::gpu_architecture(90) : passes::cpu_architecture()),
+                      Form::lowered);
       const std::vector arguments{array(a), array(b)};
       const auto races = cuda ? looking.on_cuda({5}, arguments) : looking.on_cpu({5}, arguments);
       found[cuda] = races.size();

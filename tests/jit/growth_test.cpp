@@ -29,7 +29,7 @@ double time_of(Program program, int steps) {
   const ir::Kernel adjoint = jit::derive_adjoint(structured, {true, true}, false).kernel;
   (void)jit::gather(adjoint, passes::Gathering::even_if_slower);
   for (const ir::Kernel &kernel : {structured, passes::returned_exchanges(adjoint)}) {
-    const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, false));
+    const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, passes::cpu_architecture()));
     codegen::EmitOptions options;
     options.comments = false;
     options.arrays.resize(kernel.parameters.size(), {.unit_stride = true});

@@ -23,7 +23,7 @@ std::size_t barriers(const std::string &body, bool share_memory = false) {
       "kernel @k(@x: array<f32, 1>, @y: array<f32, 1>) blocks 1 of 64 { %0: i32 = thread_index 0 " + body + " }";
   Kernel kernel = parse_kernel(text);
   verify(kernel, Form::structured, "the test");
-  kernel = lower_threads(lower_tiles(std::move(kernel), true));
+  kernel = lower_threads(lower_tiles(std::move(kernel), gpu_architecture(90)));
   const Architecture &architecture = gpu_architecture(90);
   kernel = spread_tiles(stage_loads(place_tiles(std::move(kernel), architecture)), architecture);
   return loops_after_reads(kernel, [&](std::uint32_t a, std::uint32_t b) { return a == b || share_memory; }).size();

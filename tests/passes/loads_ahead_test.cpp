@@ -34,7 +34,7 @@ std::string lowered_product(const std::string &makes, const std::string &after =
     })";
   ir::Kernel kernel = ir::parse_kernel(text);
   ir::verify(kernel, ir::Form::structured, "the test");
-  kernel = lower_tiles(std::move(kernel), true, false, loads_ahead);
+  kernel = lower_tiles(std::move(kernel), gpu_architecture(90), {.loads_ahead = loads_ahead});
   ir::verify(kernel, ir::Form::lowered, "lower_tiles");
   return ir::to_string(kernel);
 }

@@ -21,7 +21,7 @@ inline ir::Kernel lowered_block(const std::string &body, int threads = 64) {
       ir::parse_kernel("kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of " +
                        std::to_string(threads) + " { %0: i32 = thread_index 0 " + body + " }");
   ir::verify(kernel, ir::Form::structured, "the test");
-  return passes::lower_threads(passes::lower_tiles(std::move(kernel), true));
+  return passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
 }
 
 // A product of f16 by a loop of three stages.

@@ -32,8 +32,8 @@ ir::Kernel structured(const std::string &body, int threads = 64) {
   return kernel;
 }
 ir::Kernel planned_alone(const ir::Kernel &kernel) {
-  ir::Kernel plan =
-      jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, true)), passes::gpu_architecture(90), apart);
+  const passes::Architecture &gpu = passes::gpu_architecture(90);
+  ir::Kernel plan = jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, gpu)), gpu, apart);
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
 }

@@ -62,7 +62,7 @@ inline ir::Kernel structured(const std::string &text) {
   return kernel;
 }
 inline ir::Kernel lowered(const std::string &text) {
-  return passes::lower_threads(passes::lower_tiles(structured(text), true));
+  return passes::lower_threads(passes::lower_tiles(structured(text), passes::gpu_architecture(90)));
 }
 
 inline tiles::TileArray array(ScalarType type, std::int64_t rows, std::int64_t columns, int seed) {

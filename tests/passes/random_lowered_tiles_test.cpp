@@ -21,7 +21,8 @@ const passes::FactsOfArrays &facts(const Recipe &recipe) {
 passes::SharesMemory shares_memory(const Recipe &recipe) { return passes::shares_memory(facts(recipe)); }
 
 ir::Kernel planned_run(const Run &run) {
-  ir::Kernel kernel = passes::lower_tiles(run.structured, /*flat=*/true, /*in_order=*/run.recipe.seed % 6 == 0);
+  ir::Kernel kernel =
+      passes::lower_tiles(run.structured, passes::gpu_architecture(90), {.in_order = run.recipe.seed % 6 == 0});
   ir::Kernel plan =
       jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90), facts(run.recipe));
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
