@@ -2,14 +2,19 @@
 // and the adjoints of both factors, at the same time, as `record_with_adjoint` has them; and after an edit of the
 // kernel that leaves the product as it was. Every time is a new process's, which opens its compilers; on the CPU and
 // for CUDA, which takes NVRTC and nvJitLink but no GPU. Peer: the other of two that a user may choose between, which is
-// named.
+// named. The same of larger programs: products by groups of warps, attention, decompositions.
 //
 // The program runs itself as the new process, with --child.
 #include "bench/support/alternate.h"
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
+#include "samite/codegen/prelude.h"
 #include "samite/jit/at_once.h"
+#include "samite/jit/cuda_objects.h"
+#include "samite/ops/attention.h"
+#include "samite/ops/matmul_by_type.h"
 #include "samite/samite.h"
+#include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/cuda_libraries.h"
 
 #include <fmt/core.h>
@@ -19,7 +24,11 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -54,50 +63,135 @@ auto product(const Shape &shape, float factor) {
                     }};
 }
 
+using Definition = std::shared_ptr<jit::KernelDefinition>;
+
+// Solves a symmetric system for each block.
+const TileKernel cholesky_solve{
+    "cholesky_solve", {"x", "a", "b"}, [](Array<double, 2> x, Array<const double, 2> a, Array<const double, 2> b) {
+      Int i = block_index();
+      const Tile<double> l = tile::cholesky(tile::load(a, {i, 0}, {32, 32}));
+      const Tile<double> y = tile::solve_triangular(l, tile::load(b, {i, 0}, {32, 1}));
+      tile::store(x, {i, 0}, tile::solve_triangular(l, y, {.transposed = true}));
+    }};
+
+constexpr ops::MatmulDevice h200{90, 132};
+constexpr ops::MatmulShape cube{1, 8192, 8192, 8192};
+
+Definition attention(ScalarType type) {
+  return ops::attention_launch(type, {2, 16, 4096, 64, 4096}, /*causal=*/true).kernel;
+}
+
+// Programs of the library and the adjoints that are derived of them. Milliseconds; 0: no target, or not asked for.
+struct Program {
+  const char *name;
+  Definition (*make)();
+  double forward, full;
+  bool gathered = false;  // the adjoint, in wide windows
+};
+const Program programs[] = {
+    {"128x256x64 bf16 by groups of warps",
+     [] { return ops::matmul_launch({ScalarType::BFloat16, {ScalarType::BFloat16}}, cube, h200).kernel; }, 600, 1500,
+     true},
+    {"e4m3 scaled by blocks, GELU",
+     [] {
+       return ops::scaled_matmul_launch({ScalarType::Float8E4M3,
+                                         ScalarType::Float8E4M3,
+                                         {ops::ScaleGroup::one, ops::ScaleGroup::block},
+                                         {ops::ScaleGroup::block, ops::ScaleGroup::block},
+                                         {ScalarType::BFloat16, ops::Activation::gelu},
+                                         {.b = true}},
+                                        cube, h200)
+           .kernel;
+     },
+     800, 0},
+    {"causal attention, heads of 64, f32", [] { return attention(ScalarType::Float32); }, 600, 1500},
+    {"causal attention, heads of 64, bf16", [] { return attention(ScalarType::BFloat16); }, 600, 1500},
+    {"Cholesky and solve 32x32 f64", [] { return cholesky_solve.definition(); }, 0, 500},
+};
+
 std::size_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::size_t>(usage.ru_maxrss) << 10;
 }
 
-// What a child is asked for, as its arguments.
-struct Task {
-  Shape shape;
-  int cuda;  // a compute capability, or 0: the CPU
-  bool adjoints;
-  float factor;
-};
+// What the forward kernel of a program is compiled from, for `child_of_text`.
+std::filesystem::path text_file() { return std::filesystem::path(std::getenv("SAMITE_CACHE_DIR")) / "text.cu"; }
 
-template <class T>
-int child(const Task &task) {
-  constexpr std::uint64_t a = 1, b = 2, c = 4;
-  const std::size_t before = peak_memory();
-  KernelReport found;
-  const double seconds = bench::seconds([&] {
-    const auto kernel = product<T>(task.shape, task.factor);
-    const jit::VariantKey forward{.unit_stride = a | b | c, .cuda = task.cuda, .aligned = a | b | c};
-    jit::VariantKey adjoint = forward;
-    adjoint.direction = Direction::adjoint;
-    adjoint.active = a | b | c;
-    std::vector<std::function<void()>> compiles{[&] { kernel.definition()->variant(forward); }};
-    if (task.adjoints) compiles.emplace_back([&] { kernel.definition()->variant(adjoint); });
-    jit::at_once(compiles);
-    found = report(kernel);
-  });
-  std::size_t bytes = 0;
-  for (const ReportedVariant &variant : found.variants) bytes += variant.image_bytes;
+void answer(double seconds, std::size_t bytes, std::size_t memory) {
   fmt::print("{}\n", nlohmann::json{{"milliseconds", seconds * 1e3},
                                     {"bytes", bytes},
-                                    {"memory", peak_memory() - before},
+                                    {"memory", memory},
                                     {"compiles", host_compile_count() + cuda_compile_count()}}
                          .dump());
+}
+
+// The same kernel and its objects by NVRTC, as one text.
+int child_of_text(int cuda) {
+  std::stringstream text;
+  text << std::ifstream(text_file()).rdbuf();
+  std::size_t bytes = 0;
+  const double seconds = bench::seconds([&] {
+    const CudaSource source{.name = "one", .text = text.str()};
+    bytes = compile_cuda(source, codegen::cuda_prelude(source.text), jit::cuda_architecture(cuda)).report.image_bytes;
+  });
+  answer(seconds, bytes, 0);
   return 0;
 }
 
+// Compiles for arrays as a launch has them mostly: aligned, without gaps and apart, with tensor maps.
+int child(const std::function<Definition()> &make, int cuda, bool adjoints, bool gathered) {
+  const std::size_t before = peak_memory();
+  KernelReport found;
+  std::shared_ptr<const jit::Variant> forward;
+  const double seconds = bench::seconds([&] {
+    const Definition definition = make();
+    std::uint64_t arrays = 0, active = 0;
+    for (std::size_t i = 0; i < definition->parameters().size(); ++i) {
+      const ir::Parameter &parameter = definition->parameters()[i];
+      if (!parameter.is_array()) continue;
+      arrays |= std::uint64_t{1} << i;
+      if (is_floating(parameter.type)) active |= std::uint64_t{1} << i;
+    }
+    const jit::VariantKey key{
+        .unit_stride = arrays, .cuda = cuda, .unaliased = arrays, .aligned = arrays, .tensor_maps = arrays};
+    jit::VariantKey adjoint = key;
+    adjoint.direction = Direction::adjoint;
+    adjoint.active = active;
+    adjoint.gather = adjoint.wide_windows = gathered;
+    std::vector<std::function<void()>> compiles{[&] { forward = definition->variant(key); }};
+    if (adjoints) compiles.emplace_back([&] { definition->variant(adjoint); });
+    jit::at_once(compiles);
+    found = jit::report(*definition);
+  });
+  std::size_t bytes = 0;
+  for (const ReportedVariant &variant : found.variants) bytes += variant.image_bytes;
+  answer(seconds, bytes, peak_memory() - before);
+  if (adjoints) return 0;
+  std::ofstream text(text_file());
+  for (const codegen::EmittedObject &object : forward->objects) text << object.text << '\n';
+  text << forward->source;
+  return 0;
+}
+
+// What a child is asked for, as its arguments: a shape or, after those, a program; a compute capability, or 0, which is
+// the CPU; 1 for the adjoints too, 2 for the text of a program that was compiled before; and a factor.
 int child(char **argv) {
   const auto number = [&](int i) { return std::stoi(argv[i]); };
-  const Task task{shapes.at(static_cast<std::size_t>(number(0))), number(1), number(2) != 0, std::stof(argv[3])};
-  return task.shape.narrow ? child<bfloat16>(task) : child<float>(task);
+  const auto index = static_cast<std::size_t>(number(0));
+  const int cuda = number(1);
+  if (number(2) == 2) return child_of_text(cuda);
+  const bool adjoints = number(2) != 0;
+  const float factor = std::stof(argv[3]);
+  if (index >= shapes.size()) {
+    const Program &program = programs[index - shapes.size()];
+    return child(program.make, cuda, adjoints, program.gathered);
+  }
+  const Shape &shape = shapes.at(index);
+  const auto make = [&] {
+    return shape.narrow ? product<bfloat16>(shape, factor).definition() : product<float>(shape, factor).definition();
+  };
+  return child(make, cuda, adjoints, false);
 }
 
 struct Result {
@@ -105,10 +199,9 @@ struct Result {
   int compiles;
 };
 
-Result run_child(std::size_t shape, int cuda, bool adjoints, float factor) {
-  const std::string command =
-      fmt::format("'{}' --child {} {} {} {}", std::filesystem::read_symlink("/proc/self/exe").string(), shape, cuda,
-                  adjoints ? 1 : 0, factor);
+Result run_child(std::size_t index, int cuda, int what, float factor) {
+  const std::string command = fmt::format(
+      "'{}' --child {} {} {} {}", std::filesystem::read_symlink("/proc/self/exe").string(), index, cuda, what, factor);
   const std::unique_ptr<std::FILE, int (*)(std::FILE *)> pipe(popen(command.c_str(), "r"), pclose);
   std::array<char, 256> line{};
   if (!pipe || !std::fgets(line.data(), line.size(), pipe.get()))
@@ -143,21 +236,21 @@ Measured measure(std::size_t shape, int cuda, int rounds) {
   const auto prepared = [&] {
     auto folder = std::make_unique<bench::CacheFolder>();
     folder->use();
-    if (cuda == 0) run_child((shape + 1) % shapes.size(), cuda, false, 7);
+    if (cuda == 0) run_child((shape + 1) % shapes.size(), cuda, 0, 7);
     return folder;
   };
   for (int round = 0; round < rounds; ++round) {
     {
       const auto folder = prepared();
-      const Result forward = run_child(shape, cuda, false, 2);
+      const Result forward = run_child(shape, cuda, 0, 2);
       require_compiles(forward, 2);
       measured.forward.add(forward);
-      const Result edited = run_child(shape, cuda, false, 3);
+      const Result edited = run_child(shape, cuda, 0, 3);
       require_compiles(edited, 1);
       measured.edited.add(edited);
     }
     const auto folder = prepared();
-    const Result full = run_child(shape, cuda, true, 2);
+    const Result full = run_child(shape, cuda, 1, 2);
     require_compiles(full, 5);
     measured.full.add(full);
   }
@@ -192,6 +285,29 @@ void report_target(bench::Report &report, const char *target, int cuda) {
   }
 }
 
+void report_programs(bench::Report &report, const char *target, int cuda) {
+  for (std::size_t i = 0; i < std::size(programs); ++i) {
+    const Program &program = programs[i];
+    std::vector<double> forward, text, full;
+    for (int round = 0; round < 3; ++round) {
+      const bench::CacheFolder folder, another;
+      folder.use();
+      forward.push_back(run_child(shapes.size() + i, cuda, 0, 0).milliseconds);
+      text.push_back(run_child(shapes.size() + i, cuda, 2, 0).milliseconds);
+      another.use();
+      if (program.full != 0) full.push_back(run_child(shapes.size() + i, cuda, 1, 0).milliseconds);
+    }
+    const std::string name = fmt::format("{}, {}: ", program.name, target);
+    report.add({name + "forward", "compile time, empty cache", bench::median(forward), "ms", "NVRTC, one text",
+                bench::median(text)},
+               {.value_at_most = program.forward, .ratio_at_least = 1 / 1.05});
+    if (!full.empty())
+      report.add({name + "forward and adjoint", "compile time, empty cache", bench::median(full), "ms", "forward",
+                  bench::median(forward)},
+                 {.value_at_most = program.full});
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -204,5 +320,6 @@ int main(int argc, char **argv) {
       return report.note("no CUDA: " + std::string(error.what()));
     }
     report_target(report, "sm_90a", 90);
+    report_programs(report, "sm_90a", 90);
   });
 }

@@ -125,9 +125,20 @@ std::string ReportedVariant::to_string() const {
       text += "reused from " + object.from;
     if (object.bytes > 0) text += fmt::format(", {} B", object.bytes);
   }
-  for (const ReportedProduct &product : products)
-    text += fmt::format("\n  the product at {} is {}by groups of warps from bulk copies{}{}", product.where.to_string(),
-                        product.why_not.empty() ? "" : "not ", product.why_not.empty() ? "" : ": ", product.why_not);
+  // An adjoint computes a product of the user's line again and again: a line for all that go the same way.
+  std::vector<std::pair<std::string, int>> ways;
+  for (const ReportedProduct &product : products) {
+    const std::string way =
+        fmt::format("at {}: {}by groups of warps from bulk copies{}{}", product.where.to_string(),
+                    product.why_not.empty() ? "" : "not ", product.why_not.empty() ? "" : ", since ", product.why_not);
+    const auto same = std::ranges::find(ways, way, &std::pair<std::string, int>::first);
+    if (same != ways.end())
+      ++same->second;
+    else
+      ways.emplace_back(way, 1);
+  }
+  for (const auto &[way, count] : ways)
+    text += count == 1 ? "\n  the product " + way : fmt::format("\n  {} products {}", count, way);
   return text;
 }
 

@@ -103,7 +103,7 @@ TEST_P(CudaTensorMaps, AreOfTheArraysOfEachLaunch) {
   ASSERT_EQ(kernel.variants().size(), 1u);
   EXPECT_EQ(kernel.variants()[0]->tensor_maps.size(), 2u);
   EXPECT_EQ(kernel.variants()[0]->products.at(0).why_not, "");
-  EXPECT_THAT(report(kernel).to_string(), HasSubstr("is by groups of warps from bulk copies"));
+  EXPECT_THAT(report(kernel).to_string(), HasSubstr(": by groups of warps from bulk copies"));
 }
 
 TEST_P(CudaTensorMaps, AreMadeAgainWhereALaunchIsChanged) {
@@ -168,7 +168,7 @@ TEST_P(CudaTensorMaps, AreNotNeededWhereNoneCanBeMade) {
     kernel.launch({2, 2}, own, b, c);
     expect_addresses(own, b);
     EXPECT_TRUE(kernel.variants()[0]->tensor_maps.empty());
-    EXPECT_THAT(report(kernel).to_string(), HasSubstr("is not by groups of warps from bulk copies: "));
+    EXPECT_THAT(report(kernel).to_string(), HasSubstr(": not by groups of warps from bulk copies, since "));
     return kernel.variants()[0]->products.at(0).why_not;
   };
   EXPECT_THAT(why_not(wide.slice(1, 0, size)), HasSubstr("multiples of 16 bytes"));

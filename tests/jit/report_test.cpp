@@ -94,6 +94,18 @@ TEST_F(Report, TellsWhatWasReused) {
   EXPECT_EQ(variant.objects.at(1).from, "memory");
 }
 
+TEST(ReportedVariant, HasALineForProductsOfOneLineThatGoOneWay) {
+  ReportedVariant variant{};
+  const SourceLocation here{"a.cpp", 7}, there{"a.cpp", 9};
+  variant.products = {{here, ""}, {there, "it is in no loop"}, {here, ""}, {here, "its rows are odd"}, {there, ""}};
+  const std::string text = variant.to_string();
+  EXPECT_EQ(text.substr(text.find("\n  2 products")),
+            "\n  2 products at a.cpp:7: by groups of warps from bulk copies"
+            "\n  the product at a.cpp:9: not by groups of warps from bulk copies, since it is in no loop"
+            "\n  the product at a.cpp:7: not by groups of warps from bulk copies, since its rows are odd"
+            "\n  the product at a.cpp:9: by groups of warps from bulk copies");
+}
+
 TEST_F(Report, IsJsonToo) {
   SAMITE_ON_THE_CPU();
   const Device cpu = Device::cpu();
