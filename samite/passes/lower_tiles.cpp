@@ -145,7 +145,48 @@ class Lowerer final : public TileMemories {
   }
 
   void lower(const Block &block) {
+    if (!flat_)
+      if (const auto loaded = with_loads_reshaped(block)) return lower_each(*loaded);
+    lower_each(block);
+  }
+  void lower_each(const Block &block) {
     for (std::size_t i = 0; i < block.size();) i = lower_from(block, i);
+  }
+
+  // Where all that is read of a load is the same with dimensions of one element before it, as of a row that is added to
+  // each row of a tile: the load with those dimensions, which needs no memory for that. Nothing where there is none.
+  std::optional<Block> with_loads_reshaped(const Block &block) const {
+    std::map<LocalId, std::size_t> loads;  // and where they are
+    std::map<std::size_t, const Let *> reshaped;
+    std::set<std::size_t> dropped;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      auto *let = block[i].as<Let>();
+      if (!let || !let->value.type.is_tile()) continue;
+      if (let->value.op == Op::Load && uses_[let->local] == 1 && !is_gather(let->value.operands)) loads[let->local] = i;
+      if (let->value.op != Op::Reshape || !let->value.operands[0].is_local()) continue;
+      const auto from = loads.find(let->value.operands[0].id());
+      if (from == loads.end() || !adds_dimensions_before(let->value.operands[0].type(), let->value.type)) continue;
+      reshaped[from->second] = let;
+      dropped.insert(i);
+    }
+    if (dropped.empty()) return std::nullopt;
+    Block changed;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (dropped.contains(i)) continue;
+      changed.push_back(block[i]);
+      if (!reshaped.contains(i)) continue;
+      Let load = *block[i].as<Let>();
+      load.local = reshaped[i]->local;
+      load.value.type = reshaped[i]->value.type;
+      changed.back() = {std::move(load), block[i].where()};
+    }
+    return changed;
+  }
+  static bool adds_dimensions_before(const Type &from, const Type &to) {
+    const int added = to.shape().rank() - from.shape().rank();
+    for (int d = 0; d < to.shape().rank(); ++d)
+      if (to.shape()[d] != (d < added ? 1 : from.shape()[d - added])) return false;
+    return added >= 0;
   }
 
   // Some statements from here on; the place after them.

@@ -70,5 +70,48 @@ TEST(LowerTiles, NothingIsMovedOverAStore) {
   EXPECT_LT(between.find("store @z"), between.find("load @z")) << between;
 }
 
+// A row that is added to a tile is loaded where it is added.
+const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = reshape %6 ";
+
+std::string lowered_row(const std::string &body, bool flat = false) {
+  const std::string text =
+      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @w: array<f32, 1>) blocks 1 of 64 { "
+      "%0: i32 = thread_index 0 %1: tile<f32, 1, 32> = load @x[%0, 0] " +
+      body + " store @y[%0, 0] = %9 }";
+  ir::Kernel kernel = ir::parse_kernel(text);
+  ir::verify(kernel, ir::Form::structured, "the test");
+  kernel = lower_tiles(std::move(kernel), flat);
+  ir::verify(kernel, ir::Form::lowered, "lower_tiles");
+  return ir::to_string(kernel);
+}
+
+TEST(LowerTiles, LoadsARowWithItsDimensions) {
+  const std::string text = lowered_row(row + "%9: tile<f32, 1, 32> = add %1, %7");
+  // One loop that loads and adds; y may be where w is, so that all is loaded before anything is stored.
+  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count_of(text, "local shared"), 1) << text;
+}
+
+TEST(LowerTiles, NotARowThatIsReadOtherwise) {
+  const std::string twice = lowered_row(row +
+                                        "%8: tile<f32, 32> = mul %6, %6 store @w[0] = %8 "
+                                        "%9: tile<f32, 1, 32> = add %1, %7");
+  EXPECT_EQ(count_of(twice, "load @w"), 1) << twice;
+  EXPECT_GT(count_of(twice, "local shared"), 1) << twice;
+  const std::string column = lowered_row(
+      "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 32, 1> = reshape %6 "
+      "%8: tile<f32, 1, 32> = transpose (1, 0) %7 "
+      "%9: tile<f32, 1, 32> = add %1, %8");
+  EXPECT_LT(column.find("load @w"), column.find("load @x")) << column;  // in a loop of its own
+}
+
+// The load stays before a store to its array that comes between it and the reshape.
+TEST(LowerTiles, ARowIsLoadedWhereItWas) {
+  const std::string text = lowered_row(
+      "%6: tile<f32, 32> = load @w[0] store @w[0] = 1.0:tile<f32, 32> "
+      "%7: tile<f32, 1, 32> = reshape %6 %9: tile<f32, 1, 32> = add %1, %7");
+  EXPECT_LT(text.find("load @w"), text.find("store @w")) << text;
+}
+
 }  // namespace
 }  // namespace samite::passes
