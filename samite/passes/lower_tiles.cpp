@@ -144,7 +144,48 @@ class Lowerer final : public TileMemories {
   }
 
   void lower(const Block &block) {
+    if (!flat_)
+      if (const auto loaded = with_loads_reshaped(block)) return lower_each(*loaded);
+    lower_each(block);
+  }
+  void lower_each(const Block &block) {
     for (std::size_t i = 0; i < block.size();) i = lower_from(block, i);
+  }
+
+  // Where all that is read of a load is the same with dimensions of one element before it, as of a row that is added to
+  // each row of a tile: the load with those dimensions, which needs no memory for that. Nothing where there is none.
+  std::optional<Block> with_loads_reshaped(const Block &block) const {
+    std::map<LocalId, std::size_t> loads;  // and where they are
+    std::map<std::size_t, const Let *> reshaped;
+    std::set<std::size_t> dropped;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      auto *let = block[i].as<Let>();
+      if (!let || !let->value.type.is_tile()) continue;
+      if (let->value.op == Op::Load && uses_[let->local] == 1 && !is_gather(let->value.operands)) loads[let->local] = i;
+      if (let->value.op != Op::Reshape || !let->value.operands[0].is_local()) continue;
+      const auto from = loads.find(let->value.operands[0].id());
+      if (from == loads.end() || !adds_dimensions_before(let->value.operands[0].type(), let->value.type)) continue;
+      reshaped[from->second] = let;
+      dropped.insert(i);
+    }
+    if (dropped.empty()) return std::nullopt;
+    Block changed;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (dropped.contains(i)) continue;
+      changed.push_back(block[i]);
+      if (!reshaped.contains(i)) continue;
+      Let load = *block[i].as<Let>();
+      load.local = reshaped[i]->local;
+      load.value.type = reshaped[i]->value.type;
+      changed.back() = {std::move(load), block[i].where()};
+    }
+    return changed;
+  }
+  static bool adds_dimensions_before(const Type &from, const Type &to) {
+    const int added = to.shape().rank() - from.shape().rank();
+    for (int d = 0; d < to.shape().rank(); ++d)
+      if (to.shape()[d] != (d < added ? 1 : from.shape()[d - added])) return false;
+    return added >= 0;
   }
 
   // Some statements from here on; the place after them.
@@ -210,6 +251,7 @@ class Lowerer final : public TileMemories {
 
     void add(const Stmt &stmt) {
       statements.push_back(&stmt);
+      has_.insert(&stmt);
       if (auto *let = stmt.as<Let>()) {
         defined_.insert(let->local);
         if (let->value.op == Op::LocalLoad) local_arrays_read_.insert(let->value.array);
@@ -221,6 +263,7 @@ class Lowerer final : public TileMemories {
     }
 
     bool defines(const Value &value) const { return value.is_local() && defined_.contains(value.id()); }
+    bool has(const Stmt &stmt) const { return has_.contains(&stmt); }
     bool writes() const { return writes_; }
 
     // Whether several elements may be added to one place. An addition of integers has one result in any order.
@@ -251,16 +294,29 @@ class Lowerer final : public TileMemories {
 
    private:
     TileShape shape_;
+    std::set<const Stmt *> has_;
     std::set<LocalId> defined_;
     std::set<LocalArrayId> local_arrays_read_, local_arrays_written_;
     std::vector<const Stmt *> accesses_;
     bool writes_ = false;
   };
 
-  // What only scalars depend on may come before the loop, in between.
-  static bool may_come_before(const Stmt &stmt, const Group &group) {
+  // Or a scalar made of one.
+  static bool defines_tile(const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    if (!let || let->value.type.is_tile() || is_call(let->value.op)) return false;
+    return let && (let->value.type.is_tile() || is_call(let->value.op));
+  }
+
+  // What only scalars depend on may come before the loop, in between. So may, where not flat, a tile that nothing of
+  // the loop is needed for: two loops with only such tiles between them would go through memory once more. Threads of a
+  // GPU would have to hold those tiles meanwhile.
+  bool may_come_before(const Stmt &stmt, const Group &group) const {
+    auto *let = stmt.as<Let>();
+    if (!let) return false;
+    const bool of_tiles = defines_tile(stmt);
+    if (of_tiles && (flat_ || let->value.op == Op::LocalLoad)) return false;
+    if (of_tiles && std::ranges::any_of(let->value.operands, [&](const Value &value) { return group.defines(value); }))
+      return false;
     return info(let->value.op).pure || (let->value.op == Op::Load && !group.writes());
   }
 
@@ -268,15 +324,18 @@ class Lowerer final : public TileMemories {
     Group group;
     std::size_t after;  // the place after its last statement
   };
-  static Run run_from(const Block &block, std::size_t i, std::size_t end) {
+  Run run_from(const Block &block, std::size_t i, std::size_t end) const {
+    constexpr int most_between = 64;  // tiles: a long block is not to be gone through again and again
     Run run{Group(tile_of(block[i])->shape()), i};
+    int between = 0;
     for (std::size_t next = i; next < end; ++next) {
       if (run.group.takes(block[next])) {
         run.group.add(block[next]);
         run.after = next + 1;
-      } else if (!may_come_before(block[next], run.group)) {
-        break;
+        continue;
       }
+      if (!may_come_before(block[next], run.group)) break;
+      if (defines_tile(block[next]) && ++between > most_between) break;
     }
     return run;
   }
@@ -286,7 +345,8 @@ class Lowerer final : public TileMemories {
   std::size_t end_of_run(const Block &block, std::size_t i, const Run &run) const {
     constexpr std::size_t most = 16;  // statements that are tried
     std::size_t first = run.after;
-    while (first > i + 1 && run.after - first < most && is_pure_tile(block[first - 1])) --first;
+    const auto may_be_left = [&](const Stmt &stmt) { return run.group.has(stmt) && is_pure_tile(stmt); };
+    while (first > i + 1 && run.after - first < most && may_be_left(block[first - 1])) --first;
     if (first == run.after || run_from(block, run.after - 1, block.size()).after <= run.after) return run.after;
     for (; first < run.after; ++first) {
       const Run rest = run_from(block, first, block.size());
@@ -328,8 +388,10 @@ class Lowerer final : public TileMemories {
   std::size_t group(const Block &block, std::size_t i) {
     Run run = run_from(block, i, block.size());
     if (const std::size_t end = end_of_run(block, i, run); end < run.after) run = run_from(block, i, end);
+    Block before;
     for (std::size_t n = i; n < run.after; ++n)
-      if (!tile_of(block[n])) build_.append(block[n]);
+      if (!run.group.has(block[n])) before.push_back(block[n]);
+    lower(before);
     write(run.group, tile_of(block[i])->shape(), block[i].where());
     return run.after;
   }

@@ -117,6 +117,29 @@ TEST_P(Math, DoubleBesideFloats) { expect_accurate<double>(GetParam(), false); }
 INSTANTIATE_TEST_SUITE_P(Functions, Math, testing::ValuesIn(functions),
                          [](const auto &info) { return std::string(info.param.name); });
 
+// Where the result is a denormal number, zero, infinity or none.
+TEST(MathEnds, ExpOfFloats) {
+  using Limits = std::numeric_limits<float>;
+  std::vector<float> x{
+      -Limits::infinity(), Limits::infinity(), Limits::quiet_NaN(), Limits::max(), Limits::lowest(), 0.0f, -0.0f,
+      Limits::denorm_min()};
+  for (float each = -106; each < -85; each += 0.0173f) x.push_back(each);
+  for (float each = 88; each < 90; each += 0.0073f) x.push_back(each);
+  x.push_back(std::nextafter(88.72284f, 0.0f));
+  std::vector<float> y(x.size());
+  CompiledKernel kernel(
+      "kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>) threads 1 {\n%0: i32 = thread_index 0\n"
+      "%1: f32 = load @x[%0]\n%2: f32 = exp %1\nstore @y[%0] = %2\n}");
+  kernel.run({static_cast<long long>(x.size())}, {array(y), array(x)});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Wide wanted = std::exp(static_cast<Wide>(x[i]));
+    if (const float rounded = static_cast<float>(wanted); std::isinf(rounded))
+      EXPECT_EQ(y[i], rounded) << x[i];
+    else
+      EXPECT_LE(ulps_between(y[i], wanted), 4) << x[i];
+  }
+}
+
 // From denormal numbers to the largest, by the CPU's kernel and by CUDA's on the host.
 template <class T>
 void expect_hypot_of_all_sizes() {

@@ -79,6 +79,43 @@ TEST(LayerNorm, OfRowsOfAnyLength) {
 
 TEST(LayerNorm, OfRowsThatAreGoneOverInParts) { check_layer_norm<double, double>(2, 8200, 1e-11); }
 
+TEST(LayerNorm, OfRowsAroundTheLengthsOfTiles) {
+  for (const std::int64_t columns : {255, 257, 8191}) check_layer_norm<float, float>(3, columns, 1e-4);
+}
+
+// A number that is none makes no other row differ.
+TEST(LayerNorm, KeepsWhatIsNoNumberInItsRow) {
+  Matrix values(5, 257, 1);
+  values.values[257 + 3] = not_written;
+  values.values[3 * 257 + 256] = std::numeric_limits<double>::infinity();
+  const auto x = buffer<float>(values.extents(), values.values);
+  const auto y = poisoned<float>(values.extents());
+  ops::layer_norm(x, y, epsilon);
+  const std::vector<float> result = y.to_vector();
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const std::vector<double> expected = Row(values, i).normalised;
+    for (std::int64_t j = 0; j < 257; ++j) {
+      const float value = result[static_cast<std::size_t>(i * 257 + j)];
+      if (i % 2 == 1)
+        ASSERT_TRUE(std::isnan(value)) << i << ' ' << j;
+      else
+        ASSERT_NEAR(value, expected[static_cast<std::size_t>(j)], 1e-5) << i << ' ' << j;
+    }
+  }
+}
+
+TEST(LayerNorm, OfAView) {
+  const Matrix values(257, 6, 3);
+  const auto x = buffer<float>(values.extents(), values.values);
+  const auto y = poisoned<float>({6, 257});
+  ops::layer_norm(x.transpose(), y, epsilon);
+  const Matrix rows = turned(values);
+  std::vector<double> expected;
+  for (std::int64_t i = 0; i < 6; ++i)
+    for (const double value : Row(rows, i).normalised) expected.push_back(value);
+  expect_near(y, expected, 1e-5);
+}
+
 TEST(LayerNorm, Types) {
   check_layer_norm<float, float>(3, 70, 1e-5);
   check_layer_norm<half, float>(3, 70, 1e-2);

@@ -54,6 +54,10 @@ TEST(Softmax, OfRowsOfAnyLength) {
 
 TEST(Softmax, OfRowsThatAreGoneOverInParts) { check_softmax<double>(2, 8200, 1e-12); }
 
+TEST(Softmax, OfRowsAroundTheLengthsOfTiles) {
+  for (const std::int64_t columns : {255, 257, 8191}) check_softmax<float>(3, columns, 1e-5);
+}
+
 TEST(Softmax, Types) {
   check_softmax<float>(3, 70, 1e-6);
   check_softmax<half>(3, 70, 1e-3);

@@ -106,6 +106,48 @@ TEST(TileMatMul, Transposes) {
     }
 }
 
+// Extents around those of vectors, of what registers hold, and of the pieces that caches hold.
+template <class T, class C>
+void check_transposed(std::int64_t m, std::int64_t n, std::int64_t k, double tolerance) {
+  const Matrix a(m, k, 1), b(k, n, 2), c(m, n, 3);
+  std::vector<double> expected = product(a, b).values;
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += c.values[i];
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << (ta ? " turned a" : "")
+                                      << (tb ? " turned b" : ""));
+      TileKernel multiply{"multiply", [=](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
+                            auto x = ta ? tile::load(a, {0, 0}, {k, m}) : tile::load(a, {0, 0}, {m, k});
+                            auto y = tb ? tile::load(b, {0, 0}, {n, k}) : tile::load(b, {0, 0}, {k, n});
+                            Tile<C> sum = tile::load(c, {0, 0}, {m, n});
+                            tile::matmul(x, y, sum, {.a = ta, .b = tb});
+                            tile::store(c, {0, 0}, sum);
+                          }};
+      const Matrix left = ta ? turned(a) : a, right = tb ? turned(b) : b;
+      auto sums = buffer<C>(c.extents(), c.values);
+      multiply.launch({1}, buffer<T>(left.extents(), left.values), buffer<T>(right.extents(), right.values), sums);
+      expect_near(sums, expected, tolerance);
+    }
+}
+
+TEST(TileMatMul, TransposesOfLargeAndOddExtents) {
+  check_transposed<float, float>(16, 32, 16, 1e-4);
+  check_transposed<float, float>(15, 33, 31, 1e-4);
+  check_transposed<float, float>(1, 64, 64, 1e-4);
+  check_transposed<float, float>(5, 31, 17, 1e-4);
+  check_transposed<double, double>(23, 47, 40, 1e-12);
+  check_transposed<half, float>(14, 40, 33, 1e-4);
+  check_transposed<bfloat16, float>(33, 63, 18, 1e-4);
+  check_transposed<half, half>(9, 20, 34, 1e-3);
+}
+
+TEST(TileMatMul, MoreThanCachesHoldAtOnce) {
+  if (device().kind() != DeviceKind::cpu) GTEST_SKIP() << "more than a block's shared memory";
+  check_transposed<float, float>(133, 70, 300, 1e-3);
+  check_transposed<float, float>(16, 160, 270, 1e-3);
+  check_transposed<bfloat16, float>(131, 66, 259, 1e-3);
+}
+
 TEST(TileMatMul, Batches) {
   TileKernel multiply{"multiply", [](Array<const double, 3> a, Array<const double, 3> b, Array<double, 3> c) {
                         tile::store(

@@ -34,6 +34,43 @@ TEST(TileReduce, AnyExtentAlongAnyDimension) {
   }
 }
 
+// Of whole vectors and of what is left.
+TEST(TileReduce, RowsOfManyLengths) {
+  for (const std::int64_t length : {1, 7, 15, 16, 17, 63, 64, 65, 255, 257, 2047}) {
+    SCOPED_TRACE(length);
+    TileKernel reduce{"reduce", [=](Array<float, 2> y, Array<const float, 2> x) {
+                        const Tile<float> rows = tile::load(x, {0, 0}, {3, length});
+                        tile::store(y, {0, 0}, tile::sum(rows, {1}));
+                        tile::store(y, {0, 1}, tile::max(rows, {1}));
+                        tile::store(y, {0, 2}, tile::min(rows, {1}));
+                      }};
+    Matrix x(3, length, 1);
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const auto *const row = x.values.data() + i * length;
+      double sum = 0;
+      for (std::int64_t j = 0; j < length; ++j) sum += row[j];
+      expected.insert(expected.end(),
+                      {sum, *std::max_element(row, row + length), *std::min_element(row, row + length)});
+    }
+    auto y = poisoned<float>({3, 3});
+    reduce.launch({1}, y, buffer<float>(x.extents(), x.values));
+    expect_near(y, expected, 1e-3);
+    // Wherever it is, a NaN makes a NaN of the sum, and is no largest number.
+    for (const std::int64_t at : {std::int64_t{0}, length / 2, length - 1}) {
+      Matrix with_nan(3, length, 2);
+      with_nan.values[static_cast<std::size_t>(length + at)] = not_written;
+      with_nan.values[static_cast<std::size_t>(2 * length + at)] = std::numeric_limits<double>::infinity();
+      reduce.launch({1}, y, buffer<float>(with_nan.extents(), with_nan.values));
+      const std::vector<float> result = y.to_vector();
+      EXPECT_TRUE(std::isnan(result[3]));
+      EXPECT_EQ(std::isnan(result[4]), length == 1);
+      EXPECT_EQ(result[6], std::numeric_limits<float>::infinity());
+      EXPECT_EQ(result[7], std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
 TEST(TileReduce, KeepsTheOrder) {
   TileKernel last{"last", [](Array<std::int32_t, 1> y, Array<const std::int32_t, 1> x) {
                     auto t = tile::load(x, {0}, {11});

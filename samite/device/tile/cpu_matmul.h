@@ -1,7 +1,8 @@
 // Products of matrices that lie row by row in a block's memory: C += A B.
 //
-// The columns of B are packed into panels of two registers. So are the rows of A, where A is transposed or has another
-// type than the sums. Each piece of C then stays in registers for a chunk of the inner dimension.
+// Each piece of C stays in registers for a chunk of the inner dimension. The columns of B are packed into panels of two
+// registers, but where they lie well as they are: transposed B is transposed in registers on the way. A is read as it
+// lies, transposed or not; where it has another type than the sums, it is converted before.
 #pragma once
 
 #include "samite/device/cpu/half.h"
@@ -17,9 +18,95 @@ struct TileRegisters {
   typedef T Unaligned __attribute__((ext_vector_type(lanes), aligned(sizeof(T))));
 };
 
-// C[rows, width] += A[rows, inner] B[inner, width]; the columns of B are packed.
+// Elements of a factor that lie one after another, as numbers of the sums' type.
+template <class T, class F>
+SAMITE_INLINE typename TileRegisters<T>::Vector load_factors(const F *p) {
+  using R = TileRegisters<T>;
+  using Vector = typename R::Vector;
+  if constexpr (__is_same(F, T)) {
+    return Vector(*reinterpret_cast<const typename R::Unaligned *>(p));
+  } else if constexpr (__is_same(F, Register<F>)) {
+    typedef F Elements __attribute__((ext_vector_type(R::lanes), aligned(sizeof(F))));
+    return __builtin_convertvector(*reinterpret_cast<const Elements *>(p), Vector);
+  } else {
+    using Bits = typename F::Bits;
+    using Word = typename Bits::Word;
+    typedef Word Words __attribute__((ext_vector_type(R::lanes), aligned(sizeof(Word))));
+    typedef u32 Wide __attribute__((ext_vector_type(R::lanes)));
+    typedef f32 Numbers __attribute__((ext_vector_type(R::lanes)));
+    const Words words = *reinterpret_cast<const Words *>(p);
+    return __builtin_convertvector((widen_bits<Bits, Numbers>(__builtin_convertvector(words, Wide))), Vector);
+  }
+}
+template <class T, class F>
+SAMITE_INLINE void convert_factors(T *to, const F *from, int count) {
+  using R = TileRegisters<T>;
+  int i = 0;
+  for (; i + R::lanes <= count; i += R::lanes)
+    *reinterpret_cast<typename R::Unaligned *>(to + i) = load_factors<T>(from + i);
+  for (; i < count; ++i) to[i] = T(Register<F>(from[i]));
+}
+
+// A matrix of as many vectors as they have lanes: in each step two rows at a distance of `half` exchange the lanes that
+// are to be in the other.
+template <class, int... lane>
+struct TransposedLanes {
+  template <int half, class V>
+  static SAMITE_INLINE_MEMBER void exchange(V &a, V &b) {
+    constexpr int lanes = sizeof...(lane);
+    const V first = __builtin_shufflevector(a, b, ((lane & half) != 0 ? lanes + lane - half : lane)...);
+    b = __builtin_shufflevector(a, b, ((lane & half) != 0 ? lanes + lane : lane + half)...);
+    a = first;
+  }
+};
+template <int half, int lanes, class V>
+SAMITE_INLINE void transpose_lanes(V (&rows)[lanes]) {
+  if constexpr (half > 0) {
+#pragma unroll
+    for (int i = 0; i < lanes; ++i)
+      if ((i & half) == 0)
+        __make_integer_seq<TransposedLanes, int, lanes>::template exchange<half>(rows[i], rows[i + half]);
+    transpose_lanes<half / 2>(rows);
+  }
+}
+
+// panel[k][j] = B[k, j] of `columns` columns, and zero behind them. `stride` is from row to row of what lies in memory.
+template <bool transposed, int stride, class T, class F>
+SAMITE_INLINE void pack_columns(T *panel, const F *b, int columns, int inner) {
+  using R = TileRegisters<T>;
+  constexpr int lanes = R::lanes, width = R::width;
+  if constexpr (transposed) {
+    int j0 = 0;
+    const int whole = lanes <= 16 ? inner / lanes * lanes : 0;
+    for (; lanes <= 16 && j0 + lanes <= columns; j0 += lanes) {
+      const F *from = b + j0 * stride;
+#pragma unroll 1
+      for (int k = 0; k < whole; k += lanes) {
+        typename R::Vector rows[lanes];
+#pragma unroll
+        for (int j = 0; j < lanes; ++j) rows[j] = load_factors<T>(from + j * stride + k);
+        transpose_lanes<lanes / 2>(rows);
+#pragma unroll
+        for (int i = 0; i < lanes; ++i) *reinterpret_cast<typename R::Vector *>(panel + (k + i) * width + j0) = rows[i];
+      }
+      for (int k = whole; k < inner; ++k)
+        for (int j = 0; j < lanes; ++j) panel[k * width + j0 + j] = T(Register<F>(from[j * stride + k]));
+    }
+    for (int k = 0; k < inner; ++k)
+      for (int j = j0; j < width; ++j) panel[k * width + j] = j < columns ? T(Register<F>(b[j * stride + k])) : T(0);
+  } else {
+    for (int k = 0; k < inner; ++k) {
+      convert_factors(panel + k * width, b + k * stride, columns);
+      for (int j = columns; j < width; ++j) panel[k * width + j] = T(0);
+    }
+  }
+}
+
+// C[rows, width] += A[rows, inner] B[inner, width]. Element (i, k) of A is at i * a_row + k * a_step, the rows of B
+// b_step apart.
 template <int rows, class T>
-SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_stride, const T *b, int inner) {
+SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_row, int a_step, const T *b, int b_step,
+                                     int inner) {
 #pragma clang fp contract(fast)
   using R = TileRegisters<T>;
   using Vector = typename R::Vector;
@@ -31,11 +118,11 @@ SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_strid
     for (int j = 0; j < 2; ++j) sum[i][j] = *reinterpret_cast<const Unaligned *>(c + i * c_stride + j * R::lanes);
 #pragma unroll 1
   for (int k = 0; k < inner; ++k) {
-    const Vector b0 = *reinterpret_cast<const Vector *>(b + k * R::width);
-    const Vector b1 = *reinterpret_cast<const Vector *>(b + k * R::width + R::lanes);
+    const Vector b0 = *reinterpret_cast<const Unaligned *>(b + k * b_step);
+    const Vector b1 = *reinterpret_cast<const Unaligned *>(b + k * b_step + R::lanes);
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const Vector x = Vector(a[i * a_stride + k]);
+      const Vector x = Vector(a[i * a_row + k * a_step]);
       sum[i][0] = sum[i][0] + x * b0;
       sum[i][1] = sum[i][1] + x * b1;
     }
@@ -46,63 +133,74 @@ SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_strid
     for (int j = 0; j < 2; ++j) *reinterpret_cast<Unaligned *>(c + i * c_stride + j * R::lanes) = sum[i][j];
 }
 
-// The same where C has fewer than `width` columns, or another type.
-template <int rows, class T, class C>
-SAMITE_INLINE void tile_multiply_add_part(C *c, int c_stride, int columns, const T *a, int a_stride, const T *b,
-                                          int inner) {
+// The same where C may have fewer than `width` columns, or another type.
+template <int rows, bool whole, class T, class C>
+SAMITE_INLINE void tile_multiply_rows(C *c, int c_stride, int columns, const T *a, int a_row, int a_step, const T *b,
+                                      int b_step, int inner) {
   using R = TileRegisters<T>;
-  alignas(64) T part[rows][R::width];
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < R::width; ++j) part[i][j] = j < columns ? T(Register<C>(c[i * c_stride + j])) : T(0);
-  tile_multiply_add<rows>(&part[0][0], R::width, a, a_stride, b, inner);
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j) c[i * c_stride + j] = C(part[i][j]);
+  if constexpr (__is_same(C, T))
+    if (whole || columns == R::width) return tile_multiply_add<rows>(c, c_stride, a, a_row, a_step, b, b_step, inner);
+  if constexpr (!whole || !__is_same(C, T)) {
+    alignas(64) T part[rows][R::width];
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < R::width; ++j) part[i][j] = j < columns ? T(Register<C>(c[i * c_stride + j])) : T(0);
+    tile_multiply_add<rows>(&part[0][0], R::width, a, a_row, a_step, b, b_step, inner);
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j) c[i * c_stride + j] = C(part[i][j]);
+  }
 }
 
 template <int M, int N, int K, bool transposed_a, bool transposed_b, class C, class F>
 static __attribute__((noinline)) void tile_multiply(C *c, const F *a, const F *b) {
   using T = Register<C>;
   using R = TileRegisters<T>;
-  constexpr int chunk = K < 256 ? K : 256, row_chunk = M < 128 ? M : 128;
-  constexpr bool direct = !transposed_a && __is_same(F, T);
-  alignas(64) T panel[chunk * R::width];
-  alignas(64) T packed[direct ? 1 : row_chunk * chunk];
+  constexpr bool same = __is_same(F, T), whole = N % R::width == 0;
+  // What few rows of A are multiplied by is read once, and rows that are no longer than this meet in no set of a cache.
+  constexpr bool packed_b = transposed_b || !same || !whole || (M > 2 * R::rows && N * int(sizeof(T)) > 512);
+  constexpr int most_rows = 128 / R::rows * R::rows;
+  constexpr int chunk = K < 256 ? K : 256, row_chunk = M < most_rows ? M : most_rows;
+  alignas(64) T panel[packed_b ? chunk * R::width : 1];
+  alignas(64) T converted[same ? 1 : row_chunk * chunk];
   for (int k0 = 0; k0 < K; k0 += chunk) {
     const int inner = K - k0 < chunk ? K - k0 : chunk;
     for (int i0 = 0; i0 < M; i0 += row_chunk) {
       const int rows = M - i0 < row_chunk ? M - i0 : row_chunk;
-      const T *left = nullptr;
-      int stride = K;
-      if constexpr (direct) {
-        left = a + i0 * K + k0;
-      } else {
-        for (int i = 0; i < rows; ++i)
-          for (int k = 0; k < inner; ++k)
-            packed[i * chunk + k] = T(Register<F>(transposed_a ? a[(k0 + k) * M + i0 + i] : a[(i0 + i) * K + k0 + k]));
-        left = packed, stride = chunk;
-      }
+      const F *const from = transposed_a ? a + k0 * M + i0 : a + i0 * K + k0;
+      constexpr int own_row = transposed_a ? 1 : K, own_step = transposed_a ? M : 1;
+      const T *left = converted;
+      constexpr int row = same ? own_row : transposed_a ? 1 : chunk;
+      constexpr int step = same ? own_step : transposed_a ? row_chunk : 1;
+      if constexpr (same)
+        left = from;
+      else if constexpr (transposed_a)
+        for (int k = 0; k < inner; ++k) convert_factors(converted + k * step, from + k * own_step, rows);
+      else
+        for (int i = 0; i < rows; ++i) convert_factors(converted + i * row, from + i * own_row, inner);
       for (int j0 = 0; j0 < N; j0 += R::width) {
         const int columns = N - j0 < R::width ? N - j0 : R::width;
-        if (transposed_b)
-          for (int j = 0; j < R::width; ++j)
-            for (int k = 0; k < inner; ++k)
-              panel[k * R::width + j] = j < columns ? T(Register<F>(b[(j0 + j) * K + k0 + k])) : T(0);
+        const T *right = panel;
+        constexpr int b_step = packed_b ? R::width : N;
+        if constexpr (!packed_b)
+          right = b + k0 * N + j0;
+        else if constexpr (transposed_b)
+          pack_columns<true, K>(panel, b + j0 * K + k0, columns, inner);
         else
-          for (int k = 0; k < inner; ++k)
-            for (int j = 0; j < R::width; ++j)
-              panel[k * R::width + j] = j < columns ? T(Register<F>(b[(k0 + k) * N + j0 + j])) : T(0);
+          pack_columns<false, N>(panel, b + k0 * N + j0, columns, inner);
+        const auto multiply = [&]<int count>(int i) __attribute__((always_inline)) {
+          tile_multiply_rows<count, whole>(c + (i0 + i) * N + j0, N, columns, left + i * row, row, step, right, b_step,
+                                           inner);
+        };
         int i = 0;
-        for (; i + R::rows <= rows; i += R::rows) {
-          C *to = c + (i0 + i) * N + j0;
-          if constexpr (__is_same(C, T))
-            if (columns == R::width) {
-              tile_multiply_add<R::rows>(to, N, left + i * stride, stride, panel, inner);
-              continue;
-            }
-          tile_multiply_add_part<R::rows>(to, N, columns, left + i * stride, stride, panel, inner);
-        }
-        for (; i < rows; ++i)
-          tile_multiply_add_part<1>(c + (i0 + i) * N + j0, N, columns, left + i * stride, stride, panel, inner);
+#pragma unroll 1
+        for (; i + R::rows <= rows; i += R::rows) multiply.template operator()<R::rows>(i);
+        // Less than that are left only where they are left of all.
+        constexpr int rest = M % R::rows;
+        if constexpr (rest >= 4)
+          if (i + 4 <= rows) multiply.template operator()<4>(i), i += 4;
+        if constexpr (rest % 4 >= 2)
+          if (i + 2 <= rows) multiply.template operator()<2>(i), i += 2;
+        if constexpr (rest % 2 == 1)
+          if (i < rows) multiply.template operator()<1>(i);
       }
     }
   }

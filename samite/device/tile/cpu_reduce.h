@@ -9,21 +9,31 @@
 
 namespace samite {
 
+// Of all lanes, by halves: one after another each would wait for the one before.
+template <class Step, int lanes, class V>
+SAMITE_INLINE auto reduce_lanes(V value) {
+  if constexpr (lanes == 2)
+    return Step::apply(value[0], value[1]);
+  else
+    return reduce_lanes<Step, lanes / 2>(Step::apply(value.lo, value.hi));
+}
+
 template <class Step, class T>
 SAMITE_INLINE T tile_reduce_row(const T *row, int count) {
   constexpr int lanes = SAMITE_VECTOR_BYTES / int(sizeof(T));
   typedef T Vector __attribute__((ext_vector_type(lanes)));
   typedef T Unaligned __attribute__((ext_vector_type(lanes), aligned(sizeof(T))));
+  const auto vector = [&](int i) { return Vector(*reinterpret_cast<const Unaligned *>(row + i)); };
   T result = Step::template first<T>();
   int i = 0;
-  if (count >= 4 * lanes) {
+  if (count >= lanes) {
     Vector sums[4];
     for (int s = 0; s < 4; ++s) sums[s] = Vector(result);
     for (; i + 4 * lanes <= count; i += 4 * lanes)
-      for (int s = 0; s < 4; ++s)
-        sums[s] = Step::apply(sums[s], Vector(*reinterpret_cast<const Unaligned *>(row + i + s * lanes)));
+      for (int s = 0; s < 4; ++s) sums[s] = Step::apply(sums[s], vector(i + s * lanes));
+    for (; i + lanes <= count; i += lanes) sums[0] = Step::apply(sums[0], vector(i));
     const Vector all = Step::apply(Step::apply(sums[0], sums[1]), Step::apply(sums[2], sums[3]));
-    for (int l = 0; l < lanes; ++l) result = Step::apply(result, T(all[l]));
+    result = T(reduce_lanes<Step, lanes>(all));
   }
   for (; i < count; ++i) result = Step::apply(result, row[i]);
   return result;

@@ -1,5 +1,5 @@
 // The C library's functions on vectors: one call of libmvec for each register that the vector fills, or a lane loop
-// where the machine has no libmvec.
+// where the machine has no libmvec. exp of f32 is the library's own (device/cpu/math.h).
 #pragma once
 
 #include "samite/device/cpu/lanes/types.h"
@@ -135,7 +135,19 @@ namespace samite::SAMITE_LANES_NAMESPACE {
     [[maybe_unused]] typedef F64 V;      \
     SAMITE_F64_2(name)                   \
   }
-SAMITE_LIBRARY_FUNCTIONS(SAMITE_VECTOR_1, SAMITE_VECTOR_2)
+SAMITE_LIBRARY_FUNCTIONS_BUT_EXP(SAMITE_VECTOR_1, SAMITE_VECTOR_2)
+#ifdef __FMA__
+SAMITE_INLINE F32 exp(F32 x) { return exp_of_vector<I32>(x); }
+#else
+SAMITE_INLINE F32 exp(F32 x) {
+  [[maybe_unused]] typedef F32 V;
+  SAMITE_F32_1(exp)
+}
+#endif
+SAMITE_INLINE F64 exp(F64 x) {
+  [[maybe_unused]] typedef F64 V;
+  SAMITE_F64_1(exp)
+}
 
 SAMITE_INLINE F32 fmod(F32 x, F32 y) { return __builtin_elementwise_fmod(x, y); }
 SAMITE_INLINE F64 fmod(F64 x, F64 y) { return __builtin_elementwise_fmod(x, y); }

@@ -1,0 +1,117 @@
+// What becomes one loop over elements where threads run one after another: also runs with other tiles in between.
+#include "samite/passes/lower_tiles.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::passes {
+namespace {
+
+// Of a kernel that loads %1 from x, 2 by 32, and stores %9.
+std::string lowered(const std::string &body, bool flat = false) {
+  const std::string text =
+      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @z: array<f32, 2>) blocks 1 of 64 { "
+      "%0: i32 = thread_index 0 %1: tile<f32, 2, 32> = load @x[%0, 0] " +
+      body + " store @y[%0, 0] = %9 }";
+  ir::Kernel kernel = ir::parse_kernel(text);
+  ir::verify(kernel, ir::Form::structured, "the test");
+  kernel = lower_tiles(std::move(kernel), flat ? gpu_architecture(90) : cpu_architecture());
+  ir::verify(kernel, ir::Form::lowered, "lower_tiles");
+  return ir::to_string(kernel);
+}
+
+int count_of(const std::string &text, const std::string &what) {
+  int count = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+const std::string column = "%3: tile<f32, 2, 1> = load @z[%0, 0] %4: tile<f32, 2, 1> = mul %3, %3 ";
+const std::string times_column = "%5: tile<f32, 2, 32> = broadcast %4 %9: tile<f32, 2, 32> = mul %2, %5";
+
+// The column is made first, and then one loop doubles, multiplies and stores.
+TEST(LowerTiles, TilesInBetweenComeBefore) {
+  const std::string body = "%2: tile<f32, 2, 32> = add %1, %1 " + column + times_column;
+  const std::string text = lowered(body);
+  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count_of(text, "local shared"), 1) << text;
+  EXPECT_LT(text.find("load @z"), text.find("load @x")) << text;
+  EXPECT_GT(count_of(lowered(body, true), "for.thread"), 2);
+}
+
+TEST(LowerTiles, SoDoCallsInBetween) {
+  const std::string text = lowered(
+      "%2: tile<f32, 2, 32> = add %1, %1 %6: tile<f32, 2, 8> = load @z[%0, 0] "
+      "%4: tile<f32, 2, 1> = reduce_add %6 " +
+      times_column);
+  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_LT(text.find("tile_call reduce_add"), text.find("load @x")) << text;
+}
+
+TEST(LowerTiles, NotWhatTheLoopMakes) {
+  const std::string text =
+      lowered("%2: tile<f32, 2, 32> = add %1, %1 %4: tile<f32, 2, 1> = reduce_add %2 " + times_column);
+  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_GT(text.find("tile_call reduce_add"), text.find("load @x")) << text;
+  EXPECT_LT(text.find("tile_call reduce_add"), text.find("store @y")) << text;
+}
+
+// A load does not come before a store of the loop, nor what is loaded in the loop behind a store in between.
+TEST(LowerTiles, NothingIsMovedOverAStore) {
+  const std::string stored = lowered("%2: tile<f32, 2, 32> = add %1, %1 store @z[%0, 0] = %2 " + column + times_column);
+  EXPECT_LT(stored.find("store @z"), stored.find("load @z")) << stored;
+  const std::string between = lowered(
+      "%2: tile<f32, 2, 32> = add %1, %1 %6: tile<f32, 2, 1> = load @x[%0, 1] "
+      "store @z[%0, 0] = %6 " +
+      column + times_column);
+  EXPECT_LT(between.find("store @z"), between.find("load @z")) << between;
+}
+
+// A row that is added to a tile is loaded where it is added.
+const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = reshape %6 ";
+
+std::string lowered_row(const std::string &body, bool flat = false) {
+  const std::string text =
+      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @w: array<f32, 1>) blocks 1 of 64 { "
+      "%0: i32 = thread_index 0 %1: tile<f32, 1, 32> = load @x[%0, 0] " +
+      body + " store @y[%0, 0] = %9 }";
+  ir::Kernel kernel = ir::parse_kernel(text);
+  ir::verify(kernel, ir::Form::structured, "the test");
+  kernel = lower_tiles(std::move(kernel), flat ? gpu_architecture(90) : cpu_architecture());
+  ir::verify(kernel, ir::Form::lowered, "lower_tiles");
+  return ir::to_string(kernel);
+}
+
+TEST(LowerTiles, LoadsARowWithItsDimensions) {
+  const std::string text = lowered_row(row + "%9: tile<f32, 1, 32> = add %1, %7");
+  // One loop that loads and adds; y may be where w is, so that all is loaded before anything is stored.
+  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count_of(text, "local shared"), 1) << text;
+}
+
+TEST(LowerTiles, NotARowThatIsReadOtherwise) {
+  const std::string twice = lowered_row(row +
+                                        "%8: tile<f32, 32> = mul %6, %6 store @w[0] = %8 "
+                                        "%9: tile<f32, 1, 32> = add %1, %7");
+  EXPECT_EQ(count_of(twice, "load @w"), 1) << twice;
+  EXPECT_GT(count_of(twice, "local shared"), 1) << twice;
+  const std::string column = lowered_row(
+      "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 32, 1> = reshape %6 "
+      "%8: tile<f32, 1, 32> = transpose (1, 0) %7 "
+      "%9: tile<f32, 1, 32> = add %1, %8");
+  EXPECT_LT(column.find("load @w"), column.find("load @x")) << column;  // in a loop of its own
+}
+
+// The load stays before a store to its array that comes between it and the reshape.
+TEST(LowerTiles, ARowIsLoadedWhereItWas) {
+  const std::string text = lowered_row(
+      "%6: tile<f32, 32> = load @w[0] store @w[0] = 1.0:tile<f32, 32> "
+      "%7: tile<f32, 1, 32> = reshape %6 %9: tile<f32, 1, 32> = add %1, %7");
+  EXPECT_LT(text.find("load @w"), text.find("store @w")) << text;
+}
+
+}  // namespace
+}  // namespace samite::passes
