@@ -140,7 +140,7 @@ TEST(CudaKeptTiles, LoweredTextIsParsed) {
 class CudaKeptTilesCompile : public CudaCompilerTest {};
 
 TEST_F(CudaKeptTilesCompile, Architectures) {
-  expect_compiles(adjoint(cosines("dynamic", as_many_as_rows)), passes::gpu_architecture(90));
+  expect_compiles(adjoint(cosines("dynamic", as_many_as_rows)), true);
   expect_compiles(adjoint(cosines("many", [](In) { return 200; })), true);
 }
 
