@@ -1,5 +1,6 @@
 // Small schedules that random ones have shown to be wrong once: each does what the definitions say, and keeps to its
 // arrays, as the interpreter of programs is strict about.
+#include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -263,6 +264,37 @@ TEST(FoundByChance, ABlockGoesThroughVectorsAsOne) {
       for (std::int64_t i = 0; i < 42; ++i)
         EXPECT_EQ(found[static_cast<std::size_t>(i)], 10 * (i % 7) + 5 + i / 7) << i << gpu << unrolled;
     }
+}
+
+// What a thread keeps while the block fills shared memory it keeps once: not for several iterations of a loop that the
+// block's threads deal out between them. What it keeps between no two loops may be of as many iterations as there are.
+TEST(FoundByChance, ThreadsKeepWhatIsOfOneIteration) {
+  const auto pipeline = [](bool own_threads, bool in_shared, Array<std::int32_t, 2> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum"}, middle{"middle"}, all{"all", out};
+    Reduction k{"k", 0, 3};
+    first(x) = x * 5;
+    sum(x) = 0;
+    sum(x) += first(x + k);
+    middle(x) = sum(x) * 2;
+    all(y, x) = middle(x) + y;
+    schedule_cuda([&] {
+      all.split(y, yo, yi, 2).split(x, xo, xi, 12, Tail::guard).reorder(xi, yi, xo, yo).gpu_blocks(yo).gpu_threads(yi);
+      middle.compute_at(all, xo).store_in(Memory::shared);
+      sum.compute_at(middle, x);
+      first.compute_at(sum, k);
+      if (in_shared) first.store_in(Memory::shared);
+      if (own_threads) middle.gpu_threads(x);
+    });
+  };
+  const auto found = [&](bool own_threads, bool in_shared) {
+    return result([&](Array<std::int32_t, 2> out) { pipeline(own_threads, in_shared, out); }, true, {4, 19});
+  };
+  EXPECT_THAT([&] { found(false, true); }, testing::ThrowsMessage<UserError>(HasSubstr("12 iterations for 2 threads")));
+  for (const bool in_shared : {false, true}) {
+    const std::vector<std::int64_t> values = found(in_shared, in_shared);
+    for (std::int64_t i = 0; i < 76; ++i)
+      EXPECT_EQ(values[static_cast<std::size_t>(i)], 2 * (15 * (i % 19) + 15) + i / 19) << i << in_shared;
+  }
 }
 
 }  // namespace
