@@ -297,5 +297,31 @@ TEST(FoundByChance, ThreadsKeepWhatIsOfOneIteration) {
   }
 }
 
+// Threads that are there for what is computed at a loop of blocks do not all do what stands outside of their loops.
+TEST(FoundByChance, ThreadsOfWhatIsComputedAtABlock) {
+  const auto pipeline = [](bool specialized, Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum", out};
+    Reduction k{"k", 0, 3};
+    first(y, x) = 10 * y + x;
+    sum(x) = 1;
+    sum(x) += first(k, x);
+    schedule_cuda([&] {
+      sum.update().gpu_blocks(x);
+      first.compute_at(sum, x);
+      if (specialized)
+        first.specialize(out.extent(0) >= 4).gpu_threads(y);
+      else
+        first.gpu_threads(y);
+    });
+  };
+  for (const bool specialized : {false, true})
+    for (const std::int64_t extent : {3, 5}) {
+      const std::vector<std::int64_t> found =
+          result([&](Array<std::int32_t, 1> out) { pipeline(specialized, out); }, true, {extent});
+      for (std::int64_t i = 0; i < extent; ++i)
+        EXPECT_EQ(found[static_cast<std::size_t>(i)], 31 + 3 * i) << specialized;
+    }
+}
+
 }  // namespace
 }  // namespace samite::test::found_by_chance
