@@ -77,14 +77,13 @@ void check_thread_memory(const Kernel &kernel, const std::vector<ThreadMemory> &
       if (iterations && *iterations <= kernel.block_threads) continue;
       throw UserError(
           memory.where,
-          fmt::format(
-              "'{0}' is kept by each thread while the block fills shared memory inside of the loops of '{1}' "
-              "({2}), which are {3} iterations for {4} thread{5}: a thread goes through several, and keeps '{0}' "
-              "of one; give '{1}' loops of threads of its own, {1}.gpu_threads(…), of which there is one for "
-              "each, or compute what is in shared memory outside of the loops of '{1}'",
-              memory.function, memory.computed, fmt::join(memory.loops, ", "),
-              iterations ? std::to_string(*iterations) : std::string("as many as a launch says"), kernel.block_threads,
-              kernel.block_threads == 1 ? "" : "s"));
+          fmt::format("'{0}' is kept by each thread while the block fills shared memory inside of the loops of '{1}' "
+                      "({2}), which are {3} for {4} thread{5}: a thread goes through several, and keeps '{0}' "
+                      "of one; give '{1}' loops of threads of its own, {1}.gpu_threads(…), of which there is one for "
+                      "each, or compute what is in shared memory outside of the loops of '{1}'",
+                      memory.function, memory.computed, fmt::join(memory.loops, ", "),
+                      iterations ? fmt::format("{} iterations", *iterations) : "as many iterations as a launch says",
+                      kernel.block_threads, kernel.block_threads == 1 ? "" : "s"));
     }
   }
 }

@@ -808,6 +808,27 @@ TEST_F(ScheduleErrors, ThreadsThatKeepMoreThanOneIteration) {
       "shared memory outside of the loops of 'g'");
 }
 
+TEST_F(ScheduleErrors, ThreadsThatKeepAsManyIterationsAsALaunchSays) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, sum{"sum"}, g{"g"}, h{"h", result};
+    Reduction k{"k", 0, 3};
+    f(x) = cast<Float>(x & 7);
+    sum(x) = 0;
+    sum(x) += f((x & 7) + k);
+    g(x) = sum(x) * 2;
+    h(y, x) = g(x) + cast<Float>(y);
+    schedule_cuda([&] {
+      h.split(y, yo, yi, 2).reorder(x, yi, yo).gpu_blocks(yo).gpu_threads(yi);
+      g.compute_at(h, yo).store_in(Memory::shared);
+      f.compute_at(sum, k).store_in(Memory::shared);
+      wrong_below();
+      sum.compute_at(g, x);
+    });
+  });
+  says("inside of the loops of 'g' (x), which are as many iterations as a launch says for 2 threads",
+       "give 'g' loops of threads of its own");
+}
+
 TEST_F(ScheduleErrors, SharedMemoryOfWhatIsComputedAtTheRoot) {
   on_cuda([&](Array<float, 2> result) {
     Func f{"f"}, g{"g", result};

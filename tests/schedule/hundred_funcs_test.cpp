@@ -55,11 +55,11 @@ double time_to_lower(const Next &next, Where where, bool gpu) {
   return time;
 }
 
-// A tenth of that or less on a machine that does nothing else; busy machines take longer.
+// A twentieth of that or less on a machine that does nothing else; busy machines take longer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double most = 3000;
+constexpr double most = 6000;
 #else
-constexpr double most = 300;
+constexpr double most = 600;
 #endif
 
 void expect_quick(const Next &next, Where where = Where::root) {
