@@ -323,5 +323,22 @@ TEST(FoundByChance, ThreadsOfWhatIsComputedAtABlock) {
     }
 }
 
+// A piece of a piece goes no further than that.
+TEST(FoundByChance, PiecesOfPiecesEndWithThem) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
+    first(x) = x * 3;
+    second(x) = first(x) + 1;
+    third(x) = second((x + 1) >> 1) + x;
+    schedule_cpu([&] {
+      third.split(x, xo, xi, 8, Tail::round_up).split(xi, yo, yi, 7, Tail::guard);
+      first.compute_root();
+      second.compute_at(third, xo);
+    });
+  };
+  const std::vector<std::int64_t> found = result(pipeline, false, {32});
+  for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i + 1) / 2 * 3 + 1 + i);
+}
+
 }  // namespace
 }  // namespace samite::test::found_by_chance
