@@ -101,6 +101,9 @@ std::vector<std::string_view> names_of(std::string_view declaration) {
     if (line.starts_with("(const ")) line.remove_prefix(7);
     return {first_identifier(line)};
   }
+  constexpr std::string_view attribute = "__attribute__";
+  if (const std::size_t at = line.find(attribute); at + attribute.size() == line.find('('))
+    line.remove_prefix(line.find("))", at) + 2);
   line = line.substr(0, line.find_first_of("(={;"));
   if (code_of(line).ends_with('>')) line = line.substr(0, line.find('<'));
   return {last_identifier(line)};

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace samite::schedules {
 namespace {
@@ -108,6 +109,27 @@ class Reader {
     return found;
   }
 
+  // Statements of the trace before `end` that the values may depend on, in order: a local that is assigned depends on
+  // all that it has been.
+  std::vector<const Stmt *> leading_to(const std::vector<Value> &values, std::size_t end) const {
+    std::unordered_set<LocalId> read;
+    const auto add = [&](const Value &value) {
+      if (value.is_local()) read.insert(value.id());
+    };
+    for (const Value &value : values) add(value);
+    std::vector<const Stmt *> found;
+    for (std::size_t i = end; i-- > 0;) {
+      const Stmt &stmt = trace_.body[i];
+      const Let *let = stmt.as<Let>();
+      const Assign *assign = stmt.as<Assign>();
+      if ((!let && !assign) || !read.contains(let ? let->local : assign->local)) continue;
+      found.push_back(&stmt);
+      for_each_operand(stmt, add);
+    }
+    std::ranges::reverse(found);
+    return found;
+  }
+
   // The kernel that computes what these values need, from the start of the trace to `end`, in structured form: its last
   // statements store them. Variables are parameters while it is made.
   Block computed(const std::vector<Value> &values, std::size_t end, SourceLocation where) const {
@@ -122,10 +144,7 @@ class Reader {
       const auto found = value.is_local() ? variable_of_.find(value.id()) : variable_of_.end();
       return found == variable_of_.end() ? value : Value::parameter(ScalarType::Int32, first_variable + found->second);
     };
-    for (std::size_t i = 0; i < end; ++i) {
-      const Stmt &stmt = trace_.body[i];
-      if (stmt.as<Let>() || stmt.as<Assign>()) kernel.body.push_back(map_operands(stmt, with_parameters));
-    }
+    for (const Stmt *stmt : leading_to(values, end)) kernel.body.push_back(map_operands(*stmt, with_parameters));
     for (const Value &value : values) {
       Parameter result{"r", value.type().element(), 1};
       const auto number = static_cast<std::uint32_t>(kernel.parameters.size());

@@ -74,7 +74,7 @@ Value local_index(Lowering &lowering, const Site &site, const Storage &storage, 
     sum = sum * all + thread;
     if (more) more = lowering.write(Op::Mul, *more, number(all));
   }
-  const Value known = lowering.integers.value_of(sum);
+  const Value known = lowering.integers.value_of(lowering.symbols.shortest(sum));
   return more ? lowering.write(Op::Add, *more, known) : known;
 }
 

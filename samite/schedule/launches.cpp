@@ -90,7 +90,8 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   lowering.kernel.next_array = 0;
   lowering.kernel.first_local = lowering.write.next_local;
   lowering.kernel.block_threads = 1;
-  lowering.kernel.block_fills = any_inside(lowering, site, end, LoopType::gpu_thread);
+  lowering.kernel.thread_memory.clear();
+  lowering.kernel.block_fills = any_inside(lowering, site, i, LoopType::gpu_thread);
   const auto outer = lowering.storages;
   std::optional<LoopNest::Silence> silence;
   if (!begins.empty()) silence.emplace(lowering.nest);
@@ -130,6 +131,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   kernel.local_count = lowering.write.next_local;
   kernel.local_array_count = lowering.kernel.next_array;
   lowering.nest.close(line);
+  check_thread_memory(kernel, lowering.kernel.thread_memory);
   describe(lowering, order_kernel(kernel, lowering.gpu));
   lowering.write.next_local = std::max(lowering.write.next_local, kernel.local_count);
   if (lowering.gpu) place_at_launch(lowering, kernel);

@@ -2,14 +2,15 @@
 //
 // lower.h says what is made. Who does it: regions.h what is needed of each Func; sites.h a definition whose loops are
 // written; producers.h what is computed inside of loops; loops.h, thread_loops.h and launches.h the loops; storage.h
-// memory, launch_sizes.h as far as a launch says how large; bodies.h the innermost statements; symbols.h and integers.h
-// the integers of all of these.
+// memory, launch_sizes.h as far as a launch says how large, thread_memory.h what threads may keep; bodies.h the
+// innermost statements; symbols.h and integers.h the integers of all of these.
 #pragma once
 
 #include "samite/schedule/finish_kernel.h"
 #include "samite/schedule/integers.h"
 #include "samite/schedule/loop_nest.h"
 #include "samite/schedule/storage.h"
+#include "samite/schedule/thread_memory.h"
 
 #include <string>
 
@@ -44,6 +45,7 @@ struct OpenKernel {
   ir::LocalId first_local = 0;  // those before it are the host's
   ir::LocalArrayId next_array = 0;
   std::vector<Kept> kept;
+  std::vector<ThreadMemory> thread_memory;
   int groups = 0, nests = 0;  // of threads, in all kernels
 };
 

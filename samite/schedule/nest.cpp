@@ -120,6 +120,7 @@ class Maker {
     if (divides) return;
     if (needs_.whole_pieces.contains(number)) return;
     made_.pieces.push_back({number, outer, quotient(whole, factor)});
+    made_.ends.emplace_back(value, whole);
     // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
     const auto loop = std::ranges::find(made_.loops, relation.inner, &NestLoop::name);
     if (loop != made_.loops.end() && loop->type != LoopType::parallel && loop->type != LoopType::gpu_block) {

@@ -33,6 +33,7 @@ struct Nest {
   std::map<ir::LocalId, passes::Affine> variables;  // each variable of the definition, in symbols of the loops
   std::map<ir::LocalId, passes::Interval> ranges;   // where each lies as a whole
   std::vector<std::pair<passes::Affine, passes::Affine>> guards;  // the first is to be below the second
+  std::vector<std::pair<passes::Affine, passes::Affine>> ends;    // the same, also where loops end early for that
   std::set<ir::LocalId> guarded;                                  // the variables that they are about
   // Splits whose last piece may be shorter, by the number of the piece: 'outer' is to be below `whole`.
   struct Piece {

@@ -11,6 +11,7 @@ namespace samite::schedules {
 // The loops of threads that are open. What each thread does is gathered in `group`, until the block does something
 // together, before which the loops are written.
 struct ThreadNest {
+  std::uint32_t function;  // whose loops they are
   std::vector<NestLoop> loops;
   std::vector<std::int64_t> caps;  // of those whose extents are known at launch only, 0
   bool sized_at_launch = false;    // some of them are

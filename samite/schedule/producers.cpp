@@ -20,16 +20,43 @@ using passes::Symbol;
 
 namespace {
 
-Box box_here(const Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
-  const Boxes boxes = needed(lowering, site, from);
-  const auto found = boxes.find(f);
-  internal_check(found != boxes.end(), "a function that is computed is not needed");
-  return *found->second;
-}
+// What is needed at one place, of all functions that are computed there: found once, since what calls a function has no
+// values before that has.
+class Needs {
+ public:
+  Needs(Lowering &lowering, const Site &site, std::size_t from, const Earlier &earlier)
+      : lowering_(lowering), site_(site), from_(from), earlier_(earlier) {}
 
-Region region_here(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
-  return region_of(lowering, f, box_here(lowering, site, from, f));
-}
+  const Box &box(std::uint32_t f) {
+    if (!here_) here_ = needed(lowering_, site_, from_);
+    const auto found = here_->find(f);
+    internal_check(found != here_->end(), "a function that is computed is not needed");
+    return *found->second;
+  }
+  Region region(std::uint32_t f) { return region_of(lowering_, f, box(f)); }
+
+  const Earlier &earlier() const { return earlier_; }
+  // Of the iteration before; null where there is none, or where it did not need the function.
+  const Box *before(std::uint32_t f) {
+    if (!earlier_.before) return nullptr;
+    if (!before_) before_ = needed(lowering_, *earlier_.before, from_);
+    const auto found = before_->find(f);
+    return found == before_->end() ? nullptr : &*found->second;
+  }
+
+  // Functions have got values in another order than that from what is called to what calls.
+  void forget() {
+    here_.reset();
+    before_.reset();
+  }
+
+ private:
+  Lowering &lowering_;
+  const Site &site_;
+  std::size_t from_;
+  const Earlier &earlier_;
+  std::optional<Boxes> here_, before_;
+};
 
 // Storage that is used again and again has room for what is needed at once.
 void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
@@ -49,17 +76,16 @@ void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
 
 // What the iteration before has left in storage outside of the loop is not computed again, where the part that is
 // needed moves forwards along one dimension.
-Region slid(Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f, const Earlier &earlier) {
-  Box box = *needed(lowering, site, from).at(f);
+Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
+  Box box = needs.box(f);
   check_fold(lowering, f, box);
-  if (!earlier.before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
+  if (!needs.earlier().before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
   // Of what is rounded up, less may have been computed than the box says.
   for (std::size_t d = 0; d < box.size(); ++d)
     if (rounded(lowering, f, d) != 1) return region_of(lowering, f, box);
-  const Boxes all_before = needed(lowering, *earlier.before, from);
-  const auto found = all_before.find(f);
-  if (found == all_before.end()) return region_of(lowering, f, box);
-  const Box &before = *found->second;
+  const Box *const earlier = needs.before(f);
+  if (!earlier) return region_of(lowering, f, box);
+  const Box &before = *earlier;
   std::optional<std::size_t> moves;
   for (std::size_t d = 0; d < box.size(); ++d) {
     if (box[d] == before[d]) continue;
@@ -71,12 +97,13 @@ Region slid(Lowering &lowering, const Site &site, std::size_t from, std::uint32_
   Interval &dimension = box[*moves];
   const Affine next = greatest(dimension.lower, before[*moves].upper + 1);
   if (!next.known()) return region_of(lowering, f, box);
-  if (!earlier.symbol) {
+  const std::optional<Symbol> &index = needs.earlier().symbol;
+  if (!index) {
     dimension.lower = next;
     return region_of(lowering, f, box);
   }
   const Symbol begin = lowering.integers.new_symbol();
-  const Value first = lowering.write(Op::Equal, lowering.integers.value_of(*earlier.symbol), number(0));
+  const Value first = lowering.write(Op::Equal, lowering.integers.value_of(*index), number(0));
   const Value slid = lowering.write.operation(
       {Op::Select,
        ScalarType::Int32,
@@ -117,13 +144,13 @@ void compute_group(Lowering &lowering, const Group &group, const std::function<R
 }
 
 // The block computes them for all of its threads.
-void together(Lowering &lowering, const Site &site, std::size_t from, const Group &group) {
+void together(Lowering &lowering, const Group &group, Needs &needs) {
   std::vector<OpenLoop> threads;
   for (const OpenLoop &loop : lowering.open.all)
     if (loop.thread) threads.push_back(loop);
   std::map<std::uint32_t, Box> boxes;
   for (const std::uint32_t f : group) {
-    Box box = box_here(lowering, site, from, f);
+    Box box = needs.box(f);
     for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
     boxes.emplace(f, std::move(box));
   }
@@ -135,11 +162,11 @@ void together(Lowering &lowering, const Site &site, std::size_t from, const Grou
   });
 }
 
-void compute_here(Lowering &lowering, const Site &site, std::size_t from, const Group &group, const Earlier &earlier) {
+void compute_here(Lowering &lowering, const Group &group, Needs &needs) {
   compute_group(lowering, group, [&](std::uint32_t f) {
     const bool kept = lowering.storages.contains(f);
-    if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, box_here(lowering, site, from, f));
-    return floored(lowering, f, kept ? slid(lowering, site, from, f, earlier) : region_here(lowering, site, from, f));
+    if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, needs.box(f));
+    return floored(lowering, f, kept ? slid(lowering, f, needs) : needs.region(f));
   });
 }
 
@@ -168,9 +195,10 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
     if (!lowering.storages.contains(f) && (compute_here || here(lowering.schedules[f].store))) stored.push_back(f);
   }
   if (computed.empty() && stored.empty()) return;
+  Needs needs(lowering, site, from, earlier);
   for (const std::uint32_t f : stored) {
     const bool now = std::ranges::find(computed, f) != computed.end();
-    if (!now) allocate(lowering, f, region_here(lowering, site, from, f));
+    if (!now) allocate(lowering, f, needs.region(f));
   }
   while (!computed.empty()) {
     Group group;
@@ -183,9 +211,9 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
       return lowering.kernel.open && lowering.open.threads && shared_here(lowering, f);
     };
     if (!std::ranges::any_of(group, by_block)) {
-      compute_here(lowering, site, from, group, earlier);
+      compute_here(lowering, group, needs);
     } else if (std::ranges::all_of(group, by_block)) {
-      together(lowering, site, from, group);
+      together(lowering, group, needs);
     } else {
       throw UserError(lowering.schedules[group[0]].compute.where,
                       fmt::format("{} share loops, and some of them are in shared memory, which the threads of the "
@@ -198,6 +226,7 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
       lowering.nest.open_heading({"consume " + lowering.function(f).name, lowering.function(f).name});
       lowering.storages.at(f).computed = true;
     }
+    if (group.size() > 1) needs.forget();
     lowering.write.where = where;
   }
 }

@@ -40,6 +40,30 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   }
 }
 
+// The form, no further than where the pieces that these loops alone go through end.
+Affine within_pieces(const Site &site, const std::vector<OpenLoop> &loops, Affine form) {
+  const auto is_inside = [&](const Symbol &symbol) {
+    return std::ranges::any_of(loops, [&](const OpenLoop &loop) { return loop.symbol == symbol; });
+  };
+  for (const auto &[value, whole] : site.nest.ends) {
+    std::optional<Symbol> some;
+    bool all_inside = true;
+    value.for_each_symbol([&](const Symbol &symbol) {
+      if (!some) some = symbol;
+      all_inside = all_inside && is_inside(symbol);
+    });
+    if (!some || !all_inside) continue;
+    const std::int64_t of_value = value.coefficient(*some).value_or(0), of_form = form.coefficient(*some).value_or(0);
+    if (of_value == 0 || of_form / of_value <= 0) continue;
+    const std::int64_t times = of_form / of_value;
+    const Affine rest = form - value * times, end = least(value, whole - 1);
+    bool is_apart = rest.known() && end.known();
+    value.for_each_symbol([&](const Symbol &symbol) { is_apart = is_apart && !rest.contains(symbol); });
+    if (is_apart && (rest + end * times).known()) form = rest + end * times;
+  }
+  return form;
+}
+
 // What the definition itself calls.
 void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Boxes &boxes) {
   std::vector<OpenLoop> inner;
@@ -47,7 +71,7 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
     inner.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
   Environment environment;
   for (const auto &[variable, form] : site.nest.variables) {
-    Interval interval = lowering.symbols.over_loops(Interval::of(form), inner);
+    Interval interval = lowering.symbols.over_loops(Interval::of(within_pieces(site, inner, form)), inner);
     // Where all of its loops are inside, pieces that are not whole may not be seen to end with the variable.
     const bool all_inside = std::none_of(
         site.nest.loops.begin(), site.nest.loops.begin() + static_cast<std::ptrdiff_t>(from),
@@ -173,10 +197,11 @@ void put(Site &site, const Symbol &symbol, const Affine &instead) {
     Nest &nest = of->nest;
     for (auto &[variable, form] : nest.variables) fix(form);
     for (NestLoop &loop : nest.loops) fix(loop.extent);
-    for (auto &[value, whole] : nest.guards) {
-      fix(value);
-      fix(whole);
-    }
+    for (auto *ends : {&nest.guards, &nest.ends})
+      for (auto &[value, whole] : *ends) {
+        fix(value);
+        fix(whole);
+      }
     for (Nest::Piece &piece : nest.pieces) fix(piece.outer);
   }
 }

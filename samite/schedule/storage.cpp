@@ -100,6 +100,15 @@ bool keeps_across(const Lowering &lowering, std::uint32_t f) {
   return false;
 }
 
+ThreadMemory thread_memory(const Lowering &lowering, std::uint32_t f, LocalArrayId array) {
+  const Function &of = lowering.function(f);
+  const ThreadNest &threads = *lowering.open.threads;
+  std::vector<std::string> loops;
+  for (const NestLoop &loop : threads.loops) loops.push_back(loop.name);
+  const SourceLocation said = lowering.schedules[f].compute.where;
+  return {array, of.name, lowering.function(threads.function).name, std::move(loops), said.known() ? said : of.where};
+}
+
 }  // namespace
 
 bool has_values(const Lowering &lowering, std::uint32_t f) {
@@ -243,6 +252,8 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
                                        : lowering.integers.value_of(all);
     if (!lowering.nest.silent())
       lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
+    if (space == MemorySpace::thread)
+      lowering.kernel.thread_memory.push_back(thread_memory(lowering, f, lowering.kernel.next_array));
     to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);
   }
   lowering.storages.insert_or_assign(f, std::move(storage));

@@ -45,6 +45,20 @@ const Affine *Symbols::stands_for(const Symbol &symbol) const {
   return found == computed_.end() ? nullptr : &found->second;
 }
 
+Affine Symbols::shortest(const Affine &form) const {
+  Affine written_out = form;
+  for (;;) {
+    std::optional<Symbol> named;
+    written_out.for_each_symbol([&](const Symbol &symbol) {
+      if (!named && stands_for(symbol)) named = symbol;
+    });
+    if (!named) break;
+    written_out = written_out.substitute(*named, *stands_for(*named));
+    if (!written_out.known()) return form;
+  }
+  return written_out.nodes() < form.nodes() ? written_out : form;
+}
+
 const Derived *Symbols::derived(const Symbol &symbol) const {
   const auto found = derived_.find(symbol);
   return found == derived_.end() ? nullptr : &found->second;

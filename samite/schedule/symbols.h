@@ -35,6 +35,10 @@ class Symbols {
   // The form that it is bound to, or was computed of; null where there is none.
   const passes::Affine *stands_for(const passes::Symbol &symbol) const;
 
+  // The form with its symbols written out as what they stand for, where that is shorter: the distance between two
+  // places of which one was named.
+  passes::Affine shortest(const passes::Affine &form) const;
+
   // Whether the form depends on such a symbol, itself or by what its symbols stand for.
   bool depends_on(const passes::Affine &form, const std::function<bool(const passes::Symbol &)> &of) const;
   // Where the interval lies as these loops, the inner ones last, go through theirs.

@@ -171,6 +171,7 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
                                   lowering.function(follower.site.function).name, lowering.function(site.function).name,
                                   all[follower.loops - 1].name, all[end - 1].name));
   ThreadNest nest;
+  nest.function = site.function;
   constexpr std::int64_t most_threads = std::int64_t{1} << 31;
   std::int64_t threads = 1;
   const bool of_block = &site.schedule == &lowering.schedules[site.function].definitions[site.number] && !vector;

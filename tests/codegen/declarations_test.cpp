@@ -90,9 +90,14 @@ INLINE Aligned<A, B> made_of(const int *p, int a,
 #endif
   return {a, b};
 }
+template <class T>
+static __attribute__((noinline)) void called(T *out) {
+  *out = {};
+}
+INLINE void marked(int a) __attribute__((cold));
 )");
-  EXPECT_THAT(all.names(), ElementsAre("Aligned", "FUNCTION", "Hidden", "Word", "green", "in_either", "in_one",
-                                       "made_of", "red", "root", "whole"));
+  EXPECT_THAT(all.names(), ElementsAre("Aligned", "FUNCTION", "Hidden", "Word", "called", "green", "in_either",
+                                       "in_one", "made_of", "marked", "red", "root", "whole"));
   EXPECT_THAT(all.needed_by("in_one"), HasSubstr("return 1;"));
   EXPECT_THAT(all.needed_by("made_of"), HasSubstr("return {a, b};\n}\n"));
   EXPECT_THAT(all.needed_by("made_of"), HasSubstr("struct alignas("));
@@ -129,6 +134,10 @@ TEST(CpuPrelude, HasWhatTilesCallWhereATextCallsIt) {
   EXPECT_TRUE(codegen::needs_tiles_of_cpu("tile_matmul<8, 8, 4, 1, false, false, f32, f32>(c, a, b);"));
   EXPECT_TRUE(codegen::needs_tiles_of_cpu("StepAdd step;"));
   EXPECT_FALSE(codegen::needs_tiles_of_cpu("f32x8 x = load(p); // tile_matmul"));
+  EXPECT_FALSE(codegen::needs_tiles_of_cpu("[&](const i32 v5, const Mask m1) __attribute__((always_inline)) {};"));
+  for (const char *call : {"tile_multiply", "tile_cholesky", "tile_triangular_solve", "tile_reduce", "tile_position",
+                           "tile_scan", "tile_sort_order", "tile_put_add", "tile_fourier"})
+    EXPECT_TRUE(codegen::needs_tiles_of_cpu(call)) << call;
   const std::string all = codegen::cpu_prelude(32), without = codegen::cpu_prelude(32, /*with_tiles=*/false);
   EXPECT_TRUE(all.starts_with(without));
   EXPECT_THAT(all, testing::HasSubstr("void tile_fourier("));

@@ -784,6 +784,51 @@ TEST_F(ScheduleErrors, RegistersThatOtherThreadsNeed) {
        "store 'f' in shared memory, or 'g' in registers");
 }
 
+TEST_F(ScheduleErrors, ThreadsThatKeepMoreThanOneIteration) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, sum{"sum"}, g{"g"}, h{"h", result};
+    Reduction k{"k", 0, 3};
+    f(x) = cast<Float>(x);
+    sum(x) = 0;
+    sum(x) += f(x + k);
+    g(x) = sum(x) * 2;
+    h(y, x) = g(x) + cast<Float>(y);
+    schedule_cuda([&] {
+      h.split(y, yo, yi, 2).split(x, xo, xi, 12).reorder(xi, yi, xo, yo).gpu_blocks(yo).gpu_threads(yi);
+      g.compute_at(h, xo).store_in(Memory::shared);
+      f.compute_at(sum, k).store_in(Memory::shared);
+      wrong_below();
+      sum.compute_at(g, x);
+    });
+  });
+  says(
+      "'sum' is kept by each thread while the block fills shared memory inside of the loops of 'g' (x), which are "
+      "12 iterations for 2 threads",
+      "give 'g' loops of threads of its own, g.gpu_threads(…), of which there is one for each, or compute what is in "
+      "shared memory outside of the loops of 'g'");
+}
+
+TEST_F(ScheduleErrors, ThreadsThatKeepAsManyIterationsAsALaunchSays) {
+  on_cuda([&](Array<float, 2> result) {
+    Func f{"f"}, sum{"sum"}, g{"g"}, h{"h", result};
+    Reduction k{"k", 0, 3};
+    f(x) = cast<Float>(x & 7);
+    sum(x) = 0;
+    sum(x) += f((x & 7) + k);
+    g(x) = sum(x) * 2;
+    h(y, x) = g(x) + cast<Float>(y);
+    schedule_cuda([&] {
+      h.split(y, yo, yi, 2).reorder(x, yi, yo).gpu_blocks(yo).gpu_threads(yi);
+      g.compute_at(h, yo).store_in(Memory::shared);
+      f.compute_at(sum, k).store_in(Memory::shared);
+      wrong_below();
+      sum.compute_at(g, x);
+    });
+  });
+  says("inside of the loops of 'g' (x), which are as many iterations as a launch says for 2 threads",
+       "give 'g' loops of threads of its own");
+}
+
 TEST_F(ScheduleErrors, SharedMemoryOfWhatIsComputedAtTheRoot) {
   on_cuda([&](Array<float, 2> result) {
     Func f{"f"}, g{"g", result};

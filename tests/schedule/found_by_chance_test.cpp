@@ -1,5 +1,6 @@
 // Small schedules that random ones have shown to be wrong once: each does what the definitions say, and keeps to its
 // arrays, as the interpreter of programs is strict about.
+#include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -263,6 +264,80 @@ TEST(FoundByChance, ABlockGoesThroughVectorsAsOne) {
       for (std::int64_t i = 0; i < 42; ++i)
         EXPECT_EQ(found[static_cast<std::size_t>(i)], 10 * (i % 7) + 5 + i / 7) << i << gpu << unrolled;
     }
+}
+
+// What a thread keeps while the block fills shared memory it keeps once: not for several iterations of a loop that the
+// block's threads deal out between them. What it keeps between no two loops may be of as many iterations as there are.
+TEST(FoundByChance, ThreadsKeepWhatIsOfOneIteration) {
+  const auto pipeline = [](bool own_threads, bool in_shared, Array<std::int32_t, 2> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum"}, middle{"middle"}, all{"all", out};
+    Reduction k{"k", 0, 3};
+    first(x) = x * 5;
+    sum(x) = 0;
+    sum(x) += first(x + k);
+    middle(x) = sum(x) * 2;
+    all(y, x) = middle(x) + y;
+    schedule_cuda([&] {
+      all.split(y, yo, yi, 2).split(x, xo, xi, 12, Tail::guard).reorder(xi, yi, xo, yo).gpu_blocks(yo).gpu_threads(yi);
+      middle.compute_at(all, xo).store_in(Memory::shared);
+      sum.compute_at(middle, x);
+      first.compute_at(sum, k);
+      if (in_shared) first.store_in(Memory::shared);
+      if (own_threads) middle.gpu_threads(x);
+    });
+  };
+  const auto found = [&](bool own_threads, bool in_shared) {
+    return result([&](Array<std::int32_t, 2> out) { pipeline(own_threads, in_shared, out); }, true, {4, 19});
+  };
+  EXPECT_THAT([&] { found(false, true); }, testing::ThrowsMessage<UserError>(HasSubstr("12 iterations for 2 threads")));
+  for (const bool in_shared : {false, true}) {
+    const std::vector<std::int64_t> values = found(in_shared, in_shared);
+    for (std::int64_t i = 0; i < 76; ++i)
+      EXPECT_EQ(values[static_cast<std::size_t>(i)], 2 * (15 * (i % 19) + 15) + i / 19) << i << in_shared;
+  }
+}
+
+// Threads that are there for what is computed at a loop of blocks do not all do what stands outside of their loops.
+TEST(FoundByChance, ThreadsOfWhatIsComputedAtABlock) {
+  const auto pipeline = [](bool specialized, Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum", out};
+    Reduction k{"k", 0, 3};
+    first(y, x) = 10 * y + x;
+    sum(x) = 1;
+    sum(x) += first(k, x);
+    schedule_cuda([&] {
+      sum.update().gpu_blocks(x);
+      first.compute_at(sum, x);
+      if (specialized)
+        first.specialize(out.extent(0) >= 4).gpu_threads(y);
+      else
+        first.gpu_threads(y);
+    });
+  };
+  for (const bool specialized : {false, true})
+    for (const std::int64_t extent : {3, 5}) {
+      const std::vector<std::int64_t> found =
+          result([&](Array<std::int32_t, 1> out) { pipeline(specialized, out); }, true, {extent});
+      for (std::int64_t i = 0; i < extent; ++i)
+        EXPECT_EQ(found[static_cast<std::size_t>(i)], 31 + 3 * i) << specialized;
+    }
+}
+
+// A piece of a piece goes no further than that.
+TEST(FoundByChance, PiecesOfPiecesEndWithThem) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
+    first(x) = x * 3;
+    second(x) = first(x) + 1;
+    third(x) = second((x + 1) >> 1) + x;
+    schedule_cpu([&] {
+      third.split(x, xo, xi, 8, Tail::round_up).split(xi, yo, yi, 7, Tail::guard);
+      first.compute_root();
+      second.compute_at(third, xo);
+    });
+  };
+  const std::vector<std::int64_t> found = result(pipeline, false, {32});
+  for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i + 1) / 2 * 3 + 1 + i);
 }
 
 }  // namespace
