@@ -29,16 +29,19 @@ inline auto tensor_product() {
         Var block{"block"}, chunk{"chunk"}, tile{"tile"}, rest{"rest"}, pi{"pi"}, pt{"pt"}, half{"half"}, mi{"mi"},
             k1{"k1"}, k0{"k0"};
         // Blocks of points are tasks: a map names each point once, so that no two of them add to one element. Chunks of
-        // 50 points are gathered, of which 5 at a time have their sums in registers: those of all channels, or of two
+        // 100 points are gathered, multiplied, and then added, row after row, so that the processor waits for many rows
+        // of the result at a time. Of 5 points at a time the sums are in registers: those of all channels, or of two
         // vectors where there are but 16 registers.
         const int lanes = cpu_vector_lanes(), at_once = lanes == 16 ? channels : 2 * lanes;
         schedule_cpu([&] {
           result.bound(m, 0, channels).vectorize(m).split(p, block, pi, 1000).parallel(block);
-          result.update().allow_race_conditions().split(point, block, rest, 1000).split(rest, chunk, pt, 50);
-          result.update().split(pt, tile, pi, 5).split(m, half, mi, at_once);
-          result.update().reorder(mi, pi, half, tile, chunk, block, offset).parallel(block).vectorize(mi);
+          result.update().allow_race_conditions().split(point, block, rest, 1000).split(rest, chunk, pt, 100);
+          result.update().reorder(m, pt, chunk, block, offset).parallel(block).vectorize(m);
           gathered.compute_at(result, chunk).vectorize(c);
-          product.compute_at(result, half).store_in(Memory::registers).vectorize(m);
+          auto products = product.in();
+          products.compute_at(result, chunk).split(p, tile, pi, 5).split(m, half, mi, at_once);
+          products.reorder(mi, pi, half, tile).vectorize(mi).unroll(pi);
+          product.compute_at(products, half).store_in(Memory::registers).vectorize(m);
           product.update().reorder(m, p, n, k).vectorize(m).unroll(p);
         });
         schedule_cuda([&] {
