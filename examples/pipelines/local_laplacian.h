@@ -66,7 +66,8 @@ inline auto local_laplacian() {
         }
         result(c, y, x) = clamp(in(c, y, x) * (mixed[0](y, x) + 0.01f) / (gray(y, x) + 0.01f), 0.0f, 1.0f);
         // Strips of 64 rows, in which the scales that are large are mixed row by row, in rings.
-        // What goes through the largest scale for all levels, `wider` and `shorter`, computes each row once.
+        // What goes through the largest scale for all levels, `wider` and `shorter`, computes each row once. What the
+        // table would say is computed again: that is faster than to gather it.
         schedule_cpu([&] {
           result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x);
           for (const Func<float> &f : {larger[0], mixed[0]}) f.compute_at(result, yi).vectorize(x);
@@ -80,7 +81,6 @@ inline auto local_laplacian() {
             if (j >= 5) mixed[j].compute_root().vectorize(x);
             if (j < 5) mixed[j].store_at(result, yo).compute_at(result, yi).vectorize(x);
           }
-          table.compute_root();
           gray.compute_root().split(y, yo, yi, 32).parallel(yo).vectorize(x);
         });
         schedule_cuda([&] {
