@@ -10,18 +10,21 @@
 namespace samite::passes {
 namespace {
 
-// Of a kernel that loads %1 from x, 2 by 32, and stores %9.
-std::string lowered(const std::string &body, bool flat = false) {
+// Of a kernel that loads %1 from x, of `rows` by 32, and stores %9.
+std::string lowered_kernel(int rows, const std::string &body, bool flat) {
   const std::string text =
-      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @z: array<f32, 2>) blocks 1 of 64 { "
-      "%0: i32 = thread_index 0 %1: tile<f32, 2, 32> = load @x[%0, 0] " +
-      body + " store @y[%0, 0] = %9 }";
+      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @z: array<f32, 2>, @w: array<f32, 1>) blocks 1 of 64 { "
+      "%0: i32 = thread_index 0 %1: tile<f32, " +
+      std::to_string(rows) + ", 32> = load @x[%0, 0] " + body + " store @y[%0, 0] = %9 }";
   ir::Kernel kernel = ir::parse_kernel(text);
   ir::verify(kernel, ir::Form::structured, "the test");
   kernel = lower_tiles(std::move(kernel), flat ? gpu_architecture(90) : cpu_architecture());
   ir::verify(kernel, ir::Form::lowered, "lower_tiles");
   return ir::to_string(kernel);
 }
+
+std::string lowered(const std::string &body, bool flat = false) { return lowered_kernel(2, body, flat); }
+std::string lowered_row(const std::string &body) { return lowered_kernel(1, body, false); }
 
 int count_of(const std::string &text, const std::string &what) {
   int count = 0;
@@ -72,18 +75,6 @@ TEST(LowerTiles, NothingIsMovedOverAStore) {
 
 // A row that is added to a tile is loaded where it is added.
 const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = reshape %6 ";
-
-std::string lowered_row(const std::string &body, bool flat = false) {
-  const std::string text =
-      "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @w: array<f32, 1>) blocks 1 of 64 { "
-      "%0: i32 = thread_index 0 %1: tile<f32, 1, 32> = load @x[%0, 0] " +
-      body + " store @y[%0, 0] = %9 }";
-  ir::Kernel kernel = ir::parse_kernel(text);
-  ir::verify(kernel, ir::Form::structured, "the test");
-  kernel = lower_tiles(std::move(kernel), flat ? gpu_architecture(90) : cpu_architecture());
-  ir::verify(kernel, ir::Form::lowered, "lower_tiles");
-  return ir::to_string(kernel);
-}
 
 TEST(LowerTiles, LoadsARowWithItsDimensions) {
   const std::string text = lowered_row(row + "%9: tile<f32, 1, 32> = add %1, %7");
