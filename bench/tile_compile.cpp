@@ -74,11 +74,11 @@ const TileKernel cholesky_solve{
       tile::store(x, {i, 0}, tile::solve_triangular(l, y, {.transposed = true}));
     }};
 
-constexpr ops::MatmulDevice h200{90, 132};
+constexpr ops::PlanDevice h200{90, 132};
 constexpr ops::MatmulShape cube{1, 8192, 8192, 8192};
 
 Definition attention(ScalarType type) {
-  return ops::attention_launch(type, {2, 16, 4096, 64, 4096}, /*causal=*/true).kernel;
+  return ops::attention_launch(type, {2, 16, 4096, 64, 4096}, /*causal=*/true, h200).kernel;
 }
 
 // Programs of the library and the adjoints that are derived of them. Milliseconds; 0: no target, or not asked for.

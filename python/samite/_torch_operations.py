@@ -315,7 +315,7 @@ def _layer_norm_adjoint_run(
     of_x = torch.zeros_like(x, memory_format=torch.contiguous_format)
     of_weight, of_bias = torch.zeros_like(weight), torch.zeros_like(bias)
     if x.numel() > 0:
-        kernel, extents = ready._layer_norm(str(x.dtype).rpartition(".")[2], True, rows, columns)
+        kernel, extents = ready._layer_norm(str(x.dtype).rpartition(".")[2], True, rows, columns, x.get_device())
         adjoint = _adjoint_kernel(kernel, ("x", "weight", "bias", "y"))
         cotangent = g.reshape(rows, columns).clone()
         flat = x.reshape(rows, columns)

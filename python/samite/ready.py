@@ -406,7 +406,7 @@ def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
     if not what.shape:
         _refuse("softmax", "expected an array with a dimension", what)
     rows, columns = _rows(what.shape)
-    kernel, extents = _softmax(what.dtype, rows, columns)
+    kernel, extents = _softmax(what.dtype, rows, columns, what.device)
     y = _output("softmax", out, what, what.dtype, what.shape)
     if rows and columns:
         kernel(reshaped(what, rows, columns), _as_rows("softmax", y, rows, columns), extents=extents, stream=stream)
@@ -431,7 +431,7 @@ def softmax_adjoint(y: Any, cotangent: Any) -> Any:
     what, of_y = given("softmax", "y", y), given("softmax", "cotangent", cotangent)
     _expect("softmax", of_y, what.dtype, what.shape, what)
     rows, columns = _rows(what.shape)
-    kernel, extents = _softmax_adjoint(what.dtype, rows, columns)
+    kernel, extents = _softmax_adjoint(what.dtype, rows, columns, what.device)
     gradient = new(what, (rows, columns), what.dtype)
     if rows and columns:
         kernel(reshaped(what, rows, columns), reshaped(of_y, rows, columns), gradient, extents=extents)
@@ -448,7 +448,7 @@ def layer_norm(
         _refuse("layer_norm", "expected an array with a dimension", what)
     rows, columns = _rows(what.shape)
     weighted = weight is not None or bias is not None
-    kernel, extents = _layer_norm(what.dtype, weighted, rows, columns)
+    kernel, extents = _layer_norm(what.dtype, weighted, rows, columns, what.device)
     y = _output("layer_norm", out, what, what.dtype, what.shape)
     extras = []
     sums = "float64" if what.dtype == "float64" else "float32"
@@ -504,7 +504,7 @@ def attention(
     """
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
-    kernel, extents = _attention(x.dtype, shape, bool(causal))
+    kernel, extents = _attention(x.dtype, shape, bool(causal), x.device)
     result_array = _output("attention", out, x, x.dtype, x.shape)
     sums = _output("attention", row_sums, x, "float64" if x.dtype == "float64" else "float32", x.shape[:3])
     if 0 not in x.shape:
@@ -518,7 +518,7 @@ def attention_adjoint(
     """The gradients of q, k and v for that of attention's result, of what attention() has made."""
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
-    (queries, of_queries), (keys, of_keys) = _attention_adjoint(x.dtype, shape, bool(causal))
+    (queries, of_queries), (keys, of_keys) = _attention_adjoint(x.dtype, shape, bool(causal), x.device)
     gradients = [new(x, each.shape, x.dtype) for each in (x, y, z)]
     products = new(x, x.shape[:3], "float64" if x.dtype == "float64" else "float32")
     number = _scale(scale, shape[3])

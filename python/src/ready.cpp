@@ -34,8 +34,8 @@ nb::tuple tuple_of(const std::int64_t *numbers, std::size_t count) {
   return nb::tuple(list);
 }
 
-ops::MatmulDevice device_of(int cuda_index) {
-  return ops::matmul_device(cuda_index < 0 ? Device::cpu() : Device::cuda(cuda_index));
+ops::PlanDevice device_of(int cuda_index) {
+  return ops::plan_device(cuda_index < 0 ? Device::cpu() : Device::cuda(cuda_index));
 }
 
 using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;  // batches, rows, columns, inner
@@ -130,23 +130,25 @@ class ReadyKernels {
     return {made(ops::dequantise_launch(type_named(from), type_named(to), *groups, rows, columns))};
   }
 
-  nb::tuple softmax(const std::string &type, std::int64_t rows, std::int64_t columns) {
-    return made(ops::softmax_launch(type_named(type), rows, columns));
+  nb::tuple softmax(const std::string &type, std::int64_t rows, std::int64_t columns, int device) {
+    return made(ops::softmax_launch(type_named(type), rows, columns, device_of(device)));
   }
-  nb::tuple softmax_adjoint(const std::string &type, std::int64_t rows, std::int64_t columns) {
-    return made(ops::softmax_adjoint_launch(type_named(type), rows, columns));
+  nb::tuple softmax_adjoint(const std::string &type, std::int64_t rows, std::int64_t columns, int device) {
+    return made(ops::softmax_adjoint_launch(type_named(type), rows, columns, device_of(device)));
   }
-  nb::tuple layer_norm(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns) {
-    return made(ops::layer_norm_launch(type_named(type), weighted, rows, columns));
+  nb::tuple layer_norm(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns, int device) {
+    return made(ops::layer_norm_launch(type_named(type), weighted, rows, columns, device_of(device)));
   }
 
   // Batches, heads, rows of q, numbers of a row, rows of k.
   using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-  nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal) {
-    return made(ops::attention_launch(type_named(type), of(shape), causal));
+  nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal, int device) {
+    return made(ops::attention_launch(type_named(type), of(shape), causal, device_of(device)));
   }
-  std::vector<nb::tuple> attention_adjoint(const std::string &type, const AttentionShape &shape, bool causal) {
-    const ops::AttentionAdjoint planned = ops::attention_adjoint_launches(type_named(type), of(shape), causal);
+  std::vector<nb::tuple> attention_adjoint(const std::string &type, const AttentionShape &shape, bool causal,
+                                           int device) {
+    const ops::AttentionAdjoint planned =
+        ops::attention_adjoint_launches(type_named(type), of(shape), causal, device_of(device));
     return {made(planned.of_queries), made(planned.of_keys)};
   }
 

@@ -17,17 +17,13 @@ namespace {
 using detail::AttentionKernels;
 using detail::AttentionPlan;
 
-constexpr std::int64_t largest_size = 256;
-
-AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal, SourceLocation where) {
-  if (shape.size > largest_size)
+AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
+                      SourceLocation where) {
+  if (shape.size > detail::largest_attention_size)
     throw UserError(where, fmt::format("attention: expected up to {} numbers for each row of a head; {} given: have "
                                        "more heads",
-                                       largest_size, shape.size));
-  // Products take 16 terms at a time; what is beyond the array is zero.
-  const auto size = static_cast<int>(std::max<std::int64_t>(16, (shape.size + 15) / 16 * 16));
-  const int rows = size_of(type) == 2 ? 64 : 32;
-  return {rows, rows, size, size > 64 ? 256 : 128, causal};  // so that sums fit into registers
+                                       detail::largest_attention_size, shape.size));
+  return detail::attention_plan(type, shape, causal, device);
 }
 
 // The kernels of one type that were asked for so far.
@@ -100,16 +96,17 @@ jit::Argument scale_of(const AttentionOptions &options, const Check &check) {
 
 }  // namespace
 
-PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, where);
+PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
+                               SourceLocation where) {
+  const AttentionPlan plan = plan_of(type, shape, causal, device, where);
   return by_type(type, where, [&](auto &made) -> PlannedLaunch {
     return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
   });
 }
 
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
-                                            SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, where);
+                                            const PlanDevice &device, SourceLocation where) {
+  const AttentionPlan plan = plan_of(type, shape, causal, device, where);
   return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
     return {{made.of_queries.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)},
             {made.of_keys.at(plan).definition(), blocks_of(shape, shape.terms, plan.keys)}};
@@ -121,7 +118,8 @@ void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const
   const Check check(q, k, v, where);
   check.expect(out, "out", q.extents(), q.type());
   check.expect(row_sums, "row_sums", check.of_rows(), check.sums());
-  const PlannedLaunch planned = attention_launch(q.type(), check.shape(), options.causal, where);
+  const PlannedLaunch planned =
+      attention_launch(q.type(), check.shape(), options.causal, plan_device(q.device()), where);
   detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale_of(options, check)}, where);
 }
 
@@ -136,7 +134,8 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
   check.expect(q_gradient, "the gradient of q", q.extents(), q.type());
   check.expect(k_gradient, "the gradient of k", k.extents(), q.type());
   check.expect(v_gradient, "the gradient of v", k.extents(), q.type());
-  const AttentionAdjoint planned = attention_adjoint_launches(q.type(), check.shape(), options.causal, where);
+  const AttentionAdjoint planned =
+      attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), where);
   const AnyBuffer products(q.device(), check.sums(), check.of_rows());
   const jit::Argument scale = scale_of(options, check);
   detail::launch_planned(planned.of_queries,

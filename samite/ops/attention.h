@@ -14,6 +14,7 @@
 // blocks add to one element. On a tape the forward launch has the adjoint that is derived of it, which keeps more.
 #pragma once
 
+#include "samite/ops/plan_device.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -44,18 +45,19 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
 struct AttentionShape {
   std::int64_t batches, heads, rows, size, terms;
 };
-// The launches by themselves; the scale is of row_sums' type.
+// The launches by themselves, as is best on that device; the scale is of row_sums' type.
 //
 //   attention_launch        (q, k, v, out, row_sums, scale)
 //   of_queries              (q, k, v, out, row_sums, out_gradient, q_gradient, products, scale), which runs first and
 //                           overwrites products, an array like row_sums
 //   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
-PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal,
+PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                                SourceLocation where = std::source_location::current());
 struct AttentionAdjoint {
   PlannedLaunch of_queries, of_keys;
 };
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
+                                            const PlanDevice &device,
                                             SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -3,18 +3,11 @@
 
 #include "samite/jit/tile_kernel.h"
 #include "samite/ops/as_type.h"
+#include "samite/ops/attention_plan.h"
 
 #include <limits>
 
 namespace samite::ops::detail {
-
-struct AttentionPlan {
-  int queries = 0, keys = 0, size = 0;  // rows of q and of k in a tile, and numbers of each row
-  int threads = 0;
-  bool causal = false;
-
-  friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
-};
 
 template <Scalar T>
 struct AttentionKernels {

@@ -107,7 +107,7 @@ Kernel scaled_kernel(const ScaledGroupedByType &kind, const detail::ScaledGroupe
 
 }  // namespace
 
-PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const MatmulDevice &device,
+PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const PlanDevice &device,
                                     SourceLocation where) {
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
   const MatmulPlan plan = grouped_plan(shape, {kind.factor, kind.precision, {.b = kind.b_transposed}}, device);
@@ -128,7 +128,7 @@ PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShap
 }
 
 PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,
-                                           const MatmulDevice &device, SourceLocation where) {
+                                           const PlanDevice &device, SourceLocation where) {
   const detail::ScaledGroupedPlan plan{
       detail::scaled_grouped_plan("scaled_grouped_mm", shape, {.type = kind.a, .transposed = {.b = kind.b_transposed}},
                                   kind.scales_of_a, kind.scales_of_b, device, where),

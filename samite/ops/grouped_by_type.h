@@ -20,7 +20,7 @@ struct GroupedByType {
   bool checked = false;  // asks whether the offsets rise
 };
 // UserError where there is no such product.
-PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const MatmulDevice &device,
+PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const PlanDevice &device,
                                     SourceLocation where = std::source_location::current());
 
 // Types as those of ScaledMatmulByType. Arguments (a, b, scale_a, scale_b, offsets, bias, c) likewise.
@@ -32,7 +32,7 @@ struct ScaledGroupedByType {
   bool checked = false;
 };
 PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,
-                                           const MatmulDevice &device,
+                                           const PlanDevice &device,
                                            SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

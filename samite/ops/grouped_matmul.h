@@ -121,7 +121,7 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
     const auto &options = state_->options;
     const GroupedShape shape = grouped_shape(state_->name, {a, b, offsets, c, options.transposed.b}, state_->where);
     const MatmulPlan plan =
-        grouped_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, matmul_device(a.device()));
+        grouped_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, plan_device(a.device()));
     return function(
         state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, a.device()))}),
         LaunchExtents(grouped_blocks(shape, plan), state_->where));

@@ -2,7 +2,7 @@
 
 namespace samite::ops {
 
-MatmulPlan grouped_plan(const GroupedShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
+MatmulPlan grouped_plan(const GroupedShape &shape, const MatmulFactors &factors, const PlanDevice &device) {
   return matmul_plan({shape.groups, detail::ceil_div(shape.rows, shape.groups), shape.columns, shape.inner}, factors,
                      device);
 }

@@ -11,6 +11,9 @@ namespace {
 
 using detail::RowPlan;
 
+// Numbers of 16 bits are converted each time that they are read.
+std::int64_t longest_on_cpu(ScalarType type) { return size_of(type) == 2 ? 8192 : 2048; }
+
 // Stores finish(normalised part k, k) for each part of the rows.
 template <Scalar T, class Finish>
 void normalise(const Array<const T, 2> &x, const Array<T, 2> &y, const Traced<detail::RowNumber<T>> &epsilon,
@@ -83,8 +86,8 @@ std::shared_ptr<jit::KernelDefinition> layer_norm_kernel(const RowPlan &plan, bo
 }  // namespace
 
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
-                                SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns);
+                                const PlanDevice &device, SourceLocation where) {
+  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu(type));
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \
@@ -98,7 +101,8 @@ PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t row
 void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y, double epsilon,
                 SourceLocation where) {
   detail::check_rows("layer_norm", x, y, where);
-  const PlannedLaunch planned = layer_norm_launch(x.type(), true, x.extents()[0], x.extents()[1], where);
+  const PlannedLaunch planned =
+      layer_norm_launch(x.type(), true, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
   const ScalarType sums = planned.kernel->parameters()[1].type;
   for (const auto &[buffer, what] : {std::pair{&weight, "weight"}, std::pair{&bias, "bias"}})
     if (!buffer->valid() || buffer->type() != sums || buffer->extents() != Extents{x.extents()[1]})
@@ -111,7 +115,8 @@ void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bi
 
 void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon, SourceLocation where) {
   detail::check_rows("layer_norm", x, y, where);
-  const PlannedLaunch planned = layer_norm_launch(x.type(), false, x.extents()[0], x.extents()[1], where);
+  const PlannedLaunch planned =
+      layer_norm_launch(x.type(), false, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
   detail::launch_planned(planned, {{&x}, {&y}, detail::number(epsilon, planned.kernel->parameters()[2].type)}, where);
 }
 

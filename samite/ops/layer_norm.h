@@ -7,6 +7,7 @@
 // of double in double.
 #pragma once
 
+#include "samite/ops/plan_device.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -20,9 +21,9 @@ void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bi
 void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon = 1e-5,
                 SourceLocation where = std::source_location::current());
 
-// The launch with arguments (x, weight, bias, y, epsilon), or (x, y, epsilon), for that many rows and columns; epsilon
-// is of the weight's type.
+// The launch with arguments (x, weight, bias, y, epsilon), or (x, y, epsilon), for that many rows and columns, as is
+// best on that device; epsilon is of the weight's type.
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
-                                SourceLocation where = std::source_location::current());
+                                const PlanDevice &device, SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

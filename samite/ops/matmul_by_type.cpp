@@ -50,7 +50,7 @@ std::optional<Activation> activation_named(std::string_view name) {
   return std::nullopt;
 }
 
-PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                             SourceLocation where) {
   check_epilogue("matmul", kind.epilogue, where);
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);

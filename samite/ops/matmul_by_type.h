@@ -35,7 +35,7 @@ struct MatmulByType {
   bool in_batches = false;
 };
 // UserError where there is no such product.
-PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                             SourceLocation where = std::source_location::current());
 
 // Factors of 8-bit floating types with scales (ops/scaled_matmul.h), results of float, half or bfloat16. Arguments (a,
@@ -47,7 +47,7 @@ struct ScaledMatmulByType {
   tile::Transposes transposed = {};
   bool in_batches = false;
 };
-PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                                    SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

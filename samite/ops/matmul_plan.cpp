@@ -1,7 +1,5 @@
 #include "samite/ops/matmul_plan.h"
 
-#include "samite/runtime/cuda_device.h"
-
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -82,7 +80,7 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_
   return in_batches ? Extents{shape.batches, down, across} : Extents{down, across};
 }
 
-MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device) {
+MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device) {
   const auto candidates = plans(factors, device.compute_capability);
   const std::int64_t most_rows = most_rows_of_a_tile(shape, candidates);
   // A block whose sums are scaled in each step takes as long for few columns as for many: one round of blocks, of which
@@ -92,13 +90,13 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
     if (plan.rows > most_rows) continue;
     const bool three_groups = plan.rows == scaled_by_blocks[0].rows;
     const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough;
-    if (device.compute_capability == 0 || matmul_blocks(shape, plan).count() >= least) return plan;
+    if (device.is_cpu() || matmul_blocks(shape, plan).count() >= least) return plan;
   }
   return candidates.back();
 }
 
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
-                                          const MatmulDevice &device) {
+                                          const PlanDevice &device) {
   const auto kind = plans(factors, device.compute_capability);
   std::vector<MatmulPlan> candidates{matmul_plan(shape, factors, device)};
   const auto add = [&](const MatmulPlan &plan) {
@@ -106,19 +104,13 @@ std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const Matmul
   };
   for (const MatmulPlan &plan : kind)
     if (plan.rows <= most_rows_of_a_tile(shape, kind)) add(plan);
-  if (device.compute_capability == 0) return candidates;
+  if (device.is_cpu()) return candidates;
   for (const int more : {-1, 1}) {
     MatmulPlan other = candidates.front();
     other.stages += more;
     if (other.stages > 1) add(other);
   }
   return candidates;
-}
-
-MatmulDevice matmul_device(Device device) {
-  if (device.kind() == DeviceKind::cpu) return {};
-  const driver::LaunchLimits &limits = CudaDevice::of(device.index())->context().limits();
-  return {limits.compute_capability, limits.multiprocessors};
 }
 
 }  // namespace samite::ops

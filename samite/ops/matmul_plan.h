@@ -6,7 +6,7 @@
 
 #include "samite/base/scalar_type.h"
 #include "samite/lang/tile_operations.h"
-#include "samite/runtime/device.h"
+#include "samite/ops/plan_device.h"
 #include "samite/runtime/extents.h"
 
 #include <cstdint>
@@ -23,11 +23,6 @@ struct MatmulShape {
   std::int64_t batches = 1, rows = 0, columns = 0, inner = 0;
 
   friend bool operator==(const MatmulShape &, const MatmulShape &) = default;
-};
-
-// Compute capability 0 is the CPU; 90 is 9.0.
-struct MatmulDevice {
-  int compute_capability = 0, multiprocessors = 1;
 };
 
 struct MatmulPlan {
@@ -49,15 +44,12 @@ struct MatmulFactors {
   bool terms_together() const { return !transposed.a && transposed.b; }
 };
 
-MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const MatmulDevice &device);
+MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device);
 
 // Plans among which tune() measures (ops/tune.h), each once: that of matmul_plan first, then the others of its kind
 // that are not much too high, and those with a stage less or more. A pure function.
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
-                                          const MatmulDevice &device);
-
-// DeviceError where the device is not there.
-MatmulDevice matmul_device(Device device);
+                                          const PlanDevice &device);
 
 // Of a launch: batches, tiles of rows, tiles of columns; without the first where there are no batches.
 Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches = true);

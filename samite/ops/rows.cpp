@@ -13,14 +13,29 @@ namespace {
 
 constexpr int longest_tile = 8192, shortest_tile = 32;
 constexpr int tile_elements = 2048;  // of several short rows
-constexpr int part = 4096;
+constexpr int part = 4096, part_on_cpu = 2048;
+
+// To whole registers, with few widths in which a kernel is compiled: at most a sixteenth lies beyond the row.
+std::int64_t width_on_cpu(std::int64_t columns) {
+  const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+  const std::int64_t step = std::max<std::int64_t>(16, power / 32);
+  return ceil_div(columns, step) * step;
+}
+
+RowPlan plan_on_cpu(std::int64_t columns, std::int64_t longest) {
+  // Of one length, as far as can be: what is beyond the row takes as long as what is inside.
+  const std::int64_t parts = columns > longest ? ceil_div(columns, part_on_cpu) : 1;
+  const auto width = static_cast<int>(width_on_cpu(ceil_div(columns, parts)));
+  return {parts > 1 ? 1 : std::max(1, tile_elements / width), width, 32, parts > 1};
+}
 
 }  // namespace
 
-RowPlan row_plan(std::int64_t columns) {
+RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t longest_on_cpu) {
+  columns = std::max<std::int64_t>(columns, 1);
+  if (device.is_cpu()) return plan_on_cpu(columns, longest_on_cpu);
   if (columns > longest_tile) return {1, part, 512, true};
-  const int width = std::max(
-      shortest_tile, static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(columns, 1)))));
+  const int width = std::max(shortest_tile, static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(columns))));
   return {std::max(1, tile_elements / width), width, width > tile_elements ? 512 : 256, false};
 }
 

@@ -1,11 +1,12 @@
 // What operations on the rows of a matrix share: how rows are cut into tiles, which types there are, what is refused.
 //
-// A block takes a row as one tile, or several short ones, and keeps it in registers. A row that is longer than that is
-// gone over in parts.
+// A block takes a row as one tile, or several short ones, and keeps it, on CUDA in registers. A row that is longer than
+// that is gone over in parts.
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
 #include "samite/ops/as_type.h"
+#include "samite/ops/plan_device.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -20,7 +21,9 @@ struct RowPlan {
   friend auto operator<=>(const RowPlan &, const RowPlan &) = default;
 };
 
-RowPlan row_plan(std::int64_t columns);
+// A pure function. The CPU keeps rows in memory, and `longest_on_cpu` is up to which length that is sooner done than to
+// read the row again.
+RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t longest_on_cpu);
 Extents row_blocks(std::int64_t rows, const RowPlan &plan);
 
 // x and y are matrices of the same extents and type, which is one of SAMITE_ROW_TYPES, on one device; else UserError.

@@ -7,7 +7,7 @@
 namespace samite::ops::detail {
 
 ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shape, MatmulFactors factors,
-                               const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
+                               const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
                                SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
   if (of_a.rows == ScaleGroup::block)

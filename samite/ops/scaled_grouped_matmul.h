@@ -27,7 +27,7 @@ struct ScaledGroupedPlan {
 
 // UserError where there is a scale for each term, or one for a block of rows.
 ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shape, MatmulFactors factors,
-                               const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
+                               const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
                                SourceLocation where);
 
 // The sums of a block's tile, and the scales that are still to be applied to them, where they are stored.
@@ -120,7 +120,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const detail::ScaledPlan plan = detail::scaled_grouped_plan(
         name, shape, {.type = scalar_type_of<A>, .transposed = state_->options},
         scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where), matmul_device(device),
+        scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where), plan_device(device),
         where);
     return function(state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, device))}),
                     LaunchExtents(grouped_blocks(shape, plan.plan), where));

@@ -202,7 +202,7 @@ Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B
 
 // How a product with scales of these groups is cut. UserError where there is a scale for each term.
 inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, MatmulFactors factors,
-                              const ScaleGroups &of_a, const ScaleGroups &of_b, const MatmulDevice &device,
+                              const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
                               SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
   ScaledPlan plan{{}, of_a, of_b};
@@ -291,7 +291,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
     const detail::ScaledPlan plan = detail::scaled_plan(
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), matmul_device(a.device()),
+        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), plan_device(a.device()),
         where);
     plan.describe(factors);
     return {{state_->identity, shape, factors, a.device()}, plan};

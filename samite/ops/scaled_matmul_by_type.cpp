@@ -36,7 +36,7 @@ std::shared_ptr<jit::KernelDefinition> scaled_kernel(const ScaledMatmulByType &k
 
 }  // namespace
 
-PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const MatmulDevice &device,
+PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                                    SourceLocation where) {
   const detail::ScaledPlan plan =
       detail::scaled_plan("scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed}, kind.scales_of_a,

@@ -10,6 +10,9 @@ namespace {
 
 using detail::RowPlan;
 
+// Powers are kept where a core's second cache has room for them. The adjoint has none.
+constexpr std::int64_t longest_on_cpu = 131072, longest_adjoint_on_cpu = 2048;
+
 template <Scalar T>
 using RowKernel = TileKernel<void(Array<const T, 2>, Array<T, 2>)>;
 
@@ -82,8 +85,9 @@ std::shared_ptr<jit::KernelDefinition> softmax_kernel(const RowPlan &plan) {
 
 }  // namespace
 
-PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns);
+PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
+                             SourceLocation where) {
+  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu);
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \
@@ -94,8 +98,9 @@ PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t co
   }
 }
 
-PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns);
+PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
+                                     SourceLocation where) {
+  const RowPlan plan = detail::row_plan(columns, device, longest_adjoint_on_cpu);
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \
@@ -110,13 +115,15 @@ void softmax_adjoint(const AnyBuffer &y, const AnyBuffer &y_gradient, const AnyB
                      SourceLocation where) {
   detail::check_rows("softmax_adjoint", y, y_gradient, where);
   detail::check_rows("softmax_adjoint", y, x_gradient, where);
-  const PlannedLaunch planned = softmax_adjoint_launch(y.type(), y.extents()[0], y.extents()[1], where);
+  const PlannedLaunch planned =
+      softmax_adjoint_launch(y.type(), y.extents()[0], y.extents()[1], plan_device(y.device()), where);
   detail::launch_planned(planned, {{&y}, {&y_gradient}, {&x_gradient}}, where);
 }
 
 void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
   detail::check_rows("softmax", x, y, where);
-  const PlannedLaunch planned = softmax_launch(x.type(), x.extents()[0], x.extents()[1], where);
+  const PlannedLaunch planned =
+      softmax_launch(x.type(), x.extents()[0], x.extents()[1], plan_device(x.device()), where);
   detail::launch_planned(planned, {{&x}, {&y}}, where);
 }
 

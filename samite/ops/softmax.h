@@ -6,6 +6,7 @@
 // A row of infinities below zero gives NaN, as 0 / 0.
 #pragma once
 
+#include "samite/ops/plan_device.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -15,15 +16,15 @@ namespace samite::ops {
 // UserError where they do not fit each other, DeviceError as a launch.
 void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where = std::source_location::current());
 
-// The launch with arguments (x, y) for that many rows and columns.
-PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+// The launch with arguments (x, y) for that many rows and columns, as is best on that device.
+PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
                              SourceLocation where = std::source_location::current());
 
 // x_gradient = y (y_gradient - the row's sum of y y_gradient), which it overwrites: the gradient of x for that of y,
 // without powers being computed again. All three are like y.
 void softmax_adjoint(const AnyBuffer &y, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
                      SourceLocation where = std::source_location::current());
-PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
                                      SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

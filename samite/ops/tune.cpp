@@ -47,7 +47,7 @@ TunedPlan tune_plan(const std::string &name, const PlannedProduct &product, cons
                                 "tangent or a kernel is recorded, and is called while one is",
                                 name));
   const std::vector<MatmulPlan> candidates =
-      matmul_candidates(product.shape, product.factors, matmul_device(product.device));
+      matmul_candidates(product.shape, product.factors, plan_device(product.device));
   std::vector<std::optional<Launch>> launches(candidates.size());
   std::vector<std::function<void()>> compiles;
   for (std::size_t i = 0; i < candidates.size(); ++i)

@@ -48,7 +48,7 @@ std::string text_of(const MatmulPlan &plan) {
 }
 
 // One of the candidates alone: whatever is in a file, nothing else is launched.
-std::optional<MatmulPlan> found_on_disk(const PlannedProduct &product, const MatmulDevice &device) {
+std::optional<MatmulPlan> found_on_disk(const PlannedProduct &product, const PlanDevice &device) {
   const std::optional<std::string> text = object_cache()->find(detail::key_on_disk(product));
   if (!text) return std::nullopt;
   for (const MatmulPlan &plan : matmul_candidates(product.shape, product.factors, device))
@@ -67,7 +67,7 @@ MatmulPlan chosen_plan(const PlannedProduct &product) {
     const std::shared_lock lock(all.mutex);
     if (const auto found = all.plans.find(key); found != all.plans.end()) return found->second;
   }
-  const MatmulDevice device = matmul_device(product.device);
+  const PlanDevice device = plan_device(product.device);
   const auto on_disk = found_on_disk(product, device);
   const MatmulPlan plan = on_disk ? *on_disk : matmul_plan(product.shape, product.factors, device);
   const std::unique_lock lock(all.mutex);
@@ -89,7 +89,7 @@ Hash128 key_on_disk(const PlannedProduct &product) {
   Hasher hasher;
   hasher.add("plan of a product").add(SAMITE_VERSION).add(product.device.name());
   add(hasher, product);
-  const MatmulDevice device = matmul_device(product.device);
+  const PlanDevice device = plan_device(product.device);
   return hasher.add(static_cast<std::uint64_t>(device.compute_capability))
       .add(static_cast<std::uint64_t>(device.multiprocessors))
       .result();

@@ -11,6 +11,8 @@
 namespace samite::test {
 namespace {
 
+constexpr ops::PlanDevice hopper{90, 132};
+
 using Extents64 = std::vector<long long>;
 
 // An array of a launch, with numbers that are the parameter's own.
@@ -66,21 +68,21 @@ Extents64 blocks_of(const ops::PlannedLaunch &planned) { return {planned.blocks.
 
 TEST(ReadyOperations, SoftmaxOnCuda) {
   for (const long long columns : {100, 8300}) {
-    const auto planned = ops::softmax_launch(ScalarType::Float32, 3, columns);
+    const auto planned = ops::softmax_launch(ScalarType::Float32, 3, columns, hopper);
     expect_same_on_cuda<float, double>(kernel_of(planned), blocks_of(planned), {{3, columns}, {3, columns}}, {}, 1e-6);
   }
 }
 
 TEST(ReadyOperations, SoftmaxAdjointOnCuda) {
   for (const long long columns : {100, 8300}) {
-    const auto planned = ops::softmax_adjoint_launch(ScalarType::Float32, 3, columns);
+    const auto planned = ops::softmax_adjoint_launch(ScalarType::Float32, 3, columns, hopper);
     const Extents64 matrix{3, columns};
     expect_same_on_cuda<float, double>(kernel_of(planned), blocks_of(planned), {matrix, matrix, matrix}, {}, 1e-3);
   }
 }
 
 TEST(ReadyOperations, LayerNormOnCuda) {
-  const auto planned = ops::layer_norm_launch(ScalarType::Float16, true, 3, 100);
+  const auto planned = ops::layer_norm_launch(ScalarType::Float16, true, 3, 100, hopper);
   expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {{3, 100}, {100}, {100}, {3, 100}}, 1e-5f,
                                    2e-3);
 }
@@ -88,9 +90,9 @@ TEST(ReadyOperations, LayerNormOnCuda) {
 TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
   const ops::AttentionShape shape{1, 2, 70, 16, 40};
   const Extents64 q{1, 2, 70, 16}, k{1, 2, 40, 16}, rows{1, 2, 70};
-  const auto forward = ops::attention_launch(ScalarType::Float16, shape, true);
+  const auto forward = ops::attention_launch(ScalarType::Float16, shape, true, hopper);
   expect_same_on_cuda<half, float>(kernel_of(forward), blocks_of(forward), {q, k, k, q, rows}, 0.25f, 4e-3);
-  const auto adjoint = ops::attention_adjoint_launches(ScalarType::Float16, shape, true);
+  const auto adjoint = ops::attention_adjoint_launches(ScalarType::Float16, shape, true, hopper);
   expect_same_on_cuda<half, float>(kernel_of(adjoint.of_queries), blocks_of(adjoint.of_queries),
                                    {q, k, k, q, rows, q, q, rows}, 0.25f, 4e-2);
   expect_same_on_cuda<half, float>(kernel_of(adjoint.of_keys), blocks_of(adjoint.of_keys),
@@ -100,7 +102,7 @@ TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
 // With a group that is empty, one that is a tile, and ragged ones, of which the last but one ends where another begins.
 TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
   const long long rows = 100, inner = 24, columns = 40;
-  for (const ops::MatmulDevice &as : {ops::MatmulDevice{80, 108}, ops::MatmulDevice{90, 132}}) {
+  for (const ops::PlanDevice &as : {ops::PlanDevice{80, 108}, ops::PlanDevice{90, 132}}) {
     const auto planned = ops::grouped_matmul_launch(
         {ScalarType::Float32, {ScalarType::Float32, ops::Activation::silu, true}}, {5, rows, columns, inner}, as);
     std::vector<std::int32_t> offsets{0, 3, 3, 35, 90, 97};
@@ -132,8 +134,8 @@ void expect_same_of_two_types(bool by_terms) {
                                      {ScalarType::Float32}};
   std::vector<float> results[2];
   for (const bool cuda : {false, true}) {
-    const auto planned = ops::scaled_matmul_launch(kind, {1, rows, columns, inner},
-                                                   cuda ? ops::MatmulDevice{89, 100} : ops::MatmulDevice{});
+    const auto planned =
+        ops::scaled_matmul_launch(kind, {1, rows, columns, inner}, cuda ? ops::PlanDevice{89, 100} : ops::PlanDevice{});
     Array64<A> a({rows, inner}, 1);
     Array64<B> b({inner, columns}, 2);
     Array64<float> scale_a({rows, by_terms ? 2 : 1}, 3), scale_b({by_terms ? 2 : 1, columns}, 4), c({rows, columns}, 5);
@@ -175,17 +177,17 @@ void expect_compiles_for_hopper(const ir::Kernel &kernel) {
 
 TEST_F(ReadyOperationsCompiled, Rows) {
   for (const std::int64_t columns : {100, 4096, 20000}) {
-    expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns)));
-    expect_compiles_for_hopper(kernel_of(ops::softmax_adjoint_launch(ScalarType::BFloat16, 128, columns)));
-    expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns)));
+    expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns, hopper)));
+    expect_compiles_for_hopper(kernel_of(ops::softmax_adjoint_launch(ScalarType::BFloat16, 128, columns, hopper)));
+    expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns, hopper)));
   }
 }
 
 TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
   for (const std::int64_t size : {64, 128}) {
     const ops::AttentionShape shape{1, 2, 1024, size, 1024};
-    expect_compiles_for_hopper(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, true)));
-    const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, true);
+    expect_compiles_for_hopper(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, true, hopper)));
+    const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, true, hopper);
     expect_compiles_for_hopper(kernel_of(adjoint.of_queries));
     expect_compiles_for_hopper(kernel_of(adjoint.of_keys));
   }

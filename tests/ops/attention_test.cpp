@@ -117,6 +117,21 @@ TEST(Attention, ThatSeesWhatIsBefore) {
   check_attention<double>({1, 1, 75, 20, 16}, true, 1e-12);
 }
 
+TEST(Attention, OfFewRows) {
+  check_attention<double>({1, 2, 1, 75, 16}, false, 1e-12);
+  check_attention<double>({1, 2, 3, 75, 16}, true, 1e-12);
+  check_attention<double>({1, 2, 9, 75, 16}, false, 1e-12);
+  check_attention<double>({1, 2, 75, 3, 16}, true, 1e-12);
+}
+
+// Tiles of q and of k have heights of their own.
+TEST(Attention, OfRowsAroundTheHeightsOfTiles) {
+  check_attention<float>({1, 1, 33, 33, 16}, true, 1e-5);
+  check_attention<float>({1, 1, 64, 65, 16}, false, 1e-5);
+  check_attention<float>({1, 1, 65, 65, 16}, true, 1e-5);
+  check_attention<float>({1, 1, 129, 129, 16}, true, 1e-5);
+}
+
 TEST(Attention, In16Bits) {
   check_attention<half>({1, 2, 70, 90, 64}, false, 4e-3);
   check_attention<bfloat16>({1, 1, 70, 70, 64}, true, 3e-2);

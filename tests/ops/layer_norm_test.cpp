@@ -77,10 +77,14 @@ TEST(LayerNorm, OfRowsOfAnyLength) {
   check_layer_norm<double, double>(130, 40, 1e-11);
 }
 
-TEST(LayerNorm, OfRowsThatAreGoneOverInParts) { check_layer_norm<double, double>(2, 8200, 1e-11); }
+TEST(LayerNorm, OfRowsThatAreGoneOverInParts) {
+  for (const std::int64_t columns : {2049, 8200}) check_layer_norm<double, double>(2, columns, 1e-11);
+  check_layer_norm<half, float>(2, 8193, 1e-2);
+}
 
 TEST(LayerNorm, OfRowsAroundTheLengthsOfTiles) {
-  for (const std::int64_t columns : {255, 257, 8191}) check_layer_norm<float, float>(3, columns, 1e-4);
+  for (const std::int64_t columns : {16, 17, 255, 257, 513, 2047, 8191})
+    check_layer_norm<float, float>(3, columns, 1e-4);
 }
 
 // A number that is none makes no other row differ.

@@ -7,9 +7,9 @@
 namespace samite::ops {
 namespace {
 
-constexpr MatmulDevice hopper{90, 132}, ampere{80, 108}, cpu{};
+constexpr PlanDevice hopper{90, 132}, ampere{80, 108}, cpu{};
 
-MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, const MatmulDevice &device,
+MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, const PlanDevice &device,
                 tile::Precision precision = tile::Precision::full) {
   return matmul_plan({1, rows, columns, 4096}, {factor, precision}, device);
 }
@@ -66,7 +66,7 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
 
 // A block of scales covers whole tiles, and an iteration's terms.
 TEST(MatmulPlan, TilesOfScaledBlocksDivide128) {
-  for (const MatmulDevice &device : {hopper, ampere, cpu})
+  for (const PlanDevice &device : {hopper, ampere, cpu})
     for (const std::int64_t rows : {1, 16, 64, 128, 4096})
       for (const bool transposed : {false, true}) {
         const MatmulFactors factors{

@@ -50,7 +50,7 @@ class Tune : public testing::Test {
 };
 
 TEST_F(Tune, CandidatesAreAShortListWithTheUsualPlanFirst) {
-  for (const ops::MatmulDevice &device : {ops::MatmulDevice{}, {80, 108}, {90, 132}})
+  for (const ops::PlanDevice &device : {ops::PlanDevice{}, {80, 108}, {90, 132}})
     for (const ScalarType type : {ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float8E4M3})
       for (const std::int64_t rows : {1, 100, 8192}) {
         const ops::MatmulShape shape{1, rows, 4096, 4096};

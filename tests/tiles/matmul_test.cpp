@@ -141,6 +141,36 @@ TEST(TileMatMul, TransposesOfLargeAndOddExtents) {
   check_transposed<half, half>(9, 20, 34, 1e-3);
 }
 
+TEST(TileMatMul, OneRow) {
+  check_transposed<float, float>(1, 1, 1, 1e-4);
+  check_transposed<float, float>(1, 33, 47, 1e-4);
+  check_transposed<double, double>(1, 7, 70, 1e-12);
+  check_transposed<half, float>(1, 17, 100, 1e-4);
+  check_transposed<half, half>(1, 40, 9, 1e-3);
+}
+
+TEST(TileMatMul, OneRowOfIntegers) {
+  constexpr int columns = 19, inner = 35;
+  TileKernel multiply{
+      "multiply", [](Array<const std::int8_t, 2> a, Array<const std::int8_t, 2> b, Array<std::int32_t, 2> c) {
+        tile::store(
+            c, {0, 0},
+            tile::matmul(tile::load(a, {0, 0}, {1, inner}), tile::load(b, {0, 0}, {columns, inner}), {.b = true}));
+      }};
+  std::vector<std::int8_t> a(inner), b(columns * inner);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int8_t>(37 * i);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<std::int8_t>(53 * i + 7);
+  Buffer<std::int32_t> c(device(), {1, columns});
+  multiply.launch({1}, Buffer<std::int8_t>(device(), {1, inner}, a), Buffer<std::int8_t>(device(), {columns, inner}, b),
+                  c);
+  const auto result = c.to_vector();
+  for (std::size_t j = 0; j < columns; ++j) {
+    std::int32_t sum = 0;
+    for (std::size_t k = 0; k < inner; ++k) sum += std::int32_t{a[k]} * b[j * inner + k];
+    EXPECT_EQ(result[j], sum) << j;
+  }
+}
+
 TEST(TileMatMul, MoreThanCachesHoldAtOnce) {
   if (device().kind() != DeviceKind::cpu) GTEST_SKIP() << "more than a block's shared memory";
   check_transposed<float, float>(133, 70, 300, 1e-3);

@@ -2,7 +2,8 @@
 //
 // Each piece of C stays in registers for a chunk of the inner dimension. The columns of B are packed into panels of two
 // registers, but where they lie well as they are: transposed B is transposed in registers on the way. A is read as it
-// lies, transposed or not; where it has another type than the sums, it is converted before.
+// lies, transposed or not; where it has another type than the sums, it is converted before. One row by a transposed B
+// is a sum for each column.
 #pragma once
 
 #include "samite/device/cpu/half.h"
@@ -150,10 +151,52 @@ SAMITE_INLINE void tile_multiply_rows(C *c, int c_stride, int columns, const T *
   }
 }
 
+// The sum of the lanes of rows[l] in lane l.
+template <int half, int lanes, class V>
+SAMITE_INLINE V sums_of_lanes(V (&rows)[lanes]) {
+  if constexpr (half > 0) {
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      __make_integer_seq<TransposedLanes, int, lanes>::template exchange<half>(rows[i], rows[i + half]);
+      rows[i] = rows[i] + rows[i + half];
+    }
+    return sums_of_lanes<half / 2>(rows);
+  } else {
+    return rows[0];
+  }
+}
+
+// C += A B for one row and a transposed B, whose columns are not worth packing: each sum's terms lie together.
+template <int N, int K, class C, class F>
+SAMITE_INLINE void tile_multiply_row(C *c, const F *a, const F *b) {
+#pragma clang fp contract(fast)
+  using T = Register<C>;
+  constexpr int lanes = TileRegisters<T>::lanes, whole = K / lanes * lanes;
+  for (int j0 = 0; j0 < N; j0 += lanes) {
+    // Behind the last column is the last one again, whose sums nobody stores.
+    const auto column = [&](int j) { return b + (j0 + j < N ? j0 + j : N - 1) * K; };
+    typename TileRegisters<T>::Vector sum[lanes] = {};
+#pragma unroll 1
+    for (int k = 0; k < whole; k += lanes) {
+      const auto x = load_factors<T>(a + k);
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) sum[j] = sum[j] + x * load_factors<T>(column(j) + k);
+    }
+    const auto total = sums_of_lanes<lanes / 2>(sum);
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      T each = total[j];
+      for (int k = whole; k < K; ++k) each = each + T(Register<F>(a[k])) * T(Register<F>(column(j)[k]));
+      if (j0 + j < N) c[j0 + j] = C(T(Register<C>(c[j0 + j])) + each);
+    }
+  }
+}
+
 template <int M, int N, int K, bool transposed_a, bool transposed_b, class C, class F>
 static __attribute__((noinline)) void tile_multiply(C *c, const F *a, const F *b) {
   using T = Register<C>;
   using R = TileRegisters<T>;
+  if constexpr (M == 1 && transposed_b && R::lanes <= 16) return tile_multiply_row<N, K>(c, a, b);
   constexpr bool same = __is_same(F, T), whole = N % R::width == 0;
   // What few rows of A are multiplied by is read once, and rows that are no longer than this meet in no set of a cache.
   constexpr bool packed_b = transposed_b || !same || !whole || (M > 2 * R::rows && N * int(sizeof(T)) > 512);

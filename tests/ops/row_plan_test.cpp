@@ -1,0 +1,66 @@
+// How rows of softmax and layer norm are cut into tiles.
+#include "samite/ops/matmul_plan.h"
+#include "samite/ops/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace samite::ops::detail {
+namespace {
+
+constexpr PlanDevice hopper{90, 132}, cpu{};
+constexpr std::int64_t longest = 10000;
+
+RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest); }
+
+TEST(RowPlan, OnCudaWidthsArePowersOfTwo) {
+  EXPECT_EQ(row_plan(0, hopper, longest), (RowPlan{64, 32, 256, false}));
+  EXPECT_EQ(row_plan(1000, hopper, longest), (RowPlan{2, 1024, 256, false}));
+  EXPECT_EQ(row_plan(8192, hopper, longest), (RowPlan{1, 8192, 512, false}));
+  EXPECT_EQ(row_plan(8193, hopper, longest), (RowPlan{1, 4096, 512, true}));
+}
+
+TEST(RowPlan, OnTheCpuShortRowsShareATileOfWholeRegisters) {
+  EXPECT_EQ(on_cpu(0), (RowPlan{128, 16, 32, false}));
+  EXPECT_EQ(on_cpu(16), (RowPlan{128, 16, 32, false}));
+  EXPECT_EQ(on_cpu(17), (RowPlan{64, 32, 32, false}));
+  EXPECT_EQ(on_cpu(130), (RowPlan{14, 144, 32, false}));
+  EXPECT_EQ(on_cpu(1024), (RowPlan{2, 1024, 32, false}));
+}
+
+TEST(RowPlan, OnTheCpuALongRowIsKeptUpToTheGivenLength) {
+  EXPECT_FALSE(on_cpu(longest).in_parts);
+  EXPECT_EQ(on_cpu(longest).rows, 1);
+  EXPECT_TRUE(on_cpu(longest + 1).in_parts);
+}
+
+// Whatever the length: little is beyond the row, or beyond the last of its parts.
+TEST(RowPlan, OnTheCpuTilesHoldTheRowAndNotMuchMore) {
+  for (std::int64_t columns = 1; columns < 3 * longest; ++columns) {
+    const RowPlan plan = on_cpu(columns);
+    ASSERT_EQ(plan.columns % 16, 0) << columns;
+    ASSERT_GE(plan.rows, 1) << columns;
+    const std::int64_t parts = ceil_div(columns, plan.columns);
+    ASSERT_EQ(plan.in_parts, columns > longest) << columns;
+    if (plan.in_parts) {
+      ASSERT_EQ(plan.rows, 1) << columns;
+      ASSERT_LE(plan.columns, 2048) << columns;
+    } else {
+      ASSERT_EQ(parts, 1) << columns;
+    }
+    ASSERT_LE(parts * plan.columns - columns, std::max<std::int64_t>(15, columns / 16)) << columns;
+  }
+  const std::int64_t huge = std::int64_t{1} << 40;
+  EXPECT_EQ(on_cpu(huge), (RowPlan{1, 2048, 32, true}));
+}
+
+// Each width is a kernel that is compiled.
+TEST(RowPlan, OnTheCpuThereAreFewWidths) {
+  std::set<RowPlan> all;
+  for (std::int64_t columns = 1; columns <= 65536; ++columns) all.insert(row_plan(columns, cpu, 65536));
+  EXPECT_LE(all.size(), 32u + 7 * 16);
+}
+
+}  // namespace
+}  // namespace samite::ops::detail
