@@ -8,8 +8,6 @@
 namespace samite::ops::detail {
 namespace {
 
-constexpr std::int64_t round_up(std::int64_t count, std::int64_t step) { return ceil_div(count, step) * step; }
-
 // Tiles of one height, as far as can be: what is beyond the rows takes as long as what is inside.
 constexpr std::int64_t highest_on_cpu = 64;
 std::int64_t height_on_cpu(std::int64_t rows) {

@@ -16,6 +16,7 @@ namespace samite::ops {
 
 namespace detail {
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) { return ceil_div(a, step) * step; }
 }  // namespace detail
 
 // `batches` products of (rows x inner) by (inner x columns).

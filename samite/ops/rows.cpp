@@ -18,8 +18,7 @@ constexpr int part = 4096, part_on_cpu = 2048;
 // To whole registers, with few widths in which a kernel is compiled: at most a sixteenth lies beyond the row.
 std::int64_t width_on_cpu(std::int64_t columns) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
-  const std::int64_t step = std::max<std::int64_t>(16, power / 32);
-  return ceil_div(columns, step) * step;
+  return round_up(columns, std::max<std::int64_t>(16, power / 32));
 }
 
 RowPlan plan_on_cpu(std::int64_t columns, std::int64_t longest) {
