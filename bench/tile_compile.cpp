@@ -140,7 +140,9 @@ int child_of_text(int cuda) {
 }
 
 // Compiles for arrays as a launch has them mostly: aligned, without gaps and apart, with tensor maps.
-int child(const std::function<Definition()> &make, int cuda, bool adjoints, bool gathered) {
+// The forward variant.
+std::shared_ptr<const jit::Variant> child(const std::function<Definition()> &make, int cuda, bool adjoints,
+                                          bool gathered) {
   const std::size_t before = peak_memory();
   KernelReport found;
   std::shared_ptr<const jit::Variant> forward;
@@ -167,11 +169,13 @@ int child(const std::function<Definition()> &make, int cuda, bool adjoints, bool
   std::size_t bytes = 0;
   for (const ReportedVariant &variant : found.variants) bytes += variant.image_bytes;
   answer(seconds, bytes, peak_memory() - before);
-  if (adjoints) return 0;
+  return forward;
+}
+
+void keep_text(const jit::Variant &forward) {
   std::ofstream text(text_file());
-  for (const codegen::EmittedObject &object : forward->objects) text << object.text << '\n';
-  text << forward->source;
-  return 0;
+  for (const codegen::EmittedObject &object : forward.objects) text << object.text << '\n';
+  text << forward.source;
 }
 
 // What a child is asked for, as its arguments: a shape or, after those, a program; a compute capability, or 0, which is
@@ -185,13 +189,16 @@ int child(char **argv) {
   const float factor = std::stof(argv[3]);
   if (index >= shapes.size()) {
     const Program &program = programs[index - shapes.size()];
-    return child(program.make, cuda, adjoints, program.gathered);
+    const auto forward = child(program.make, cuda, adjoints, program.gathered);
+    if (!adjoints) keep_text(*forward);
+    return 0;
   }
   const Shape &shape = shapes.at(index);
   const auto make = [&] {
     return shape.narrow ? product<bfloat16>(shape, factor).definition() : product<float>(shape, factor).definition();
   };
-  return child(make, cuda, adjoints, false);
+  child(make, cuda, adjoints, false);
+  return 0;
 }
 
 struct Result {
