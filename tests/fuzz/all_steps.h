@@ -67,7 +67,6 @@ inline void derive(const ir::Kernel &inlined_or_not) {
   may_refuse([&] {
     const autodiff::Adjoint adjoint = jit::derive_adjoint(inlined_or_not, active, false);
     for (const passes::Gathering how : {passes::Gathering::even_if_slower, passes::Gathering::wide}) {
-      if (how == passes::Gathering::wide && !is_tile_kernel(adjoint.kernel)) continue;
       const auto gathered = jit::gather(adjoint.kernel, how);
       const auto run = gathered ? jit::gathered_to_run(*gathered, capability) : std::nullopt;
       if (!run) continue;
