@@ -6,6 +6,7 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
 #include "samite/samite.h"
+#include "tests/base/count.h"
 #include "tests/runtime/test_device.h"
 
 #include <cmath>
@@ -24,13 +25,6 @@ autodiff::Adjoint adjoint_of(const std::vector<std::string> &names, const F &fun
   autodiff::Adjoint adjoint = autodiff::derive_adjoint(structured, active, may_alias, memory_limit);
   ir::verify(adjoint.kernel, ir::Form::structured, "differentiate");
   return adjoint;
-}
-
-// How often `text` contains `part`.
-inline int count(const std::string &text, const std::string &part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
 }
 
 inline std::vector<double> random_values(std::size_t n, double low, double high, unsigned seed) {

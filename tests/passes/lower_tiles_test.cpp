@@ -4,11 +4,14 @@
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
+#include "tests/base/count.h"
 
 #include <gtest/gtest.h>
 
 namespace samite::passes {
 namespace {
+
+using test::count;
 
 // Of a kernel that loads %1 from x, of `rows` by 32, and stores %9.
 std::string lowered_kernel(int rows, const std::string &body, bool flat) {
@@ -26,12 +29,6 @@ std::string lowered_kernel(int rows, const std::string &body, bool flat) {
 std::string lowered(const std::string &body, bool flat = false) { return lowered_kernel(2, body, flat); }
 std::string lowered_row(const std::string &body) { return lowered_kernel(1, body, false); }
 
-int count_of(const std::string &text, const std::string &what) {
-  int count = 0;
-  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-
 const std::string column = "%3: tile<f32, 2, 1> = load @z[%0, 0] %4: tile<f32, 2, 1> = mul %3, %3 ";
 const std::string times_column = "%5: tile<f32, 2, 32> = broadcast %4 %9: tile<f32, 2, 32> = mul %2, %5";
 
@@ -39,10 +36,10 @@ const std::string times_column = "%5: tile<f32, 2, 32> = broadcast %4 %9: tile<f
 TEST(LowerTiles, TilesInBetweenComeBefore) {
   const std::string body = "%2: tile<f32, 2, 32> = add %1, %1 " + column + times_column;
   const std::string text = lowered(body);
-  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
-  EXPECT_EQ(count_of(text, "local shared"), 1) << text;
+  EXPECT_EQ(count(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count(text, "local shared"), 1) << text;
   EXPECT_LT(text.find("load @z"), text.find("load @x")) << text;
-  EXPECT_GT(count_of(lowered(body, true), "for.thread"), 2);
+  EXPECT_GT(count(lowered(body, true), "for.thread"), 2);
 }
 
 TEST(LowerTiles, SoDoCallsInBetween) {
@@ -50,14 +47,14 @@ TEST(LowerTiles, SoDoCallsInBetween) {
       "%2: tile<f32, 2, 32> = add %1, %1 %6: tile<f32, 2, 8> = load @z[%0, 0] "
       "%4: tile<f32, 2, 1> = reduce_add %6 " +
       times_column);
-  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count(text, "for.thread"), 2) << text;
   EXPECT_LT(text.find("tile_call reduce_add"), text.find("load @x")) << text;
 }
 
 TEST(LowerTiles, NotWhatTheLoopMakes) {
   const std::string text =
       lowered("%2: tile<f32, 2, 32> = add %1, %1 %4: tile<f32, 2, 1> = reduce_add %2 " + times_column);
-  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count(text, "for.thread"), 2) << text;
   EXPECT_GT(text.find("tile_call reduce_add"), text.find("load @x")) << text;
   EXPECT_LT(text.find("tile_call reduce_add"), text.find("store @y")) << text;
 }
@@ -79,16 +76,16 @@ const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = r
 TEST(LowerTiles, LoadsARowWithItsDimensions) {
   const std::string text = lowered_row(row + "%9: tile<f32, 1, 32> = add %1, %7");
   // One loop that loads and adds; y may be where w is, so that all is loaded before anything is stored.
-  EXPECT_EQ(count_of(text, "for.thread"), 2) << text;
-  EXPECT_EQ(count_of(text, "local shared"), 1) << text;
+  EXPECT_EQ(count(text, "for.thread"), 2) << text;
+  EXPECT_EQ(count(text, "local shared"), 1) << text;
 }
 
 TEST(LowerTiles, NotARowThatIsReadOtherwise) {
   const std::string twice = lowered_row(row +
                                         "%8: tile<f32, 32> = mul %6, %6 store @w[0] = %8 "
                                         "%9: tile<f32, 1, 32> = add %1, %7");
-  EXPECT_EQ(count_of(twice, "load @w"), 1) << twice;
-  EXPECT_GT(count_of(twice, "local shared"), 1) << twice;
+  EXPECT_EQ(count(twice, "load @w"), 1) << twice;
+  EXPECT_GT(count(twice, "local shared"), 1) << twice;
   const std::string column = lowered_row(
       "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 32, 1> = reshape %6 "
       "%8: tile<f32, 1, 32> = transpose (1, 0) %7 "

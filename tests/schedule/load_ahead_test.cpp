@@ -2,6 +2,7 @@
 // what cannot be copied; what is refused.
 #include "samite/jit/pipeline_definition.h"
 #include "samite/samite.h"
+#include "tests/base/count.h"
 #include "tests/runtime/message_of.h"
 #include "tests/schedule/program_interpreter.h"
 
@@ -13,12 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::size_t times_in(const std::string &text, const std::string &of) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + 1)) ++found;
-  return found;
-}
 
 // sums(x) = the sum of copied(k, x), so that each step of k brings a row of copied into shared memory, by way of a map.
 template <class F>
@@ -96,12 +91,12 @@ TEST(LoadAhead, HasABufferForEachStageAndOneBarrierAnIteration) {
   EXPECT_THAT(nest, AllOf(HasSubstr("384 bytes of shared memory (copied at 0)"),
                           HasSubstr("store copied in shared memory: f32[i 1, x 9], 9 elements, 36 bytes, 3 "
                                     "buffers, loaded 2 iterations ahead")));
-  EXPECT_EQ(times_in(nest, "barrier\n"), 1u) << nest;
+  EXPECT_EQ(count(nest, "barrier\n"), 1) << nest;
   const std::string program = to_string(on_a_gpu(pipeline));
   EXPECT_THAT(program, AllOf(HasSubstr("= load ahead 1 @in["), HasSubstr("commit_copies"),
                              HasSubstr("wait_for_copies 1"), HasSubstr("stages 3")));
   const auto at_once = rows_by_map([](auto &, auto &) {});
-  EXPECT_EQ(times_in(to_string(on_a_gpu(at_once).nest), "barrier\n"), 2u);
+  EXPECT_EQ(count(to_string(on_a_gpu(at_once).nest), "barrier\n"), 2);
 }
 
 TEST(LoadAhead, IsTheSameOnTheCpu) {
@@ -149,7 +144,7 @@ TEST(LoadAhead, WaitsBeforeMemoryIsUsedForSomethingElse) {
                           }};
   const schedules::Program program = on_a_gpu(pipeline);
   EXPECT_THAT(to_string(program.nest), HasSubstr("second at 0")) << "where first was";
-  EXPECT_EQ(times_in(to_string(program.nest), "barrier\n"), 3u) << to_string(program.nest);
+  EXPECT_EQ(count(to_string(program.nest), "barrier\n"), 3) << to_string(program.nest);
 }
 
 TEST(LoadAhead, IsRefusedWhereNothingIsAhead) {

@@ -1,6 +1,7 @@
 // The loops of a lowered pipeline, as its user reads them.
 #include "examples/pipelines/tensor_product_steps.h"
 #include "samite/schedule/lower.h"
+#include "tests/base/count.h"
 #include "tests/lang/captured_pipeline.h"
 
 #include <gmock/gmock.h>
@@ -17,12 +18,6 @@ using testing::Not;
 template <class F>
 std::string loop_nest(const F &function, bool gpu) {
   return to_string(schedules::lower(captured_pipeline(function), {.gpu = gpu}).nest);
-}
-
-int count(const std::string &text, const std::string &part) {
-  int found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
 }
 
 // The lines from the one with these words on that are inside of it.
