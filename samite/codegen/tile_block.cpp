@@ -78,6 +78,8 @@ void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {
     out_.close("};");
     out_.line("instance();");
   }
+  // The next block uses the same shared memory. Where threads have roles, their rings of buffers see to that.
+  if (options_.cuda.grid_stride && !options_.cuda.stays) out_.line("__syncthreads();");
   out_.close();
 }
 

@@ -4,6 +4,8 @@
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 namespace samite::passes {
 namespace {
@@ -19,6 +21,29 @@ constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10
 // Of the tiles of a block, which a thread of the CPU has alone.
 constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
 constexpr std::int64_t most_lanes = 16;
+constexpr std::int64_t most_elements = 1 << 16;  // of an array of which few are used
+
+// Elements that are only stored to and loaded by constant indices: the compiler keeps each in a register of its own,
+// and leaves out all others of the array, such as those between the pieces of a thread. Nothing where an index varies
+// or nothing is used.
+std::optional<std::int64_t> elements_by_constants(const Kernel &kernel, LocalArrayId array) {
+  std::set<std::int64_t> elements;
+  bool varies = false;
+  const auto use = [&](LocalArrayId used, const Value &index) {
+    if (used != array) return;
+    if (index.is_constant())
+      elements.insert(index.as_int());
+    else
+      varies = true;
+  };
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const Let *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad)
+      use(let->value.array, let->value.operands[0]);
+    if (const auto *store = stmt.as<LocalStore>()) use(store->array, store->index);
+  });
+  if (varies || elements.empty()) return std::nullopt;
+  return static_cast<std::int64_t>(elements.size());
+}
 
 class Stack {
  public:
@@ -26,8 +51,11 @@ class Stack {
 
   // Takes memory for so many elements, where there is room for them.
   bool take(const Value &count, std::int64_t bytes_of_one) {
-    if (!count.is_constant() || count.as_int() > share_.array / bytes_of_one) return false;
-    const std::int64_t bytes = std::max<std::int64_t>(count.as_int(), 0) * bytes_of_one;
+    return count.is_constant() && take(count.as_int(), bytes_of_one);
+  }
+  bool take(std::int64_t count, std::int64_t bytes_of_one) {
+    if (count > share_.array / bytes_of_one) return false;
+    const std::int64_t bytes = std::max<std::int64_t>(count, 0) * bytes_of_one;
     if (taken_ + bytes > share_.kernel) return false;
     taken_ += bytes;
     return true;
@@ -50,7 +78,10 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
     if (own.of_block()) return tiles.take(own.size, bytes) ? MemorySpace::shared : MemorySpace::device;
     // Numbers of 16 bits are held in 32.
     const std::int64_t element = lanes * (is_floating(own.type) && bytes <= 2 ? 4 : bytes);
-    return instances.take(own.size, element) ? MemorySpace::instance : MemorySpace::workspace;
+    if (instances.take(own.size, element)) return MemorySpace::instance;
+    if (!threads || !own.size.is_constant() || own.size.as_int() > most_elements) return MemorySpace::workspace;
+    const std::optional<std::int64_t> used = elements_by_constants(lowered, own.array);
+    return used && instances.take(*used, element) ? MemorySpace::instance : MemorySpace::workspace;
   };
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
     auto *allocate = stmt.as<Allocate>();

@@ -60,6 +60,7 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
         arrays[i].extents.back() * static_cast<std::int64_t>(size_of(arrays[i].type)) % 16 == 0 &&
         reinterpret_cast<std::uintptr_t>(memory[i].data()) % 16 == 0;
   }
+  options.cuda.grid_stride = run.recipe.seed % 3 == 0;
   CudaOnHost cuda(run.structured, options, run.recipe.seed % 6 == 0, /*optimization=*/0);
   cuda.workspace_per_thread = 1 << 14;
   constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,

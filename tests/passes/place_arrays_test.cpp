@@ -32,6 +32,22 @@ TEST(PlaceArrays, SmallOnesAreOnTheStack) {
   EXPECT_THAT(placed("local $0: f32[-3]", cpu_architecture()), HasSubstr("local $0"));
 }
 
+TEST(PlaceArrays, OfConstantIndicesTheElementsInUseCount) {
+  const std::string few =
+      "local $0: f32[300] local_store $0[0] = 1.0 local_store $0[299] = 2.0 %0: f32 = local_load $0[7] store @x[0] = "
+      "%0";
+  EXPECT_THAT(placed(few, gpu_architecture(90)), Not(HasSubstr("workspace")));
+  EXPECT_THAT(placed(few, cpu_architecture()), HasSubstr("local workspace $0"));
+  EXPECT_THAT(placed(few + " local_store $0[@n] = 3.0", gpu_architecture(90)), HasSubstr("local workspace $0"));
+  const auto stores = [](int count) {
+    std::string text = "local $0: f32[300] ";
+    for (int i = 0; i < count; ++i) text += "local_store $0[" + std::to_string(i) + "] = 1.0 ";
+    return text;
+  };
+  EXPECT_THAT(placed(stores(256), gpu_architecture(90)), Not(HasSubstr("workspace")));
+  EXPECT_THAT(placed(stores(257), gpu_architecture(90)), HasSubstr("local workspace $0"));
+}
+
 TEST(PlaceArrays, TogetherTheyTakeTheirShareOfTheStack) {
   const std::string five = "local $0: f32[256] local $1: f32[256] local $2: f32[256] local $3: f32[256] ";
   EXPECT_THAT(placed(five + "local $4: f32[1]", gpu_architecture(90)),

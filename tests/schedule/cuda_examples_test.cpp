@@ -144,7 +144,8 @@ TEST_P(CudaPipelineExamples, ComputeWhatTheCpuComputes) {
   const std::vector<double> expected = elements(buffers[0]);
   buffers[0] = AnyBuffer(Device::cpu(), buffers[0].type(), buffers[0].extents());
   const std::vector<jit::Argument> as_on_cuda = views();
-  run_on_host(*cuda_program(*definition, example.schedule), as_on_cuda);
+  run_on_host(*cuda_program(*definition, example.schedule), as_on_cuda,
+              {.few_blocks = true, .order = {ThreadOrder::Kind::LastToFirst}});
   const std::vector<double> found = elements(buffers[0]);
   ASSERT_EQ(found.size(), expected.size());
   double largest = 0, worst = 0;

@@ -39,8 +39,9 @@ std::int64_t shared_bytes(const passes::TileMemoryPlan &plan, const std::vector<
 
 class OnHost : public jit::ScheduledProgram::Visitor {
  public:
-  OnHost(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments)
+  OnHost(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments, const HostBlocks &blocks)
       : arguments_(arguments),
+        blocks_(blocks),
         temporaries_(program.program(), Device::cpu(), false),
         kernels_(program.kernels().size()) {}
 
@@ -50,7 +51,12 @@ class OnHost : public jit::ScheduledProgram::Visitor {
   void launch(std::size_t number, const schedules::KernelLaunch &launch, const Extents &extents,
               const jit::HostValues &values) override {
     std::optional<CudaOnHost> &kernel = kernels_[number];
-    if (!kernel) kernel.emplace(launch.kernel, options_of(launch.kernel), false, 0, ir::Form::lowered);
+    if (!kernel) {
+      codegen::EmitOptions options = options_of(launch.kernel);
+      options.cuda.grid_stride = blocks_.few_blocks;
+      kernel.emplace(launch.kernel, options, false, 0, ir::Form::lowered);
+      kernel->order = blocks_.order;
+    }
     const std::vector<jit::Argument> arguments = jit::arguments_of(launch, arguments_, temporaries_, values);
     if (shared_bytes(kernel->source().tile_memory, arguments) > passes::gpu_architecture(90).shared_bytes)
       throw NoRoomInBlock();
@@ -63,6 +69,7 @@ class OnHost : public jit::ScheduledProgram::Visitor {
 
  private:
   const std::vector<jit::Argument> &arguments_;
+  const HostBlocks blocks_;
   jit::Temporaries temporaries_;
   std::vector<std::optional<CudaOnHost>> kernels_;
 };
@@ -74,8 +81,9 @@ std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinitio
   return definition.program({DeviceKind::cuda, 90}, definition.schedule_for(DeviceKind::cuda, schedule));
 }
 
-void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments) {
-  OnHost run(program, arguments);
+void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments,
+                 const HostBlocks &blocks) {
+  OnHost run(program, arguments, blocks);
   program.run(arguments, run);
 }
 

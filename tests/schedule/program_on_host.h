@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/jit/scheduled.h"
+#include "tests/codegen/block_schedule.h"
 
 #include <functional>
 #include <vector>
@@ -16,8 +17,15 @@ std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinitio
 // A block's shared memory has no room for what a kernel keeps there, and no launch would be taken.
 struct NoRoomInBlock {};
 
+// `few_blocks`: each does the work of several, one after another, as where threads have memory of the launch's.
+struct HostBlocks {
+  bool few_blocks = false;
+  ThreadOrder order = {};
+};
+
 // The arguments' buffers are on the CPU. Throws std::runtime_error where a kernel reports a failure, and NoRoomInBlock.
-void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments);
+void run_on_host(const jit::ScheduledProgram &program, const std::vector<jit::Argument> &arguments,
+                 const HostBlocks &blocks = {});
 
 // Of a pipeline that fills its first argument, an array of f32: what that is under the default schedule on the CPU,
 // under the one for CUDA there, and under the same on the host as on CUDA.

@@ -121,21 +121,33 @@ bool nvidias_compiler_is_there() {
   return found;
 }
 
-// How a schedule is compiled: for the CPU, in debug mode or not; of a GPU's the text for CUDA.
-enum class Compile : std::uint8_t { plain, debug, cuda };
+// How a schedule is compiled and run: for the CPU, in debug mode or not; of a GPU's the text for CUDA.
+struct Compile {
+  enum class How : std::uint8_t { plain, debug, cuda } how;
+  std::uint32_t seed;
+
+  // The blocks of a GPU and their threads come in one order or another.
+  HostBlocks blocks() const {
+    constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,
+                                            ThreadOrder::Kind::LastToFirst, ThreadOrder::Kind::Random};
+    const std::uint32_t other = seed * 0x9E3779B9u >> 16;
+    return {.few_blocks = other / 4 % 2 == 0, .order = {orders[other % 4], seed}};
+  }
+};
 
 std::string compiled(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline, const Expected &expected,
-                     Compile how) {
+                     const Compile &compile) {
   const std::vector<jit::OwnedArgument> arguments = buffers(algorithm);
   const auto definition = std::make_shared<jit::PipelineDefinition>(pipeline);
-  if (how == Compile::cuda) {
+  if (compile.how == Compile::How::cuda) {
     const auto program = cuda_program(*definition, "random");
-    run_on_host(*program, jit::views(arguments));
+    run_on_host(*program, jit::views(arguments), compile.blocks());
     if (nvidias_compiler_is_there())
       for (const codegen::EmittedSource &emitted : emitted_for_cuda(*program))
         compile_cuda({.name = "random", .text = emitted.text}, codegen::cuda_prelude(emitted.text), "sm_90a");
   } else {
-    jit::record_pipeline(definition, {.schedule = "random", .debug = how == Compile::debug}, arguments, {}).launch();
+    jit::record_pipeline(definition, {.schedule = "random", .debug = compile.how == Compile::How::debug}, arguments, {})
+        .launch();
   }
   return difference(algorithm, expected, [&](std::uint32_t parameter, std::size_t i) {
     const void *data = arguments[parameter].buffer.data();
@@ -254,7 +266,7 @@ void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
   }
   std::optional<Compile> compile;
   if (compiles > 0 && seed % static_cast<std::uint32_t>(compiles) == 0)
-    compile = gpu ? Compile::cuda : seed % 7 == 0 ? Compile::debug : Compile::plain;
+    compile = {gpu ? Compile::How::cuda : seed % 7 == 0 ? Compile::How::debug : Compile::How::plain, seed};
   Tried result = tried(algorithm, captured, directives, gpu, expected, compile);
   if (result.outcome == Outcome::required) {
     directives = with_guards(std::move(directives));
