@@ -84,7 +84,7 @@ auto tensor_product() {
           tiled(64, 8, 4);
           product.update().reorder(c0, m, p, n, c1);
         });
-        // The weights stay, and the pairs go by, 64 at a time: while they are multiplied, the next ones are copied. A
+        // The weights stay, and 16 times 64 pairs go by: while they are multiplied, the next ones are copied. A
         // warp has 4 pairs side by side by 8 times 4 channels, so that no two of its reads meet in a bank.
         Var tile{"tile"}, t0{"t0"}, t1{"t1"};
         const auto pipelined = [&](int tiles, int own_pairs, int channels, int stages) {
@@ -100,7 +100,7 @@ auto tensor_product() {
           gather_input.compute_at(output, tile).store_in(Memory::shared).pad(c, 4).pipelined(stages);
           product.update().split(k, c1, c0, 4).unroll(c0).reorder(c0, m, p, n, c1);
         };
-        schedule("pipelined", [&] { pipelined(4, 4, 8, 2); });
+        schedule("pipelined", [&] { pipelined(16, 4, 8, 2); });
       }};
 }
 
@@ -161,16 +161,21 @@ auto stencil_pipeline() {
   constexpr std::int64_t n = 512;
   return Pipeline{
       "stencil", {"next", "now", "a", "b"}, [](Array<float, 3> next, Array<const float, 3> now, Float a, Float b) {
-        Var z{"z"}, y{"y"}, x{"x"}, zo{"zo"}, zi{"zi"}, yo{"yo"}, yt{"yt"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+        Var z{"z"}, y{"y"}, x{"x"}, zo{"zo"}, zi{"zi"}, yo{"yo"}, yt{"yt"}, yi{"yi"}, xo{"xo"}, xt{"xt"}, xi{"xi"};
         Func output{"output", next};
         output(z, y, x) = a * now(z + 1, y + 1, x + 1) +
                           b * (now(z + 1, y + 1, x) + now(z + 1, y + 1, x + 2) + now(z + 1, y, x + 1) +
                                now(z + 1, y + 2, x + 1) + now(z, y + 1, x + 1) + now(z + 2, y + 1, x + 1));
-        // A thread has 4 x 4 cells along z and y: of what it loads, most is read by several of these.
+        // A thread has 8 x 2 x 2 cells along z, y and x: of what it loads, most is read by several of these.
         schedule_cuda([&] {
           output.bound(z, 0, n).bound(y, 0, n).bound(x, 0, n);
-          output.split(z, zo, zi, 4).split(y, yo, yi, 8).split(yi, yt, yi, 4).split(x, xo, xi, 128);
-          output.reorder(yi, zi, xi, yt, xo, yo, zo).gpu_blocks(xo, yo, zo).gpu_threads(xi, yt).unroll(zi).unroll(yi);
+          output.split(z, zo, zi, 8)
+              .split(y, yo, yi, 8)
+              .split(yi, yt, yi, 2)
+              .split(x, xo, xt, 128)
+              .split(xt, xt, xi, 2);
+          output.reorder(xi, yi, zi, xt, yt, xo, yo, zo).gpu_blocks(xo, yo, zo).gpu_threads(xt, yt);
+          output.unroll(zi).unroll(yi).unroll(xi);
         });
       }};
 }
@@ -208,10 +213,10 @@ auto blur_pipeline() {
                     Func rows{"rows"}, output{"output", result};
                     rows(y, x) = (input(y, x) + input(y, x + 1) + input(y, x + 2)) * (1.0f / 3);
                     output(y, x) = (rows(y, x) + rows(y + 1, x) + rows(y + 2, x)) * (1.0f / 3);
-                    // A thread has 8 rows of 4 neighbours, which one access stores.
+                    // A thread has 4 rows of 4 neighbours, which one access stores.
                     schedule_cuda([&] {
                       output.bound(y, 0, n).bound(x, 0, n);
-                      output.split(y, yo, yi, 32).split(yi, yt, yi, 8).split(x, xo, xi, 128).split(xi, xt, xi, 4);
+                      output.split(y, yo, yi, 16).split(yi, yt, yi, 4).split(x, xo, xi, 128).split(xi, xt, xi, 4);
                       output.reorder(xi, yi, xt, yt, xo, yo).gpu_blocks(xo, yo).gpu_threads(xt, yt);
                       output.unroll(yi).unroll(xi);
                       rows.compute_at(output, xt).store_in(Memory::registers);

@@ -730,19 +730,30 @@ void add_default_loops(const Function &function, const ir::Directive &about, boo
     directives.push_back(std::move(directive));
   };
   const std::string last = pure.back();
-  // As the directives that split by themselves name it (lang/schedule.h).
-  std::string inner = last + "_i";
   const auto taken = [&](const std::string &name) {
     return std::ranges::find(pure, name) != pure.end() ||
            std::ranges::any_of(function.definitions[about.definition].reductions,
                                [&](const ReductionVariable &reduction) { return reduction.variable.name == name; });
   };
-  for (int n = 2; taken(inner); ++n) inner = fmt::format("{}_i{}", last, n);
+  // As the directives that split by themselves name it (lang/schedule.h).
+  const auto inner_of = [&](const std::string &name) {
+    std::string inner = name + "_i";
+    for (int n = 2; taken(inner); ++n) inner = fmt::format("{}_i{}", name, n);
+    return inner;
+  };
+  const std::string inner = inner_of(last);
   if (gpu) {
-    direct(DirectiveKind::split, {last, last, inner}, 128);
-    for (std::size_t i = 0; i + 1 < pure.size(); ++i) direct(DirectiveKind::gpu_block, {pure[i]});
-    direct(DirectiveKind::gpu_block, {last});
-    direct(DirectiveKind::gpu_thread, {inner});
+    // 512 elements a block: a GPU starts some 1.6 blocks a nanosecond, and less of them would be slower than memory.
+    std::vector<std::string> threads{inner};
+    direct(DirectiveKind::split, {last, last, inner}, pure.size() > 1 ? 64 : 512);
+    if (pure.size() > 1) {
+      const std::string rows = pure[pure.size() - 2], row = inner_of(rows);
+      direct(DirectiveKind::split, {rows, rows, row}, 8);
+      direct(DirectiveKind::reorder, {inner, row, last, rows});
+      threads.push_back(row);
+    }
+    for (const std::string &variable : pure) direct(DirectiveKind::gpu_block, {variable});
+    for (const std::string &thread : threads) direct(DirectiveKind::gpu_thread, {thread});
   } else if (pure.size() > 1) {
     direct(DirectiveKind::parallel, {pure.front()});
     direct(DirectiveKind::vectorize, {last});

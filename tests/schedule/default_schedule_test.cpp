@@ -36,11 +36,12 @@ TEST(DefaultSchedule, InlinesWhatIsCheap) {
 TEST(DefaultSchedule, IsAThreadAnElementOnAGpu) {
   EXPECT_EQ(default_nest(cheap, true), R"(pipeline pipeline:
   produce result:
-    kernel pipeline_result, 128 threads a block:
+    kernel pipeline_result, 512 threads a block:
       gpu_block result.y:
         gpu_block result.x:
-          gpu_thread result.x_i in 0 .. 128:
-            result(y, x) = …
+          gpu_thread result.y_i in 0 .. 8:
+            gpu_thread result.x_i in 0 .. 64:
+              result(y, x) = …
 )");
 }
 
@@ -57,7 +58,7 @@ TEST(DefaultSchedule, ComputesWhatIsDearAndCalledTwiceOnce) {
     EXPECT_THAT(default_nest(dear, gpu),
                 HasSubstr("  store curve in device memory: f32[y ?, x ?]\n  produce curve:\n"));
   EXPECT_THAT(default_nest(dear, false), HasSubstr("      parallel curve.y:\n        vectorized curve.x:\n"));
-  EXPECT_THAT(default_nest(dear, true), HasSubstr("gpu_thread curve.x_i in 0 .. 128:\n"));
+  EXPECT_THAT(default_nest(dear, true), HasSubstr("gpu_thread curve.x_i in 0 .. 64:\n"));
 }
 
 TEST(DefaultSchedule, InlinesWhatIsCalledOnce) {
