@@ -96,6 +96,13 @@ bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &fo
   return true;
 }
 
+bool fits_grid_axes(std::span<const std::int64_t> extents) {
+  if (extents.size() < 2 || extents.size() > largest_grid.size()) return false;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (extents[extents.size() - 1 - d] > largest_grid[d]) return false;
+  return true;
+}
+
 bool wants_grid_stride(const ir::Kernel &planned) {
   return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
 }
@@ -103,6 +110,13 @@ bool wants_grid_stride(const ir::Kernel &planned) {
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
   internal_check(form.grid_stride || fits_exact_launch(extents, form), "an exact launch that does not fit the grid");
+  if (form.grid_axes) {
+    internal_check(fits_grid_axes(extents), "a launch has more blocks along an axis than a grid");
+    CudaLaunchShape shape{{1, 1, 1}, {static_cast<unsigned>(form.tile_threads), 1, 1}};
+    for (std::size_t d = 0; d < extents.size(); ++d)
+      shape.grid[d] = static_cast<unsigned>(extents[extents.size() - 1 - d]);
+    return shape;
+  }
   if (form.tile_threads != 0) {
     std::int64_t blocks = blocks_of_tiles(extents);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));

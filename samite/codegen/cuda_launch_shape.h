@@ -30,6 +30,9 @@ struct CudaLaunchShape {
 // Whether the exact form can run this launch, whose extents are positive.
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form);
 
+// Whether a grid may have an axis for each dimension of a launch of blocks (`CudaForm::grid_axes`).
+bool fits_grid_axes(std::span<const std::int64_t> extents);
+
 // Whether a planned kernel should be in the grid-stride form for any launch: where it uses a workspace, or sums over
 // the launch.
 bool wants_grid_stride(const ir::Kernel &planned);

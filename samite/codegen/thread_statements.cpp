@@ -80,6 +80,7 @@ std::string_view pack_text(LoadPack::How how) {
   switch (how) {
     case LoadPack::How::plain: return "load_pack";
     case LoadPack::How::constant: return "load_constant_pack";
+    case LoadPack::How::row: return "load_row_pack";
     case LoadPack::How::take: return "take_pack";
   }
   return "";

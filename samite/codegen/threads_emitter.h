@@ -54,6 +54,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
 
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
+  void launch_axes(const std::vector<const ir::For *> &nest);
   void indices_in_strips(const ir::For &rows, const ir::For &columns, std::string_view number);
   void nest_body(const std::vector<const ir::For *> &nest);
 

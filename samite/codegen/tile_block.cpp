@@ -18,6 +18,7 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   auto extent = [&](const For &loop) {
     return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
   };
+  if (options_.cuda.grid_axes) return launch_axes(nest);
   std::string blocks;
   for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent(*loop);
   out_.line("const {} blocks = {};", number, blocks);
@@ -43,6 +44,17 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
               wide ? fmt::format("quotient({}, {})", rest, count) : fmt::format("{} / {}", rest, count));
     out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer, count);
     rest = outer;
+  }
+  nest_body(nest);
+}
+
+// An axis of the grid for each dimension. A cluster may round up the first.
+void ThreadsEmitter::launch_axes(const std::vector<const For *> &nest) {
+  out_.open("if (blockIdx.x < u32({}) - u32({})) {{", scalar(nest.back()->end), scalar(nest.back()->begin));
+  for (std::size_t d = 0; d < nest.size(); ++d) {
+    const For &loop = *nest[d];
+    out_.line("const {0} {1} = {0}(block_on_axis(u32({2}) + blockIdx.{3}));", scalar_name(loop.type), name(loop.index),
+              scalar(loop.begin), "xyz"[nest.size() - 1 - d]);
   }
   nest_body(nest);
 }

@@ -544,6 +544,7 @@ class Parser {
   Stmt parse_load_pack() {
     LoadPack load{{}, ScalarType::Bool, 0, {}};
     load.how = accept("constant") ? LoadPack::How::constant
+               : accept("row")    ? LoadPack::How::row
                : accept("take")   ? LoadPack::How::take
                                   : LoadPack::How::plain;
     do {

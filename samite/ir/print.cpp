@@ -98,6 +98,7 @@ std::string_view keyword(LoadPack::How how) {
   switch (how) {
     case LoadPack::How::plain: return "";
     case LoadPack::How::constant: return "constant ";
+    case LoadPack::How::row: return "row ";
     case LoadPack::How::take: return "take ";
   }
   return "unknown ";

@@ -223,10 +223,11 @@ struct WaitForCopies {
 // load_pack %1: f32, %2: f32 = @x[%0]
 // Neighbours in the last dimension of an array, from the element that the indices name on, as one access   (lowered
 // kernels only). All are inside of the array and next to each other in memory, and the first begins at a multiple of
-// what they take, or of 16 bytes. `constant`: nothing writes to the array while the kernel runs. `take`: leaves zeros
+// what they take, or of 16 bytes. `constant`: nothing writes to the array while the kernel runs. `row`: the same, and
+// what follows in the row is soon loaded as well, so that memory may send 256 bytes of it at once. `take`: leaves zeros
 // where it loads, as an exchange of elements that no other instance touches.
 struct LoadPack {
-  enum class How : std::uint8_t { plain, constant, take };
+  enum class How : std::uint8_t { plain, constant, row, take };
 
   std::vector<LocalId> locals;  // 2, 4 or 8
   Type type;                    // of each

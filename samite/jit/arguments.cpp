@@ -318,6 +318,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   if (extents.count() != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = definition.forward().block_threads});
+    key.grid_axes = definition.forward().scheduled && codegen::fits_grid_axes(counts);
     key.outgrows_caches = passes::outgrows_caches(counts);
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }

@@ -175,6 +175,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
         if (way.why_not.empty()) way.why_not = "a block's shared memory has no room for its buffers";
   }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
+  options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;
   options.cuda.tile_threads += planned.producers;
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;

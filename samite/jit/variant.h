@@ -38,6 +38,7 @@ struct VariantKey {
   int cuda = 0;                      // the device's compute capability, 90 for 9.0; 0: the CPU
   bool programmatic = false;         // CUDA: LaunchOptions::programmatic
   bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
+  bool grid_axes = false;            // CUDA, scheduled kernels: codegen/emit.h
   int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
   bool outgrows_caches = false;      // CUDA: passes/march.h
   std::uint64_t unaliased = 0;       // arrays that share no memory with another that is written

@@ -17,7 +17,7 @@ namespace {
 
 using namespace ir;
 
-constexpr std::int64_t widest_access_bytes = 16;
+constexpr std::int64_t widest_access_bytes = 16, fetched_bytes = 256;
 
 // What is written, and what else is done with it.
 struct Uses {
@@ -64,7 +64,9 @@ class Packer {
   Stmt with_packed_blocks(const Stmt &stmt) {
     if (const For *loop = stmt.as<For>()) {
       For copy = *loop;
+      loops_.push_back(loop);
       copy.body = packed(loop->body);
+      loops_.pop_back();
       return {std::move(copy), stmt.where()};
     }
     if (const If *branch = stmt.as<If>()) {
@@ -274,11 +276,33 @@ class Packer {
     return true;
   }
 
+  // Whether a loop around loads what follows in the row, at most so far away that memory sends both at once.
+  bool goes_on_in_row(const Row &row, const Value &index, std::size_t element_bytes) const {
+    return std::ranges::any_of(loops_, [&](const For *loop) {
+      if (loop->kind != LoopKind::Serial || !loop->step.is_constant()) return false;
+      const std::optional<std::int64_t> slope = forms_.slope(index, *loop);
+      const std::int64_t bytes = slope.value_or(0) * loop->step.as_int() * static_cast<std::int64_t>(element_bytes);
+      return bytes > 0 && bytes < fetched_bytes &&
+             std::ranges::all_of(
+                 row.before,
+                 [&](const Value &before) {
+                   return forms_.slope(before, *loop) == 0 || forms_.same_in(before, *loop);
+                 });
+    });
+  }
+
   // At the first of the loads, where the index of the first element may not have been computed yet.
   void pack_loads(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) {
     const Access &earliest = *std::ranges::min_element(accesses, {}, &Access::statement);
     const SourceLocation where = block[earliest.statement].where();
-    LoadPack pack{{}, block[earliest.statement].as<Let>()->value.type, row.array, row.before, LoadPack::How::constant};
+    const Type type = block[earliest.statement].as<Let>()->value.type;
+    const bool whole = static_cast<std::int64_t>(accesses.size() * size_of(type.element())) == widest_access_bytes;
+    LoadPack pack{{},
+                  type,
+                  row.array,
+                  row.before,
+                  whole && goes_on_in_row(row, earliest.index, size_of(type.element())) ? LoadPack::How::row
+                                                                                        : LoadPack::How::constant};
     Block made;
     Value index = earliest.index;
     if (const std::int64_t back = earliest.at - accesses[0].at; back > 0) {
@@ -314,6 +338,7 @@ class Packer {
   const IndexForms forms_;
   const Uses uses_;
   LocalId next_local_;
+  std::vector<const For *> loops_;  // around, the outermost first
 };
 
 // Whether each statement computes, and no more: its order among those of other iterations stays.

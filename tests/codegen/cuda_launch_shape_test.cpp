@@ -106,6 +106,23 @@ TEST(CudaLaunchShape, TileKernels) {
   EXPECT_EQ(cuda_launch_shape(Extents{side, side}, {.grid_stride = true, .tile_threads = 128}, 500).grid[0], 500u);
 }
 
+TEST(CudaLaunchShape, AnAxisForEachDimension) {
+  const auto fits = [](const Extents &extents) { return fits_grid_axes(extents); };
+  const std::int64_t most = 65535, longest = (std::int64_t{1} << 31) - 1;
+  EXPECT_FALSE(fits({5})) << "is along x in any case";
+  EXPECT_TRUE(fits({most, longest}));
+  EXPECT_FALSE(fits({most, longest + 1}));
+  EXPECT_FALSE(fits({most + 1, 1}));
+  EXPECT_TRUE(fits({most, most, longest}));
+  EXPECT_FALSE(fits({most, most + 1, 1}));
+  EXPECT_FALSE(fits({most + 1, 1, 1}));
+  EXPECT_FALSE(fits({1, 1, 1, 1}));
+  const CudaForm form{.tile_threads = 96, .grid_axes = true};
+  EXPECT_EQ(cuda_launch_shape(Extents{27, 1281, 2}, form, many), (CudaLaunchShape{{2, 1281, 27}, {96, 1, 1}}));
+  EXPECT_EQ(cuda_launch_shape(Extents{most, 7}, form, many), (CudaLaunchShape{{7, 65535, 1}, {96, 1, 1}}));
+  EXPECT_THROW(cuda_launch_shape(Extents{most + 1, 7}, form, many), InternalError);
+}
+
 TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {

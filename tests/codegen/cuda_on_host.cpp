@@ -106,6 +106,7 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 }
 
 template <class T> SAMITE_INLINE T load_constant_bits(const T *p) { return *p; }
+template <class T> SAMITE_INLINE T load_row_bits(const T *p) { return *p; }
 struct alignas(8) Bits64 { u64 at[1]; };
 struct alignas(16) Bits128 { u64 at[2]; };
 SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { *p = value; }
@@ -151,6 +152,7 @@ SAMITE_INLINE u32 fetch_add_bf16_pair(u32 *p, u32 pair) {
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
+SAMITE_INLINE u32 block_on_axis(u32 place) { return place; }
 SAMITE_INLINE u32 flat_thread_again() { return threadIdx.x; }
 SAMITE_INLINE i64 threads_of_grid() { return i64(gridDim.x) * gridDim.y * gridDim.z * threads_of_block(); }
 SAMITE_INLINE i64 thread_of_grid() {

@@ -263,6 +263,7 @@ TEST(Parse, NeighboursOfAThread) {
   for.thread %0: i32 in 0 .. 8 step 2 {
     load_pack %1: f32, %2: f32 = @y[3, %0]
     load_pack constant %3: f32, %4: f32 = @x[3, %0]
+    load_pack row %10: f32, %11: f32 = @x[3, %0]
     load_pack take %5: f32, %6: f32 = @y[3, %0]
     store_pack @y[3, %0] = %1, 2.0
     store_pack streaming @y[3, %0] = %3, %4

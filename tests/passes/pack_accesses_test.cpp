@@ -44,6 +44,23 @@ TEST(PackAccesses, LoadsOfFourFromAMultipleOfFourAreOne) {
   EXPECT_THAT(text, Not(HasSubstr(" = load @x")));
 }
 
+// What follows in the row is loaded in the next iteration of a loop around, less than 256 bytes further on.
+TEST(PackAccesses, OfARowThatALoopGoesAlongComeWithWhatFollows) {
+  const auto along = [](const std::string &index, const std::string &row, int count = 4) {
+    std::string text = "for %5: i32 in 0 .. 8 step 1 { %9: i32 = mul %5, " + index;
+    for (int k = 1; k < count; ++k) text += fmt::format(" %{}: i32 = add %9, {}", 9 + k, k);
+    for (int k = 0; k < count; ++k)
+      text += fmt::format(" %{0}: f32 = load @x[{2}, %{1}] local_store $0[{3}] = %{0}", 20 + k, 9 + k, row, k);
+    return packed("%6: i32 = load @map[%1] " + text + " }");
+  };
+  EXPECT_THAT(along("16", "%6"), HasSubstr("load_pack row %20: f32, %21: f32, %22: f32, %23: f32 = @x[%6, %9]"));
+  EXPECT_THAT(along("60", "%6"), HasSubstr("load_pack row"));
+  EXPECT_THAT(along("64", "%6"), HasSubstr("load_pack constant")) << "256 bytes further on";
+  EXPECT_THAT(along("16", "%5"), HasSubstr("load_pack constant")) << "another row in each iteration";
+  EXPECT_THAT(along("16", "%6", 2), HasSubstr("load_pack constant")) << "8 bytes each";
+  EXPECT_THAT(along("-16", "%6"), HasSubstr("load_pack constant")) << "backwards";
+}
+
 TEST(PackAccesses, AreOfTwoWhereOnlyThatIsKnown) {
   const std::string text = packed(loads("%9: i32 = mul @n, 2", 4));
   EXPECT_THAT(text, HasSubstr("load_pack constant %20: f32, %21: f32 = @x[%1, %9]"));
@@ -149,7 +166,7 @@ TEST(PackAccesses, ALoopAlongARowIsUnrolled) {
       "%12: f32 = local_load $0[0] %13: f32 = add %12, %11 local_store $0[0] = %13 }";
   const std::string text = packed(body);
   EXPECT_THAT(text, HasSubstr("in 0 .. 16 step 1"));
-  EXPECT_THAT(text, HasSubstr("load_pack constant"));
+  EXPECT_THAT(text, HasSubstr("load_pack row"));
   EXPECT_LT(text.find("load @map"), text.find("for %")) << "the same in each iteration\n" << text;
   EXPECT_THAT(packed("for %9: i32 in 0 .. 63 step 1 { %11: f32 = load @x[%1, %9] local_store $0[0] = %11 }"),
               Not(HasSubstr("load_pack")));

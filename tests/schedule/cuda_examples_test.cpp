@@ -145,7 +145,7 @@ TEST_P(CudaPipelineExamples, ComputeWhatTheCpuComputes) {
   buffers[0] = AnyBuffer(Device::cpu(), buffers[0].type(), buffers[0].extents());
   const std::vector<jit::Argument> as_on_cuda = views();
   run_on_host(*cuda_program(*definition, example.schedule), as_on_cuda,
-              {.few_blocks = true, .order = {ThreadOrder::Kind::LastToFirst}});
+              {.grid = HostBlocks::Grid::few, .order = {ThreadOrder::Kind::LastToFirst}});
   const std::vector<double> found = elements(buffers[0]);
   ASSERT_EQ(found.size(), expected.size());
   double largest = 0, worst = 0;

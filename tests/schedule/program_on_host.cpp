@@ -53,7 +53,8 @@ class OnHost : public jit::ScheduledProgram::Visitor {
     std::optional<CudaOnHost> &kernel = kernels_[number];
     if (!kernel) {
       codegen::EmitOptions options = options_of(launch.kernel);
-      options.cuda.grid_stride = blocks_.few_blocks;
+      options.cuda.grid_stride = blocks_.grid == HostBlocks::Grid::few;
+      options.cuda.grid_axes = blocks_.grid == HostBlocks::Grid::axes && extents.rank() > 1 && extents.rank() <= 3;
       kernel.emplace(launch.kernel, options, false, 0, ir::Form::lowered);
       kernel->order = blocks_.order;
     }

@@ -17,9 +17,10 @@ std::shared_ptr<const jit::ScheduledProgram> cuda_program(jit::PipelineDefinitio
 // A block's shared memory has no room for what a kernel keeps there, and no launch would be taken.
 struct NoRoomInBlock {};
 
-// `few_blocks`: each does the work of several, one after another, as where threads have memory of the launch's.
+// `axes`: the grid has an axis for each dimension, where there are two or three. `few`: each does the work of several,
+// one after another, as where threads have memory of the launch's.
 struct HostBlocks {
-  bool few_blocks = false;
+  enum class Grid : std::uint8_t { flat, axes, few } grid = Grid::axes;
   ThreadOrder order = {};
 };
 

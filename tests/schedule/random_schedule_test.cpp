@@ -131,7 +131,8 @@ struct Compile {
     constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,
                                             ThreadOrder::Kind::LastToFirst, ThreadOrder::Kind::Random};
     const std::uint32_t other = seed * 0x9E3779B9u >> 16;
-    return {.few_blocks = other / 4 % 2 == 0, .order = {orders[other % 4], seed}};
+    constexpr HostBlocks::Grid grids[] = {HostBlocks::Grid::flat, HostBlocks::Grid::axes, HostBlocks::Grid::few};
+    return {grids[other / 4 % 3], {orders[other % 4], seed}};
   }
 };
 

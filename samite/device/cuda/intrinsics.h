@@ -60,6 +60,18 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
 
 using Bits64 = uint2;
 using Bits128 = uint4;
+// The same; memory sends all of the 256 bytes around to the cache that multiprocessors share.
+SAMITE_INLINE Bits128 load_row_bits(const Bits128 *p) {
+#if __CUDA_ARCH__ >= 800
+  Bits128 bits;
+  asm("ld.global.nc.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+      : "l"(p));
+  return bits;
+#else
+  return __ldg(p);
+#endif
+}
 // One store, where the compiler would make two of what it has in two registers.
 SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { __stwb(p, value); }
 // What is not soon read again.
@@ -360,6 +372,12 @@ SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 // For blocks of one dimension, as those of tile kernels: the compiler knows the range of this number.
 SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
+// Where a block is on an axis, as a number that the compiler knows nothing of. Otherwise it adds what differs between
+// threads first, and needs a register of each thread for every sum.
+SAMITE_INLINE u32 block_on_axis(u32 place) {
+  asm("" : "+r"(place));
+  return place;
+}
 // The same, for places where it is seldom needed: the compiler does not hoist what is computed from it out of loops, so
 // it takes no registers there.
 SAMITE_INLINE u32 flat_thread_again() {

@@ -38,7 +38,7 @@ template <int n, class T>
 SAMITE_INLINE Pack<T, n> load_pack(const T *p) {
   return *reinterpret_cast<const Pack<T, n> *>(p);
 }
-template <int n, class T>
+template <int n, class T, bool in_row = false>
 SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
   if constexpr (n * sizeof(T) < 16) {
     Pack<T, n> pack;
@@ -48,10 +48,17 @@ SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
     struct Pieces {
       Bits128 at[n * sizeof(T) / 16];
     } pieces;
-    for (u32 k = 0; k < n * sizeof(T) / 16; ++k)
-      pieces.at[k] = load_constant_bits(reinterpret_cast<const Bits128 *>(p) + k);
+    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) {
+      const Bits128 *const from = reinterpret_cast<const Bits128 *>(p) + k;
+      pieces.at[k] = in_row ? load_row_bits(from) : load_constant_bits(from);
+    }
     return __builtin_bit_cast(Pack<T, n>, pieces);
   }
+}
+// Of a row whose next elements are soon loaded as well.
+template <int n, class T>
+SAMITE_INLINE Pack<T, n> load_row_pack(const T *p) {
+  return load_constant_pack<n, T, true>(p);
 }
 template <class T, int n>
 SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
