@@ -31,7 +31,10 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
     out_.close("};");
   }
   out_.line("");
-  const int blocks = passes::blocks_at_once(kernel_, {form.threads_per_block, form.instances_per_thread, form.march});
+  const int blocks =
+      form.blocks_at_once != 0
+          ? form.blocks_at_once
+          : passes::blocks_at_once(kernel_, {form.threads_per_block, form.instances_per_thread, form.march});
   out_.line("extern \"C\" __global__ void __launch_bounds__({}{})", form.threads_per_block,
             blocks > 0 ? fmt::format(", {}", blocks) : "");
   out_.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,",

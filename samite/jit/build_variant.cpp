@@ -151,6 +151,31 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
+// A multiprocessor has one block of more than 512 threads if these have as many registers as they may, and where they
+// wait for each other, nothing runs. Two blocks run beside each other if each thread gets by with half.
+bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
+  constexpr int many_threads = 512;
+  constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory
+  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const int threads = options.cuda.tile_threads;
+  if (options.debug || options.cuda.stays || threads <= many_threads || 2 * threads > architecture.threads)
+    return false;
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
+  return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
+}
+
+bool spills(const CudaImage &image) {
+  return std::ranges::any_of(image.report().kernels, [](const CudaKernelResources &kernel) {
+    return kernel.spill_store_bytes + kernel.spill_load_bytes != 0;
+  });
+}
+
+CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const VariantKey &key) {
+  const CudaSource source{.name = name, .text = emitted.text, .debug_info = key.debug};
+  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(key.cuda),
+                      cuda_objects(emitted.objects, key.debug));
+}
+
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
@@ -179,16 +204,19 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.tile_threads += planned.producers;
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
-  const codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
-  dump_text(emitted, lowered.name, "cu");
-  variant.form = options.cuda;
-  keep(emitted, variant);
+  if (room_for_two(planned, options, variant.key)) options.cuda.blocks_at_once = 2;
+  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   variant.times.emit = milliseconds_since(start);
-
   start = Clock::now();
-  const CudaSource source{.name = lowered.name, .text = emitted.text, .debug_info = variant.key.debug};
-  CompiledCuda compiled = compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda),
-                                       cuda_objects(emitted.objects, variant.key.debug));
+  CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant.key);
+  if (options.cuda.blocks_at_once != 0 && spills(*compiled.image)) {
+    options.cuda.blocks_at_once = 0;
+    emitted = codegen::emit_cuda(planned, options);
+    compiled = compile_emitted(emitted, lowered.name, variant.key);
+  }
+  variant.form = options.cuda;
+  dump_text(emitted, lowered.name, "cu");
+  keep(emitted, variant);
   dump(lowered.name, "link", "cubin", compiled.image->cubin());
   variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
   variant.cuda_compile = compiled.report;

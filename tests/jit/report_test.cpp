@@ -135,5 +135,32 @@ TEST_F(CudaReport, TellsWhatThreadsNeed) {
                                          HasSubstr("objects "), HasSubstr("link ")));
 }
 
+// So that a multiprocessor runs two blocks of 1,024 threads, where they get by with half of its registers.
+TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
+  constexpr int room_for_two = 65536 / (2 * 1024);
+  const TileKernel few{"softmax",
+                       [](Array<float, 2> to, Array<const float, 2> from) {
+                         Tile<float> x = tile::load(from, {block_index(), 0}, {8192});
+                         Tile<float> e = exp(x - tile::max(x));
+                         tile::store(to, {block_index(), 0}, e * (1 / tile::sum(e)));
+                       },
+                       TileOptions{.threads = 1024}};
+  const TileKernel many{"product",
+                        [](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
+                          Tile<float> sum = tile::zeros<float>({128, 128});
+                          for (Int k : range(a.extent(1) / 16))
+                            tile::matmul(tile::load(a, {0, k}, {128, 16}), tile::load(b, {k, 0}, {16, 128}), sum);
+                          tile::store(c, {0, 0}, sum);
+                        },
+                        TileOptions{.threads = 1024}};
+  few.definition()->variant({.unit_stride = 3, .cuda = 90, .unaliased = 3, .aligned = 3});
+  many.definition()->variant({.unit_stride = 7, .cuda = 90, .unaliased = 7, .aligned = 7});
+  const ReportedVariant crowded = report(few).variants.at(0), alone = report(many).variants.at(0);
+  EXPECT_LE(crowded.registers, room_for_two);
+  EXPECT_GT(alone.registers, room_for_two) << "with half of the registers it would spill";
+  for (const ReportedVariant &variant : {crowded, alone})
+    EXPECT_EQ(variant.spill_store_bytes + variant.spill_load_bytes, 0u) << variant.to_string();
+}
+
 }  // namespace
 }  // namespace samite::test
