@@ -21,11 +21,15 @@ constexpr int examples = 4096, inputs = 256, hidden = 256, outputs = 64;
 struct Tiling {
   int rows, columns, depth, threads, stages;
 };
+struct Tilings {
+  Tiling first, second, loss;
+  tile::Precision precision = tile::Precision::full;
+};
 
 // What a layer does with its sums.
 enum class Shape { curved, straight };
 
-auto layer(const char *name, const Tiling &tiling, Shape shape) {
+auto layer(const char *name, const Tiling &tiling, tile::Precision precision, Shape shape) {
   return TileKernel{
       name,
       {"y", "x", "weights", "bias"},
@@ -34,7 +38,8 @@ auto layer(const char *name, const Tiling &tiling, Shape shape) {
         auto [i, j] = block_index<2>();
         Tile<float> sum = tile::broadcast<float>(tile::load(bias, {0, j}, {1, columns}), {rows, columns});
         for (Int k : range(tile::ceil_div(x.extent(1), depth), pipelined(stages)))
-          tile::matmul(tile::load(x, {i, k}, {rows, depth}), tile::load(weights, {k, j}, {depth, columns}), sum);
+          tile::matmul(tile::load(x, {i, k}, {rows, depth}), tile::load(weights, {k, j}, {depth, columns}), sum,
+                       precision);
         tile::store(y, {i, j}, shape == Shape::curved ? tanh(sum) : sum);
       },
       TileOptions{.threads = tiling.threads}};
@@ -69,7 +74,7 @@ struct Numbers {
 
 class Network {
  public:
-  Network(Device device, const Tiling &tiling, const Numbers &numbers)
+  Network(Device device, const Tilings &tilings, const Numbers &numbers)
       : loss(device, {1}, Gradient::tracked),
         weights1(device, {inputs, hidden}, numbers.weights1, Gradient::tracked),
         weights2(device, {hidden, outputs}, numbers.weights2, Gradient::tracked),
@@ -80,16 +85,18 @@ class Network {
         wanted_(device, {examples, outputs}, numbers.wanted),
         between_(device, {examples, hidden}, Gradient::tracked),
         y_(device, {examples, outputs}, Gradient::tracked) {
-    const auto first = layer("first_layer", tiling, Shape::curved),
-               second = layer("second_layer", tiling, Shape::straight);
-    const auto squares = mean_square(tiling);
-    const int blocks = examples / tiling.rows;
+    const auto first = layer("first_layer", tilings.first, tilings.precision, Shape::curved),
+               second = layer("second_layer", tilings.second, tilings.precision, Shape::straight);
+    const auto squares = mean_square(tilings.loss);
+    const auto grid = [](const Tiling &tiling, int columns) {
+      return Extents{examples / tiling.rows, columns / tiling.columns};
+    };
     for (const Direction direction : {Direction::forward, Direction::adjoint}) {
       const LaunchOptions options{.direction = direction, .stream = stream_};
       std::vector<Launch> &launches = direction == Direction::forward ? forward_ : adjoint_;
-      launches.push_back(first.record({blocks, hidden / tiling.columns}, options, between_, x_, weights1, bias1_));
-      launches.push_back(second.record({blocks, outputs / tiling.columns}, options, y_, between_, weights2, bias2_));
-      launches.push_back(squares.record({blocks}, options, loss, y_, wanted_));
+      launches.push_back(first.record(grid(tilings.first, hidden), options, between_, x_, weights1, bias1_));
+      launches.push_back(second.record(grid(tilings.second, outputs), options, y_, between_, weights2, bias2_));
+      launches.push_back(squares.record({examples / tilings.loss.rows}, options, loss, y_, wanted_));
     }
     std::reverse(adjoint_.begin(), adjoint_.end());
   }
@@ -152,13 +159,14 @@ Expected expected(const Numbers &numbers) {
 }
 
 // Times both directions, each as `forward` and `adjoint` put it into the network's stream.
-void compare(bench::Report &report, Network &network, const Expected &right, const std::string &where,
+// `tolerance`: a part of what is right.
+void compare(bench::Report &report, Network &network, const Expected &right, double tolerance, const std::string &where,
              const std::function<void()> &forward, const std::function<void()> &adjoint) {
   network.prepare();
   forward();
   adjoint();
   auto require = [&](double value, double wanted, const char *what) {
-    bench::require_close(value, wanted, 1e-4 * std::abs(wanted), fmt::format("{}, {}", where, what));
+    bench::require_close(value, wanted, tolerance * std::abs(wanted), fmt::format("{}, {}", where, what));
   };
   require(network.loss.at(0), right.loss, "loss");
   require(network.weights1.gradient().at(right.row, right.column), right.by_weight1, "gradient of the first layer");
@@ -171,14 +179,16 @@ void compare(bench::Report &report, Network &network, const Expected &right, con
               "time of the adjoint", outcome.ours * 1e3, "ms", "the same, forward", outcome.peer * 1e3});
 }
 
-void compare_launches(bench::Report &report, Network &network, const Expected &right, const std::string &where) {
-  compare(report, network, right, where, [&] { network.forward(); }, [&] { network.adjoint(); });
+void compare_launches(bench::Report &report, Network &network, const Expected &right, double tolerance,
+                      const std::string &where) {
+  compare(report, network, right, tolerance, where, [&] { network.forward(); }, [&] { network.adjoint(); });
 }
 
-void compare_graphs(bench::Report &report, Network &network, const Expected &right, const std::string &where) {
+void compare_graphs(bench::Report &report, Network &network, const Expected &right, double tolerance,
+                    const std::string &where) {
   Graph forward = capture(network.stream(), [&] { network.forward(); }),
         adjoint = capture(network.stream(), [&] { network.adjoint(); });
-  compare(report, network, right, where, [&] { forward.launch(); }, [&] { adjoint.launch(); });
+  compare(report, network, right, tolerance, where, [&] { forward.launch(); }, [&] { adjoint.launch(); });
 }
 
 }  // namespace
@@ -188,14 +198,22 @@ int main() {
     const Numbers numbers;
     const Expected right = expected(numbers);
     try {
-      Network on_cpu(Device::cpu(), {32, 64, 64, 128, 1}, numbers);
-      compare_launches(report, on_cpu, right, "CPU");
+      const Tiling tiling{32, 64, 64, 128, 1};
+      Network on_cpu(Device::cpu(), {tiling, tiling, tiling}, numbers);
+      compare_launches(report, on_cpu, right, 1e-4, "CPU");
     } catch (const DeviceError &error) {  // a machine with a GPU may have no compiler for the CPU
       report.note(error.what());
     }
     if (Device::preferred() == Device::cpu()) return;
-    Network on_gpu(Device::cuda(0), {64, 64, 32, 128, 3}, numbers);
-    compare_launches(report, on_gpu, right, "CUDA");
-    compare_graphs(report, on_gpu, right, "CUDA, as graphs");
+    const Tiling tiling{64, 64, 32, 128, 3};
+    Network on_gpu(Device::cuda(0), {tiling, tiling, tiling}, numbers);
+    compare_launches(report, on_gpu, right, 1e-4, "CUDA");
+    compare_graphs(report, on_gpu, right, 1e-4, "CUDA, as graphs");
+    // Factors of 10 bits behind the point.
+    Network in_tf32(Device::cuda(0),
+                    {{128, 64, 64, 256, 2}, {32, 32, 64, 128, 3}, {16, outputs, 0, 128, 1}, tile::Precision::tf32},
+                    numbers);
+    compare_launches(report, in_tf32, right, 2e-2, "CUDA in tf32");
+    compare_graphs(report, in_tf32, right, 2e-2, "CUDA in tf32, as graphs");
   });
 }

@@ -3,9 +3,8 @@
     cmake --build build/release --target bench_tile_network
     python3 bench/peers/against_torch.py build/release/bench/tile_network
 
-The Python that runs this must have torch and NumPy. Ours computes in f32 throughout. Torch runs both with products in
-f32, which is the comparison of like with like, and in tf32; and both sides both launch by launch and as graphs, where
-the GPU does not wait for the host. As torch runs an adjoint in a graph with what it is of alone, "forward and adjoint"
+The Python that runs this must have torch and NumPy. Both sides multiply in f32 and in tf32, launch by launch and as
+graphs, where the GPU does not wait for the host. As torch runs an adjoint in a graph with what it is of alone, "forward and adjoint"
 is for ours the sum of both.
 """
 
@@ -29,6 +28,11 @@ def ours_on_cuda(program):
     return times
 
 
+def case_of(line):
+    """As ours names it, with the arithmetic."""
+    return line["case"].replace(", CUDA", ", CUDA in tf32") if line["arithmetic"] == "tf32" else line["case"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="of a build: tile_network")
@@ -39,7 +43,7 @@ def main():
         measured.append(ours_on_cuda(options.program))
         if not measured[-1]:
             parser.error(f"{options.program} has measured nothing on a GPU")
-        torch.append({(line["case"], f"torch {line['version']}, {line['arithmetic']}"): line["value"]
+        torch.append({(case_of(line), f"torch {line['version']}, {line['arithmetic']}"): line["value"]
                       for line in lines([sys.executable, str(SCRIPT)])})
     for case, peer in torch[0]:
         print_ratio("against_torch", case, [times[case] for times in measured], peer,
