@@ -73,7 +73,8 @@ class CudaHeaders {
   std::string text_;
 };
 
-constexpr std::string_view of_cuda[] = {"half", "math", "memory", "atomic", "reduce", "channel", "workspace"};
+constexpr std::string_view of_cuda[] = {"half",   "math",    "memory",    "atomic",
+                                        "reduce", "channel", "workspace", "copy_array"};
 constexpr std::string_view of_cuda_tiles[] = {
     "instance",     "fragments",        "cuda_load",        "cuda_cast",     "cuda_reduce",           "cuda_spread",
     "cuda_scan",    "cuda_matmul",      "cuda_multiply",    "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",

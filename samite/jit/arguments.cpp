@@ -41,6 +41,10 @@ std::string expected(const ir::Parameter &parameter) {
   return buffer;
 }
 
+std::span<const std::int64_t> extents_of(const AnyBuffer &buffer) {
+  return {buffer.extents().begin(), buffer.strides().size()};
+}
+
 // The distance between the first element and the farthest, in elements.
 std::int64_t span_of(const AnyBuffer &buffer) {
   std::int64_t span = 0;
@@ -279,6 +283,55 @@ bool has_tensor_map(const AnyBuffer &buffer) {
   return true;
 }
 
+// Whether an array can be copied, to fewer than 2^31 elements, so that a tensor map of the copy can be made, its
+// dimensions in order or not: neighbours in one of the last two dimensions are neighbours in memory.
+bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto rank = static_cast<std::size_t>(buffer.rank());
+  if (rank < 2 || buffer.strides()[by_rows ? rank - 1 : rank - 2] != 1) return false;
+  // In numbers that do not wrap, with what lies between rows at most, whichever dimension they are along.
+  constexpr double longest_gap = 128;
+  double elements = 1;
+  for (const std::int64_t extent : extents_of(buffer)) {
+    if (extent < 1) return false;
+    elements *= static_cast<double>(extent) + longest_gap;
+  }
+  return elements <= static_cast<double>(most);
+}
+
+// Whose copies make products faster by more than they take (passes/factor_copies.h).
+void set_worth_copying(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
+                       VariantKey &key) {
+  const std::vector<passes::FactorRead> &reads = definition.factor_reads(key.cuda);
+  if (reads.empty() || key.debug || extents.count() == 0) return;
+  const std::span launch(extents.begin(), static_cast<std::size_t>(extents.rank()));
+  const auto elements = [&](std::size_t array) { return static_cast<double>(arguments[array].buffer->count()); };
+  std::vector<double> multiplied(arguments.size(), 0);
+  std::uint64_t swapped = 0, together = 0;
+  double all = 0;
+  for (const passes::FactorRead &read : reads) {
+    double &own = multiplied[read.array];
+    own = std::max(own, passes::multiplications(read, extents_of(*arguments[read.array].buffer), launch));
+    all = std::max(all, own * elements(read.array));
+    if (read.swapped) swapped |= bit(read.array);
+    if (read.terms_together) together = ~std::uint64_t{0};
+  }
+  // In an adjoint what the product wrote is a factor, and each factor meets the other's gradient with its terms along
+  // another dimension.
+  if (key.direction == Direction::adjoint) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (definition.written() & key.active & bit(i)) multiplied[i] = all / std::max(elements(i), 1.0);
+    swapped = together;
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (multiplied[i] == 0) continue;
+    const bool by_rows = (key.unit_stride & bit(i)) != 0;
+    if (!can_be_copied(*arguments[i].buffer, by_rows) || !can_be_copied(arguments[i].elements(), by_rows)) continue;
+    if (!(key.tensor_maps & bit(i)) && passes::pays(elements(i), multiplied[i], false)) key.worth_padding |= bit(i);
+    if ((swapped & bit(i)) && by_rows && passes::pays(elements(i), multiplied[i], true)) key.worth_swapping |= bit(i);
+  }
+}
+
 std::uint64_t overlapping(std::span<const Argument> arguments) {
   std::uint64_t overlapping = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -330,6 +383,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     if (has_groups && has_tensor_map(*arguments[i].buffer) && has_tensor_map(arguments[i].elements()))
       key.tensor_maps |= bit(i);
   }
+  if (has_groups) set_worth_copying(definition, extents, arguments, key);
 }
 
 VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -349,8 +403,7 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
         *std::ranges::max_element(buffer->extents()) > narrow)
       key.wide_index |= bit(i);
     if (forward || !buffer->tracks_gradient()) continue;
-    if (adjoint && copy_elements({buffer->extents().begin(), buffer->strides().size()}) > narrow)
-      key.wide_index |= bit(i);
+    if (adjoint && copy_elements(extents_of(*buffer), passes::cast_bytes) > narrow) key.wide_index |= bit(i);
     if (adjoint && buffer->is_broadcast()) key.may_alias = true;
     for (std::size_t j = 0; j < i; ++j)
       if (adjoint && (key.active & bit(j)) && buffer->overlaps(*arguments[j].buffer)) key.may_alias = true;

@@ -4,14 +4,17 @@
 #include "samite/base/warning.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
+#include "samite/codegen/parameter_space.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/array_copies.h"
 #include "samite/jit/cuda_objects.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/progress.h"
+#include "samite/passes/factor_copies.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/march.h"
 #include "samite/toolchain/host_target.h"
@@ -51,6 +54,7 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
     wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
   for (const passes::CastCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
+  wide.resize(wide.size() + variant.factor_copies.size());
   return wide;
 }
 
@@ -82,13 +86,20 @@ codegen::EmitOptions emit_options(const Variant &variant) {
     const codegen::ArrayFacts of_array = options.arrays[shadow.array];
     options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
   }
-  // As jit/launch_memory.h lays them out.
-  for (const passes::CastCopy &copy : variant.copies)
+  // As jit/launch_copies.h lays them out.
+  for (const passes::CastCopy &copy : variant.copies) {
+    const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
     options.arrays.push_back({.unit_stride = true,
                               .wide_index = options.arrays[copy.array].wide_index,
                               .unaliased = true,
                               .aligned_rows = true,
-                              .has_tensor_map = options.arrays[copy.array].has_tensor_map});
+                              .has_tensor_map = options.arrays[copy.array].has_tensor_map || could_have});
+  }
+  for (const ArrayCopy &copy : variant.factor_copies) {
+    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true});
+    codegen::ArrayFacts &of_array = options.arrays[copy.array];
+    (copy.swapped ? of_array.swapped_copy : of_array.padded_copy) = copy.parameter;
+  }
   return options;
 }
 
@@ -158,7 +169,8 @@ bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options
   constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory
   const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
   const int threads = options.cuda.tile_threads;
-  if (options.debug || options.cuda.stays || threads <= many_threads || 2 * threads > architecture.threads)
+  if (options.debug || options.cuda.stays || threads <= many_threads ||
+      std::int64_t{2} * threads > architecture.threads)
     return false;
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
   return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
@@ -198,8 +210,10 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
     variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
                                                 passes::has_product_steps(planned));
     if (!passes::has_product_loops(planned))
-      for (passes::WayOfProduct &way : variant.products)
+      for (passes::WayOfProduct &way : variant.products) {
         if (way.why_not.empty()) way.why_not = "a block's shared memory has no room for its buffers";
+        way.copied.clear();
+      }
   }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   options.cuda.tile_threads += planned.producers;
@@ -251,8 +265,9 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
 // From the kernel to code that can be called, into a variant that knows its key.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
-  variant.parameters.assign(kernel.parameters.begin(),
-                            kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
+  variant.parameters.assign(
+      kernel.parameters.begin(),
+      kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size() + variant.factor_copies.size()));
   variant.layout = codegen::argument_layout(kernel.parameters);
   variant.block_threads = kernel.block_threads;
   variant.cost = cost_of(kernel);
@@ -286,15 +301,54 @@ void add(StepTimes &times, const StepTimes &more) {
 
 // What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
 std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
-                                        std::vector<passes::CastCopy> copies = {}) {
+                                        std::vector<passes::CastCopy> copies = {},
+                                        std::vector<ArrayCopy> factor_copies = {}) {
   if (kernel.body.empty()) return nullptr;
   auto variant = std::make_shared<Variant>();
   variant->key = gather.key;
   variant->key.summed = 0;
   variant->gradient_of = gather.gradient_of;
   variant->copies = std::move(copies);
+  variant->factor_copies = std::move(factor_copies);
   compile_kernel(kernel, *variant);
   return variant;
+}
+
+// The copies of factors that make products of these kernels, which run on the same arguments, ones from bulk copies.
+// Each kernel has its own parameters, gradients, and the variant's copies of casts.
+std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, const Variant &variant) {
+  const VariantKey &key = variant.key;
+  if ((key.worth_padding | key.worth_swapping) == 0) return {};
+  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  Variant trial;
+  trial.key = key;
+  trial.copies = variant.copies;
+  const std::vector<ir::Parameter> &parameters = kernels[0]->parameters;
+  trial.parameters.assign(parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
+  std::vector<passes::FactorCopy> copies;
+  for (const ir::Kernel *kernel : kernels)
+    for (const passes::FactorRead &read : passes::factor_reads(*kernel, architecture)) {
+      if (read.array >= trial.parameters.size()) continue;  // a copy already
+      const std::uint64_t own = bit_in_key(parameters[read.array], read.array);
+      const bool worth = ((read.swapped ? key.worth_swapping : key.worth_padding) & own) != 0;
+      const bool known = std::ranges::any_of(copies, [&](const passes::FactorCopy &copy) {
+        return copy.array == read.array && copy.swapped == read.swapped;
+      });
+      if (worth && !known)
+        copies.push_back({static_cast<std::uint32_t>(parameters.size() + copies.size()), read.array, read.swapped});
+    }
+  for (const passes::FactorCopy &copy : copies) trial.factor_copies.push_back({copy, true, nullptr});
+  if (copies.empty() || !codegen::fits_parameter_space(passes::with_copies(*kernels[0], copies))) return {};
+
+  std::vector<std::uint32_t> read;
+  for (const ir::Kernel *kernel : kernels)
+    std::ranges::copy(arrays_of_bulk_copies(lower(passes::with_copies(*kernel, copies), trial), architecture,
+                                            emit_options(trial).arrays),
+                      std::back_inserter(read));
+  std::erase_if(copies, [&](const passes::FactorCopy &copy) { return !std::ranges::count(read, copy.parameter); });
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    copies[i].parameter = static_cast<std::uint32_t>(parameters.size() + i);
+  return copies;
 }
 
 }  // namespace
@@ -306,6 +360,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
                                   key.cuda == 0 ? "cpu" : fmt::format("sm_{}", key.cuda)));
 
   const ir::Kernel *kernel = &definition.forward();
+  const ir::Kernel *clear = nullptr;
   std::optional<RunGathered> run;
   if (key.direction == Direction::adjoint) {
     const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
@@ -329,17 +384,8 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
       }
       if (run) {
         kernel = &run->kernel;
-        if (run->copies) {
-          variant->copies = run->copies->copies;
-          variant->first = variant_beside(*variant, run->copies->copy, run->copies->copies);
-        }
-        std::shared_ptr<Variant> next = variant_beside(*variant, gathered->clear);
-        for (const ir::Kernel &further : std::views::reverse(run->further)) {
-          std::shared_ptr<Variant> own = variant_beside(*variant, further, variant->copies);
-          own->afterwards = std::move(next);
-          next = std::move(own);
-        }
-        variant->afterwards = std::move(next);
+        clear = &gathered->clear;
+        if (run->copies) variant->copies = run->copies->copies;
       }
     }
   } else if (key.direction == Direction::tangent) {
@@ -348,7 +394,29 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->gradient_of = tangent.gradient_of;
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
-  compile_kernel(*kernel, *variant);
+  std::vector<const ir::Kernel *> kernels{kernel};
+  if (run)
+    for (const ir::Kernel &further : run->further) kernels.push_back(&further);
+  const std::vector<passes::FactorCopy> factors = factor_copies(kernels, *variant);
+  for (const passes::FactorCopy &copy : factors) {
+    const ir::Parameter &array = kernel->parameters[copy.array];
+    const bool rows_together = (key.unit_stride & bit_in_key(array, copy.array)) != 0;
+    variant->factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, key.cuda));
+  }
+  variant->makes_copies = !variant->copies.empty() || !factors.empty();
+
+  if (run) {
+    if (run->copies) variant->first = variant_beside(*variant, run->copies->copy, variant->copies);
+    std::shared_ptr<Variant> next = variant_beside(*variant, *clear);
+    for (const ir::Kernel &further : std::views::reverse(run->further)) {
+      std::shared_ptr<Variant> own =
+          variant_beside(*variant, passes::with_copies(further, factors), variant->copies, variant->factor_copies);
+      own->afterwards = std::move(next);
+      next = std::move(own);
+    }
+    variant->afterwards = std::move(next);
+  }
+  compile_kernel(passes::with_copies(*kernel, factors), *variant);
   if (variant->first) add(variant->times, variant->first->times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
     add(variant->times, next->times);

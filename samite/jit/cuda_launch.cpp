@@ -103,13 +103,15 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
   }
-  if (variant_->first) {
-    if (prepared_) {
-      copies_memory_ = allocate(place_copies(*variant_, arguments, 0), definition.where());
-      place_copies(*variant_, arguments, copies_memory_->address());
-    }
-    first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents, options, stream, arguments);
+  if (prepared_ && variant_->makes_copies) {
+    copies_memory_ = allocate(place_copies(*variant_, arguments, 0), definition.where());
+    place_copies(*variant_, arguments, copies_memory_->address());
+    for (const ArrayCopy &copy : variant_->factor_copies)
+      factor_copies_.emplace_back(copy, variant_->parameters[copy.array], variant_->layout, arguments, options.priority,
+                                  prepared_->stream(), definition.where());
   }
+  if (variant_->first)
+    first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents, options, stream, arguments);
   if (prepared_ && !variant_->tensor_maps.empty())
     maps_ =
         launch_tensor_maps(*variant_, arguments, CudaDevice::of(prepared_->stream().context().device())->tensor_maps(),
@@ -137,7 +139,8 @@ driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation wher
 }
 
 int CudaLaunch::kernel_count() const {
-  return (first_ ? first_->kernel_count() : 0) + (prepared_ ? 1 : 0) + (afterwards_ ? afterwards_->kernel_count() : 0);
+  return static_cast<int>(factor_copies_.size()) + (first_ ? first_->kernel_count() : 0) + (prepared_ ? 1 : 0) +
+         (afterwards_ ? afterwards_->kernel_count() : 0);
 }
 
 CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
@@ -148,6 +151,15 @@ CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const 
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
+  const auto note = [&] {
+    if (!nodes) return;
+    if (auto node = driver::last_captured(stream_.cuda()->stream())) nodes->push_back(*node);
+  };
+  for (const ArrayCopyLaunch &copy : factor_copies_) {
+    void *parameter = copy.parameter();
+    copy.prepared().run(&parameter);
+    note();
+  }
   if (first_) first_->run_into(arguments, nodes);
   if (prepared_) {
     std::optional<RaceShadows> shadows;
@@ -164,8 +176,7 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
     Parameters addresses = parameters(arguments, channel);
     if (messages_) stream_.cuda()->add(messages_);
     prepared_->run(addresses.data());
-    if (nodes)
-      if (auto node = driver::last_captured(stream_.cuda()->stream())) nodes->push_back(*node);
+    note();
   }
   if (afterwards_) afterwards_->run_into(arguments, nodes);
 }
@@ -177,6 +188,11 @@ void CudaLaunch::hear() const {
 template <class Nodes>
 void CudaLaunch::put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const {
   internal_check(nodes.size() == static_cast<std::size_t>(kernel_count()), "a launch has another number of kernels");
+  for (const ArrayCopyLaunch &copy : factor_copies_) {
+    void *parameter = copy.parameter();
+    graph.set(nodes[0], copy.prepared(), &parameter);
+    nodes = nodes.subspan(1);
+  }
   if (first_) {
     const auto count = static_cast<std::size_t>(first_->kernel_count());
     first_->put_into(graph, nodes.first(count), arguments);
@@ -196,6 +212,13 @@ template void CudaLaunch::put_into(driver::GraphExecutable &, std::span<const dr
                                    const std::byte *) const;
 
 void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const {
+  const auto put_nothing = [&](driver::LaunchShape shape, SourceLocation where) {
+    const auto device = CudaDevice::of(stream_.device().index());
+    graph.set(nodes[0], driver::PreparedLaunch(stream_.cuda()->stream(), device->nothing_kernel(), shape, where),
+              nullptr);
+    nodes = nodes.subspan(1);
+  };
+  for (const ArrayCopyLaunch &copy : factor_copies_) put_nothing({}, copy.prepared().where());
   if (first_) {
     const auto count = static_cast<std::size_t>(first_->kernel_count());
     first_->put_nothing_in(graph, nodes.first(count));
@@ -210,11 +233,7 @@ void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::Gr
         const auto &cluster = before.attributes()[i].value.cluster_dimension;
         shape.grid = {cluster.x, cluster.y, cluster.z};
       }
-    const auto device = CudaDevice::of(stream_.device().index());
-    graph.set(nodes[0],
-              driver::PreparedLaunch(stream_.cuda()->stream(), device->nothing_kernel(), shape, before.where()),
-              nullptr);
-    nodes = nodes.subspan(1);
+    put_nothing(shape, before.where());
   }
   if (afterwards_) afterwards_->put_nothing_in(graph, nodes);
 }

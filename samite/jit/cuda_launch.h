@@ -74,7 +74,8 @@ class CudaLaunch {
   codegen::CudaBox box_;
   codegen::CudaWorkspace workspace_;
   std::optional<driver::DeviceMemory> workspace_memory_;
-  std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies
+  std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies and Variant::factor_copies
+  std::vector<ArrayCopyLaunch> factor_copies_;            // run before all else
   std::vector<driver::TensorMapBits> maps_;               // of Variant::tensor_maps
   std::shared_ptr<CudaMessages> messages_;                // null where nothing is ever said
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as the variant's; null where nothing is

@@ -6,6 +6,7 @@
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
+#include "samite/passes/architecture.h"
 #include "samite/passes/common_writes.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/rename.h"
@@ -124,6 +125,11 @@ void KernelDefinition::refuse_derivatives_of_schedules() const {
     throw UserError(where(), "kernel '" + name() +
                                  "' is a step of a scheduled pipeline, which has no derivatives; write the step as a "
                                  "Kernel or TileKernel");
+}
+
+const std::vector<passes::FactorRead> &KernelDefinition::factor_reads(int capability) const {
+  return factor_reads_.get(capability,
+                           [&] { return passes::factor_reads(forward_, passes::gpu_architecture(capability)); });
 }
 
 const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active, bool may_alias,

@@ -10,6 +10,7 @@
 #include "samite/base/warning.h"
 #include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
+#include "samite/passes/factor_copies.h"
 #include "samite/passes/gather.h"
 
 #include <array>
@@ -58,6 +59,9 @@ class KernelDefinition {
     std::array<std::optional<SourceLocation>, ir::maximum_rank> indexed, extent;
   };
   const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
+
+  // What products of the forward kernel read of arrays, for devices of this compute capability.
+  const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
   // An adjoint without atomics, where that can be done: one that gathers.
   struct Gathered {
@@ -137,6 +141,7 @@ class KernelDefinition {
   double cost_ = 1;
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
+  mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints_;
   Memo<std::uint64_t, DerivedTangent> tangents_;

@@ -1,8 +1,11 @@
-// Where the copies that a gathered adjoint reads lie (passes/cast_copies.h): in memory of the launch's own.
+// Where the copies that a launch makes lie: what a gathered adjoint has cast (passes/cast_copies.h), and factors of
+// products (passes/factor_copies.h). In memory of the launch's own.
 //
-// A copy is dense, but that its rows begin at multiples of 16 bytes, as fast loads of tiles want them.
+// A copy is dense, but that its rows begin at multiples of 16 bytes, as fast loads of tiles want them, or of 128 where
+// they are long.
 #pragma once
 
+#include "samite/base/scalar_type.h"
 #include "samite/jit/variant.h"
 
 #include <cstddef>
@@ -11,7 +14,7 @@
 namespace samite::jit {
 
 // How many elements the copy of an array with these extents has, with what lies between its rows.
-std::int64_t copy_elements(std::span<const std::int64_t> extents);
+std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t element_bytes);
 
 // Lays the copies of `variant` out one after another, from `address` on, and says so in `arguments`, a block as its
 // layout says whose other parts are filled. Returns how many bytes they take.

@@ -241,6 +241,17 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   return kernel;
 }
 
+std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
+                                                 const passes::FactsOfArrays &arrays) {
+  lowered = passes::place_arrays(passes::plain_thread_loops(std::move(lowered)), architecture);
+  lowered = passes::warp_loops(passes::sum_over_launch(std::move(lowered)), arrays);
+  std::vector<std::uint32_t> read;
+  for (const passes::TensorMapNeeded &map :
+       passes::tensor_maps(with_product_loops(std::move(lowered), architecture, arrays)))
+    if (std::ranges::find(read, map.array) == read.end()) read.push_back(map.array);
+  return read;
+}
+
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
   kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel =

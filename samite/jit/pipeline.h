@@ -77,6 +77,10 @@ struct GpuChoices {
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 
+// The arrays that bulk copies read in a lowered tile kernel, when it is planned, each once.
+std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
+                                                 const passes::FactsOfArrays &arrays);
+
 // The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
 // the stack → what stays the same is loaded once → which sums lanes put off. On a GPU: the same → neighbours in one
 // access → plan memory. In debug mode, where each access is checked, nothing is loaded for others. The functions above

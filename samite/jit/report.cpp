@@ -100,7 +100,8 @@ ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parame
   if (variant.image || variant.cuda) add_objects(variant, report);
   add_needs(variant, report);
   report.peak_compiler_bytes = variant.peak_compiler_bytes;
-  for (const passes::WayOfProduct &way : variant.products) report.products.push_back({way.where, way.why_not});
+  for (const passes::WayOfProduct &way : variant.products)
+    report.products.push_back({way.where, way.why_not, way.copied});
   return report;
 }
 
@@ -128,9 +129,10 @@ std::string ReportedVariant::to_string() const {
   // An adjoint computes a product of the user's line again and again: a line for all that go the same way.
   std::vector<std::pair<std::string, int>> ways;
   for (const ReportedProduct &product : products) {
-    const std::string way =
+    std::string way =
         fmt::format("at {}: {}by groups of warps from bulk copies{}{}", product.where.to_string(),
                     product.why_not.empty() ? "" : "not ", product.why_not.empty() ? "" : ", since ", product.why_not);
+    for (const std::string &copied : product.copied) way += "; " + copied;
     const auto same = std::ranges::find(ways, way, &std::pair<std::string, int>::first);
     if (same != ways.end())
       ++same->second;
@@ -156,7 +158,8 @@ std::string KernelReport::to_json() const {
   for (const ReportedVariant &variant : variants) {
     Json steps = Json::object(), objects = Json::array(), products = Json::array();
     for (const ReportedProduct &product : variant.products)
-      products.push_back({{"where", product.where.to_string()}, {"why_not", product.why_not}});
+      products.push_back(
+          {{"where", product.where.to_string()}, {"why_not", product.why_not}, {"copied", product.copied}});
     for (const ReportedVariant::Step &step : variant.steps) steps[step.name] = step.milliseconds;
     for (const ReportedObject &object : variant.objects)
       objects.push_back({{"name", object.name},

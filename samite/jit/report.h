@@ -30,6 +30,9 @@ struct ReportedObject {
 struct ReportedProduct {
   SourceLocation where;
   std::string why_not;  // "rows of 'a' do not all begin at multiples of 16 bytes"; empty: it is
+  // Of factors whose arrays are copied before, and why: "rows of 'a' do not all begin at multiples of 16 bytes, so that
+  // it is copied first".
+  std::vector<std::string> copied{};
 };
 
 struct ReportedVariant {

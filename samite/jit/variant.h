@@ -9,6 +9,7 @@
 #include "samite/codegen/failure.h"
 #include "samite/codegen/workspace.h"
 #include "samite/ir/kernel.h"
+#include "samite/jit/array_copies.h"
 #include "samite/jit/cuda_code.h"
 #include "samite/jit/options.h"
 #include "samite/passes/cast_copies.h"
@@ -34,16 +35,19 @@ struct VariantKey {
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
   std::uint64_t unit_stride = 0;                  // arrays whose last dimension lies without gaps
   std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
-  std::uint64_t summed = 0;          // arrays that each worker may sum apart; in an adjoint, those whose gradients
-  int cuda = 0;                      // the device's compute capability, 90 for 9.0; 0: the CPU
-  bool programmatic = false;         // CUDA: LaunchOptions::programmatic
-  bool grid_stride = false;          // CUDA: the launch does not fit a grid with a thread for each instance
-  bool grid_axes = false;            // CUDA, scheduled kernels: codegen/emit.h
-  int neighbours = 1;                // CUDA: instances that a thread may take and leave enough threads for the device
-  bool outgrows_caches = false;      // CUDA: passes/march.h
-  std::uint64_t unaliased = 0;       // arrays that share no memory with another that is written
-  std::uint64_t aligned = 0;         // CUDA: arrays whose rows begin at multiples of 16 bytes
-  std::uint64_t tensor_maps = 0;     // CUDA, tile kernels: arrays of which a tensor map can be made
+  std::uint64_t summed = 0;       // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  int cuda = 0;                   // the device's compute capability, 90 for 9.0; 0: the CPU
+  bool programmatic = false;      // CUDA: LaunchOptions::programmatic
+  bool grid_stride = false;       // CUDA: the launch does not fit a grid with a thread for each instance
+  bool grid_axes = false;         // CUDA, scheduled kernels: codegen/emit.h
+  int neighbours = 1;             // CUDA: instances that a thread may take and leave enough threads for the device
+  bool outgrows_caches = false;   // CUDA: passes/march.h
+  std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
+  std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
+  std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays of which a tensor map can be made
+  // CUDA, tile kernels: arrays of which one cannot be made, and those whose terms may not lie as products want them,
+  // where a copy would do and pays (passes/factor_copies.h).
+  std::uint64_t worth_padding = 0, worth_swapping = 0;
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h
   bool wide_windows = false;         // gather: passes/wide_windows.h
@@ -104,6 +108,9 @@ struct Variant {
   bool one_thread = false;
   // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
   std::vector<passes::CastCopy> copies;
+  // Further ones behind those. Kernels of the library's own write them before `first`.
+  std::vector<ArrayCopy> factor_copies;
+  bool makes_copies = false;  // this is the part of a launch that has these arrays made
   // What runs over the same instances, with the same arguments, before this and when all have run this: the copies, the
   // further products and the zeros of a gathered adjoint, one after another. Null where that is nothing.
   std::shared_ptr<const Variant> first, afterwards;

@@ -3,6 +3,8 @@
 
 #include "samite/passes/block_hazards.h"
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace samite::passes {
@@ -19,6 +21,8 @@ struct ArrayFacts {
   // CUDA: a tensor map of it can be made, as bulk copies need: beside aligned rows, it has elements, its strides are
   // not negative, and extents and strides are within what a map holds.
   bool has_tensor_map = false;
+  // CUDA: parameters that are copies of it, of which a tensor map can be made (passes/factor_copies.h).
+  std::optional<std::uint32_t> padded_copy{}, swapped_copy{};
 
   // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
   bool rows_in_units() const { return unit_stride && aligned_rows; }

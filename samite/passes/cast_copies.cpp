@@ -51,8 +51,8 @@ class RepeatedCasts {
   }
   static bool is_narrowing(const Operation &cast) {
     const Type &from = cast.operands[0].type();
-    return is_floating(cast.type) && is_floating(from) && size_of(cast.type.element()) == 2 &&
-           size_of(from.element()) > 2;
+    return is_floating(cast.type) && is_floating(from) && size_of(cast.type.element()) == cast_bytes &&
+           size_of(from.element()) > cast_bytes;
   }
 
   std::set<std::uint32_t> taken_;

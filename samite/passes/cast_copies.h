@@ -22,6 +22,9 @@ struct CastCopy {
   friend bool operator==(const CastCopy &, const CastCopy &) = default;
 };
 
+// Of an element of a copy.
+inline constexpr std::size_t cast_bytes = 2;
+
 struct CastCopies {
   ir::Kernel copy, gather;  // structured; their parameters are the adjoint's, and then the copies
   std::vector<CastCopy> copies;

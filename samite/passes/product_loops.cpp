@@ -67,6 +67,27 @@ struct Match {
   std::array<const TileCall *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
   std::optional<FragmentLayout> sums;
+  // The copy of each factor's array that is read in its place, if any; whether its rows are the array's columns.
+  std::array<std::optional<std::uint32_t>, 2> copies{};
+  std::array<bool, 2> swapped{};
+  std::vector<std::string> copied;  // as in WayOfProduct
+
+  // The product of the windows as they are read.
+  TileCall call() const {
+    TileCall call = *product;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!swapped[i]) continue;
+      const Type type = call.operands[i].type;
+      call.operands[i].type = Type(type.element(), TileShape{type.shape()[1], type.shape()[0]});
+      call.attribute ^= i == 0 ? transposed_a : transposed_b;
+    }
+    return call;
+  }
+  std::vector<Value> indices(std::size_t factor) const {
+    std::vector<Value> indices = loads[factor]->indices;
+    if (swapped[factor]) std::swap(indices[indices.size() - 2], indices.back());
+    return indices;
+  }
 };
 
 class Matcher {
@@ -99,17 +120,20 @@ class Matcher {
       return fmt::format("groups of warps do not multiply {} to {} here", name(a.element()), name(sums.element()));
     for (const Type &type : {a, b, sums})
       if (type.shape().rank() != 2) return fmt::format("a tile of type {} has not two dimensions", name(type));
-    if (unit->terms_together && ((product.attribute & transposed_a) || !(product.attribute & transposed_b)))
-      return fmt::format("factors of {} must lie with the terms of each sum one after another: a, and b transposed",
-                         name(a.element()));
-    found.sums = group_fragments(product, kernel_.block_threads, architecture_.registers);
+    if (unit->terms_together) {
+      found.swapped = {(product.attribute & transposed_a) != 0, !(product.attribute & transposed_b)};
+      for (std::size_t i = 0; i < 2; ++i)
+        if (found.swapped[i] && !facts_of(arrays_, found.loads[i]->array).swapped_copy)
+          return fmt::format("factors of {} must lie with the terms of each sum one after another: a, and b transposed",
+                             name(a.element()));
+    }
+    found.sums = group_fragments(found.call(), kernel_.block_threads, architecture_.registers);
     if (!found.sums)
       return fmt::format(
           "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
           kernel_.block_threads, sums.shape().to_string());
     for (std::size_t i = 0; i < 2; ++i)
-      if (const std::string other = why_no_windows(loop, *found.loads[i], found.steps_of[i]); !other.empty())
-        return other;
+      if (const std::string other = why_no_windows(loop, i, found); !other.empty()) return other;
     if (argument_bytes_ > most_argument_bytes) return "the kernel has too many arguments for tensor maps beside them";
     return "";
   }
@@ -166,25 +190,43 @@ class Matcher {
     return count;
   }
 
-  std::string why_no_windows(const For &loop, const TileCall &load, std::array<std::int64_t, 2> &step) const {
-    const std::string array = "'" + kernel_.parameters[load.array].name + "'";
-    const TileShape window = load.result.type.shape();
-    if (written_.contains(load.array)) return "the kernel writes to " + array + ", which bulk copies do not see";
-    const ArrayFacts facts = facts_of(arrays_, load.array);
-    if (!facts.unaliased) return array + " may share memory with an array that the kernel writes to";
+  // Why bulk copies do not read the array itself.
+  static std::string why_no_map(const ArrayFacts &facts, const std::string &array) {
     if (!facts.unit_stride) return "elements of the rows of " + array + " do not lie one after another";
     if (!facts.aligned_rows) return "rows of " + array + " do not all begin at multiples of 16 bytes";
     if (!facts.has_tensor_map) return "strides or extents of " + array + " are not such as bulk copies take";
+    return "";
+  }
+
+  std::string why_no_windows(const For &loop, std::size_t factor, Match &found) const {
+    const TileCall &load = *found.loads[factor];
+    std::array<std::int64_t, 2> &step = found.steps_of[factor];
+    const std::string array = "'" + kernel_.parameters[load.array].name + "'";
+    if (written_.contains(load.array)) return "the kernel writes to " + array + ", which bulk copies do not see";
+    const ArrayFacts facts = facts_of(arrays_, load.array);
+    if (!facts.unaliased) return array + " may share memory with an array that the kernel writes to";
+    if (found.swapped[factor]) {
+      found.copies[factor] = facts.swapped_copy;
+      found.copied.push_back("the terms of a sum do not lie one after another in " + array +
+                             ", so that it is copied first, with its last two dimensions exchanged");
+    } else if (const std::string why = why_no_map(facts, array); !why.empty()) {
+      if (!facts.padded_copy) return why;
+      found.copies[factor] = facts.padded_copy;
+      found.copied.push_back(why + ", so that it is copied first");
+    }
     const auto own = window_step(load.indices, load.result.type, loop, forms_);
     constexpr std::int64_t far = std::int64_t{1} << 30;
     if (!own || std::abs((*own)[0]) > far || std::abs((*own)[1]) > far)
       return "windows of " + array + " do not lie at one distance from each other";
     step = *own;
-    for (const Value &index : load.indices)
+    if (found.swapped[factor]) std::swap(step[0], step[1]);
+    const std::vector<Value> indices = found.indices(factor);
+    const TileShape window = found.call().operands[factor].type.shape();
+    for (const Value &index : indices)
       if (index.type().element() != ScalarType::Int32) return array + " is so large that its indices have 64 bits";
     // A copy that begins elsewhere in a row is an illegal instruction on an H200.
     const std::int64_t bytes = bytes_of(load.result.type);
-    const std::int64_t divisor = std::min(forms_.divisor(load.indices.back()), unit_bytes);
+    const std::int64_t divisor = std::min(forms_.divisor(indices.back()), unit_bytes);
     if (divisor * bytes % unit_bytes != 0 || step[1] * bytes % unit_bytes != 0)
       return "windows of " + array + " do not all begin at multiples of 16 bytes in its rows";
     if (window[1] * bytes_of(load.result.type) % panel_bytes != 0)
@@ -208,7 +250,7 @@ class Matcher {
 // The memory for all buffers, and the call, whose windows are those of the first iteration.
 TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
-  TileCall call = *match.product;
+  TileCall call = match.call();
   call.sums = match.sums;
   for (std::size_t i = 0; i < 2; ++i) {
     const Type type = call.operands[i].type;
@@ -218,8 +260,8 @@ TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
     buffers.stages = stages;
     call.operands[i].array = buffers.array;
     build.append({buffers, where});
-    const TileCall &load = *match.loads[i];
-    call.windows.push_back({load.array, load.indices, match.steps_of[i][0], match.steps_of[i][1]});
+    const std::uint32_t array = match.copies[i].value_or(match.loads[i]->array);
+    call.windows.push_back({array, match.indices(i), match.steps_of[i][0], match.steps_of[i][1]});
   }
   const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
   call.operands.push_back({build.new_local_array(), barriers});
@@ -328,10 +370,11 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architec
   if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return ways;
   const Matcher matcher(lowered, architecture, arrays, steps);
   for_each_product(lowered.body, nullptr, [&](const Stmt &product, const For *loop) {
-    std::string why_not = !loop                    ? "it is in no loop"
-                          : lowered.sums_in_shared ? "sums are asked for in shared memory"
-                                                   : matcher.match(*loop).why_not;
-    ways.push_back({product.where(), std::move(why_not)});
+    Match match;
+    match.why_not = !loop ? "it is in no loop" : "sums are asked for in shared memory";
+    if (loop && !lowered.sums_in_shared) match = matcher.match(*loop);
+    if (!match.why_not.empty()) match.copied.clear();
+    ways.push_back({product.where(), std::move(match.why_not), std::move(match.copied)});
   });
   return ways;
 }

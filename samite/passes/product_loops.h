@@ -10,7 +10,8 @@
 // loop; elsewhere each step would wait for its own copies.
 //
 // Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
-// array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes.
+// array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes. Where there is a copy of the array
+// that lies as is needed (passes/factor_copies.h), the call reads that.
 //
 // Before place_tiles. A pure function of a lowered kernel.
 #pragma once
@@ -37,7 +38,8 @@ bool has_product_loops(const ir::Kernel &kernel);
 // How each product of a kernel is computed, in program order.
 struct WayOfProduct {
   SourceLocation where;
-  std::string why_not;  // by groups of warps from bulk copies; empty: it is
+  std::string why_not;                // by groups of warps from bulk copies; empty: it is
+  std::vector<std::string> copied{};  // its factors that are read from copies, and why
   friend bool operator==(const WayOfProduct &, const WayOfProduct &) = default;
 };
 std::vector<WayOfProduct> ways_of_products(const ir::Kernel &lowered, const Architecture &architecture,

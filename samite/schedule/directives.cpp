@@ -747,7 +747,8 @@ void add_default_loops(const Function &function, const ir::Directive &about, boo
     std::vector<std::string> threads{inner};
     direct(DirectiveKind::split, {last, last, inner}, pure.size() > 1 ? 64 : 512);
     if (pure.size() > 1) {
-      const std::string rows = pure[pure.size() - 2], row = inner_of(rows);
+      const std::string &rows = pure[pure.size() - 2];
+      const std::string row = inner_of(rows);
       direct(DirectiveKind::split, {rows, rows, row}, 8);
       direct(DirectiveKind::reorder, {inner, row, last, rows});
       threads.push_back(row);

@@ -50,9 +50,9 @@ kernel @neighbours(@x: array<const f32, 1>, @y: array<f32, 1>) blocks 1 of {0} s
                      threads, part, part + 1);
 }
 
-struct Sums {
+struct SumsOfNeighbours {
   std::vector<float> x, y, expected;
-  explicit Sums(int count) : x(static_cast<std::size_t>(count) + 1), y(static_cast<std::size_t>(count)) {
+  explicit SumsOfNeighbours(int count) : x(static_cast<std::size_t>(count) + 1), y(static_cast<std::size_t>(count)) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i % 17);
     for (std::size_t i = 0; i < y.size(); ++i) expected.push_back(x[i] + x[i + 1]);
   }
@@ -119,7 +119,7 @@ class ScheduledKernels : public testing::TestWithParam<std::pair<int, int>> {
 
 TEST_P(ScheduledKernels, RunOnTheCpu) {
   for (const bool debug : {false, true}) {
-    const Sums sums(101);
+    const SumsOfNeighbours sums(101);
     CompiledKernel kernel(ir::parse_kernel(text()), options(true, false, debug), ir::Form::lowered);
     EXPECT_EQ(kernel.run(blocks(101), sums.arguments()).state, 0u);
     EXPECT_EQ(sums.y, sums.expected);
@@ -129,7 +129,7 @@ TEST_P(ScheduledKernels, RunOnTheCpu) {
 
 TEST_P(ScheduledKernels, RunAsOnCuda) {
   for (const bool debug : {false, true}) {
-    const Sums sums(101);
+    const SumsOfNeighbours sums(101);
     CudaOnHost kernel(ir::parse_kernel(text()), cuda_options(true, false, debug), false, 2, ir::Form::lowered);
     EXPECT_EQ(kernel.run(blocks(101), sums.arguments()).failure.state, 0u);
     EXPECT_EQ(sums.y, sums.expected);

@@ -2,11 +2,16 @@
 #include "samite/passes/product_loops.h"
 
 #include "samite/jit/pipeline.h"
+#include "samite/passes/factor_copies.h"
+#include "samite/passes/lower_threads.h"
+#include "samite/passes/lower_tiles.h"
 #include "samite/passes/place_tiles.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>
+
+#include <array>
 
 namespace samite::passes {
 namespace {
@@ -116,6 +121,93 @@ TEST(ProductLoops, SayWhyNot) {
       "");
   EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %3, %3 store @c[0, 0] = 1.0")),
               HasSubstr("a factor is not loaded in each iteration as it is"));
+}
+
+// Facts of arrays whose copies are the parameters behind the others: of a, then of b.
+FactsOfArrays with_copies_of(bool a_swapped, bool b_swapped) {
+  FactsOfArrays facts(7, good);
+  for (std::uint32_t factor : {0u, 1u}) {
+    facts[factor].aligned_rows = facts[factor].has_tensor_map = false;
+    const bool swapped = factor == 0 ? a_swapped : b_swapped;
+    (swapped ? facts[factor].swapped_copy : facts[factor].padded_copy) = 5 + factor;
+  }
+  return facts;
+}
+
+test::tiles::TileArray turned(const test::tiles::TileArray &array) {
+  test::tiles::TileArray made{array.type, {array.extents[1], array.extents[0]}, {}};
+  for (std::int64_t i = 0; i < array.extents[1]; ++i)
+    for (std::int64_t j = 0; j < array.extents[0]; ++j)
+      made.elements.push_back(array.elements[static_cast<std::size_t>(j * array.extents[1] + i)]);
+  return made;
+}
+
+// Computes from the copies alone what the structured form does from the arrays.
+void expect_from_copies(const ProductShape &s, bool a_swapped, bool b_swapped) {
+  SCOPED_TRACE(testing::PrintToString(s));
+  const FactsOfArrays facts = with_copies_of(a_swapped, b_swapped);
+  const std::string text = kernel_text(s);
+  const std::array copies{FactorCopy{5, 0, a_swapped}, FactorCopy{6, 1, b_swapped}};
+  const ir::Kernel kernel =
+      jit::plan_for_gpu(lower_threads(lower_tiles(with_copies(structured(text), copies), hopper())), hopper(), facts);
+  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+  ASSERT_EQ(loops_of(kernel), 1u) << why_not(text, facts);
+  std::vector<std::uint32_t> read;
+  for (const TensorMapNeeded &map : tensor_maps(kernel)) read.push_back(map.array);
+  EXPECT_THAT(read, ::testing::ElementsAre(5, 6));
+
+  const ScalarType type = *scalar_type_from_name(s.type), sums = *scalar_type_from_name(s.sums);
+  const std::int64_t n = 3, terms = 2 * s.inner + 9, m = s.rows + 9, columns = s.columns - 3;
+  std::vector<test::tiles::TileArray> arguments{
+      s.a_transposed ? array(type, terms, m, 3) : array(type, m, terms, 3),
+      s.b_transposed ? array(type, columns, terms, 4) : array(type, terms, columns, 4),
+      array(sums, m, columns, 5),
+      {ScalarType::Int32, {}, {{0, 0, n}}},
+      {ScalarType::Int32, {}, {{0, 0, 0}}}};
+  const auto expected = test::tiles::TileInterpreter(structured(text), {2}, arguments).run();
+  arguments.push_back(a_swapped ? turned(arguments[0]) : arguments[0]);
+  arguments.push_back(b_swapped ? turned(arguments[1]) : arguments[1]);
+  for (std::size_t factor : {0u, 1u})
+    for (test::tiles::Element &element : arguments[factor].elements) element.value = 1e9;
+  const auto got = test::run_lowered(kernel, {2}, arguments, {test::ThreadOrder::Kind::Random, 1}).arguments;
+  for (std::size_t k = 0; k < expected[2].elements.size(); ++k)
+    ASSERT_EQ(got[2].elements[k].value, expected[2].elements[k].value) << k;
+}
+
+TEST(ProductLoops, ReadCopiesOfWhatDoesNotLieAsTheyNeed) {
+  expect_from_copies({.rows = 64, .columns = 64, .inner = 64}, false, false);
+  expect_from_copies({.rows = 128, .columns = 64, .inner = 64, .a_transposed = true, .threads = 256}, false, false);
+  expect_from_copies({.rows = 64, .columns = 64, .inner = 64, .b_transposed = true}, false, false);
+  for (const bool a : {false, true})
+    for (const bool b : {false, true})
+      expect_from_copies(
+          {.rows = 64, .columns = 96, .inner = 32, .a_transposed = a, .b_transposed = b, .type = "f32", .tf32 = true},
+          a, !b);
+}
+
+TEST(ProductLoops, SayWhatIsCopied) {
+  const auto ways = [](const std::string &text, const FactsOfArrays &facts) {
+    return ways_of_products(lowered(text), hopper(), facts).at(0);
+  };
+  const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
+  FactsOfArrays facts = with_copies_of(false, false);
+  EXPECT_EQ(ways(text, facts).why_not, "");
+  EXPECT_THAT(
+      ways(text, facts).copied,
+      ::testing::ElementsAre("rows of 'a' do not all begin at multiples of 16 bytes, so that it is copied first",
+                             "rows of 'b' do not all begin at multiples of 16 bytes, so that it is copied first"));
+  facts[0] = good, facts[0].padded_copy = 5;
+  EXPECT_EQ(ways(text, facts).copied.size(), 1u) << "a lies right";
+  facts[1].unaliased = false;
+  EXPECT_EQ(ways(text, facts).why_not, "'b' may share memory with an array that the kernel writes to");
+  EXPECT_THAT(ways(text, facts).copied, ::testing::IsEmpty());
+
+  const std::string tf32 = kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32", .tf32 = true});
+  EXPECT_THAT(ways(tf32, with_copies_of(false, true)).copied,
+              ::testing::Contains("the terms of a sum do not lie one after another in 'b', so that it is copied first, "
+                                  "with its last two dimensions exchanged"));
+  EXPECT_THAT(ways(tf32, with_copies_of(false, false)).why_not, HasSubstr("one after another: a, and b transposed"))
+      << "a padded copy is of no use";
 }
 
 // An iteration that does more keeps its loop, and its product is a call of one step.

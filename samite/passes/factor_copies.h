@@ -1,0 +1,62 @@
+// Factors of products that bulk copies do not bring as their arrays lie, and when to copy these arrays first.
+//
+// A tensor map wants rows that begin at multiples of 16 bytes, and some products by groups of warps want the terms of a
+// sum one after another. Where an array lies in another way, its product takes several times as long. A copy of the
+// array that lies right costs one pass over memory, before the kernel, into memory of the launch's own:
+//
+//   padded     the same array, whose rows begin at multiples of 16 bytes
+//   swapped    the last two dimensions exchanged, with such rows
+//
+// product_loops reads the copy in the array's place (`ArrayFacts::padded_copy`, `ArrayFacts::swapped_copy`). Whether a
+// copy pays depends on how often the launch multiplies what is copied once. Pure functions.
+#pragma once
+
+#include "samite/passes/architecture.h"
+#include "samite/passes/array_facts.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace samite::passes {
+
+// A parameter that is a copy of the array parameter `array`; `swapped` or padded.
+struct FactorCopy {
+  std::uint32_t parameter, array;
+  bool swapped;
+  friend bool operator==(const FactorCopy &, const FactorCopy &) = default;
+};
+
+// An array that a product in a loop reads as it is: an operand that is loaded by windows with two dimensions.
+struct FactorRead {
+  struct Dimension {
+    std::int64_t window;   // elements of it, 1 of the dimensions before the last two
+    std::uint64_t blocks;  // launch dimensions that its place differs with, as bits
+    bool in_loop;          // it also differs between iterations, which are taken to go over all of the dimension
+    friend bool operator==(const Dimension &, const Dimension &) = default;
+  };
+  std::uint32_t array;
+  // Of the array. None where the place of a window depends on what the kernel loads, or on the extents of the launch.
+  std::vector<Dimension> dimensions;
+  std::int64_t multiplied;  // how often a block multiplies each element that it loads
+  bool terms_together;      // groups of warps want the terms of a sum one after another
+  bool swapped;             // they want it, and they do not lie so
+  friend bool operator==(const FactorRead &, const FactorRead &) = default;
+};
+
+// Of a structured kernel, in program order.
+std::vector<FactorRead> factor_reads(const ir::Kernel &structured, const Architecture &architecture);
+
+// How often a launch over these extents multiplies each element of an array; 0 where it may leave most of it unread.
+double multiplications(const FactorRead &read, std::span<const std::int64_t> array_extents,
+                       std::span<const std::int64_t> launch_extents);
+
+// Whether a copy of an array with so many elements, each of which is multiplied so often, takes less time than it
+// saves.
+bool pays(double elements, double multiplications, bool swapped);
+
+// The kernel with the copies as parameters behind its own, in order. Nothing uses them yet.
+ir::Kernel with_copies(ir::Kernel kernel, std::span<const FactorCopy> copies);
+
+}  // namespace samite::passes
