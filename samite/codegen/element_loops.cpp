@@ -60,6 +60,18 @@ void ElementLoops::loop_of_launch(const For &loop) {
   out.close();
 }
 
+// Of a loop that goes around in a thread's registers: how many elements an iteration takes, all that are moved in it
+// then. With few each is moved many times: by two at a time the 128 sums of a thread cost 8000 moves, where the whole
+// product of a tile takes 50 microseconds. With many, there are as many branches.
+std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
+  constexpr std::int64_t most = 16;
+  const std::int64_t together = layout.together();
+  std::int64_t front = together;
+  for (std::int64_t more = 2 * together; more <= most; more += together)
+    if (layout.registers() % more == 0) front = more;
+  return front;
+}
+
 // What is of whole rows comes first, unless the loop goes around in its registers all the same.
 void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
   const FragmentLayout &layout = *places_.fragments_of(*tiles.begin());
@@ -119,7 +131,14 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
   else
     out.line("#pragma unroll");
-  out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
+  const std::int64_t front = front_of_rotation(layout);
+  if (rotates) {
+    out.open("for (i32 front = 0; front < Sums{}::registers; front += {}) {{", tile, front);
+    out.line("#pragma unroll");
+    out.open("for (i32 first = front; first < front + {}; first += {}) {{", front, count);
+  } else {
+    out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
+  }
   // Else the compiler has the addresses of many elements in registers.
   if (twice && !rotates) out.line("if constexpr (!everywhere) sync_warp();");
   for (const auto &own : loads_)
@@ -132,8 +151,10 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
   elements_of_thread(loop, tile);
   out.close();
-  if (rotates)
-    for (const LocalArrayId own : tiles) out.line("if constexpr (!everywhere) rotate<{}>({});", count, array_name(own));
+  if (rotates) {
+    out.close();
+    for (const LocalArrayId own : tiles) out.line("if constexpr (!everywhere) rotate<{}>({});", front, array_name(own));
+  }
   out.close();
   if (twice) {
     out.close("};");
@@ -259,7 +280,7 @@ bool ElementLoops::grouped_store(const Store &store, const std::string &element)
 }
 
 std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
-  return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - first" : "r");
+  return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - front" : "r");
 }
 
 template <class Access>

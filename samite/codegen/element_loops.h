@@ -67,6 +67,7 @@ class ElementLoops {
   void loop_of_launch(const ir::For &loop);
   void loop_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   void compute_rows(ir::LocalArrayId tile);
+  static std::int64_t front_of_rotation(const ir::FragmentLayout &layout);
   void elements_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);

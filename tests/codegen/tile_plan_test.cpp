@@ -75,6 +75,13 @@ TEST(TilePlan, LargeSumsAreInSharedMemory) {
   EXPECT_TRUE(plan(gemm<double>(128, 128, 16, 1, {.threads = 128})).in_registers.empty());
 }
 
+// At an array's edge, where sums are stored one by one from the front of their registers.
+TEST(TilePlan, SumsGoAroundSixteenAtATimeOrAsFewAsThereAre) {
+  const auto text = [](const ir::Kernel &kernel) { return emit_for_cuda(kernel, cuda_options()).text; };
+  EXPECT_NE(text(gemm<bfloat16>(128, 256, 32, 1, {.threads = 256})).find("rotate<16>("), std::string::npos);
+  EXPECT_NE(text(gemm<bfloat16>(16, 16, 16, 1, {.threads = 64})).find("rotate<4>("), std::string::npos);
+}
+
 TEST(TilePlan, EachStageHasItsBuffers) {
   EXPECT_EQ(plan(gemm<float>(128, 128, 16, 3)).bytes, 3 * 2 * 128 * 16 * 4);
   EXPECT_EQ(plan(gemm<bfloat16>(128, 128, 32, 4)).bytes, 4 * 2 * 128 * 32 * 2);
