@@ -4,8 +4,8 @@
     python3 bench/peers/against_torch.py build/release/bench/tile_network
 
 The Python that runs this must have torch and NumPy. Both sides multiply in f32 and in tf32, launch by launch and as
-graphs, where the GPU does not wait for the host. As torch runs an adjoint in a graph with what it is of alone, "forward and adjoint"
-is for ours the sum of both.
+graphs, where the GPU does not wait for the host. As torch runs an adjoint in a graph with what it is of alone,
+"forward and adjoint" is for ours the sum of both.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 #include "tests/schedule/program_on_host.h"
 
+#include "samite/codegen/cuda_launch_shape.h"
 #include "samite/jit/recorded_program.h"
 #include "samite/passes/architecture.h"
 #include "tests/codegen/cuda_on_host.h"
@@ -54,7 +55,7 @@ class OnHost : public jit::ScheduledProgram::Visitor {
     if (!kernel) {
       codegen::EmitOptions options = options_of(launch.kernel);
       options.cuda.grid_stride = blocks_.grid == HostBlocks::Grid::few;
-      options.cuda.grid_axes = blocks_.grid == HostBlocks::Grid::axes && extents.rank() > 1 && extents.rank() <= 3;
+      options.cuda.grid_axes = blocks_.grid == HostBlocks::Grid::axes && codegen::fits_grid_axes(extents);
       kernel.emplace(launch.kernel, options, false, 0, ir::Form::lowered);
       kernel->order = blocks_.order;
     }
