@@ -164,7 +164,11 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   PlannedProduct planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c) const {
     const auto &options = state_->options;
     return {state_->identity, matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where),
-            MatmulFactors{scalar_type_of<T>, options.precision, options.transposed}, a.device()};
+            MatmulFactors{.type = scalar_type_of<T>,
+                          .precision = options.precision,
+                          .transposed = options.transposed,
+                          .copied_where_that_pays = true},
+            a.device()};
   }
   template <class F>
   decltype(auto) with_plan(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches, const F &function) const {

@@ -1,5 +1,7 @@
 #include "samite/ops/matmul_plan.h"
 
+#include "samite/passes/factor_copies.h"
+
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -41,9 +43,20 @@ constexpr MatmulPlan cpu[] = {{64, 64, 64, 32, 1}, {16, 64, 64, 32, 1}, {4, 64, 
 constexpr MatmulPlan cpu_scaled_by_blocks[] = {
     {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
-std::span<const MatmulPlan> plans(const MatmulFactors &factors, int capability) {
+// Whether a launch copies the factors whose terms do not lie together, so that they do.
+bool are_copied(const MatmulShape &shape, const MatmulFactors &factors) {
+  if (!factors.copied_where_that_pays) return false;
+  const auto pays = [&](std::int64_t extent, std::int64_t multiplications) {
+    return passes::pays(static_cast<double>(shape.batches) * static_cast<double>(extent * shape.inner),
+                        static_cast<double>(multiplications), true);
+  };
+  return (!factors.transposed.a || pays(shape.rows, shape.columns)) &&
+         (factors.transposed.b || pays(shape.columns, shape.rows));
+}
+
+std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors &factors, int capability) {
   const bool groups = capability / 10 == 9;
-  const bool together = groups && factors.terms_together();
+  const bool together = groups && (factors.terms_together() || are_copied(shape, factors));
   if (capability == 0 && factors.block_scales) return cpu_scaled_by_blocks;
   if (capability == 0) return cpu;
   switch (factors.type) {
@@ -81,7 +94,7 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_
 }
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device) {
-  const auto candidates = plans(factors, device.compute_capability);
+  const auto candidates = plans(shape, factors, device.compute_capability);
   const std::int64_t most_rows = most_rows_of_a_tile(shape, candidates);
   // A block whose sums are scaled in each step takes as long for few columns as for many: one round of blocks, of which
   // a quarter of the multiprocessors has none, is sooner done than two.
@@ -97,7 +110,7 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
 
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
                                           const PlanDevice &device) {
-  const auto kind = plans(factors, device.compute_capability);
+  const auto kind = plans(shape, factors, device.compute_capability);
   std::vector<MatmulPlan> candidates{matmul_plan(shape, factors, device)};
   const auto add = [&](const MatmulPlan &plan) {
     if (std::ranges::find(candidates, plan) == candidates.end()) candidates.push_back(plan);

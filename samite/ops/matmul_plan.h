@@ -40,6 +40,8 @@ struct MatmulFactors {
   tile::Transposes transposed = {};
   bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
   bool row_blocks = false;    // by scales of 128 rows each
+  // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
+  bool copied_where_that_pays = false;
 
   // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.
   bool terms_together() const { return !transposed.a && transposed.b; }

@@ -58,23 +58,22 @@ class Reads {
       const bool transposed = product.attribute & (of_b ? transposed_b : transposed_a);
       FactorRead read{load->second->array, {}, of_b ? extents.rows : extents.columns, unit->terms_together, false};
       read.swapped = read.terms_together && transposed != of_b;
-      if (!dimensions(*load->second, read)) read.dimensions.clear();
-      if (std::ranges::find(reads_, read) == reads_.end()) reads_.push_back(read);
+      read.dimensions = dimensions(*load->second);
+      if (read.dimensions.size() > 1 && std::ranges::find(reads_, read) == reads_.end())
+        reads_.push_back(std::move(read));
     }
   }
 
-  // Whether the place of a window can be told.
-  bool dimensions(const Operation &load, FactorRead &read) const {
+  std::vector<FactorRead::Dimension> dimensions(const Operation &load) const {
     constexpr std::uint64_t untold = 1, of_launch = (std::uint64_t{1} << maximum_rank) - 1;
     const std::size_t rank = load.operands.size();
-    if (rank < 2) return false;
+    std::vector<FactorRead::Dimension> dimensions;
     for (std::size_t d = 0; d < rank; ++d) {
       const std::uint64_t on = forms_(load.operands[d]).depends_on;
-      if (on & untold) return false;
       const std::int64_t window = d + 2 < rank ? 1 : load.type.shape()[d + 2 - rank];
-      read.dimensions.push_back({window, on >> 1 & of_launch, (on >> (1 + maximum_rank)) != 0});
+      dimensions.push_back({window, on >> 1 & of_launch, (on >> (1 + maximum_rank)) != 0, !(on & untold)});
     }
-    return true;
+    return dimensions;
   }
 
   const Architecture &architecture_;
@@ -99,12 +98,12 @@ double multiplications(const FactorRead &read, std::span<const std::int64_t> arr
       if (dimensions >> d & 1) count *= static_cast<double>(launch_extents[d]);
     return count;
   };
-  if (read.dimensions.empty()) return 0;
   std::uint64_t dimensions_of_places = 0;
   for (std::size_t d = 0; d < read.dimensions.size(); ++d) {
     const FactorRead::Dimension &own = read.dimensions[d];
     dimensions_of_places |= own.blocks;
     const double reached = blocks(own.blocks) * static_cast<double>(own.window);
+    if (!own.told) return 0;
     if (!own.in_loop && 2 * reached < static_cast<double>(array_extents[d])) return 0;
   }
   return blocks(~dimensions_of_places) * static_cast<double>(read.multiplied);

@@ -34,6 +34,7 @@ struct FactorRead {
     std::int64_t window;   // elements of it, 1 of the dimensions before the last two
     std::uint64_t blocks;  // launch dimensions that its place differs with, as bits
     bool in_loop;          // it also differs between iterations, which are taken to go over all of the dimension
+    bool told = true;      // it differs with nothing else, such as what the kernel loads
     friend bool operator==(const Dimension &, const Dimension &) = default;
   };
   std::uint32_t array;
@@ -48,7 +49,8 @@ struct FactorRead {
 // Of a structured kernel, in program order.
 std::vector<FactorRead> factor_reads(const ir::Kernel &structured, const Architecture &architecture);
 
-// How often a launch over these extents multiplies each element of an array; 0 where it may leave most of it unread.
+// How often a launch over these extents multiplies each element of an array; 0 where it may leave most of it unread, or
+// that cannot be told.
 double multiplications(const FactorRead &read, std::span<const std::int64_t> array_extents,
                        std::span<const std::int64_t> launch_extents);
 

@@ -64,6 +64,23 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   EXPECT_EQ(matmul_plan(shape, factors, hopper).threads, 128);
 }
 
+// As the launches of these do, passes/factor_copies.h.
+TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
+  MatmulFactors factors{
+      .type = ScalarType::Float32, .precision = tile::Precision::tf32, .copied_where_that_pays = true};
+  const auto threads = [&](const MatmulShape &shape) { return matmul_plan(shape, factors, hopper).threads; };
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 32, 256, 4}));
+  EXPECT_EQ(threads({1, 512, 65536, 4096}), 128) << "elements of b are multiplied 512 times";
+  EXPECT_EQ(threads({1, 1024, 1024, 512}), 128) << "soon done";
+  factors.transposed = {.a = true};
+  EXPECT_EQ(threads({1, 4096, 4096, 4096}), 256);
+  EXPECT_EQ(threads({1, 65536, 512, 4096}), 128) << "elements of a are multiplied 512 times";
+  factors.precision = tile::Precision::full;
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 32, 256, 2}));
+  factors = {.type = ScalarType::Int8, .copied_where_that_pays = true};
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+}
+
 // A block of scales covers whole tiles, and an iteration's terms.
 TEST(MatmulPlan, TilesOfScaledBlocksDivide128) {
   for (const PlanDevice &device : {hopper, ampere, cpu})
