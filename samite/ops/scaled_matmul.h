@@ -123,16 +123,21 @@ class ScalesOfTerms {
     return of_rows(k) * of_columns(k);
   }
 
-  // `number` where there is one.
-  Tile<float> applied(const Tile<float> &product, const Int &k, const Float &number) const {
-    if (of_each_row() && of_each_column()) return product * (row_scales(k) * column_scales(k));
-    if (of_each_row()) return product * (row_scales(k) * number);
+  // One for each row, if there is one, of all columns.
+  bool of_each_row() const { return p_.a.rows == ScaleGroup::one; }
+  Tile<float> row_scales(const Int &k) const {
+    return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
+  }
+
+  // `number` where there is one, and `rows` where there are scales of each row.
+  Tile<float> applied(const Tile<float> &product, const Int &k, const Float &number, const Tile<float> &rows) const {
+    if (of_each_row() && of_each_column()) return product * (rows * column_scales(k));
+    if (of_each_row()) return product * (rows * number);
     if (of_each_column()) return product * (column_scales(k) * number);
     return product * number;
   }
 
  private:
-  bool of_each_row() const { return p_.a.rows == ScaleGroup::one; }
   bool of_each_column() const { return p_.b.columns == ScaleGroup::one; }
   Int of_a(const Int &k) const { return p_.a.columns == ScaleGroup::all ? Int(0) : Int(k); }
   Int of_b(const Int &k) const { return p_.b.rows == ScaleGroup::all ? Int(0) : Int(k); }
@@ -141,9 +146,6 @@ class ScalesOfTerms {
   }
   Float of_columns(const Int &k) const {
     return scales_.b.at(of_b(k), p_.b.columns == ScaleGroup::all ? Int(0) : Int(scales_.column / scale_block));
-  }
-  Tile<float> row_scales(const Int &k) const {
-    return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
   }
   Tile<float> column_scales(const Int &k) const {
     return scales_.b.view(of_b(k), scales_.column, {p_.plan.rows, p_.plan.columns}, {.steps = {0, 1}});
@@ -165,6 +167,8 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
   const bool ahead = p.by_terms() && plan.stages > 1 && scales_of_terms.has_number();
   Float next = 0;
   if (ahead) if_(steps > 0, [&] { next = scales_of_terms.number(0); });
+  const bool rows_ahead = p.by_terms() && plan.stages > 1 && scales_of_terms.of_each_row();
+  Tile<float> rows = rows_ahead ? scales_of_terms.row_scales(0) : sum;
   for (Int k : range(steps, pipelined(plan.stages))) {
     const Float number = next;
     if (ahead) next = scales_of_terms.number(min(k + 1, steps - 1));
@@ -179,7 +183,8 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
     } else if (p.on_cpu()) {
       sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
     } else {
-      sum += scales_of_terms.applied(product(), k, number);
+      sum += scales_of_terms.applied(product(), k, number, rows);
+      if (rows_ahead) rows = scales_of_terms.row_scales(k + 1);
     }
   }
   return sum;

@@ -56,6 +56,9 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
   return &stmt.as<Accumulate>()->indices;
 }
 
+// Operations on indices that each loop over elements makes again rather than read their results.
+constexpr int most_made_again = 3;
+
 class Lowerer final : public TileMemories {
  public:
   Lowerer(const Kernel &kernel, bool flat, TileLowering how)
@@ -100,13 +103,21 @@ class Lowerer final : public TileMemories {
     bool alone = true;                          // no other tile has the same memory
   };
 
-  // Coordinates, and numbers for all elements, that only the same elements of other tiles are made of.
+  // Coordinates, numbers for all elements, and indices that are a few sums and products of those, which only the same
+  // elements of other tiles are made of.
   void find_made_again(const Block &body) {
-    std::map<LocalId, int> uses_by_element;
+    std::map<LocalId, int> uses_by_element, additions;
     for_each_statement(body, [&](const Stmt &stmt) {
       auto *let = stmt.as<Let>();
-      if (let && (let->value.op == Op::Coordinate || is_one_number(let->value)))
+      if (let && (let->value.op == Op::Coordinate || is_one_number(let->value))) {
         made_again_.emplace(let->local, let->value);
+      } else if (let && is_index_of_made_again(let->value)) {
+        int own = 1;
+        for (const Value &operand : let->value.operands)
+          if (operand.is_local()) own += additions[operand.id()];
+        additions[let->local] = own;
+        if (own <= most_made_again) made_again_.emplace(let->local, let->value);
+      }
       const auto type = tile_of(stmt);
       if (!type || (let && (moves_elements(let->value.op) || let->value.op == Op::Reshape))) return;
       for_each_operand(stmt, [&](const Value &value) {
@@ -114,7 +125,23 @@ class Lowerer final : public TileMemories {
           ++uses_by_element[value.id()];
       });
     });
-    std::erase_if(made_again_, [&](const auto &made) { return uses_by_element[made.first] != uses_[made.first]; });
+    // What is made of others goes with these.
+    const auto is_in_memory = [&](const auto &made) {
+      return uses_by_element[made.first] != uses_[made.first] ||
+             std::ranges::any_of(made.second.operands, [&](const Value &v) {
+               return v.is_local() && v.type().is_tile() && !made_again_.contains(v.id());
+             });
+    };
+    while (std::erase_if(made_again_, is_in_memory) != 0) continue;
+  }
+
+  bool is_index_of_made_again(const Operation &operation) const {
+    const Type &type = operation.type;
+    const bool arithmetic = operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul;
+    return arithmetic && type.is_tile() && is_integer(type.element()) &&
+           std::ranges::all_of(operation.operands, [&](const Value &v) {
+             return !v.is_local() || !v.type().is_tile() || made_again_.contains(v.id());
+           });
   }
 
   static bool is_one_number(const Operation &operation) {
@@ -278,10 +305,8 @@ class Lowerer final : public TileMemories {
     bool with_coordinates(const TileMemories &memories) const {
       return std::ranges::any_of(statements, [&](const Stmt *stmt) {
         bool of_operand = false;
-        for_each_operand(*stmt, [&](const Value &value) {
-          const Operation *made = value.is_local() ? memories.made_again(value) : nullptr;
-          of_operand = of_operand || (made && made->op == Op::Coordinate);
-        });
+        for_each_operand(
+            *stmt, [&](const Value &value) { of_operand = of_operand || is_made_of_coordinates(value, memories); });
         if (of_operand) return true;
         auto *let = stmt->as<Let>();
         if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
@@ -293,6 +318,13 @@ class Lowerer final : public TileMemories {
     std::vector<const Stmt *> statements;
 
    private:
+    static bool is_made_of_coordinates(const Value &value, const TileMemories &memories) {
+      const Operation *made = value.is_local() && value.type().is_tile() ? memories.made_again(value) : nullptr;
+      return made && (made->op == Op::Coordinate || std::ranges::any_of(made->operands, [&](const Value &operand) {
+                        return is_made_of_coordinates(operand, memories);
+                      }));
+    }
+
     TileShape shape_;
     std::set<const Stmt *> has_;
     std::set<LocalId> defined_;

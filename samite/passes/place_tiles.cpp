@@ -3,6 +3,7 @@
 #include "samite/ir/tile_rules.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/row_values.h"
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace {
 using namespace ir;
 using enum FragmentLayout::Unit;
 
-constexpr std::int64_t most_registers = 128;  // of a thread, for sums
+constexpr std::int64_t most_registers = 128;    // of a thread, for sums
+constexpr std::int64_t most_row_registers = 8;  // of a thread, for values of rows, beside those
 constexpr int warp = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -107,6 +109,35 @@ class Placer {
     }
   }
 
+  // Of a thread, which the sums leave fewer. Where all elements of a row are one value, such as the scale of the row,
+  // it keeps one for each of its rows, which are few.
+  static std::int64_t registers_of(const TileUse &use, const FragmentLayout &layout) {
+    const std::int64_t of_elements = passes::registers_of(layout, use.type());
+    if (!use.operands.empty()) return of_elements;
+    for (const TileTouch &touch : use.touches) {
+      if (touch.loads) continue;
+      const auto values = touch.threads ? row_values(*touch.threads, layout) : std::nullopt;
+      if (!values || values->rows > most_row_registers) return of_elements;
+      if (!stores_one_of(*values, touch.threads->body, use.allocation->array)) return of_elements;
+    }
+    return 0;
+  }
+  static bool stores_one_of(const RowValues &values, const Block &body, LocalArrayId array) {
+    std::ptrdiff_t stores = 0;  // of them, without a condition
+    for (const Stmt &stmt : body) {
+      const auto *store = stmt.as<LocalStore>();
+      const auto is_stored = [&](const auto &result) {
+        return store->value.is_local() && store->value.id() == result.first;
+      };
+      if (store && store->array == array) stores += std::ranges::any_of(values.results, is_stored);
+    }
+    for_each_statement(body, [&](const Stmt &stmt) {
+      const auto *store = stmt.as<LocalStore>();
+      if (store && store->array == array) --stores;
+    });
+    return stores == 0;
+  }
+
   bool in_registers(LocalArrayId array) const { return layouts_.contains(array); }
   // The buffers of a loop of products, which are so as its copies need them.
   static bool is_placed(const TileUse &use) {
@@ -134,7 +165,7 @@ class Placer {
         auto known = of_loop.find(loop);
         return known == of_loop.end() || known->second == wanted;
       });
-      const std::int64_t registers = registers_of(wanted, use.type());
+      const std::int64_t registers = registers_of(use, wanted);
       const bool fits = use.count() == wanted.rows * wanted.columns && size_of(use.type()) >= 4 &&
                         uses_.scopes.registers_around(use.scope) + registers <= most_registers;
       if (!own.elementwise || !one_layout || !free || !fits) return false;

@@ -72,8 +72,13 @@ Value TileLoop::element(const Value &tile) {
   if (tile.is_constant()) return Value::from_bits(tile.type().element(), tile.bits());
   auto known = elements_.find(tile.id());
   if (known != elements_.end()) return known->second;
-  if (const Operation *made = memories_.made_again(tile))
-    return made->op == Op::Coordinate ? coordinate(made->attribute, made->type) : made->operands[0];
+  if (const Operation *made = memories_.made_again(tile)) {
+    if (made->op == Op::Coordinate) return coordinate(made->attribute, made->type);
+    if (made->op == Op::Broadcast) return made->operands[0];
+    Operation own{made->op, made->type.element(), {}};
+    for (const Value &operand : made->operands) own.operands.push_back(element(operand));
+    return elements_.emplace(tile.id(), at(innermost(), std::move(own))).first->second;
+  }
   const auto memory = memories_.memory(tile);
   internal_check(memory.has_value(), "a tile is read that is not in memory");
   const Value value = read(*memory, place());

@@ -70,6 +70,30 @@ TEST(LowerTiles, NothingIsMovedOverAStore) {
   EXPECT_LT(between.find("store @z"), between.find("load @z")) << between;
 }
 
+// Each loop over elements makes the indices of a gather again, rather than keep them in memory, where that is little
+// work; what something else reads stays there.
+TEST(LowerTiles, IndicesAreMadeAgain) {
+  const auto gathers = [](const std::string &last, const std::string &between = "") {
+    return lowered(
+        "%2: tile<i32, 2, 32> = coordinate 0 %3: tile<i32, 2, 32> = broadcast %0 "
+        "%4: tile<i32, 2, 32> = add %3, %2 " +
+            last + " %6: tile<f32, 2, 32> = load @z[%5, 0] %7: tile<f32, 2, 32> = mul %6, %1 " + between +
+            " store @z[%0, 0] = %7 %8: tile<f32, 2, 32> = load @z[%5, 1] "
+            "%9: tile<f32, 2, 32> = mul %8, %8",
+        true);
+  };
+  const std::string few = gathers("%5: tile<i32, 2, 32> = mul %4, 3:tile<i32, 2, 32>");
+  EXPECT_EQ(count(few, "i32[64]"), 0) << few;
+  EXPECT_EQ(count(few, "load @z["), 2) << few;
+  const std::string many = gathers(
+      "%10: tile<i32, 2, 32> = mul %4, 3:tile<i32, 2, 32> %11: tile<i32, 2, 32> = sub %10, %2 "
+      "%5: tile<i32, 2, 32> = mul %11, 5:tile<i32, 2, 32>");
+  EXPECT_EQ(count(many, "i32[64]"), 1) << many;
+  const std::string reduced =
+      gathers("%5: tile<i32, 2, 32> = mul %4, 3:tile<i32, 2, 32>", "%12: i32 = reduce_max %5 store @w[%12] = 1.0");
+  EXPECT_EQ(count(reduced, "i32[64]"), 1) << reduced;
+}
+
 // A row that is added to a tile is loaded where it is added.
 const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = reshape %6 ";
 

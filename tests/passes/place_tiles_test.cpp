@@ -42,6 +42,26 @@ TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
   EXPECT_THAT(memory(kernel), HasSubstr("registers"));
 }
 
+// Two sums of 64 registers each leave room for what has one value in each row, such as scales of the next iteration,
+// but not for more.
+TEST(PlaceTiles, ValuesOfRowsAreInRegistersBesideTheSums) {
+  const auto placed = [](const std::string &column) {
+    return memory(placed_tiles(
+        "%1: tile<i32, 64, 128> = coordinate 0 %2: tile<i32, 64, 128> = coordinate 1 "
+        "%3: tile<f32, 64, 128> = load @y[%1, " +
+            column +
+            "] for %4: i32 in 0 .. @n step 1 carry (%5 -> %12: tile<f32, 64, 128> = 0.0:tile<f32, 64, 128> then %10, "
+            "%6 -> %13: tile<f32, 64, 128> = %3 then %11) { "
+            "%7: tile<f16, 64, 16> = load @h[0, %4] %8: tile<f16, 16, 128> = load @h[%4, 0] "
+            "%9: tile<f32, 64, 128> = matmul %7, %8, 0.0:tile<f32, 64, 128> %14: tile<f32, 64, 128> = mul %9, %6 "
+            "%10: tile<f32, 64, 128> = add %5, %14 %11: tile<f32, 64, 128> = load @y[%1, " +
+            (column == "0" ? "%4" : column) + "] } store @x[0, 0] = %12",
+        128));
+  };
+  EXPECT_THAT(placed("0"), Not(HasSubstr("shared f32[8192]")));
+  EXPECT_THAT(placed("%2"), HasSubstr("shared f32[8192]"));
+}
+
 // What is read in one row at a time needs no swizzling; what is read across the terms does.
 TEST(PlaceTiles, FactorsHaveRowsOfWholeUnits) {
   const std::string text = memory(placed_tiles(placed_factors + placed_product + "store @x[0, 0] = %3"));

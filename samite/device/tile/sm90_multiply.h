@@ -20,13 +20,13 @@ struct GroupProduct {
   static_assert(Kind::bytes == 2 || (!transposed_a && transposed_b), "terms of 8 and 32 bits lie one after another");
   static_assert(transposed_b || Product::across_warps == 1 || columns % RowsOfB::of_panel == 0, "groups have panels");
 
-  // Of the stage at `a` and `b`, for the warp group of this thread.
-  static SAMITE_INLINE_MEMBER u64 left(u32 a) {
-    const int row = warp_group_of_block() / Product::across_warps * rows_of_group;
+  // Of the stage at `a` and `b`, for a warp group.
+  static SAMITE_INLINE_MEMBER u64 left(u32 a, int warp_group) {
+    const int row = warp_group / Product::across_warps * rows_of_group;
     return factor_at(factor_format<RowsOfA, !transposed_a>(), a + u32(factor_offset<RowsOfA, !transposed_a>(row, 0)));
   }
-  static SAMITE_INLINE_MEMBER u64 right(u32 b) {
-    const int column = warp_group_of_block() % Product::across_warps * columns;
+  static SAMITE_INLINE_MEMBER u64 right(u32 b, int warp_group) {
+    const int column = warp_group % Product::across_warps * columns;
     return factor_at(factor_format<RowsOfB, transposed_b>(), b + u32(factor_offset<RowsOfB, transposed_b>(column, 0)));
   }
 

@@ -19,10 +19,12 @@ struct BulkWindows {
 };
 
 // Where a loop is in its ring. A thread that copies and one that multiplies each have their own; both go on from loop
-// to loop where a block runs several.
+// to loop where a block runs several. The number of the thread's warp group is asked for once, since each step of a
+// loop that has more to do would wait for the answer.
 template <int stages>
 struct RingPosition {
   u32 stage = 0, parity = 0;
+  int warp_group = warp_group_of_block();
 
   SAMITE_INLINE_MEMBER void advance() {
     if (++stage == stages) {
@@ -127,7 +129,8 @@ template <class Rings, class C, int count, class Release>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
                            const Release &release) {
   using Factors = typename Rings::Factors;
-  const u64 left = Factors::left(shared_address(rings.a)), right = Factors::right(shared_address(rings.b));
+  const u64 left = Factors::left(shared_address(rings.a), at.warp_group);
+  const u64 right = Factors::right(shared_address(rings.b), at.warp_group);
   if (steps <= 0) return;
   u32 before = at.stage;
   for (i32 step = 0;;) {
