@@ -21,15 +21,26 @@ TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float8E4M3, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
 }
 
-TEST(MatmulPlan, EachMultiprocessorHasABlockWhereThatIsPossible) {
+// One round of blocks, of which few multiprocessors have none, is sooner done than two of half the columns.
+TEST(MatmulPlan, MostMultiprocessorsHaveABlockWhereThatIsPossible) {
   for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192})
     for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64, ScalarType::Int8}) {
       const MatmulPlan chosen = plan(n, n, type, hopper), smallest = plan(1, 1, type, hopper);
       const MatmulShape shape{1, n, n, n};
       if (chosen != smallest) {
-        EXPECT_GE(matmul_blocks(shape, chosen).count(), hopper.multiprocessors) << n;
+        const bool groups = type == ScalarType::Float16;
+        EXPECT_GE(matmul_blocks(shape, chosen).count(), hopper.multiprocessors * (groups ? 3 : 4) / 4) << n;
       }
     }
+}
+
+TEST(MatmulPlan, OneRoundOfBlocksOfGroupsOfWarps) {
+  MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
+  EXPECT_EQ(matmul_plan({1, 64, 7168, 4096}, factors, hopper), (MatmulPlan{64, 64, 256, 128, 6})) << "112 blocks";
+  EXPECT_EQ(matmul_plan({1, 64, 4096, 4096}, factors, hopper), (MatmulPlan{64, 64, 256, 128, 6})) << "64 blocks";
+  EXPECT_EQ(matmul_plan({1, 1280, 2560, 4096}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4})) << "100 blocks";
+  EXPECT_EQ(matmul_plan({1, 1280, 1280, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6})) << "100 blocks";
+  EXPECT_EQ(matmul_plan({1, 1280, 1152, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 8})) << "90 blocks";
 }
 
 TEST(MatmulPlan, FewRowsHaveLowTiles) {
