@@ -84,6 +84,18 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
   }
 }
 
+// Tiles of one group of warps leave room for two blocks on a multiprocessor with half of the stages. These hide each
+// other's beginnings and ends where there are several rounds; in one round a block has all stages.
+MatmulPlan for_rounds(MatmulPlan plan, const MatmulShape &shape, const MatmulFactors &factors,
+                      const PlanDevice &device) {
+  constexpr std::int64_t half_of_shared = 113 << 10;
+  const auto bytes = static_cast<std::int64_t>(size_of(factors.type)) * (plan.rows + plan.columns) * plan.inner;
+  const bool one_group = plan.threads == 128 && !factors.block_scales && device.compute_capability / 10 == 9;
+  if (one_group && matmul_blocks(shape, plan).count() > device.multiprocessors && plan.stages * bytes > half_of_shared)
+    plan.stages /= 2;
+  return plan;
+}
+
 // Of a higher one much would be outside of the result.
 std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const MatmulPlan> kind) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
@@ -110,9 +122,9 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
     if (plan.rows > most_rows) continue;
     const bool three_groups = plan.rows == scaled_by_blocks[0].rows;
     const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough;
-    if (device.is_cpu() || matmul_blocks(shape, plan).count() >= least) return plan;
+    if (device.is_cpu() || matmul_blocks(shape, plan).count() >= least) return for_rounds(plan, shape, factors, device);
   }
-  return candidates.back();
+  return for_rounds(candidates.back(), shape, factors, device);
 }
 
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,

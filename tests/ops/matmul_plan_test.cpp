@@ -40,7 +40,14 @@ TEST(MatmulPlan, OneRoundOfBlocksOfGroupsOfWarps) {
   EXPECT_EQ(matmul_plan({1, 64, 4096, 4096}, factors, hopper), (MatmulPlan{64, 64, 256, 128, 6})) << "64 blocks";
   EXPECT_EQ(matmul_plan({1, 1280, 2560, 4096}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4})) << "100 blocks";
   EXPECT_EQ(matmul_plan({1, 1280, 1280, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6})) << "100 blocks";
-  EXPECT_EQ(matmul_plan({1, 1280, 1152, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 8})) << "90 blocks";
+  EXPECT_EQ(matmul_plan({1, 1280, 1152, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 4})) << "180 blocks";
+  EXPECT_EQ(matmul_plan({1, 64, 32768, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 4})) << "256 blocks";
+  EXPECT_EQ(matmul_plan({1, 16, 4096, 4096}, {.type = ScalarType::BFloat16}, hopper), (MatmulPlan{64, 64, 128, 128, 6}))
+      << "64 blocks";
+  EXPECT_EQ(matmul_plan({64, 32, 4096, 2048}, {.type = ScalarType::BFloat16}, hopper),
+            (MatmulPlan{64, 128, 64, 128, 4}))
+      << "2048 blocks";
+  EXPECT_EQ(matmul_plan({1, 64, 14336, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 8})) << "112 blocks";
 }
 
 TEST(MatmulPlan, FewRowsHaveLowTiles) {
