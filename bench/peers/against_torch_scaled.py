@@ -17,7 +17,7 @@ import torch
 from against import lines, print_ratio
 
 
-def milliseconds(function, beside, rounds=9, calls=10):
+def milliseconds(function, beside=lambda: None, rounds=9, calls=10):
     times = []
     for _ in range(rounds):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

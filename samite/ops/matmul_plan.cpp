@@ -84,16 +84,10 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
   }
 }
 
-// Tiles of one group of warps leave room for two blocks on a multiprocessor with half of the stages. These hide each
-// other's beginnings and ends where there are several rounds; in one round a block has all stages.
-MatmulPlan for_rounds(MatmulPlan plan, const MatmulShape &shape, const MatmulFactors &factors,
-                      const PlanDevice &device) {
-  constexpr std::int64_t half_of_shared = 113 << 10;
-  const auto bytes = static_cast<std::int64_t>(size_of(factors.type)) * (plan.rows + plan.columns) * plan.inner;
-  const bool one_group = plan.threads == 128 && !factors.block_scales && device.compute_capability / 10 == 9;
-  if (one_group && matmul_blocks(shape, plan).count() > device.multiprocessors && plan.stages * bytes > half_of_shared)
-    plan.stages /= 2;
-  return plan;
+// Whether a block's stages leave another one no room on a multiprocessor.
+bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
+  constexpr std::int64_t half = 113 << 10;
+  return static_cast<std::int64_t>(size_of(factor)) * (plan.rows + plan.columns) * plan.inner * plan.stages > half;
 }
 
 // Of a higher one much would be outside of the result.
@@ -116,15 +110,21 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
   // A block of groups of warps has a multiprocessor to itself, and takes nearly as long for few columns as for many:
   // one round of blocks, of which a quarter of the multiprocessors has none, is sooner done than two. On an H100 a
   // product of 64 x 7168 x 4096 in 8 bits takes 9.2 us in 112 blocks, and 13.4 us in 224 of half the columns.
-  const bool alone = factors.block_scales || groups_multiply(shape, factors, device.compute_capability);
-  const std::int64_t enough = alone ? device.multiprocessors * 3 / 4 : device.multiprocessors;
-  for (const MatmulPlan &plan : candidates) {
-    if (plan.rows > most_rows) continue;
+  const bool groups = groups_multiply(shape, factors, device.compute_capability);
+  const std::int64_t enough = groups || factors.block_scales ? device.multiprocessors * 3 / 4 : device.multiprocessors;
+  const auto found = std::ranges::find_if(candidates, [&](const MatmulPlan &plan) {
+    if (plan.rows > most_rows) return false;
     const bool three_groups = plan.rows == scaled_by_blocks[0].rows;
     const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough;
-    if (device.is_cpu() || matmul_blocks(shape, plan).count() >= least) return for_rounds(plan, shape, factors, device);
-  }
-  return for_rounds(candidates.back(), shape, factors, device);
+    return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
+  });
+  MatmulPlan plan = found == candidates.end() ? candidates.back() : *found;
+  // In several rounds two blocks of one group of warps, each with half of the stages, hide each other's beginnings and
+  // ends. In one round a block has them all.
+  const bool rounds = matmul_blocks(shape, plan).count() > device.multiprocessors;
+  if (groups && !factors.block_scales && rounds && plan.threads == 128 && fills_shared_memory(plan, factors.type))
+    plan.stages /= 2;
+  return plan;
 }
 
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,

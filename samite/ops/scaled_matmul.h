@@ -109,7 +109,7 @@ struct ScalesOfTile {
 };
 
 // The scales of 128 terms of a block's tile of the result, in blocks of threads. Those of single rows and columns are
-// read for each element, where they are needed: threads that wait for each other in each iteration would take longer.
+// views, without memory of the block: threads that wait for each other in each iteration would take longer.
 template <int RankOfA, int RankOfB>
 class ScalesOfTerms {
  public:
@@ -163,15 +163,16 @@ Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const Sc
   const MatmulPlan &plan = p.plan;
   Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
   const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, p);
-  // Read an iteration ahead: it comes from far, and the products of an iteration are soon done.
-  const bool ahead = p.by_terms() && plan.stages > 1 && scales_of_terms.has_number();
+  // Read an iteration ahead: they come from far, and the products of an iteration are soon done.
+  const bool by_terms = p.by_terms() && !p.on_cpu();
+  const bool number_ahead = by_terms && scales_of_terms.has_number();
+  const bool rows_ahead = by_terms && scales_of_terms.of_each_row();
   Float next = 0;
-  if (ahead) if_(steps > 0, [&] { next = scales_of_terms.number(0); });
-  const bool rows_ahead = p.by_terms() && plan.stages > 1 && scales_of_terms.of_each_row();
+  if (number_ahead) if_(steps > 0, [&] { next = scales_of_terms.number(0); });
   Tile<float> rows = rows_ahead ? scales_of_terms.row_scales(0) : sum;
   for (Int k : range(steps, pipelined(plan.stages))) {
     const Float number = next;
-    if (ahead) next = scales_of_terms.number(min(k + 1, steps - 1));
+    if (number_ahead) next = scales_of_terms.number(min(k + 1, steps - 1));
     const Tile<A> left = load_left(k);
     const Tile<B> right = load_right(k);
     const auto product = [&] {

@@ -106,7 +106,7 @@ class Lowerer final : public TileMemories {
   // Coordinates, numbers for all elements, and indices that are a few sums and products of those, which only the same
   // elements of other tiles are made of.
   void find_made_again(const Block &body) {
-    std::map<LocalId, int> uses_by_element, additions;
+    std::map<LocalId, int> uses_by_element, operations;
     for_each_statement(body, [&](const Stmt &stmt) {
       auto *let = stmt.as<Let>();
       if (let && (let->value.op == Op::Coordinate || is_one_number(let->value))) {
@@ -114,8 +114,8 @@ class Lowerer final : public TileMemories {
       } else if (let && is_index_of_made_again(let->value)) {
         int own = 1;
         for (const Value &operand : let->value.operands)
-          if (operand.is_local()) own += additions[operand.id()];
-        additions[let->local] = own;
+          if (operand.is_local()) own += operations[operand.id()];
+        operations[let->local] = own;
         if (own <= most_made_again) made_again_.emplace(let->local, let->value);
       }
       const auto type = tile_of(stmt);
@@ -127,10 +127,7 @@ class Lowerer final : public TileMemories {
     });
     // What is made of others goes with these.
     const auto is_in_memory = [&](const auto &made) {
-      return uses_by_element[made.first] != uses_[made.first] ||
-             std::ranges::any_of(made.second.operands, [&](const Value &v) {
-               return v.is_local() && v.type().is_tile() && !made_again_.contains(v.id());
-             });
+      return uses_by_element[made.first] != uses_[made.first] || !operands_need_no_memory(made.second);
     };
     while (std::erase_if(made_again_, is_in_memory) != 0) continue;
   }
@@ -138,10 +135,12 @@ class Lowerer final : public TileMemories {
   bool is_index_of_made_again(const Operation &operation) const {
     const Type &type = operation.type;
     const bool arithmetic = operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul;
-    return arithmetic && type.is_tile() && is_integer(type.element()) &&
-           std::ranges::all_of(operation.operands, [&](const Value &v) {
-             return !v.is_local() || !v.type().is_tile() || made_again_.contains(v.id());
-           });
+    return arithmetic && type.is_tile() && is_integer(type.element()) && operands_need_no_memory(operation);
+  }
+  bool operands_need_no_memory(const Operation &operation) const {
+    return std::ranges::all_of(operation.operands, [&](const Value &operand) {
+      return !operand.is_local() || !operand.type().is_tile() || made_again_.contains(operand.id());
+    });
   }
 
   static bool is_one_number(const Operation &operation) {

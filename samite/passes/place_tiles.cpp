@@ -123,19 +123,18 @@ class Placer {
     return 0;
   }
   static bool stores_one_of(const RowValues &values, const Block &body, LocalArrayId array) {
-    std::ptrdiff_t stores = 0;  // of them, without a condition
-    for (const Stmt &stmt : body) {
+    const auto is_store = [&](const Stmt &stmt) {
       const auto *store = stmt.as<LocalStore>();
-      const auto is_stored = [&](const auto &result) {
-        return store->value.is_local() && store->value.id() == result.first;
-      };
-      if (store && store->array == array) stores += std::ranges::any_of(values.results, is_stored);
-    }
-    for_each_statement(body, [&](const Stmt &stmt) {
-      const auto *store = stmt.as<LocalStore>();
-      if (store && store->array == array) --stores;
-    });
-    return stores == 0;
+      return store && store->array == array;
+    };
+    const auto is_of_row = [&](const Stmt &stmt) {
+      const Value &value = stmt.as<LocalStore>()->value;
+      return std::ranges::any_of(values.results,
+                                 [&](const auto &result) { return value.is_local() && value.id() == result.first; });
+    };
+    std::ptrdiff_t stores = 0;  // also those under a condition
+    for_each_statement(body, [&](const Stmt &stmt) { stores += is_store(stmt); });
+    return stores == std::ranges::count_if(body, [&](const Stmt &stmt) { return is_store(stmt) && is_of_row(stmt); });
   }
 
   bool in_registers(LocalArrayId array) const { return layouts_.contains(array); }

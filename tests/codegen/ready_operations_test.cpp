@@ -267,6 +267,8 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(product({all, all}, {all, all})));
   expect_multiplied_by_groups(kernel_of(product({one, all}, {all, one})));
   expect_multiplied_by_groups(kernel_of(product({one, block}, {block, block})));
+  expect_multiplied_by_groups(
+      kernel_of(ops::scaled_matmul_launch(scaled_by_blocks(), {1, 1024, 1024, 1024}, {90, 132})));
   expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch({ScalarType::Float8E4M3,
                                                                    ScalarType::Float8E4M3,
                                                                    {one, block},

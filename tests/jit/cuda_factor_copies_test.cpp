@@ -125,19 +125,26 @@ class CudaFactorCopies : public CudaKernelTest {
     fake()->understand(code);
   }
 
+  // Of a block's tile of a b.
+  template <class A, class B>
+  static Tile<float> sums(const Array<A, 2> &a, const Array<B, 2> &b,
+                          tile::Precision precision = tile::Precision::full) {
+    constexpr std::int64_t terms = 128 / sizeof(A);
+    auto [i, j] = block_index<2>();
+    Tile<float> sum = tile::zeros<float>({128, 128});
+    for (Int k : range(tile::ceil_div(a.extent(1), static_cast<int>(terms)), pipelined(2)))
+      tile::matmul(tile::load(a, {i, k}, {128, terms}), tile::load(b, {k, j}, {terms, 128}), sum, precision);
+    return sum;
+  }
+
   // `name`: the fake's kernels have the number of copies in theirs.
   template <class T>
   auto product(const std::string &name, tile::Precision precision = tile::Precision::full) const {
-    constexpr std::int64_t terms = 128 / sizeof(T);
     return TileKernel{name,
                       {"a", "b", "c"},
                       [=](Array<const T, 2> a, Array<const T, 2> b, Array<float, 2> c) {
                         auto [i, j] = block_index<2>();
-                        Tile<float> sum = tile::zeros<float>({128, 128});
-                        for (Int k : range(tile::ceil_div(a.extent(1), static_cast<int>(terms)), pipelined(2)))
-                          tile::matmul(tile::load(a, {i, k}, {128, terms}), tile::load(b, {k, j}, {terms, 128}), sum,
-                                       precision);
-                        tile::store(c, {i, j}, sum);
+                        tile::store(c, {i, j}, sums(a, b, precision));
                       },
                       TileOptions{.threads = 256}};
   }
@@ -251,10 +258,7 @@ TEST_P(CudaFactorCopies, NotOfWhatTheKernelWrites) {
                           {"a", "b", "c"},
                           [](Array<const half, 2> a, Array<const half, 2> b, Array<half, 2> c) {
                             auto [i, j] = block_index<2>();
-                            Tile<float> sum = tile::zeros<float>({128, 128});
-                            for (Int k : range(tile::ceil_div(a.extent(1), 64), pipelined(2)))
-                              tile::matmul(tile::load(a, {i, k}, {128, 64}), tile::load(b, {k, j}, {64, 128}), sum);
-                            tile::store(c, {i, j}, tile::cast<half>(sum));
+                            tile::store(c, {i, j}, tile::cast<half>(sums(a, b)));
                           },
                           TileOptions{.threads = 256}};
   Buffer<half> a = numbers<half>(rows, rows, 1);
@@ -267,10 +271,7 @@ TEST_P(CudaFactorCopies, NotOfWhatTheKernelWrites) {
                           {"a", "b"},
                           [](Array<half, 2> a, Array<const half, 2> b) {
                             auto [i, j] = block_index<2>();
-                            Tile<float> sum = tile::zeros<float>({128, 128});
-                            for (Int k : range(tile::ceil_div(b.extent(0), 64), pipelined(2)))
-                              tile::matmul(tile::load(a, {i, k}, {128, 64}), tile::load(b, {k, j}, {64, 128}), sum);
-                            tile::store(a, {i, j}, tile::cast<half>(sum));
+                            tile::store(a, {i, j}, tile::cast<half>(sums(a, b)));
                           },
                           TileOptions{.threads = 256}};
   const jit::Variant &own = itself.record({5, 5}, a, b).variant();
