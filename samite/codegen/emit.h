@@ -97,8 +97,8 @@ struct TileLoadSite {
   friend bool operator==(const TileLoadSite &, const TileLoadSite &) = default;
 };
 
-// The function of a tile operation that is compiled on its own, once for all kernels that call it. Its name tells what
-// it computes, on what types and extents, in what layouts and by how many threads: equal names are equal functions.
+// CPU: the function of a tile operation that is compiled on its own, once for all kernels that call it. Its name tells
+// what it computes, on what types and extents: equal names are equal functions.
 struct EmittedObject {
   std::string name;
   std::string operation;  // for people: "matmul f32 8x8 of f32 8x4, f32 4x8"
@@ -109,7 +109,7 @@ struct EmittedSource {
   std::string text;
   std::vector<SourceLocation> lines;  // for each line of the text the user's that it was made of, if any
   std::string entry;
-  std::vector<EmittedObject> objects;  // that the text calls, in the order of the first calls
+  std::vector<EmittedObject> objects;  // CPU: that the text calls, in the order of the first calls
   int lanes = 1;                       // instances that run in step
   std::vector<std::string> files;      // what Failure::file counts
   std::vector<SourceLocation> sites;   // what Failure::array counts where a failure has no file

@@ -58,8 +58,7 @@ void TileCalls::product_loop(const TileCall &call) {
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
-  emission_.out.line("{}({}, {});", object(call, fmt::format("{}<{}{}>", function, kind_of_loop(call), steps)),
-                     arguments, scalar_text(*call.count));
+  emission_.out.line("{}<{}{}>({}, {});", function, kind_of_loop(call), steps, arguments, scalar_text(*call.count));
 }
 
 void TileCalls::make_rings() {

@@ -77,7 +77,7 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;
   const auto write = [&](const std::string &function) { emission_.out.line("{}({});", function, arguments); };
-  const auto write_object = [&](const std::string &function) { write(object(call, function)); };
+  const auto write_heavy = [&](const std::string &function) { write(heavy(call, function)); };
   switch (info(call.op).typing) {
     case Typing::Cast:
       write(fmt::format("tile_cast<{}, {}, {}>", places_.rows_type(call.result), rows(call.result.type),
@@ -101,32 +101,32 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
                  b_transposed = (call.attribute & transposed_b) != 0;
       if (call.sums) {
         const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
-        write_object(fmt::format("{}<{}, {}, {}, {}, {}, {}>",
-                                 in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
-                                 fragments_type(*call.sums), e.inner, a_transposed, b_transposed,
-                                 places_.rows_type(call.operands[0]), places_.rows_type(call.operands[1])));
+        write_heavy(fmt::format("{}<{}, {}, {}, {}, {}, {}>",
+                                in_registers ? "tile_multiply_add" : "tile_multiply_add_in_memory",
+                                fragments_type(*call.sums), e.inner, a_transposed, b_transposed,
+                                places_.rows_type(call.operands[0]), places_.rows_type(call.operands[1])));
         break;
       }
-      write_object(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch, a_transposed,
-                               b_transposed));
+      write_heavy(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch, a_transposed,
+                              b_transposed));
       break;
     }
-    case Typing::Cholesky: write_object(fmt::format("tile_cholesky<{}>", matrices(call.result.type))); break;
+    case Typing::Cholesky: write_heavy(fmt::format("tile_cholesky<{}>", matrices(call.result.type))); break;
     case Typing::Solve:
-      write_object(fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
-                               (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0));
+      write_heavy(fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
+                              (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0));
       break;
     case Typing::Order:
-      write_object(fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
+      write_heavy(fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
       break;
     case Typing::Put:
-      write_object(fmt::format("{}<{}, {}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
-                               rows(call.result.type), from.shape()[from.shape().rank() - 1]));
+      write_heavy(fmt::format("{}<{}, {}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
+                              rows(call.result.type), from.shape()[from.shape().rank() - 1]));
       break;
     case Typing::Fourier: {
       const std::int64_t length = from.shape()[from.shape().rank() - 2];
-      write_object(fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
-                               (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0));
+      write_heavy(fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
+                              (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0));
       break;
     }
     default: throw InternalError("a call of an operation that is done element by element");

@@ -1,17 +1,23 @@
-// Operations on whole tiles, as calls of the functions in samite/device/tile/. What is much to compile is a function of
-// its own (`EmittedSource::objects`), compiled once for all kernels that call it.
+// Operations on whole tiles, as calls of the functions in samite/device/tile/.
 #pragma once
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/tile_places.h"
 #include "samite/passes/product_loops.h"
 
+#include <cstdint>
+
 namespace samite::codegen {
+
+// What an operation that is much to compile becomes. On the CPU it is a function of its own (`EmittedSource::objects`),
+// compiled once for all kernels that call it. CUDA's compiler inlines all of them anyway, so that sums stay in
+// registers, and takes one text in less time than it takes several and links them.
+enum class HeavyCalls : std::uint8_t { objects, inlined };
 
 class TileCalls {
  public:
-  TileCalls(Emission &emission, const TilePlaces &places)
-      : emission_(emission), places_(places), maps_(passes::tensor_maps(emission.kernel)) {}
+  TileCalls(Emission &emission, const TilePlaces &places, HeavyCalls heavy)
+      : emission_(emission), places_(places), heavy_(heavy), maps_(passes::tensor_maps(emission.kernel)) {}
 
   void call(const ir::TileCall &call, SourceLocation where);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
@@ -33,12 +39,12 @@ class TileCalls {
   void product_loop(const ir::TileCall &call);
   std::string kind_of_loop(const ir::TileCall &call) const;
 
-  // tile_objects.cpp
-  std::string object(const ir::TileCall &call, std::string_view function);
-  std::string parameters_of_object(const ir::TileCall &call) const;
+  // tile_objects.cpp: the name to call `function` by, which is of samite/device/tile/, with its template arguments.
+  std::string heavy(const ir::TileCall &call, const std::string &function);
 
   Emission &emission_;
   const TilePlaces &places_;
+  const HeavyCalls heavy_;
   std::string declarations_;
   const std::vector<passes::TensorMapNeeded> maps_;
 };

@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
-#include "samite/jit/cuda_objects.h"
+#include "samite/jit/cuda_architecture.h"
 #include "samite/toolchain/cuda_compiler.h"
 
 #include <fmt/format.h>

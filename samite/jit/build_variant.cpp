@@ -8,7 +8,7 @@
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/array_copies.h"
-#include "samite/jit/cuda_objects.h"
+#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
@@ -186,8 +186,7 @@ bool spills_much(const CudaImage &image) {
 
 CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const VariantKey &key) {
   const CudaSource source{.name = name, .text = emitted.text, .debug_info = key.debug};
-  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(key.cuda),
-                      cuda_objects(emitted.objects, key.debug));
+  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(key.cuda));
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {

@@ -1,6 +1,6 @@
 #include "samite/jit/cuda_code.h"
 
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 
 #include <span>
 

@@ -5,7 +5,7 @@
 #include "samite/codegen/emit.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/at_once.h"
-#include "samite/jit/cuda_objects.h"
+#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/pipeline_launch.h"
 #include "samite/runtime/cuda_device.h"

@@ -1,6 +1,6 @@
 #include "samite/jit/pipeline_report.h"
 
-#include "samite/jit/cuda_objects.h"
+#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/pipeline_launch.h"
 #include "samite/runtime/cuda_device.h"
 

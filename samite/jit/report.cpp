@@ -1,6 +1,6 @@
 #include "samite/jit/report.h"
 
-#include "samite/jit/cuda_objects.h"
+#include "samite/jit/cuda_architecture.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,8 +42,7 @@ void add_steps(const jit::Variant &variant, ReportedVariant &report) {
   };
   if (variant.key.cuda != 0) {
     add("open", variant.cuda_compile.open_ms);
-    add("objects", variant.cuda_compile.compile_ms);
-    add("link", variant.cuda_compile.link_ms);
+    add("compile", variant.cuda_compile.compile_ms);
   } else {
     const CompileReport &compile = variant.compile;
     add("open", compile.open_ms);
@@ -56,8 +55,7 @@ void add_steps(const jit::Variant &variant, ReportedVariant &report) {
 }
 
 void add_objects(const jit::Variant &variant, ReportedVariant &report) {
-  const std::vector<ObjectReport> &made =
-      variant.key.cuda != 0 ? variant.cuda_compile.objects : variant.compile.objects;
+  const std::vector<ObjectReport> &made = variant.compile.objects;
   const auto add = [&](const std::string &name, const std::string &operation) {
     const auto known = std::ranges::find(made, name, &ObjectReport::name);
     ReportedObject object{name, operation, report.from, 0, 0};
@@ -97,7 +95,7 @@ ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parame
   else
     add_image(variant.compile, report);
   add_steps(variant, report);
-  if (variant.image || variant.cuda) add_objects(variant, report);
+  if (variant.image) add_objects(variant, report);
   add_needs(variant, report);
   report.peak_compiler_bytes = variant.peak_compiler_bytes;
   for (const passes::WayOfProduct &way : variant.products)

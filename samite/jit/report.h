@@ -42,7 +42,7 @@ struct ReportedVariant {
   // "built", or the image as a whole reused from "memory" or "disk": then nothing is known of its objects' making, and
   // `objects` has what it calls.
   std::string from;
-  std::vector<ReportedObject> objects;
+  std::vector<ReportedObject> objects;  // CPU
   struct Step {
     std::string name;  // "derive", "lower", "emit", then those of the compilers: "open", "prelude", "objects", …
     double milliseconds;

@@ -86,7 +86,7 @@ struct Variant {
   Entry *entry = nullptr;
   std::string source;                           // the emitted C++
   std::vector<SourceLocation> source_lines;     // codegen::EmittedSource::lines
-  std::vector<codegen::EmittedObject> objects;  // what it is linked with
+  std::vector<codegen::EmittedObject> objects;  // CPU: what it is linked with
   std::vector<std::string> source_files;        // what a failure's file number counts
   std::vector<SourceLocation> sites;            // what a failure's array counts where it has no file
   std::vector<codegen::MessageSite> messages;   // what its prints and checks say

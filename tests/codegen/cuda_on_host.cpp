@@ -389,8 +389,7 @@ CudaOnHost::CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options, b
   HostSource source;
   source.name = "test";
   source.optimization = optimization;
-  for (const codegen::EmittedObject &object : source_.objects) source.text += object.text;
-  source.text += source_.text + fmt::format(fmt::runtime(entry), source_.entry);
+  source.text = source_.text + fmt::format(fmt::runtime(entry), source_.entry);
   image_ = compile_host(source, host_prelude()).image;
 }
 

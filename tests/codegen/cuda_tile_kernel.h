@@ -3,7 +3,6 @@
 #pragma once
 
 #include "samite/codegen/prelude.h"
-#include "samite/jit/cuda_objects.h"
 #include "samite/samite.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "tests/codegen/cuda_on_host.h"
@@ -66,10 +65,9 @@ void expect_same(const K &kernel, const std::vector<long long> &blocks) {
 
 inline void expect_compiles(const ir::Kernel &kernel, bool only_planned_memory = false) {
   const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
-  const auto objects = jit::cuda_objects(source.objects);
   for (const std::string &architecture : cuda_architectures()) {
     const auto report =
-        compile_cuda({.name = "tiles", .text = source.text}, codegen::cuda_prelude(source.text), architecture, objects)
+        compile_cuda({.name = "tiles", .text = source.text}, codegen::cuda_prelude(source.text), architecture)
             .image->report();
     ASSERT_EQ(report.kernels.size(), 1u);
     EXPECT_TRUE(!only_planned_memory || report.kernels[0].shared_bytes == 0)

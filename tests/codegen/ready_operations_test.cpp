@@ -166,9 +166,9 @@ void expect_compiles_for_hopper(const ir::Kernel &kernel) {
   codegen::EmitOptions options = cuda_options();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
   const codegen::EmittedSource source = emit_for_cuda(kernel, options);
-  const auto report = compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text),
-                                   "sm_90a", jit::cuda_objects(source.objects))
-                          .image->report();
+  const auto report =
+      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a")
+          .image->report();
   if (std::getenv("SAMITE_TEST_SHOW"))
     fmt::print("{}: {}, {} B planned\n", kernel.name, report.to_string(), source.tile_memory.bytes);
   EXPECT_LE(source.tile_memory.bytes, 227 << 10);
@@ -221,9 +221,8 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   options.cuda.tile_threads = planned.block_threads + planned.producers;
   options.cuda.grid_stride = options.cuda.stays = true;
   const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
-  const auto image = compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text),
-                                  "sm_90a", jit::cuda_objects(source.objects))
-                         .image;
+  const auto image =
+      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a").image;
   if (std::getenv("SAMITE_TEST_SHOW")) fmt::print("{}\n{}\n", source.text, image->report().to_string());
   EXPECT_THAT(image->log(), testing::Not(testing::HasSubstr("C75")));
   const CudaKernelResources needs = image->report().kernels.at(0);

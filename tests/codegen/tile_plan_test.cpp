@@ -2,7 +2,6 @@
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/print.h"
-#include "samite/jit/cuda_objects.h"
 #include "samite/samite.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "tests/codegen/cuda_on_host.h"
@@ -204,10 +203,9 @@ class TilePlanCompile : public CudaCompilerTest {};
 TEST_F(TilePlanCompile, ProductsFitIntoRegisters) {
   auto expect_fits = [](const char *name, const ir::Kernel &kernel) {
     const codegen::EmittedSource source = emit_for_cuda(kernel, cuda_options());
-    const auto objects = jit::cuda_objects(source.objects);
     for (const std::string &architecture : cuda_architectures()) {
       const auto report =
-          compile_cuda({.name = name, .text = source.text}, codegen::cuda_prelude(source.text), architecture, objects)
+          compile_cuda({.name = name, .text = source.text}, codegen::cuda_prelude(source.text), architecture)
               .image->report();
       ASSERT_EQ(report.kernels.size(), 1u);
       const CudaKernelResources &needs = report.kernels[0];

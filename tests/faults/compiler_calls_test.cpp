@@ -1,7 +1,7 @@
-// Each call of NVRTC and nvJitLink fails once, with each of their results.
+// Each call of NVRTC fails once, with each of its results.
 #include "samite/base/error.h"
 #include "samite/toolchain/cuda_compiler.h"
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 #include "samite/toolchain/object_cache.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/faults/fault_sweep.h"
@@ -45,10 +45,6 @@ class Fake {
 CudaSource kernel() {
   static int number = 0;
   return {.name = "k", .text = fmt::format("// {}\nextern \"C\" __global__ void samite_k() {{}}\n", ++number)};
-}
-CudaSource object() {
-  static int number = 0;
-  return {.name = "object", .text = fmt::format("// {}\nextern \"C\" __device__ void object() {{}}\n", ++number)};
 }
 
 class EachCompilerCall : public testing::Test {
@@ -103,27 +99,14 @@ class EachCompilerCall : public testing::Test {
 };
 
 constexpr int nvrtc_results[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
-constexpr int nvjitlink_results[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
-TEST_F(EachCompilerCall, OfAKernelAlone) {
+TEST_F(EachCompilerCall, OfAKernel) {
   CudaSource source;
   const Fake fake(nvrtc().path);
   sweep(fake, nvrtc_results, [&](bool again) {
     if (!again) source = kernel();
     return compile_cuda(source, "", "sm_90a");
   });
-}
-
-TEST_F(EachCompilerCall, OfAKernelWithAnObject) {
-  CudaSource source;
-  std::vector<CudaSource> objects;
-  const Fake compiler(nvrtc().path), linker(nvjitlink().path);
-  const auto compile = [&](bool again) {
-    if (!again) source = kernel(), objects = {object()};
-    return compile_cuda(source, "", "sm_90a", objects);
-  };
-  sweep(compiler, nvrtc_results, compile);
-  sweep(linker, nvjitlink_results, compile);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ class FaultSettings : public testing::Environment {
  public:
   void SetUp() override {
     std::filesystem::create_symlink(SAMITE_FAKE_NVRTC, folder_.path() / "libnvrtc.so.12");
-    std::filesystem::create_symlink(SAMITE_FAKE_NVJITLINK, folder_.path() / "libnvJitLink.so.12");
     setenv("SAMITE_CUDA_PATH", folder_.path().c_str(), 1);
     setenv("SAMITE_FAKE_NVRTC_ARCHITECTURE", "90", 1);
     setenv("SAMITE_CACHE_LIMIT_MB", "0", 1);

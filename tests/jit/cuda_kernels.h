@@ -3,7 +3,7 @@
 #pragma once
 
 #include "samite/samite.h"
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 #include "tests/runtime/cuda_setting.h"
 
 #include <cstring>

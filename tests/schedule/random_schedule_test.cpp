@@ -7,7 +7,7 @@
 #include "samite/jit/scheduled.h"
 #include "samite/schedule/lower.h"
 #include "samite/toolchain/cuda_compiler.h"
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 #include "tests/schedule/program_interpreter.h"
 #include "tests/schedule/program_on_host.h"
 

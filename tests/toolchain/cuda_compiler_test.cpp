@@ -36,20 +36,7 @@ TEST_F(CudaCompiler, MakesACubinForEachArchitecture) {
     EXPECT_THAT(compiled.image->cubin(), StartsWith("\x7f"
                                                     "ELF"));
     EXPECT_NE(compiled.image->cubin().find(".text.add"), std::string::npos);
-    EXPECT_EQ(compiled.report.compiled, 1);
     EXPECT_EQ(compiled.report.image_bytes, compiled.image->cubin().size());
-  }
-}
-
-TEST_F(CudaCompiler, LinksObjects) {
-  for (const std::string &architecture : test::cuda_architectures()) {
-    const CudaSource objects[] = {test::cuda_halve()};
-    const CompiledCuda compiled = compile_cuda(test::cuda_caller(), test::cuda_prelude, architecture, objects);
-    EXPECT_THAT(compiled.image->cubin(), StartsWith("\x7f"
-                                                    "ELF"));
-    EXPECT_NE(compiled.image->cubin().find(".text.caller"), std::string::npos);
-    EXPECT_EQ(compiled.report.compiled, 2);
-    EXPECT_GT(compiled.report.object_bytes, 0u);
   }
 }
 
@@ -83,28 +70,6 @@ TEST_F(CudaCompiler, AnyChangeIsAnotherImage) {
   EXPECT_EQ(compiles_of([&] { compile(source); }), 0);
 }
 
-TEST_F(CudaCompiler, AnObjectIsCompiledOnceForAllKernelsThatLinkIt) {
-  const CudaSource objects[] = {test::cuda_halve()};
-  CudaSource other = test::cuda_caller();
-  other.text += "// another\n";
-  const std::string prelude = test::cuda_prelude + std::string("// once\n");
-  EXPECT_EQ(compiles_of([&] { compile_cuda(test::cuda_caller(), prelude, "sm_80", objects); }), 2);
-  CompiledCuda second;
-  EXPECT_EQ(compiles_of([&] { second = compile_cuda(other, prelude, "sm_80", objects); }), 1);
-  ASSERT_EQ(second.report.objects.size(), 2u);
-  EXPECT_EQ(second.report.objects[0].name, "caller");
-  EXPECT_TRUE(second.report.objects[0].built());
-  EXPECT_EQ(second.report.objects[1].name, "halve");
-  EXPECT_EQ(second.report.objects[1].from, ObjectReport::From::memory);
-}
-
-TEST_F(CudaCompiler, AnObjectMayHaveAPreludeOfItsOwn) {
-  CudaSource object{.name = "halve", .text = "extern \"C\" __device__ float halve(float x) { return x * factor; }\n"};
-  object.prelude = "constexpr float factor = 0.5f;\n";
-  const CudaSource objects[] = {object};
-  EXPECT_TRUE(compile_cuda(test::cuda_caller(), test::cuda_prelude, "sm_80", objects).report.objects.at(1).built());
-}
-
 TEST_F(CudaCompiler, AnErrorShowsTheLineToBlame) {
   const CudaSource source{.name = "broken",
                           .text = "extern \"C\" __global__ void f(int *x) {\n  *x = undeclared_thing;\n}\n"};
@@ -127,17 +92,11 @@ TEST_F(CudaCompiler, AnErrorOfTheAssemblerIsShown) {
 }
 
 TEST_F(CudaCompiler, AnUndefinedFunctionIsNamed) {
-  const CudaSource objects[] = {{.name = "other", .text = "extern \"C\" __device__ float other() { return 1; }\n"}};
-  EXPECT_THAT(
-      message_of<InternalError>([&] { compile_cuda(test::cuda_caller(), test::cuda_prelude, "sm_80", objects); }),
-      AllOf(HasSubstr("objects of kernel \"caller\" do not link"), HasSubstr("halve")));
-}
-
-TEST_F(CudaCompiler, AnErrorInAnObjectNamesTheObject) {
-  const CudaSource objects[] = {{.name = "second", .text = "int x = ;\n"}};
-  EXPECT_THAT(
-      message_of<InternalError>([&] { compile_cuda(test::cuda_caller(), test::cuda_prelude, "sm_80", objects); }),
-      HasSubstr("second.cu(1): error"));
+  const CudaSource source{.name = "caller",
+                          .text =
+                              "extern \"C\" __device__ float halve(float);\n"
+                              "extern \"C\" __global__ void f(float *x) { *x = halve(*x); }\n"};
+  EXPECT_THAT(message_of<InternalError>([&] { compile(source); }), HasSubstr("halve"));
 }
 
 TEST_F(CudaCompiler, HeadersOfTheMachineAreNotRead) {

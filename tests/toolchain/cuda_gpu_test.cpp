@@ -68,28 +68,13 @@ std::vector<float> numbers() {
   return values;
 }
 
-TEST_F(CudaImageOnGpu, OfOneTextRuns) {
+TEST_F(CudaImageOnGpu, Runs) {
   const CompiledCuda compiled = compile_cuda(test::cuda_adding("2.5"), test::cuda_prelude, architecture_);
   std::vector<float> expected = numbers();
   for (float &value : expected) value += 2.5f;
   EXPECT_EQ(run(load(*compiled.image).kernel("add"), numbers()), expected);
   std::printf("%s: compiled in %.1f ms, %.1f of them to open NVRTC\n", architecture_.c_str(), compiled.report.total_ms,
               compiled.report.open_ms);
-}
-
-TEST_F(CudaImageOnGpu, OfLinkedObjectsRuns) {
-  const CudaSource kernel{.name = "halving", .text = R"(
-extern "C" __device__ float halve(float);
-extern "C" __global__ void halving(float *values, i64 count) {
-  if (instance() < count) values[instance()] = halve(values[instance()]);
-})"};
-  const CudaSource objects[] = {test::cuda_halve()};
-  const CompiledCuda compiled = compile_cuda(kernel, test::cuda_prelude, architecture_, objects);
-  std::vector<float> expected = numbers();
-  for (float &value : expected) value *= 0.5f;
-  EXPECT_EQ(run(load(*compiled.image).kernel("halving"), numbers()), expected);
-  std::printf("%s: compiled in %.1f ms, linked in %.1f ms\n", architecture_.c_str(), compiled.report.compile_ms,
-              compiled.report.link_ms);
 }
 
 TEST_F(CudaImageOnGpu, NeedsWhatTheDriverSays) {

@@ -2,7 +2,7 @@
 // report that Samite does not ask for.
 #include "samite/toolchain/cuda_image.h"
 
-#include "samite/toolchain/cuda_stages.h"
+#include "samite/toolchain/run_nvrtc.h"
 #include "tests/runtime/message_of.h"
 #include "tests/toolchain/cuda_sample.h"
 
@@ -92,29 +92,6 @@ TEST_F(CudaImages, SayWhatTheAssemblerSays) {
     }
     EXPECT_EQ(expected.at("demanding").shared, 400u);
     EXPECT_GT(expected.at("demanding").spill_stores, 0u);
-  }
-}
-
-TEST_F(CudaImages, OfLinkedObjectsAreReadToo) {
-  CudaSource caller = test::cuda_demanding();
-  caller.text +=
-      "extern \"C\" float halve(float);\n"
-      "extern \"C\" __global__ void linked(float *x) { *x = halve(*x); }\n";
-  const CudaSource objects[] = {test::cuda_halve()};
-  for (const std::string &architecture : test::cuda_architectures()) {
-    const CudaImageReport report = compile_cuda(caller, "", architecture, objects).image->report();
-    ASSERT_EQ(report.kernels.size(), 4u);
-    for (const CudaKernelResources &kernel : report.kernels) {
-      EXPECT_EQ(kernel.shared_bytes, kernel.name == "demanding" ? 400 : 0);
-      if (kernel.name == "linked") {
-        EXPECT_EQ(kernel.spill_load_bytes + kernel.local_bytes, 0u);
-      }
-      if (kernel.name == "demanding") {
-        EXPECT_GT(kernel.spill_load_bytes, 0u);
-        EXPECT_GE(kernel.local_bytes, 64 * sizeof(float)) << "the array alone";
-      }
-      EXPECT_GT(kernel.registers, 0);
-    }
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "samite/base/error.h"
 #include "samite/toolchain/cuda_compiler.h"
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/toolchain/environment.h"
 
@@ -33,17 +33,6 @@ extern "C" __global__ void __launch_bounds__(256) add(float *values, i64 count) 
                   R"(f;
 }
 )"};
-}
-
-// Calls `halve`, which is in an object of its own.
-inline CudaSource cuda_caller() {
-  return {.name = "caller", .text = R"(
-extern "C" __device__ float halve(float);
-extern "C" __global__ void caller(float *values) { values[instance()] = halve(values[instance()]); }
-)"};
-}
-inline CudaSource cuda_halve() {
-  return {.name = "halve", .text = "extern \"C\" __device__ float halve(float x) { return x * 0.5f; }\n"};
 }
 
 // Too many values at once for the registers of 1024 threads, a shared array, one indexed at run time.
@@ -85,9 +74,9 @@ class CudaCompilerTest : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      nvjitlink();
+      nvrtc();
     } catch (const DeviceError &) {
-      GTEST_SKIP() << "NVRTC and nvJitLink are not installed: scripts/install-cuda-toolchain build/cuda-toolchain";
+      GTEST_SKIP() << "NVRTC is not installed: scripts/install-cuda-toolchain build/cuda-toolchain";
     }
   }
 

@@ -25,10 +25,7 @@ class SamiteInfo : public testing::Test {
   SamiteInfo() { fs::create_directory(folder_.path() / "libraries"); }
 
   void have_driver() { copy(SAMITE_FAKE_CUDA, "libcuda.so.1"); }
-  void have_compilers() {
-    copy(SAMITE_FAKE_NVRTC, "libnvrtc.so.12");
-    copy(SAMITE_FAKE_NVJITLINK, "libnvJitLink.so.12");
-  }
+  void have_compiler() { copy(SAMITE_FAKE_NVRTC, "libnvrtc.so.12"); }
 
   std::string run(std::vector<std::string> arguments = {}, test::ChildProcess::Environment more = {}) {
     more.emplace_back("LD_LIBRARY_PATH", folder_.path() / "libraries");
@@ -61,7 +58,7 @@ std::vector<std::string> missing(const std::string &output) {
 
 TEST_F(SamiteInfo, ListsWhatIsThere) {
   have_driver();
-  have_compilers();
+  have_compiler();
   const std::string output = run({}, {{"SAMITE_FAKE_CUDA_DEVICES", "2"}});
   EXPECT_THAT(output, ContainsRegex("samite [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_THAT(output, ContainsRegex("\ncpu  .*, vectors of (16|32|64) bytes\n"));
@@ -69,7 +66,6 @@ TEST_F(SamiteInfo, ListsWhatIsThere) {
   EXPECT_THAT(output, ContainsRegex("\nCUDA driver   for CUDA 12.4\n"));
   EXPECT_THAT(output, ContainsRegex("\ncuda:0        Fake GPU, compute capability 9.0.*\ncuda:1 "));
   EXPECT_THAT(output, HasSubstr("\nNVRTC         12.4, " + library("libnvrtc.so.12") + "\n"));
-  EXPECT_THAT(output, HasSubstr("\nnvJitLink     12.4, " + library("libnvJitLink.so.12") + "\n"));
   EXPECT_THAT(output, HasSubstr("\nkernel cache  " + (folder_.path() / "cache").string() +
                                 ": 0 entries, 0.0 MB of at most 1024 MB\n"));
   EXPECT_THAT(output, Not(HasSubstr("Missing")));
@@ -81,17 +77,16 @@ TEST_F(SamiteInfo, SaysInALineEachWhatIsMissingAndWhatItTakes) {
     GTEST_SKIP() << "this machine has a CUDA driver";
   }
   const std::vector<std::string> lines = missing(run({}, {{"SAMITE_CLANG_PLUGIN", "/nonexistent/plugin.so"}}));
-  ASSERT_THAT(lines, SizeIs(4));
+  ASSERT_THAT(lines, SizeIs(3));
   EXPECT_THAT(lines[0], AllOf(HasSubstr("CPU compiler: "), HasSubstr("set SAMITE_CLANG_PLUGIN")));
   EXPECT_THAT(lines[1], AllOf(HasSubstr("CUDA driver: no CUDA driver: "),
                               HasSubstr("No such file or directory. The NVIDIA driver's package provides")));
   EXPECT_THAT(lines[2], AllOf(HasSubstr("NVRTC: "), HasSubstr("pip install")));
-  EXPECT_THAT(lines[3], AllOf(HasSubstr("nvJitLink: "), HasSubstr("pip install")));
 }
 
 TEST_F(SamiteInfo, SaysThatADriverSeesNoGpu) {
   have_driver();
-  have_compilers();
+  have_compiler();
   const std::vector<std::string> lines = missing(run({}, {{"SAMITE_FAKE_CUDA_DEVICES", "0"}}));
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], AllOf(HasSubstr("CUDA_ERROR_NO_DEVICE"), HasSubstr("check nvidia-smi")));
@@ -99,17 +94,15 @@ TEST_F(SamiteInfo, SaysThatADriverSeesNoGpu) {
 
 TEST_F(SamiteInfo, SaysThatTheDriverIsTooOldForTheCompiler) {
   have_driver();
-  have_compilers();
-  const std::vector<std::string> lines =
-      missing(run({}, {{"SAMITE_FAKE_NVRTC", "13.0"}, {"SAMITE_FAKE_NVJITLINK", "12.4"}}));
-  ASSERT_THAT(lines, SizeIs(2));
-  EXPECT_THAT(lines[0], HasSubstr("nvJitLink: opening nvJitLink failed: none that was found can be used"));
-  EXPECT_THAT(lines[1], HasSubstr("makes code for drivers of CUDA 13, and the driver here is for CUDA 12.4"));
+  have_compiler();
+  const std::vector<std::string> lines = missing(run({}, {{"SAMITE_FAKE_NVRTC", "13.0"}}));
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("makes code for drivers of CUDA 13, and the driver here is for CUDA 12.4"));
 }
 
 TEST_F(SamiteInfo, SaysThatTheCompilerDoesNotKnowTheDevice) {
   have_driver();
-  have_compilers();
+  have_compiler();
   const std::vector<std::string> lines = missing(run({}, {{"SAMITE_FAKE_NVRTC_ARCHITECTURE", "80"}}));
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("compiling for sm_90 failed: NVRTC 12.4 of"));
@@ -117,7 +110,7 @@ TEST_F(SamiteInfo, SaysThatTheCompilerDoesNotKnowTheDevice) {
 
 TEST_F(SamiteInfo, SaysWhatIsWrongWithTheEnvironment) {
   have_driver();
-  have_compilers();
+  have_compiler();
   const std::vector<std::string> lines =
       missing(run({}, {{"SAMITE_CACHE_LIMIT_MB", "much"}, {"SAMITE_CPU_VECTOR_BYTES", "17"}}));
   ASSERT_THAT(lines, SizeIs(2));
@@ -127,7 +120,7 @@ TEST_F(SamiteInfo, SaysWhatIsWrongWithTheEnvironment) {
 
 TEST_F(SamiteInfo, SaysWhyACacheIsNotUsed) {
   have_driver();
-  have_compilers();
+  have_compiler();
   fs::create_directory(folder_.path() / "cache");
   fs::permissions(folder_.path() / "cache", fs::perms::all);
   const std::vector<std::string> lines = missing(run());

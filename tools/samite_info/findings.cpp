@@ -4,10 +4,10 @@
 #include "samite/driver/device_info.h"
 #include "samite/runtime/device.h"
 #include "samite/toolchain/clang_plugin_loader.h"
-#include "samite/toolchain/cuda_libraries.h"
-#include "samite/toolchain/cuda_stages.h"
 #include "samite/toolchain/host_target.h"
+#include "samite/toolchain/nvrtc.h"
 #include "samite/toolchain/object_cache.h"
+#include "samite/toolchain/run_nvrtc.h"
 
 #include <fmt/format.h>
 
@@ -38,11 +38,6 @@ Finding finding(const std::string &what, const std::function<std::string()> &fin
   }
 }
 
-Finding of_library(const CudaLibraryReport &report) {
-  if (report.problem.empty()) return {report.name, report.version.text() + ", " + report.path, ""};
-  return {report.name, "", one_line(report.problem)};
-}
-
 void add_cuda(std::vector<Finding> &all) {
   std::shared_ptr<const driver::Driver> driver;
   std::vector<driver::DeviceInfo> devices;
@@ -55,9 +50,8 @@ void add_cuda(std::vector<Finding> &all) {
     const std::string text = device.to_string();
     all.push_back({text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1), ""});
   }
-  const std::vector<CudaLibraryReport> libraries = cuda_library_reports();
-  for (const CudaLibraryReport &report : libraries) all.push_back(of_library(report));
-  if (!libraries.front().problem.empty() || devices.empty()) return;
+  all.push_back(finding("NVRTC", [] { return nvrtc().version.text() + ", " + nvrtc().path; }));
+  if (!nvrtc_is_open() || devices.empty()) return;
   // Each is well by itself; whether they fit is another question.
   const Finding matching = finding("NVRTC for this driver and its devices", [&] {
     require_driver_for_nvrtc(driver->version());

@@ -3,7 +3,6 @@
 
 #define SAMITE_INLINE static inline __attribute__((always_inline))
 #define SAMITE_INLINE_MEMBER inline __attribute__((always_inline))
-#define SAMITE_OBJECT extern "C"  // a function that is compiled by itself
 
 namespace samite {
 

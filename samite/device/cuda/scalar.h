@@ -3,8 +3,6 @@
 
 #define SAMITE_INLINE static __device__ __forceinline__
 #define SAMITE_INLINE_MEMBER __device__ __forceinline__
-// A function that is compiled by itself. The linker inlines it, so that arrays that it is given stay in registers.
-#define SAMITE_OBJECT extern "C" __device__ __attribute__((always_inline))
 
 namespace samite {
 

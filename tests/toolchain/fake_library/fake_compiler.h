@@ -1,5 +1,5 @@
-// What the fakes of NVIDIA's compilers have in common: each counts its calls and fails the one that it is told to, and
-// what they make is an image that has the names of the kernels in a text, and no code.
+// What the fake of NVRTC is made of: it counts its calls and fails the one that it is told to, and makes an image that
+// has the names of the kernels in a text, and no code.
 #pragma once
 
 #include <elf.h>
@@ -64,16 +64,12 @@ class FakeCompiler {
   int count_ = 0, failing_ = 0, result_ = 0, alive_ = 0;
 };
 
-// The kernels that a text defines, or that an earlier answer of this function lists: "\nkernel name" for each.
+// The kernels that a text defines: "\nkernel name" for each.
 inline std::string kernels_in(std::string_view text) {
   std::string kernels;
-  const auto add = [&](std::size_t begin, std::string_view ends) {
-    kernels += "\nkernel " + std::string(text.substr(begin, text.find_first_of(ends, begin) - begin));
-  };
   for (std::size_t at = text.find("__global__"); at != text.npos; at = text.find("__global__", at + 1))
-    if (const std::size_t name = text.find("samite_", at); name != text.npos) add(name, "(");
-  for (std::size_t at = text.find("\nkernel "); at != text.npos; at = text.find("\nkernel ", at + 1))
-    add(at + 8, std::string_view("\n\0", 2));
+    if (const std::size_t name = text.find("samite_", at); name != text.npos)
+      kernels += "\nkernel " + std::string(text.substr(name, text.find('(', name) - name));
   return kernels;
 }
 

@@ -2,7 +2,7 @@
 // libraries that it finds, and of calls that fail. It makes images that name the kernels of a text and have no code.
 // Compiling ends with the result in SAMITE_FAKE_NVRTC_RESULT; the one architecture is that in
 // SAMITE_FAKE_NVRTC_ARCHITECTURE, else 80.
-#include "samite/toolchain/cuda_abi.h"
+#include "samite/toolchain/nvrtc_abi.h"
 #include "tests/toolchain/fake_library/fake_compiler.h"
 
 #include <cstdio>
@@ -95,15 +95,6 @@ NvrtcResult nvrtcGetCUBIN(NvrtcProgram program, char *cubin) {
   SAMITE_BEGIN("nvrtcGetCUBIN");
   const std::string image = samite::test::image_of(program->kernels);
   std::memcpy(cubin, image.data(), image.size());
-  return NvrtcResult::success;
-}
-NvrtcResult nvrtcGetLTOIRSize(NvrtcProgram program, std::size_t *bytes) {
-  SAMITE_BEGIN("nvrtcGetLTOIRSize");
-  return *bytes = program->kernels.size() + 1, NvrtcResult::success;
-}
-NvrtcResult nvrtcGetLTOIR(NvrtcProgram program, char *ir) {
-  SAMITE_BEGIN("nvrtcGetLTOIR");
-  std::memcpy(ir, program->kernels.c_str(), program->kernels.size() + 1);
   return NvrtcResult::success;
 }
 const char *nvrtcGetErrorString(NvrtcResult) { return "NVRTC_ERROR_FAKE"; }

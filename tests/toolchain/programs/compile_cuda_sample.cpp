@@ -1,6 +1,6 @@
 // Compiles the sample kernel for CUDA with the amount argv[1] and the architecture argv[2], and prints what happened as
-// "name value" lines. With "libraries" for the amount it prints what it finds of the libraries; argv[2] is then the
-// version of a driver to compare them with.
+// "name value" lines. With "library" for the amount it prints which NVRTC it finds; argv[2] is then the version of a
+// driver to compare it with.
 #include "samite/base/warning.h"
 #include "tests/toolchain/cuda_sample.h"
 
@@ -10,10 +10,8 @@
 
 namespace {
 
-void print_libraries(int driver_version) {
-  for (const samite::CudaLibraryReport &report : samite::cuda_library_reports())
-    std::printf("%s %s %s %s\n", report.name.c_str(), report.version.text().c_str(), report.path.c_str(),
-                report.problem.c_str());
+void print_library(int driver_version) {
+  std::printf("NVRTC %s %s\n", samite::nvrtc().version.text().c_str(), samite::nvrtc().path.c_str());
   if (driver_version != 0) samite::require_driver_for_nvrtc(driver_version);
 }
 
@@ -25,8 +23,8 @@ int main(int argc, char **argv) {
       [](std::string_view text) { std::printf("warning %.*s\n", static_cast<int>(text.size()), text.data()); });
   const std::string amount = argc > 1 ? argv[1] : "1.", more = argc > 2 ? argv[2] : "";
   try {
-    if (amount == "libraries") {
-      print_libraries(std::atoi(more.c_str()));
+    if (amount == "library") {
+      print_library(std::atoi(more.c_str()));
       return 0;
     }
     const CompiledCuda compiled =

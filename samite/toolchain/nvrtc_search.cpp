@@ -1,4 +1,4 @@
-#include "samite/toolchain/cuda_library_search.h"
+#include "samite/toolchain/nvrtc_search.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char *versions[] = {"13", "12", "11.2"};
 
 constexpr const char *toolkit_folders[] = {"", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
-constexpr const char *package_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/nvjitlink/lib"};
+constexpr const char *package_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 
 std::string environment(const char *name) {
   const char *value = std::getenv(name);
@@ -69,9 +69,9 @@ std::vector<fs::path> library_folders(const fs::path &place) {
 
 }  // namespace
 
-std::vector<std::string> cuda_library_files(std::string_view library) {
+std::vector<std::string> nvrtc_files() {
   std::vector<std::string> files;
-  const std::string stem = "lib" + std::string(library) + ".so.";
+  const std::string stem = "libnvrtc.so.";
   for (const fs::path &place : places())
     for (const fs::path &folder : library_folders(place))
       for (const char *version : versions) {
@@ -84,7 +84,7 @@ std::vector<std::string> cuda_library_files(std::string_view library) {
   return files;
 }
 
-std::string cuda_library_places() {
+std::string nvrtc_places() {
   if (const std::string chosen = environment("SAMITE_CUDA_PATH"); !chosen.empty())
     return "in " + chosen + ", which SAMITE_CUDA_PATH names, and nowhere else";
   return "in LD_LIBRARY_PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda*, VIRTUAL_ENV, CONDA_PREFIX, ~/.local and where "

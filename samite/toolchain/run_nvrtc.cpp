@@ -1,7 +1,7 @@
-#include "samite/toolchain/cuda_stages.h"
+#include "samite/toolchain/run_nvrtc.h"
 
 #include "samite/base/error.h"
-#include "samite/toolchain/cuda_libraries.h"
+#include "samite/toolchain/nvrtc.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,12 +12,9 @@ namespace samite {
 namespace {
 
 constexpr const char *prelude_name = "samite_prelude.h";
-// Spills are told of in the log alone, everything else is in the image. The report that -v asks for would hide errors.
-// From 12.9 on both libraries keep what they make in a cache of their own, through the driver: they would start it,
-// which takes longer than a compile, and be silent of spills where they find something there.
+// From 12.9 on NVRTC keeps what it makes in a cache of its own, through the driver: it would start it, which takes
+// longer than a compile, and be silent of spills where it finds something there.
 constexpr CudaVersion first_with_cache{12, 9};
-
-constexpr const char *spill_report = "-Xptxas=-warn-spills";
 
 // The number in "sm_90a". Nothing where it is no architecture.
 std::optional<int> architecture_number(std::string_view text) {
@@ -30,7 +27,7 @@ std::optional<int> architecture_number(std::string_view text) {
   return number;
 }
 
-// Both libraries tell a size and then fill a buffer of it; `size_of` and `fill` throw where they cannot.
+// NVRTC tells a size and then fills a buffer of it; `size_of` and `fill` throw where they cannot.
 template <class Size, class Fill>
 std::string read_bytes(const Size &size_of, const Fill &fill) {
   std::size_t bytes = 0;
@@ -81,12 +78,9 @@ class Program {
       return error.what();
     }
   }
-  std::string output(CudaOutput kind) const {
-    if (kind == CudaOutput::cubin)
-      return read_bytes([&](std::size_t *bytes) { require(call_.GetCUBINSize(program_, bytes), "nvrtcGetCUBINSize"); },
-                        [&](char *to) { require(call_.GetCUBIN(program_, to), "nvrtcGetCUBIN"); });
-    return read_bytes([&](std::size_t *bytes) { require(call_.GetLTOIRSize(program_, bytes), "nvrtcGetLTOIRSize"); },
-                      [&](char *to) { require(call_.GetLTOIR(program_, to), "nvrtcGetLTOIR"); });
+  std::string cubin() const {
+    return read_bytes([&](std::size_t *bytes) { require(call_.GetCUBINSize(program_, bytes), "nvrtcGetCUBINSize"); },
+                      [&](char *to) { require(call_.GetCUBIN(program_, to), "nvrtcGetCUBIN"); });
   }
 
  private:
@@ -98,63 +92,6 @@ class Program {
   const NvrtcFunctions &call_ = nvrtc().functions;
   std::string name_;  // in messages
   NvrtcProgram program_ = nullptr;
-};
-
-std::string words(NvJitLinkResult result) {
-  return "result " + std::to_string(static_cast<int>(result)) + " of nvJitLink " + nvjitlink().version.text() + " of " +
-         nvjitlink().path;
-}
-
-// Of the kernel `name`.
-class Link {
- public:
-  Link(std::string_view name, const std::vector<std::string> &options) : name_(name) {
-    std::vector<const char *> pointers = pointers_to(options);
-    const NvJitLinkResult result = call_.Create(&link_, static_cast<std::uint32_t>(pointers.size()), pointers.data());
-    if (result != NvJitLinkResult::success)
-      throw DeviceError("nvJitLinkCreate(" + options.front() + ")", words(result));
-  }
-  Link(const Link &) = delete;
-  Link &operator=(const Link &) = delete;
-  ~Link() { call_.Destroy(&link_); }
-
-  void add(std::string_view object, const std::string &name) {
-    require_linked(call_.AddData(link_, NvJitLinkInput::lto_ir, object.data(), object.size(), name.c_str()),
-                   "nvJitLinkAddData");
-  }
-  void complete() { require_linked(call_.Complete(link_), "nvJitLinkComplete"); }
-  CudaProduct product() const {
-    return {
-        read_bytes([&](std::size_t *bytes) { require(call_.GetLinkedCubinSize(link_, bytes), "GetLinkedCubinSize"); },
-                   [&](char *to) { require(call_.GetLinkedCubin(link_, to), "GetLinkedCubin"); }),
-        read_text([&](std::size_t *bytes) { require(call_.GetInfoLogSize(link_, bytes), "GetInfoLogSize"); },
-                  [&](char *to) { require(call_.GetInfoLog(link_, to), "GetInfoLog"); })};
-  }
-
- private:
-  void require(NvJitLinkResult result, const char *function) const {
-    if (result != NvJitLinkResult::success)
-      throw DeviceError("nvJitLink" + std::string(function) + "(\"" + name_ + "\")", words(result));
-  }
-  // What does not link is Samite's own, unless the library says that it is the library.
-  void require_linked(NvJitLinkResult result, const char *function) const {
-    if (result == NvJitLinkResult::success) return;
-    const std::string what = std::string(function) + "(\"" + name_ + "\")", reason = words(result) + "\n" + error_log();
-    if (result == NvJitLinkResult::internal || result == NvJitLinkResult::thread_pool) throw DeviceError(what, reason);
-    throw InternalError("the objects of kernel \"" + name_ + "\" do not link: " + what + " failed: " + reason);
-  }
-  std::string error_log() const {
-    try {
-      return read_text([&](std::size_t *bytes) { require(call_.GetErrorLogSize(link_, bytes), "GetErrorLogSize"); },
-                       [&](char *to) { require(call_.GetErrorLog(link_, to), "GetErrorLog"); });
-    } catch (const DeviceError &error) {
-      return error.what();
-    }
-  }
-
-  const NvJitLinkFunctions &call_ = nvjitlink().functions;
-  std::string name_;
-  NvJitLinkHandle link_ = nullptr;
 };
 
 [[noreturn]] void fail(const CudaText &text, NvrtcResult result, const std::vector<std::string> &options,
@@ -174,39 +111,31 @@ class Link {
 
 }  // namespace
 
-std::vector<std::string> nvrtc_options(const CudaText &text, CudaOutput output) {
+std::vector<std::string> nvrtc_options(const CudaText &text) {
   // -default-device: what is not marked is for the device. -minimal: without the parts of NVRTC's own declarations that
   // emitted code does not use, whose parsing takes longer than that of a kernel. The prelude is not precompiled: NVRTC
   // can do so for one process alone, where it would save a tenth of a later compile and make the first one slower.
-  std::vector<std::string> options = {"-std=c++20", "-default-device", "-minimal", "-no-source-include",
-                                      std::string("--pre-include=") + prelude_name};
+  // Spills are told of in the log alone, everything else is in the image. The report that -v asks for would hide
+  // errors.
+  std::vector<std::string> options = {"-std=c++20",
+                                      "-default-device",
+                                      "-minimal",
+                                      "-no-source-include",
+                                      std::string("--pre-include=") + prelude_name,
+                                      "-Xptxas=-warn-spills"};
   if (text.debug_info) options.emplace_back("-lineinfo");
-  options.emplace_back(output == CudaOutput::lto_ir ? "-dlto" : spill_report);
   return options;
 }
 
-CudaProduct run_nvrtc(const CudaText &text, CudaOutput output) {
+CudaProduct run_nvrtc(const CudaText &text) {
   require_nvrtc_knows(text.architecture);
-  std::vector<std::string> options = nvrtc_options(text, output);
+  std::vector<std::string> options = nvrtc_options(text);
   options.push_back("-arch=" + std::string(text.architecture));
   if (nvrtc().version >= first_with_cache) options.emplace_back("-no-cache");
   Program program(text);
   const NvrtcResult result = program.compile(options);
-  if (result == NvrtcResult::success) return {program.output(output), program.log()};
+  if (result == NvrtcResult::success) return {program.cubin(), program.log()};
   fail(text, result, options, program.log_if_any());
-}
-
-CudaProduct run_nvjitlink(std::string_view name, std::string_view architecture,
-                          const std::vector<std::string_view> &objects, bool debug_info) {
-  std::vector<std::string> options = {"-arch=" + std::string(architecture), "-lto", "-optimize-unused-variables",
-                                      spill_report};
-  if (debug_info) options.emplace_back("-lineinfo");
-  if (nvjitlink().version >= first_with_cache) options.emplace_back("-no-cache");
-  Link link(name, options);
-  for (std::size_t i = 0; i < objects.size(); ++i)
-    link.add(objects[i], i == 0 ? std::string(name) : "object " + std::to_string(i));
-  link.complete();
-  return link.product();
 }
 
 void require_architecture(std::string_view architecture) {
