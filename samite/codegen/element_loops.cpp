@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/op_cost.h"
 
 #include <algorithm>
 
@@ -31,7 +32,9 @@ void ElementLoops::loop_in_memory(const For &loop) {
     out.open("{{");
     out.line("const {0} {1} = {0}(flat_thread());", type, index);
   } else {
-    out.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, (count + threads - 1) / threads);
+    const std::int64_t turns = (count + threads - 1) / threads, together = passes::turns_together(loop.body, turns);
+    if (together < turns) out.line("#pragma unroll {}", together);
+    out.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, turns);
     out.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
   }
   const bool rest = count % threads != 0 && count != 1;

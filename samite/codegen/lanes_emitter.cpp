@@ -8,7 +8,7 @@ namespace samite::codegen {
 using namespace ir;
 
 LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, LaneValues &values, int lanes)
-    : Walk(kernel, options, values, HeavyCalls::objects),
+    : Walk(kernel, options, values, TileFunctions::of_cpu),
       values_(values),
       lanes_(lanes),
       access_(emission_, values_, failures_),

@@ -10,7 +10,7 @@ namespace samite::codegen {
 using namespace ir;
 
 ThreadsEmitter::ThreadsEmitter(const Kernel &kernel, const EmitOptions &options, const Values &values)
-    : Walk(kernel, options, values, HeavyCalls::inlined),
+    : Walk(kernel, options, values, TileFunctions::of_cuda),
       access_(emission_, failures_),
       sums_(emission_, access_),
       element_loops_(emission_, places_, *this),

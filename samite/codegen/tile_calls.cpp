@@ -89,12 +89,12 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
                           passes::reduces_all(call)));
         break;
       }
-      write(fmt::format("tile_reduce<{}, {}>", step_name(call.op), reduction(from, call.result.type)));
+      write(fmt::format("tile_reduce<{}, {}{}>", step_name(call.op), reduction(from, call.result.type), threads_));
       break;
     case Typing::Position:
-      write(fmt::format("tile_position<{}, {}>", step_name(call.op), reduction(from, call.result.type)));
+      write(fmt::format("tile_position<{}, {}{}>", step_name(call.op), reduction(from, call.result.type), threads_));
       break;
-    case Typing::Scan: write(fmt::format("tile_scan<{}>", scan(call))); break;
+    case Typing::Scan: write(fmt::format("tile_scan<{}{}>", scan(call), threads_)); break;
     case Typing::MatMul: {
       const MatMulExtents e = matmul_extents(from, call.result.type, call.attribute);
       const bool a_transposed = (call.attribute & transposed_a) != 0,
@@ -107,26 +107,28 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
                                 places_.rows_type(call.operands[0]), places_.rows_type(call.operands[1])));
         break;
       }
-      write_heavy(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}>", e.rows, e.columns, e.inner, e.batch, a_transposed,
-                              b_transposed));
+      write_heavy(fmt::format("tile_matmul<{}, {}, {}, {}, {}, {}{}>", e.rows, e.columns, e.inner, e.batch,
+                              a_transposed, b_transposed, threads_));
       break;
     }
-    case Typing::Cholesky: write_heavy(fmt::format("tile_cholesky<{}>", matrices(call.result.type))); break;
+    case Typing::Cholesky: write_heavy(fmt::format("tile_cholesky<{}{}>", matrices(call.result.type), threads_)); break;
     case Typing::Solve:
-      write_heavy(fmt::format("tile_triangular_solve<{}, {}, {}>", matrices(call.result.type),
-                              (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0));
+      write_heavy(fmt::format("tile_triangular_solve<{}, {}, {}{}>", matrices(call.result.type),
+                              (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, threads_));
       break;
     case Typing::Order:
-      write_heavy(fmt::format("tile_sort_order<{}, {}>", rows(from), (call.attribute & sort_descending) != 0));
+      write_heavy(
+          fmt::format("tile_sort_order<{}, {}{}>", rows(from), (call.attribute & sort_descending) != 0, threads_));
       break;
     case Typing::Put:
-      write_heavy(fmt::format("{}<{}, {}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
-                              rows(call.result.type), from.shape()[from.shape().rank() - 1]));
+      write_heavy(fmt::format("{}<{}, {}{}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
+                              rows(call.result.type), from.shape()[from.shape().rank() - 1], threads_));
       break;
     case Typing::Fourier: {
       const std::int64_t length = from.shape()[from.shape().rank() - 2];
-      write_heavy(fmt::format("tile_fourier<{}, {}, {}, {}>", length, from.count() / (2 * length),
-                              (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0));
+      write_heavy(fmt::format("tile_fourier<{}, {}, {}, {}{}>", length, from.count() / (2 * length),
+                              (call.attribute & fourier_conjugate) != 0, (call.attribute & fourier_scaled) != 0,
+                              threads_));
       break;
     }
     default: throw InternalError("a call of an operation that is done element by element");

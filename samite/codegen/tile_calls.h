@@ -9,15 +9,22 @@
 
 namespace samite::codegen {
 
-// What an operation that is much to compile becomes. On the CPU it is a function of its own (`EmittedSource::objects`),
-// compiled once for all kernels that call it. CUDA's compiler inlines all of them anyway, so that sums stay in
-// registers, and takes one text in less time than it takes several and links them.
-enum class HeavyCalls : std::uint8_t { objects, inlined };
+// Whose functions are called, those of cpu_… or of cuda_….
+//
+// What is much to compile becomes a function of its own on the CPU (`EmittedSource::objects`), compiled once for all
+// kernels that call it. CUDA's compiler inlines all of them anyway, so that sums stay in registers, and takes one text
+// in less time than it takes several and links them. Its functions are told how many threads a block has: a loop over
+// known threads is compiled for these alone.
+enum class TileFunctions : std::uint8_t { of_cpu, of_cuda };
 
 class TileCalls {
  public:
-  TileCalls(Emission &emission, const TilePlaces &places, HeavyCalls heavy)
-      : emission_(emission), places_(places), heavy_(heavy), maps_(passes::tensor_maps(emission.kernel)) {}
+  TileCalls(Emission &emission, const TilePlaces &places, TileFunctions functions)
+      : emission_(emission),
+        places_(places),
+        functions_(functions),
+        threads_(functions == TileFunctions::of_cuda ? fmt::format(", {}", emission.kernel.block_threads) : ""),
+        maps_(passes::tensor_maps(emission.kernel)) {}
 
   void call(const ir::TileCall &call, SourceLocation where);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
@@ -44,7 +51,8 @@ class TileCalls {
 
   Emission &emission_;
   const TilePlaces &places_;
-  const HeavyCalls heavy_;
+  const TileFunctions functions_;
+  const std::string threads_;  // the last template argument
   std::string declarations_;
   const std::vector<passes::TensorMapNeeded> maps_;
 };

@@ -40,7 +40,7 @@ Signature signature_of(const TileCall &call) {
 }  // namespace
 
 std::string TileCalls::heavy(const TileCall &call, const std::string &function) {
-  if (heavy_ == HeavyCalls::inlined) return function;
+  if (functions_ == TileFunctions::of_cuda) return function;
   const auto [parameters, arguments] = signature_of(call);
   const std::string name = fmt::format("samite_{}_{}", info(call.op).name, hash_of({parameters, function}).hex());
   std::vector<EmittedObject> &known = emission_.source.objects;

@@ -14,7 +14,7 @@ namespace samite::codegen {
 
 using namespace ir;
 
-Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &values, HeavyCalls heavy)
+Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &values, TileFunctions functions)
     : emission_(kernel, options),
       kernel_(kernel),
       options_(options),
@@ -22,7 +22,7 @@ Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &value
       failures_(emission_),
       loop_text_(emission_, values),
       places_(kernel),
-      tile_calls_(emission_, places_, heavy),
+      tile_calls_(emission_, places_, functions),
       values_(values) {}
 
 EmittedSource Walk::emit(const std::string &entry) {

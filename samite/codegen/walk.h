@@ -25,7 +25,7 @@ class Walk {
 
  protected:
   // `values` must live as long.
-  Walk(const ir::Kernel &kernel, const EmitOptions &options, const Values &values, HeavyCalls heavy);
+  Walk(const ir::Kernel &kernel, const EmitOptions &options, const Values &values, TileFunctions functions);
   ~Walk() = default;
 
   // What comes before and after the body of the kernel: the signature of the entry, and its arguments as locals. In the

@@ -61,6 +61,13 @@ bool may_be_unrolled(const For &loop) {
   return !loop.rolled && !calls && instructions_of_one(loop) <= largest_unrolled;
 }
 
+std::int64_t turns_together(const Block &turn, std::int64_t turns) {
+  const auto most = static_cast<std::int64_t>(largest_unrolled / std::max<std::size_t>(instructions(turn), 1));
+  for (std::int64_t together = std::min(most, turns); together > 1; --together)
+    if (turns % together == 0) return together;
+  return 1;
+}
+
 bool worth_copying(const Kernel &lowered, const For &thread_loop) {
   if (is_tile_kernel(lowered)) return statements_in(thread_loop.body) <= largest_copied;
   std::size_t count = 0;

@@ -41,6 +41,23 @@ TEST(OpCost, SmallLoopsMayBeUnrolled) {
   EXPECT_FALSE(may(stores(1), "rolled "));
 }
 
+TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
+  const auto together = [](int instructions, std::int64_t turns) {
+    const Kernel kernel = with_body("for %0: i32 in 0 .. @n step 1 { " + stores(instructions) + " }");
+    return turns_together(first_loop(kernel).body, turns);
+  };
+  EXPECT_EQ(together(1, 16), 16);
+  EXPECT_EQ(together(4, 16), 16);
+  EXPECT_EQ(together(5, 16), 8);
+  EXPECT_EQ(together(16, 1024), 4);
+  EXPECT_EQ(together(16, 6), 3) << "they divide the turns";
+  EXPECT_EQ(together(16, 7), 1);
+  EXPECT_EQ(together(32, 4), 2);
+  EXPECT_EQ(together(33, 4), 1);
+  EXPECT_EQ(together(1000, 4), 1);
+  EXPECT_EQ(together(1, 1), 1);
+}
+
 TEST(OpCost, SmallBodiesOfThreadLoopsAreWorthASecondCopy) {
   const auto loop = [](int count) { return "for.thread %0: i32 in 0 .. @n step 1 { " + stores(count) + " }"; };
   const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, first_loop(kernel)); };

@@ -5,20 +5,20 @@
 #pragma once
 
 #include "samite/device/cuda/math.h"
+#include "samite/device/tile/block_loops.h"
 #include "samite/device/tile/fourier_steps.h"
 
 namespace samite {
 
 // One step. `done` is the product of the radices of the steps before.
-template <int n, int batch, int done, bool conjugate, class T>
+template <int n, int batch, int done, bool conjugate, int threads, class T>
 SAMITE_INLINE void fourier_step(T *to, const T *from, T scale) {
   using C = ComplexNumber<T>;
   constexpr int radix = fourier_radix(n / done), count = n / radix;
   constexpr bool small = radix <= largest_small_radix;
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto load = [&](int i) { return C{from[2 * i], from[2 * i + 1]}; };
   const auto store = [&](int i, C value) { to[2 * i] = scale * value.re, to[2 * i + 1] = scale * value.im; };
-  for (int e = thread; e < batch * (small ? count : n); e += threads) {
+  for_each_in_block<batch *(small ? count : n), threads>([&](int e) {
     const int row = e / (small ? count : n) * n, first = e % count, k = first % done;
     const int result = first / done * (done * radix) + k;
     if constexpr (small) {
@@ -42,27 +42,27 @@ SAMITE_INLINE void fourier_step(T *to, const T *from, T scale) {
       }
       store(row + result + q * done, sum);
     }
-  }
+  });
 }
 
-template <int n, int batch, int done, bool conjugate, class T>
+template <int n, int batch, int done, bool conjugate, int threads, class T>
 SAMITE_INLINE void fourier_steps_from(T *to, T *other, const T *from, T scale) {
   constexpr int next = done * fourier_radix(n / done);
-  fourier_step<n, batch, done, conjugate>(to, from, next == n ? scale : T(1));
+  fourier_step<n, batch, done, conjugate, threads>(to, from, next == n ? scale : T(1));
   if constexpr (next < n) {
     __syncthreads();
-    fourier_steps_from<n, batch, next, conjugate>(other, to, to, scale);
+    fourier_steps_from<n, batch, next, conjugate, threads>(other, to, to, scale);
   }
 }
 
-template <int n, int batch, bool conjugate, bool scaled, class T>
+template <int n, int batch, bool conjugate, bool scaled, int threads, class T>
 SAMITE_INLINE void tile_fourier(T *out, const T *in, T *scratch) {
   if constexpr (n == 1) {
-    for (int e = int(flat_thread()); e < 2 * batch; e += int(threads_of_block())) out[e] = in[e];
+    for_each_in_block<2 * batch, threads>([&](int e) { out[e] = in[e]; });
   } else {
     constexpr bool odd = fourier_steps(n) % 2;
-    fourier_steps_from<n, batch, 1, conjugate>(odd ? out : scratch, odd ? scratch : out, in,
-                                               scaled ? T(1) / T(n) : T(1));
+    fourier_steps_from<n, batch, 1, conjugate, threads>(odd ? out : scratch, odd ? scratch : out, in,
+                                                        scaled ? T(1) / T(n) : T(1));
   }
 }
 

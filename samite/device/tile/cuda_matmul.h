@@ -3,14 +3,15 @@
 #pragma once
 
 #include "samite/device/cuda/half.h"
+#include "samite/device/tile/block_loops.h"
 
 namespace samite {
 
-template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, class C, class F, class G>
+template <int M, int N, int K, int batch, bool transposed_a, bool transposed_b, int threads, class C, class F, class G>
 SAMITE_INLINE void tile_matmul(C *c, const F *a, const G *b) {
   using T = Register<C>;
   constexpr int side = 4, down = (M + side - 1) / side, across = (N + side - 1) / side;
-  for (int piece = int(flat_thread()); piece < batch * down * across; piece += int(threads_of_block())) {
+  for_each_in_block<batch * down * across, threads>([&](int piece) {
     const int n = piece / (down * across), i0 = piece / across % down * side, j0 = piece % across * side;
     const F *left = a + n * (M * K);
     const G *right = b + n * (K * N);
@@ -41,7 +42,7 @@ SAMITE_INLINE void tile_matmul(C *c, const F *a, const G *b) {
 #pragma unroll
       for (int j = 0; j < side; ++j)
         if (i0 + i < M && j0 + j < N) to[(i0 + i) * N + j0 + j] = C(sum[i][j]);
-  }
+  });
 }
 
 }  // namespace samite

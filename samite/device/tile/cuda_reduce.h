@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/device/cuda/reduce.h"
+#include "samite/device/tile/block_loops.h"
 #include "samite/device/tile/steps.h"
 
 namespace samite {
@@ -39,59 +40,68 @@ struct TileReduction {
   }
 };
 
-template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
+template <class Step, int e0, int e1, int e2, int e3, int along, int threads, class R, class T>
 SAMITE_INLINE void tile_reduce(R *out, const T *in) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
-  if (Reduction::count >= threads) {
-    for (int o = thread; o < Reduction::count; o += threads) {
+  if constexpr (Reduction::count >= threads) {
+    for_each_in_block<Reduction::count, threads>([&](int o) {
       V sum = Step::template first<V>();
       for (int r = 0; r < Reduction::length; ++r) sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
       out[o] = R(sum);
+    });
+  } else {
+    constexpr int warps = threads / 32;
+    constexpr bool for_each_warp = Reduction::count % warps == 0, for_each_lane = Reduction::length % 32 == 0;
+    const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
+#pragma unroll 4
+    for (int first = 0; first < Reduction::count; first += warps) {
+      const int o = first + warp;
+      const bool here = for_each_warp || o < Reduction::count;
+      V sum = Step::template first<V>();
+      if (here)
+#pragma unroll 4
+        for (int turn = 0; turn < (Reduction::length + 31) / 32; ++turn)
+          if (const int r = lane + turn * 32; for_each_lane || r < Reduction::length)
+            sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
+      for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+      if (here && lane == 0) out[o] = R(sum);
     }
-    return;
-  }
-  const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
-  for (int first = 0; first < Reduction::count; first += warps) {
-    const int o = first + warp;
-    V sum = Step::template first<V>();
-    if (o < Reduction::count)
-      for (int r = lane; r < Reduction::length; r += 32) sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
-    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
-    if (o < Reduction::count && lane == 0) out[o] = R(sum);
   }
 }
 
 // Several warps compute parts of each sum, where there are more warps than sums.
-template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T, class Part>
+template <class Step, int e0, int e1, int e2, int e3, int along, int threads, class R, class T, class Part>
 SAMITE_INLINE void tile_reduce(R *out, const T *in, Part *scratch) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(flat_thread()), warps = int(threads_of_block()) / 32, parts = warps / Reduction::count;
-  if (parts <= 1) return tile_reduce<Step, e0, e1, e2, e3, along>(out, in);
-  const int warp = thread / 32, o = warp / parts, part = warp % parts;
-  if (o < Reduction::count) {
-    V sum = Step::template first<V>();
+  constexpr int parts = threads / 32 / Reduction::count;
+  if constexpr (parts <= 1) {
+    tile_reduce<Step, e0, e1, e2, e3, along, threads>(out, in);
+  } else {
+    const int thread = int(flat_thread()), warp = thread / 32, o = warp / parts, part = warp % parts;
+    if (o < Reduction::count) {
+      V sum = Step::template first<V>();
 #pragma unroll 4
-    for (int r = part * 32 + thread % 32; r < Reduction::length; r += parts * 32)
-      sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
-    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
-    if (thread % 32 == 0) scratch[o * parts + part] = Part(sum);
+      for (int r = part * 32 + thread % 32; r < Reduction::length; r += parts * 32)
+        sum = Step::apply(sum, V(in[Reduction::place(o, r)]));
+      for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+      if (thread % 32 == 0) scratch[o * parts + part] = Part(sum);
+    }
+    __syncthreads();
+    if (thread >= Reduction::count) return;
+    V sum = V(scratch[thread * parts]);
+    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[thread * parts + p]));
+    out[thread] = R(sum);
   }
-  __syncthreads();
-  if (thread >= Reduction::count) return;
-  V sum = V(scratch[thread * parts]);
-  for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[thread * parts + p]));
-  out[thread] = R(sum);
 }
 
-template <class Order, int e0, int e1, int e2, int e3, int along, class T>
+template <class Order, int e0, int e1, int e2, int e3, int along, int threads, class T>
 SAMITE_INLINE void tile_position(i32 *out, const T *in) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;
   using V = Register<T>;
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
-  const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
+  constexpr int warps = threads / 32;
+  const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
   for (int first = 0; first < Reduction::count; first += warps) {
     const int o = first + warp;
     const bool here = o < Reduction::count && lane < Reduction::length;

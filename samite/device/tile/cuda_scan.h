@@ -4,6 +4,7 @@
 #pragma once
 
 #include "samite/device/cuda/half.h"
+#include "samite/device/tile/block_loops.h"
 #include "samite/device/tile/scan_steps.h"
 
 namespace samite {
@@ -17,19 +18,18 @@ SAMITE_INLINE LinearState<V> shuffle_state(LinearState<V> state, u32 lane) {
   return {shuffle(state.factor, lane), shuffle(state.value, lane)};
 }
 
-template <template <class> class Step, int outer, int extent, int inner, bool backwards, bool exclusive, class T,
-          class... In>
+template <template <class> class Step, int outer, int extent, int inner, bool backwards, bool exclusive, int threads,
+          class T, class... In>
 SAMITE_INLINE void tile_scan(T *out, const In *...in) {
   using V = Register<T>;
   using S = Step<V>;
   using State = typename S::State;
   constexpr int lines = outer * inner;
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto place = [](int line, int i) {
     return (line / inner * extent + (backwards ? extent - 1 - i : i)) * inner + line % inner;
   };
-  if (inner > 1 && 4 * lines >= threads) {
-    for (int line = thread; line < lines; line += threads) {
+  if constexpr (inner > 1 && 4 * lines >= threads) {
+    for_each_in_block<lines, threads>([&](int line) {
       State state = S::of(V(in[place(line, 0)])...);
       out[place(line, 0)] = T(exclusive ? S::first() : S::value(state));
       for (int i = 1; i < extent; ++i) {
@@ -38,48 +38,48 @@ SAMITE_INLINE void tile_scan(T *out, const In *...in) {
         state = S::together(before, S::of(V(in[at])...));
         out[at] = T(S::value(exclusive ? before : state));
       }
-    }
-    return;
-  }
-  // Each warp scans a part of the line: first the total of each part, then the elements. The last thread of a chunk has
-  // the chunk's total.
-  __shared__ State ends[32];
-  const int lane = thread % 32, warp = thread / 32, warps = threads / 32;
-  const int wanted = lines < warps ? warps / lines : 1, chunks = (extent + 31) / 32;
-  const int length = (chunks + wanted - 1) / wanted * 32, parts = (extent + length - 1) / length;
-  for (int first = 0; first < lines * parts; first += warps) {
-    const int part = (first + warp) % parts, line = (first + warp) / parts, begin = part * length;
-    const auto go = [&](State carry, bool carries, bool write) {
-      for (int c = 0; c < length; c += 32) {
-        const int i = begin + c + lane;
-        const bool here = line < lines && i < extent;
-        const int at = here ? place(line, i) : 0;
-        State state = S::of(V(in[at])...);
+    });
+  } else {
+    // Each warp scans a part of the line: first the total of each part, then the elements. The last thread of a chunk
+    // has the chunk's total.
+    __shared__ State ends[32];
+    const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
+    constexpr int warps = threads / 32, wanted = lines < warps ? warps / lines : 1, chunks = (extent + 31) / 32;
+    constexpr int length = (chunks + wanted - 1) / wanted * 32, parts = (extent + length - 1) / length;
+    for (int first = 0; first < lines * parts; first += warps) {
+      const int part = (first + warp) % parts, line = (first + warp) / parts, begin = part * length;
+      const auto go = [&](State carry, bool carries, bool write) {
+        for (int c = 0; c < length; c += 32) {
+          const int i = begin + c + lane;
+          const bool here = line < lines && i < extent;
+          const int at = here ? place(line, i) : 0;
+          State state = S::of(V(in[at])...);
 #pragma unroll
-        for (int distance = 1; distance < 32; distance *= 2) {
-          const State before = shuffle_state(state, u32(lane < distance ? lane : lane - distance));
-          if (lane >= distance) state = S::together(before, state);
+          for (int distance = 1; distance < 32; distance *= 2) {
+            const State before = shuffle_state(state, u32(lane < distance ? lane : lane - distance));
+            if (lane >= distance) state = S::together(before, state);
+          }
+          if (carries) state = S::together(carry, state);
+          if (write) {
+            State before = state;
+            if constexpr (exclusive) before = shuffle_state(state, u32(lane < 1 ? 0 : lane - 1));
+            const V of_first = carries ? S::value(carry) : S::first();
+            if (here) out[at] = T(!exclusive ? S::value(state) : lane == 0 ? of_first : S::value(before));
+          }
+          carry = shuffle_state(state, 31);
+          carries = true;
         }
-        if (carries) state = S::together(carry, state);
-        if (write) {
-          State before = state;
-          if constexpr (exclusive) before = shuffle_state(state, u32(lane < 1 ? 0 : lane - 1));
-          const V of_first = carries ? S::value(carry) : S::first();
-          if (here) out[at] = T(!exclusive ? S::value(state) : lane == 0 ? of_first : S::value(before));
-        }
-        carry = shuffle_state(state, 31);
-        carries = true;
+        return carry;
+      };
+      State carry = S::of(V(in[0])...);
+      if (parts > 1) {
+        const State end = go(carry, false, false);
+        if (lane == 31) ends[warp] = end;
+        __syncthreads();
+        for (int p = 0; p < part; ++p) carry = p == 0 ? ends[warp - part] : S::together(carry, ends[warp - part + p]);
       }
-      return carry;
-    };
-    State carry = S::of(V(in[0])...);
-    if (parts > 1) {
-      const State end = go(carry, false, false);
-      if (lane == 31) ends[warp] = end;
-      __syncthreads();
-      for (int p = 0; p < part; ++p) carry = p == 0 ? ends[warp - part] : S::together(carry, ends[warp - part + p]);
+      go(carry, part > 0, true);
     }
-    go(carry, part > 0, true);
   }
 }
 

@@ -5,28 +5,34 @@
 #pragma once
 
 #include "samite/device/cuda/atomic.h"
+#include "samite/device/tile/block_loops.h"
 #include "samite/device/tile/sort_steps.h"
 
 namespace samite {
 
-template <int rows, int n, bool descending, class T>
-SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
+// The pairs that one step of the network compares: half of the smallest power of two that is at least n.
+constexpr int half_of_network(int n) {
   int half = 1;
   while (2 * half < n) half *= 2;
-  for (int e = thread; e < rows * n; e += threads) out[e] = e % n;
+  return half;
+}
+
+template <int rows, int n, bool descending, int threads, class T>
+SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
+  constexpr int half = half_of_network(n);
+  for_each_in_block<rows * n, threads>([&](int e) { out[e] = e % n; });
   __syncthreads();
   // `mirrored`: the first of the steps that merge two sorted stretches.
   const auto step = [&](int distance, bool mirrored) {
-    for (int e = thread; e < rows * half; e += threads) {
+    for_each_in_block<rows * half, threads>([&](int e) {
       const int pair = e % half, first = pair / distance * (2 * distance), at = pair % distance;
       const int a = first + at, b = mirrored ? first + 2 * distance - 1 - at : a + distance;
-      if (b >= n) continue;
+      if (b >= n) return;
       i32 *order = out + e / half * n;
       const T *keys = in + e / half * n;
       const i32 x = order[a], y = order[b];
       if (sorts_before<descending>(Register<T>(keys[y]), y, Register<T>(keys[x]), x)) order[a] = y, order[b] = x;
-    }
+    });
     __syncthreads();
   };
   for (int length = 1; length < n; length *= 2) {
@@ -37,27 +43,26 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
 
 // Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
 // is outside are left out. Several elements of one place are added in no particular order.
-template <int rows, int n, int from, class T>
+template <int rows, int n, int from, int threads, class T>
 SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
-  for (int e = thread; e < rows * n; e += threads) out[e] = T(Register<T>(0));
+  for_each_in_block<rows * n, threads>([&](int e) { out[e] = T(Register<T>(0)); });
   __syncthreads();
-  for (int e = thread; e < rows * from; e += threads) {
+  for_each_in_block<rows * from, threads>([&](int e) {
     const i32 place = places[e];
     if (place >= 0 && place < n) atomic_add(out + e / from * n + place, Register<T>(in[e]));
-  }
+  });
 }
 // The same, in the order of the indices: each thread collects the elements of its own places.
-template <int rows, int n, int from, class T>
+template <int rows, int n, int from, int threads, class T>
 SAMITE_INLINE void tile_put_add_in_order(T *out, const T *in, const i32 *places) {
-  for (int e = int(flat_thread()); e < rows * n; e += int(threads_of_block())) {
+  for_each_in_block<rows * n, threads>([&](int e) {
     const int row = e / n * from;
     Register<T> sum(0);
 #pragma unroll 1
     for (int i = 0; i < from; ++i)
       if (places[row + i] == e % n) sum = sum + Register<T>(in[row + i]);
     out[e] = T(sum);
-  }
+  });
 }
 
 }  // namespace samite

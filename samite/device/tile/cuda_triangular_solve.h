@@ -5,16 +5,16 @@
 #pragma once
 
 #include "samite/device/cuda/math.h"
+#include "samite/device/tile/block_loops.h"
 
 namespace samite {
 
-template <int n, int columns, int batch, bool upper, bool transposed, class T>
+template <int n, int columns, int batch, bool upper, bool transposed, int threads, class T>
 SAMITE_INLINE void tile_triangular_solve(T *x, const T *left, const T *right) {
   constexpr bool forwards = upper == transposed;
-  const int thread = int(flat_thread()), threads = int(threads_of_block());
   const auto element = [](const T *a, int i, int j) { return transposed ? a[j * n + i] : a[i * n + j]; };
-  if (columns * batch >= threads) {
-    for (int e = thread; e < columns * batch; e += threads) {
+  if constexpr (columns * batch >= threads) {
+    for_each_in_block<columns * batch, threads>([&](int e) {
       const T *a = left + e / columns * (n * n);
       const int first = e / columns * (n * columns) + e % columns;
       for (int step = 0; step < n; ++step) {
@@ -23,24 +23,24 @@ SAMITE_INLINE void tile_triangular_solve(T *x, const T *left, const T *right) {
         for (int j = known; j < known + step; ++j) value = value - element(a, i, j) * x[first + j * columns];
         x[first + i * columns] = value / a[i * n + i];
       }
-    }
-    return;
-  }
-  for (int e = thread; e < batch * n * columns; e += threads) x[e] = right[e];
-  __syncthreads();
-  for (int step = 0; step < n; ++step) {
-    const int i = forwards ? step : n - 1 - step, rest = n - 1 - step, next = forwards ? i + 1 : 0;
-    for (int e = thread; e < batch * columns; e += threads) {
-      T &value = x[(e / columns * n + i) * columns + e % columns];
-      value = value / left[e / columns * (n * n) + i * n + i];
-    }
+    });
+  } else {
+    for_each_in_block<batch * n * columns, threads>([&](int e) { x[e] = right[e]; });
     __syncthreads();
-    for (int e = thread; e < batch * rest * columns; e += threads) {
-      const int m = e / (rest * columns), j = next + e / columns % rest, c = e % columns;
-      T &value = x[(m * n + j) * columns + c];
-      value = value - element(left + m * (n * n), j, i) * x[(m * n + i) * columns + c];
+    for (int step = 0; step < n; ++step) {
+      const int i = forwards ? step : n - 1 - step, rest = n - 1 - step, next = forwards ? i + 1 : 0;
+      for_each_in_block<batch * columns, threads>([&](int e) {
+        T &value = x[(e / columns * n + i) * columns + e % columns];
+        value = value / left[e / columns * (n * n) + i * n + i];
+      });
+      __syncthreads();
+      for_each_in_block<threads>(batch * rest * columns, [&](int e) {
+        const int m = e / (rest * columns), j = next + e / columns % rest, c = e % columns;
+        T &value = x[(m * n + j) * columns + c];
+        value = value - element(left + m * (n * n), j, i) * x[(m * n + i) * columns + c];
+      });
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
