@@ -130,6 +130,9 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   for (const auto &own : stores_)
     if (own.grouped.in_quads)
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
+  for (const auto &own : additions_)
+    out.line("{}<{}, {}, Sums{}::registers, everywhere> {};", own.grouped.in_quads ? "AddQuads" : "AddTogether",
+             memory_name(own.grouped.access->value.type()), own.grouped.in_quads ? 16 : count, tile, own.name);
   if (rotates)
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
   else
@@ -166,6 +169,7 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   grouped_ = {};
   loads_.clear();
   stores_.clear();
+  additions_.clear();
 }
 
 void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
@@ -181,6 +185,7 @@ void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
   };
   name(grouped_.loads, "loaded", loads_);
   name(grouped_.stores, "stored", stores_);
+  name(grouped_.additions, "added", additions_);
 }
 
 // Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
@@ -201,6 +206,8 @@ void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, co
   for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands, layout.together());
   for (const auto &own : stores_)
     aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
+  for (const auto &own : additions_)
+    aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
   out.close();
 }
 
@@ -213,6 +220,7 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   };
   for (const auto &own : loads_) declare(own, own.grouped.access->type.element());
   for (const auto &own : stores_) declare(own, own.grouped.access->value.type().element());
+  for (const auto &own : additions_) declare(own, own.grouped.access->value.type().element());
   out.open("if constexpr (everywhere) {{");
   out.line("constexpr i32 r = 0;");
   index_of_element(loop, tile);
@@ -224,6 +232,7 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   };
   for (const auto &own : loads_) find(own, own.grouped.access->operands);
   for (const auto &own : stores_) find(own, own.grouped.access->indices);
+  for (const auto &own : additions_) find(own, own.grouped.access->indices);
   out.close();
 }
 
@@ -279,6 +288,13 @@ bool ElementLoops::grouped_store(const Store &store, const std::string &element)
   else
     emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element),
                        memory_name(store.value.type()), scalar_text(store.value));
+  return true;
+}
+
+bool ElementLoops::grouped_addition(const Accumulate &addition, const std::string &element) {
+  const auto own = std::ranges::find_if(additions_, [&](const auto &own) { return own.grouped.access == &addition; });
+  if (own == additions_.end()) return false;
+  emission_.out.line("{}.put(r, {}, {});", own->name, place(*own, element), scalar_text(addition.value));
   return true;
 }
 

@@ -48,6 +48,7 @@ class ElementLoops {
   // Of accesses that are done for several elements at once, else nothing. `element` is the lvalue of one.
   std::optional<std::string> grouped_load(const ir::Operation &load, const std::string &element) const;
   bool grouped_store(const ir::Store &store, const std::string &element);
+  bool grouped_addition(const ir::Accumulate &addition, const std::string &element);
   // An element of a tile.
   std::string element(ir::LocalArrayId array, const std::string &index) const;
 
@@ -89,6 +90,7 @@ class ElementLoops {
   passes::GroupedElements grouped_;
   std::vector<Own<ir::Operation>> loads_;
   std::vector<Own<ir::Store>> stores_;
+  std::vector<Own<ir::Accumulate>> additions_;
 };
 
 }  // namespace samite::codegen

@@ -51,6 +51,7 @@ void ThreadsEmitter::accumulate(const Accumulate &accumulate, SourceLocation whe
   }
   if (const Row *row = rows_.find(accumulate)) return warp_loops_.add(*row, accumulate, where);
   const ThreadElement to = access_.element(accumulate.array, accumulate.indices, where);
+  if (element_loops_.grouped_addition(accumulate, to.lvalue)) return;
   if (accumulate.atomic)
     out_.line("{}atomic_add<{}>(&{}, {});", to.guard(), memory_name(accumulate.value.type()), to.lvalue, value);
   else

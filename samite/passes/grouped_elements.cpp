@@ -129,10 +129,16 @@ class Courses {
   std::map<LocalId, const Operation *> definitions_;  // of what is computed of the index, and nothing else inside
 };
 
+// Whether each thread has all of its elements, where as many pieces go side by side.
+bool is_whole(const FragmentLayout &layout, int pieces = 1) {
+  const FragmentPiece piece = piece_of(layout.unit);
+  return layout.rows % (piece.rows * layout.down) == 0 &&
+         layout.columns % (pieces * piece.columns * layout.across) == 0;
+}
+
 bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
   const FragmentPiece piece = piece_of(layout.unit);
-  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) &&
-         layout.rows % (piece.rows * layout.down) == 0 && layout.columns % (4 * piece.columns * layout.across) == 0;
+  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
 }
 
 }  // namespace
@@ -163,16 +169,26 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     const bool in_quads = along && goes_in_quads(layout, store.value.type().element());
     found.stores.push_back({&store, std::move(along), in_quads});
   };
+  const auto alone = [&](std::uint32_t array) {
+    return !read[array] && written[array] == 1 && facts_of(arrays, array).unit_stride;
+  };
+  const auto add_addition = [&](const Accumulate &addition) {
+    auto along = rows(addition.indices);
+    if (!along || (layout.rows > 1 && along->empty())) return;
+    found.additions.push_back({&addition, std::move(along), goes_in_quads(layout, addition.value.type().element())});
+  };
   const auto accesses = [&](const Block &block) {
     for (const Stmt &stmt : block) {
       if (auto *store = stmt.as<Store>()) {
-        const bool alone =
-            !read[store->array] && written[store->array] == 1 && facts_of(arrays, store->array).unit_stride;
-        if (alone && courses.lie_together(store->indices, count)) add_store(*store);
+        if (alone(store->array) && courses.lie_together(store->indices, count)) add_store(*store);
+      } else if (auto *addition = stmt.as<Accumulate>()) {
+        if (!addition->atomic && is_whole(layout) && alone(addition->array) &&
+            courses.lie_together(addition->indices, count))
+          add_addition(*addition);
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
         const Operation &load = let->value;
-        const bool alone = !written[load.array] && facts_of(arrays, load.array).unit_stride;
-        if (alone && courses.lie_together(load.operands, count))
+        if (!written[load.array] && facts_of(arrays, load.array).unit_stride &&
+            courses.lie_together(load.operands, count))
           found.loads.push_back({&load, rows(load.operands), false});
       }
     }
@@ -191,6 +207,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   };
   for (const auto &load : found.loads) need(load.access->operands);
   for (const auto &store : found.stores) need(store.access->indices);
+  for (const auto &addition : found.additions) need(addition.access->indices);
   found.places = courses.statements(std::move(needed));
   found.rotates = !found.empty() && layout.unit != FragmentLayout::Unit::rows && layout.registers() > count;
   return found;

@@ -25,13 +25,17 @@ struct Grouped {
   // The dimensions along which its place goes with the tile's rows, where it goes with the columns along the last one.
   // Nothing: it goes another way.
   std::optional<std::vector<std::size_t>> rows;
-  // Of a store: four pieces of a fragment that lie side by side are stored together (device/tile/cuda_store_quads.h).
+  // Of a store or an addition: four pieces of a fragment that lie side by side go together
+  // (device/tile/cuda_store_quads.h).
   bool in_quads = false;
 };
 
 struct GroupedElements {
   std::vector<Grouped<ir::Operation>> loads;
   std::vector<Grouped<ir::Store>> stores;
+  // Additions that no other thread makes to the same element. Each element of the tile has its own place, so that all
+  // may be loaded before any is stored.
+  std::vector<Grouped<ir::Accumulate>> additions;
   // The conditions of the loop's branches that ask for bounds of places in arrays: where they hold of the tile's first
   // and last element, they hold of every one.
   std::set<ir::LocalId> bounds;
@@ -41,7 +45,7 @@ struct GroupedElements {
   // next one is at their front.
   bool rotates = false;
 
-  bool empty() const { return loads.empty() && stores.empty() && bounds.empty(); }
+  bool empty() const { return loads.empty() && stores.empty() && additions.empty() && bounds.empty(); }
 };
 
 GroupedElements grouped_elements(const IndexForms &forms, const ir::For &loop, const ir::FragmentLayout &layout,

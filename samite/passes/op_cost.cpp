@@ -62,7 +62,10 @@ bool may_be_unrolled(const For &loop) {
 }
 
 std::int64_t turns_together(const Block &turn, std::int64_t turns) {
-  const auto most = static_cast<std::int64_t>(largest_unrolled / std::max<std::size_t>(instructions(turn), 1));
+  bool waits = false;
+  for_each_statement(turn, [&](const Stmt &stmt) { waits = waits || array_read(stmt) || array_written(stmt); });
+  const std::size_t largest = waits ? 4 * largest_unrolled : largest_unrolled;
+  const auto most = static_cast<std::int64_t>(largest / std::max<std::size_t>(instructions(turn), 1));
   for (std::int64_t together = std::min(most, turns); together > 1; --together)
     if (turns % together == 0) return together;
   return 1;

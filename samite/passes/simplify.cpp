@@ -7,6 +7,7 @@
 #include "samite/passes/scales.h"
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -30,6 +31,15 @@ Writes writes(std::initializer_list<const Block *> blocks) {
       found = {found.arrays || more.arrays, found.local_arrays || more.local_arrays};
     });
   return found;
+}
+
+// Whether each value of a type is one of another, so that a cast there and back is the value itself. 8-bit floating
+// types are left out: infinity does not come back from a cast that saturates.
+bool holds_all(ScalarType type, ScalarType of) {
+  if (size_of(type) <= size_of(of)) return false;
+  const ScalarClass kind = class_of(type), kind_of = class_of(of);
+  if (kind == ScalarClass::Floating) return kind_of == kind && size_of(of) > 1;
+  return kind_of == kind || (kind == ScalarClass::Signed && kind_of == ScalarClass::Unsigned);
 }
 
 class Simplifier {
@@ -105,6 +115,13 @@ class Simplifier {
     operation = let.value;
     for (Value &operand : operation.operands) operand = value(operand);
     if (merge_scales_) operation = scales_.merged(operation);
+    if (operation.op == Op::Cast && operation.operands[0].is_local()) {
+      const auto widened = widened_.find(operation.operands[0].id());
+      if (widened != widened_.end() && widened->second.type() == operation.type) {
+        value_of_[let.local] = widened->second;
+        return;
+      }
+    }
     if (auto folded = fold(operation)) {
       value_of_[let.local] = *folded;
       return;
@@ -121,6 +138,8 @@ class Simplifier {
     const LocalId local = define(let.local, operation.type);
     out.push_back({Let{local, operation}, where});
     if (merge_scales_) scales_.define(local, operation);
+    if (operation.op == Op::Cast && holds_all(operation.type.element(), operation.operands[0].type().element()))
+      widened_.emplace(local, operation.operands[0]);
     if (!acts) computed_.add(out.back().as<Let>()->value, epoch, local);
   }
 
@@ -248,6 +267,7 @@ class Simplifier {
   bool merge_scales_;
   std::vector<std::optional<Value>> value_of_;
   Scales scales_;
+  std::map<LocalId, Value> widened_;  // what a cast to a wider type is of
   Computed computed_;
   Operation operation_{Op::Copy, ScalarType::Bool, {}};
   std::vector<LocalArrayId> array_of_;

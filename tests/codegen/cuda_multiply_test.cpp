@@ -164,6 +164,61 @@ TEST(CudaMultiply, StoredInQuads) {
   expect_stored<bfloat16>({64, 64, 16}, {128, 130, 16});  // of no whole units
 }
 
+// Sums are added to elements that no other block touches, several at a time where the arrays have whole units. The sums
+// themselves are stored beside.
+template <class T, class S>
+void expect_added(Shape tile, Shape whole, int threads) {
+  SCOPED_TRACE(testing::Message() << tile.rows << 'x' << tile.columns << " of " << whole.rows << 'x' << whole.columns
+                                  << ", " << threads << " threads");
+  constexpr std::uint32_t first_added = 4;
+  const TileKernel product{"product",
+                           [=](Array<const T, 2> a, Array<const T, 2> b, Array<T, 2> narrow, Array<S, 2> wide,
+                               Array<T, 2> narrow_added, Array<S, 2> wide_added) {
+                             auto [i, j] = block_index<2>();
+                             Tile<S> sum = tile::matmul(tile::load(a, {i, 0}, {tile.rows, tile.inner}),
+                                                        tile::load(b, {0, j}, {tile.inner, tile.columns}));
+                             tile::store(narrow, {i, j}, tile::cast<T>(sum * S(2)));
+                             tile::store(wide, {i, j}, sum);
+                             tile::store(narrow_added, {i, j}, tile::cast<T>(sum * S(2)));
+                             tile::store(wide_added, {i, j}, sum);
+                           },
+                           TileOptions{.threads = threads}};
+  ir::Kernel adds = product.ir();
+  for (ir::Stmt &stmt : adds.body)
+    if (const auto *store = stmt.as<ir::Store>(); store && store->array >= first_added)
+      stmt = {ir::Accumulate{store->array, store->indices, store->value, false}, stmt.where()};
+  const auto a = random_values<T>(whole.rows * whole.inner, 1), b = random_values<T>(whole.inner * whole.columns, 2);
+  const std::int64_t count = whole.rows * whole.columns;
+  const auto narrow_before = random_values<T>(count, 3);
+  const auto wide_before = random_values<S>(count, 4);
+  std::vector<T> narrow(narrow_before), narrow_added(narrow_before);
+  std::vector<S> wide(wide_before), wide_added(wide_before);
+  const auto as_whole = [&](auto &values) { return array(values, {whole.rows, whole.columns}); };
+  const CudaOnHost on_host(adds);
+  on_host.run({(whole.rows + tile.rows - 1) / tile.rows, (whole.columns + tile.columns - 1) / tile.columns},
+              {array(a, {whole.rows, whole.inner}), array(b, {whole.inner, whole.columns}), as_whole(narrow),
+               as_whole(wide), as_whole(narrow_added), as_whole(wide_added)});
+  const std::string &text = on_host.source().text;
+  EXPECT_TRUE(text.find("AddQuads") != text.npos || text.find("AddTogether") != text.npos) << text;
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    const auto of = [](auto value) { return static_cast<S>(value); };
+    ASSERT_EQ(of(narrow_added[i]), of(T(of(narrow_before[i]) + of(narrow[i])))) << i;
+    ASSERT_EQ(wide_added[i], wide_before[i] + wide[i]) << i;
+  }
+}
+
+TEST(CudaMultiply, AddedTogether) {
+  expect_added<bfloat16, float>({64, 64, 16}, {128, 128, 16}, 32);
+  expect_added<bfloat16, float>({64, 64, 16}, {100, 136, 16}, 128);  // beyond the edges, of whole units
+  expect_added<bfloat16, float>({64, 64, 16}, {128, 130, 16}, 256);  // of no whole units
+  expect_added<half, float>({32, 128, 16}, {64, 128, 16}, 128);
+  expect_added<half, float>({128, 32, 16}, {128, 32, 16}, 256);
+  expect_added<float, float>({64, 64, 8}, {64, 128, 8}, 128);
+  expect_added<float, float>({64, 64, 8}, {63, 66, 8}, 128);
+  expect_added<float, float>({16, 32, 8}, {16, 32, 8}, 32);
+  expect_added<double, double>({32, 32, 8}, {32, 64, 8}, 64);
+}
+
 TEST(CudaMultiply, SumsInSharedMemory) {
   expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
   expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});

@@ -68,6 +68,26 @@ TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
   EXPECT_TRUE(narrow.grouped.stores[0].in_quads);
 }
 
+TEST(GroupedElements, AdditionsGoTogetherWhereNothingElseTouchesTheArray) {
+  const Found alone = of_product("accumulate @x[@n, 8] += %3");
+  ASSERT_THAT(alone.grouped.additions, SizeIs(1));
+  EXPECT_FALSE(alone.grouped.additions[0].in_quads);
+  EXPECT_THAT(alone.grouped.additions[0].rows.value(), ElementsAre(0u));
+  EXPECT_TRUE(alone.grouped.rotates);
+  EXPECT_TRUE(of_product("%4: tile<f16, 64, 64> = cast %3 accumulate @h[0, 0] += %4").grouped.additions.at(0).in_quads);
+
+  EXPECT_THAT(of_product("accumulate atomic @x[0, 0] += %3").grouped.additions, IsEmpty()) << "others add, too";
+  EXPECT_THAT(of_product("accumulate @x[0, 0] += %3", FactsOfArrays(4)).grouped.additions, IsEmpty())
+      << "elements that do not lie one after another";
+  EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = load @x[0, 0] %5: tile<f32, 64, 64> = add %3, %4 "
+                         "accumulate @x[0, 0] += %5")
+                  .grouped.additions,
+              IsEmpty())
+      << "the loop reads it";
+  EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = transpose(1, 0) %3 accumulate @x[0, 0] += %4").grouped.additions,
+              IsEmpty());
+}
+
 TEST(GroupedElements, WhereBoundsAreAskedForElementsGoAroundInTheirRegisters) {
   EXPECT_TRUE(of_product("store @x[0, 0] = %3").grouped.rotates);
   EXPECT_FALSE(GroupedElements().rotates);

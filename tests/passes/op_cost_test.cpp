@@ -42,10 +42,17 @@ TEST(OpCost, SmallLoopsMayBeUnrolled) {
 }
 
 TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
-  const auto together = [](int instructions, std::int64_t turns) {
-    const Kernel kernel = with_body("for %0: i32 in 0 .. @n step 1 { " + stores(instructions) + " }");
+  const auto turns_of = [](const std::string &body, std::int64_t turns) {
+    const Kernel kernel = with_body("local $0: f32[1]\nfor %0: i32 in 0 .. @n step 1 { " + body + " }");
     return turns_together(first_loop(kernel).body, turns);
   };
+  const auto together = [&](int instructions, std::int64_t turns) {
+    std::string body;
+    for (int i = 0; i < instructions; ++i) body += "local_store $0[0] = 1.0\n";
+    return turns_of(body, turns);
+  };
+  EXPECT_EQ(turns_of(stores(32), 16), 8) << "arrays are waited for";
+  EXPECT_EQ(turns_of(stores(257), 16), 1);
   EXPECT_EQ(together(1, 16), 16);
   EXPECT_EQ(together(4, 16), 16);
   EXPECT_EQ(together(5, 16), 8);

@@ -52,6 +52,50 @@ TEST(Simplify, TheSameOperationOnTheSameOperandsIsComputedOnce) {
             "");
 }
 
+TEST(Simplify, ACastToAWiderTypeAndBackIsNothing) {
+  const auto there_and_back = [](const std::string &from, const std::string &by, const std::string &to) {
+    const Kernel kernel = simplify(parse_kernel(
+        "kernel @k(@x: array<" + from + ", 1>, @y: array<" + to + ", 1>) threads 1 {\n%0: i32 = thread_index 0\n" +
+        "%1: " + from + " = load @x[%0]\n%2: " + by + " = cast %1\n%3: " + to + " = cast %2\nstore @y[%0] = %3\n}"));
+    std::size_t casts = 0;
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      casts += let && let->value.op == Op::Cast;
+    });
+    return casts == 0;
+  };
+  for (const auto &[narrow, wide] : {std::pair{"f16", "f32"},
+                                     {"bf16", "f32"},
+                                     {"f16", "f64"},
+                                     {"f32", "f64"},
+                                     {"i8", "i32"},
+                                     {"i32", "i64"},
+                                     {"u8", "u16"},
+                                     {"u32", "u64"},
+                                     {"u32", "i64"}}) {
+    EXPECT_TRUE(there_and_back(narrow, wide, narrow)) << narrow << ' ' << wide;
+    EXPECT_FALSE(there_and_back(wide, narrow, wide)) << wide << ' ' << narrow << ": it loses what does not fit";
+  }
+  EXPECT_FALSE(there_and_back("f16", "bf16", "f16"));
+  EXPECT_FALSE(there_and_back("bf16", "f32", "f16")) << "another type";
+  EXPECT_FALSE(there_and_back("i32", "f32", "i32"));
+  EXPECT_FALSE(there_and_back("i32", "u64", "i32"));
+  EXPECT_FALSE(there_and_back("f8e5m2", "f32", "f8e5m2")) << "infinity becomes the largest number";
+  EXPECT_FALSE(there_and_back("bool", "i32", "bool"));
+}
+
+TEST(Simplify, ATileThatIsCastAndCastBackIsItself) {
+  const Kernel kernel = simplify(parse_kernel(R"(
+    kernel @k(@x: array<bf16, 1>, @y: array<bf16, 1>) blocks 1 of 32 {
+      %0: i32 = thread_index 0
+      %1: tile<bf16, 64> = load @x[%0]
+      %2: tile<f32, 64> = cast %1
+      %3: tile<bf16, 64> = cast %2
+      store @y[%0] = %3
+    })"));
+  EXPECT_EQ(kernel.body.size(), 3u) << to_string(kernel);
+}
+
 TEST(Simplify, TheOrderOfOperandsMattersOnlyWhereItDoes) {
   EXPECT_EQ(difference(R"(
       %9: f32 = load @b[0]

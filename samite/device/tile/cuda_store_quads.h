@@ -1,10 +1,10 @@
-// Stores of 16-bit elements from the sums of tensor cores, 16 bytes at a time.
+// Stores of 16-bit elements from the sums of tensor cores, and additions of these, 16 bytes at a time.
 //
 // Of each piece of 8 columns, four threads that lie next to each other have a row, two elements each. Of four pieces,
 // they exchange what they have, so that each has one piece's whole row.
 #pragma once
 
-#include "samite/device/cuda/memory.h"
+#include "samite/device/tile/cuda_add_together.h"
 
 namespace samite {
 
@@ -38,20 +38,45 @@ struct StoreQuads {
   // Element `r`, which lies at `p`: two of a row, two of the row 8 below, and then those of the next piece.
   SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
     if constexpr (together) {
-      const int piece = r / 4 % 4;
-      if (r % 2 == 0) {
-        left = value;
-        return;
-      }
-      Pack<u32, 4> &row = words[r / 2 % 2];
-      row.at[piece] = T::Bits::narrow(left, value);
-      if (piece < 3) return;
-      const int thread = int(flat_thread() % 4);
-      transpose_in_four(row.at, thread);
-      // Here `p` is in the last piece; this thread has the row of piece `thread`.
-      store_pack(p - (3 * 8 + thread * 2 + 1) + thread * 8, __builtin_bit_cast(Pack<T, 8>, row));
+      if (gathers(r, value)) store_pack(of_row(p), row(r));
     } else {
       *p = T(value);
+    }
+  }
+
+  // Whether the thread has a piece's row then, from `of_row(p)` on.
+  SAMITE_INLINE_MEMBER bool gathers(int r, Register<T> value) {
+    const int piece = r / 4 % 4;
+    if (r % 2 == 0) {
+      left = value;
+      return false;
+    }
+    Pack<u32, 4> &row = words[r / 2 % 2];
+    row.at[piece] = T::Bits::narrow(left, value);
+    if (piece < 3) return false;
+    transpose_in_four(row.at, int(flat_thread() % 4));
+    return true;
+  }
+  SAMITE_INLINE_MEMBER Pack<T, 8> row(int r) const { return __builtin_bit_cast(Pack<T, 8>, words[r / 2 % 2]); }
+  // `p` is in the last piece; this thread has the row of piece `thread`.
+  static SAMITE_INLINE_MEMBER T *of_row(T *p) {
+    const int thread = int(flat_thread() % 4);
+    return p - (3 * 8 + thread * 2 + 1) + thread * 8;
+  }
+};
+
+// A loop over a thread's elements adds each of them to one of an array. As StoreQuads, and as AddTogether.
+template <class T, int of_quad, int registers, bool together>
+struct AddQuads {
+  StoreQuads<T, together> quads;
+  Additions<T, 8, registers / 8> additions;
+
+  SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
+    if constexpr (together) {
+      // Each quad has two rows, which are whole one after the other.
+      if (quads.gathers(r, value)) additions.put(r / of_quad * 2 + r / 2 % 2, quads.of_row(p), quads.row(r));
+    } else {
+      *p += value;
     }
   }
 };

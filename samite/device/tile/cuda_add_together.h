@@ -1,0 +1,67 @@
+// Additions of a thread's elements to those of an array that no other thread touches, several at a time: all of a batch
+// are loaded before the first is stored. The compiler does not know that they are different elements, and would wait
+// for each before it loads the next.
+#pragma once
+
+#include "samite/device/cuda/memory.h"
+
+namespace samite {
+
+// `packs` of `count` elements, in turn. What a batch has takes registers until it is stored.
+template <class T, int count, int packs>
+struct Additions {
+  static constexpr int bytes = int(sizeof(T)) * count, most = 128 / bytes < 16 ? 128 / bytes : 16;
+  static constexpr int batch = packs < most ? packs : most;
+  Pack<T, count> more[batch];
+  T *at[batch];
+
+  // The pack with number `n` is added to what lies at `p`.
+  SAMITE_INLINE_MEMBER void put(int n, T *p, const Pack<T, count> &pack) {
+    more[n % batch] = pack;
+    at[n % batch] = p;
+    if (n % batch == batch - 1 || n == packs - 1) add(n % batch + 1);
+  }
+
+ private:
+  SAMITE_INLINE_MEMBER void add(int count_of_packs) {
+    Pack<T, count> old[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k)
+      if (k < count_of_packs) old[k] = load_pack<count>(static_cast<const T *>(at[k]));
+#pragma unroll
+    for (int k = 0; k < batch; ++k)
+      if (k < count_of_packs) store_pack(at[k], sums(old[k], more[k]));
+  }
+
+  static SAMITE_INLINE_MEMBER Pack<T, count> sums(const Pack<T, count> &a, const Pack<T, count> &b) {
+    Pack<Register<T>, count> sums;
+#pragma unroll
+    for (int k = 0; k < count; ++k) sums.at[k] = sum_of(Register<T>(a.at[k]), Register<T>(b.at[k]));
+    if constexpr (sizeof(T) == 2 && !same_type<T, Register<T>>) {
+      return narrowed<T>(sums);
+    } else {
+      Pack<T, count> narrow;
+#pragma unroll
+      for (int k = 0; k < count; ++k) narrow.at[k] = T(sums.at[k]);
+      return narrow;
+    }
+  }
+};
+
+// A loop over a thread's elements adds `count` elements of a row of an array at a time: together, or one by one.
+template <class T, int count, int registers, bool together>
+struct AddTogether {
+  Pack<T, count> pack;
+  Additions<T, count, registers / count> additions;
+
+  SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
+    if constexpr (together) {
+      pack.at[r % count] = T(value);
+      if (r % count == count - 1) additions.put(r / count, p - (count - 1), pack);
+    } else {
+      *p += value;
+    }
+  }
+};
+
+}  // namespace samite
