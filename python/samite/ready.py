@@ -54,7 +54,9 @@ def _output(operation: str, out: Any, like: Given, dtype: str, shape: tuple[int,
     """`out` where it is given and fits, or else a new array."""
     if out is None:
         return new(like, shape, dtype)
-    _expect(operation, given(operation, "out", out), dtype, shape, like)
+    what = given(operation, "out", out)
+    _expect(operation, what, dtype, shape, like)
+    _one_device(operation, like, what)
     return out
 
 
