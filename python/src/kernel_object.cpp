@@ -2,6 +2,7 @@
 
 #include "fork.h"
 #include "launch_object.h"
+#include "samite/runtime/cuda_stream.h"
 #include "unlocked.h"
 
 #include <nanobind/stl/string.h>
@@ -12,6 +13,11 @@ namespace samite::python {
 namespace {
 
 constexpr std::size_t most_kept = 8;
+
+// Where the legacy default stream is, nobody captures.
+bool is_captured(const std::optional<Stream> &stream) {
+  return stream && stream->native() && stream->cuda()->capturing();
+}
 
 void *native(const std::optional<Stream> &stream) { return stream ? stream->native() : nullptr; }
 
@@ -89,7 +95,8 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
   at_python_line([&] {
     const Bound bound = signature_.bind(positional, named);
     const bool debug = bound.debug ? *bound.debug : debug_mode();
-    if (Kept *kept = find(bound, debug)) {
+    const bool captured = is_captured(bound.stream);
+    if (Kept *kept = captured ? nullptr : find(bound, debug)) {
       for (std::size_t i = 0; i < bound.bits.size(); ++i)
         if (bound.bits[i] != kept->bits[i]) {
           kept->launch->set_bits(i, bound.bits[i]);
@@ -107,6 +114,7 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
       const Unlocked unlocked;
       made.launch = std::make_unique<Launch>(signature_.definition(), bound.extents, options, std::move(arguments));
     }
+    if (captured) return launch(*captured_.emplace_back(std::make_unique<Kept>(std::move(made))));
     if (Kept *kept = keep(std::move(made))) return launch(*kept);
     launch(made);  // all that are kept are busy
   });

@@ -59,6 +59,8 @@ class KernelObject {
   Signature signature_;
   std::string documentation_;
   std::vector<std::unique_ptr<Kept>> kept_;
+  // Of calls that a graph of another library captured, which may run it at any time from then on: their memory stays.
+  std::vector<std::unique_ptr<Kept>> captured_;
   std::size_t next_ = 0;  // the one that goes next
 };
 

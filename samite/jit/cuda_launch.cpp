@@ -4,7 +4,6 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/driver/capture.h"
 #include "samite/driver/copy.h"
-#include "samite/jit/graph_capture.h"
 #include "samite/jit/launch_copies.h"
 #include "samite/jit/launch_tensor_maps.h"
 #include "samite/jit/race_shadows.h"
@@ -121,15 +120,15 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
         std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
 }
 
-// Freed in the order of the stream. What is asked for in a stream that is being captured would belong to the graph;
-// what the graph's launches keep is not allocated by its launches.
+// Freed in the order of the stream. What is asked for in a stream that is being captured, by a graph of ours or by
+// another's, would belong to the graph; what the graph's launches keep is not allocated by its launches.
 driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation where) const {
   const driver::Stream &queue = stream_.cuda()->stream();
   const auto in_order_of = [&](const driver::Stream &stream) {
     return driver::DeviceMemory::allocate(stream, CudaDevice::of(queue.context().device())->pool(), bytes,
                                           {kernel_.c_str(), where});
   };
-  if (!GraphCapture::current() || !stream_.cuda()->capturing()) return in_order_of(queue);
+  if (!stream_.cuda()->capturing()) return in_order_of(queue);
   const driver::AllowedInCaptures allowed(queue.context());
   const driver::Stream apart = driver::Stream::create(queue.context());
   driver::DeviceMemory memory = in_order_of(apart);

@@ -1,5 +1,7 @@
 // Launches of products whose factors are copied first, so that bulk copies can read them: on the fake driver, which
 // copies and multiplies in the kernels' place, and on a GPU.
+#include "samite/driver/capture.h"
+#include "samite/driver/graph_executable.h"
 #include "samite/jit/array_copies.h"
 #include "tests/jit/cuda_kernels.h"
 
@@ -403,6 +405,30 @@ TEST_P(CudaFactorCopies, FollowAGraph) {
   stream.synchronize();
   expect_ran({"rows", "rows", "product", "rows", "rows", "product"});
   expect_product(more, b, c);
+}
+
+// As torch does: its graph must not hold memory that it would have to give back.
+TEST_P(CudaFactorCopies, FollowAGraphOfOthers) {
+  const Stream stream(device());
+  const driver::Stream &queue = stream.cuda()->stream();
+  const auto kernel = product<half>("product_2");
+  const Buffer<half> a = numbers<half>(rows, terms, 1), b = numbers<half>(terms, columns, 2);
+  Buffer<float> c{device(), {rows, columns}};
+  const LaunchOptions options{.stream = stream};
+  kernel.launch(grid(c), options, a, b, c);
+  stream.synchronize();
+  ran_.clear();
+  std::optional<Launch> launch;
+  const driver::Graph graph = driver::capture(queue, [&] {
+    launch.emplace(kernel.record(grid(c), options, a, b, c));
+    launch->launch();
+  });
+  expect_ran({});
+  const auto executable = driver::GraphExecutable::instantiate(graph);
+  for (int i = 0; i < 2; ++i) executable.launch(queue);
+  stream.synchronize();
+  expect_ran({"rows", "rows", "product", "rows", "rows", "product"});
+  expect_product(a, b, c);
 }
 
 // Matrices one behind another.
