@@ -6,8 +6,8 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
     my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
-samite.matmul, grouped_mm, scaled_mm, quantise, softmax, layer_norm and attention are there already. samite.torch makes
-differentiable functions of kernels.
+samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm and attention are there already.
+samite.torch makes differentiable functions of kernels.
 """
 
 import sys
@@ -37,6 +37,7 @@ from .ready import (  # noqa: E402
     layer_norm,
     matmul,
     quantise,
+    scaled_grouped_mm,
     scaled_mm,
     softmax,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "layer_norm",
     "matmul",
     "quantise",
+    "scaled_grouped_mm",
     "scaled_mm",
     "set_debug_mode",
     "softmax",

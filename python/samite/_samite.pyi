@@ -116,6 +116,18 @@ class ReadyKernels:
         device: int,
         /,
     ) -> Planned: ...
+    def scaled_grouped_matmul(
+        self,
+        factors: tuple[str, str],
+        epilogue: Epilogue,
+        b_transposed: bool,
+        checked: bool,
+        scales_of_a: tuple[int, ...],
+        scales_of_b: tuple[int, ...],
+        shape: Shape,  # groups before rows
+        device: int,
+        /,
+    ) -> Planned | None: ...
     def quantise(self, x: str, q: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
     def dequantise(self, q: str, x: str, scales: tuple[int, ...], rows: int, columns: int, /) -> list[Planned]: ...
     def softmax(self, type: str, rows: int, columns: int, device: int, /) -> Planned: ...

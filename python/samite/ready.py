@@ -1,5 +1,5 @@
-"""Ready operations on arrays of any library: samite.matmul, grouped_mm, scaled_mm, quantise, softmax, layer_norm,
-attention.
+"""Ready operations on arrays of any library: samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax,
+layer_norm, attention.
 
 Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same
 library, or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed.
@@ -19,7 +19,17 @@ TYPE_CHECKING = False  # typing takes longer to import than all else
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["attention", "dequantise", "grouped_mm", "layer_norm", "matmul", "quantise", "scaled_mm", "softmax"]
+__all__ = [
+    "attention",
+    "dequantise",
+    "grouped_mm",
+    "layer_norm",
+    "matmul",
+    "quantise",
+    "scaled_grouped_mm",
+    "scaled_mm",
+    "softmax",
+]
 
 _ready = ReadyKernels()
 # The kernel and the extents of its launch, for arguments of those types and extents.
@@ -239,42 +249,65 @@ def grouped_mm(
     places = given("grouped_mm", "offsets", offsets)
     of_result = (out_dtype, activation, bias is not None, False)
     planned = _planned(_plan_groups, "grouped_mm", (x, y, places), of_result, tf32, debug_mode())
+    return _run_groups("grouped_mm", planned, (x, y), (), places, bias, out, stream)
+
+
+def _run_groups(
+    operation: str,
+    planned: _Product,
+    factors: tuple[Given, Given],
+    scales: tuple[Any, ...],
+    places: Given,
+    bias: Any,
+    out: Any,
+    stream: Any,
+) -> Any:
+    x, y = factors
     extras = []
     if bias is not None:
-        what = given("grouped_mm", "bias", bias)
-        _expect("grouped_mm", what, planned.dtype, (y.shape[0], y.shape[2]), x)
-        _one_device("grouped_mm", x, what)
+        what = given(operation, "bias", bias)
+        _expect(operation, what, planned.dtype, (y.shape[0], y.shape[2]), x)
+        _one_device(operation, x, what)
         extras.append(bias)
-    c = _output("grouped_mm", out, x, planned.dtype, planned.shape)
+    c = _output(operation, out, x, planned.dtype, planned.shape)
     if not planned.is_empty:
         right = swapped(y) if planned.transposed[1] else y.array
-        planned.kernel(x.array, right, places.array, *extras, c, extents=planned.extents, stream=stream)
+        planned.kernel(x.array, right, *scales, places.array, *extras, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
+
+
+def _groups(operation: str, x: Given, y: Given, places: Given) -> tuple[int, int, int, int]:
+    """Groups, rows, columns and terms of a product."""
+    if len(x.shape) != 2 or len(y.shape) != 3:
+        _refuse(operation, "expected a matrix a, and in b a matrix for each group", x, y)
+    groups, rows, columns, inner = y.shape[0], x.shape[0], y.shape[2], x.shape[1]
+    if y.shape[1] != inner:
+        remedy = ": they would fit with b transposed, as b.swapaxes(-1, -2)" if y.shape[2] == inner else ""
+        _refuse(operation, f"expected matrices of {inner} rows in b, as many as a has columns{remedy}", x, y)
+    if groups == 0:
+        _refuse(operation, "expected one group at least", x, y)
+    _check_offsets(operation, places, groups, y)
+    _one_device(operation, x, y, places)
+    return groups, rows, columns, inner
+
+
+def _check_offsets(operation: str, places: Given, groups: int, *others: Given) -> None:
+    if places.dtype != "int32" or places.shape != (groups + 1,):
+        why = f"expected offsets of int32 with shape ({groups + 1},): where each group begins, and the last one ends"
+        _refuse(operation, why, places, *others)
 
 
 def _plan_groups(x: Given, y: Given, places: Given, of_result: Any, tf32: bool, checked: bool) -> _Product:
     out_dtype, activation, has_bias, _ = of_result
     _check_options("grouped_mm", activation, tf32)
-    if len(x.shape) != 2 or len(y.shape) != 3:
-        _refuse("grouped_mm", "expected a matrix a, and in b a matrix for each group", x, y)
-    groups, rows, columns, inner = y.shape[0], x.shape[0], y.shape[2], x.shape[1]
-    if y.shape[1] != inner:
-        remedy = ": they would fit with b transposed, as b.swapaxes(-1, -2)" if y.shape[2] == inner else ""
-        _refuse("grouped_mm", f"expected matrices of {inner} rows in b, as many as a has columns{remedy}", x, y)
-    if groups == 0:
-        _refuse("grouped_mm", "expected one group at least", x, y)
-    if places.dtype != "int32" or places.shape != (groups + 1,):
-        why = f"expected offsets of int32 with shape ({groups + 1},): where each group begins, and the last one ends"
-        _refuse("grouped_mm", why, places, y)
-    _one_device("grouped_mm", x, y, places)
+    shape = _groups("grouped_mm", x, y, places)
     if x.dtype != y.dtype:
         _refuse("grouped_mm", "expected factors of one type: convert one of them", x, y)
     dtype = x.dtype if out_dtype is None else _dtype_name(out_dtype)
     epilogue = (dtype, activation or "none", has_bias, False)
-    shape = (groups, rows, columns, inner)
     checked = checked or x.device < 0
     launch = _ready.grouped_matmul(x.dtype, epilogue, y.is_transposed, tf32, checked, shape, x.device)
-    return _Product(launch, (False, y.is_transposed), dtype, (rows, columns))
+    return _Product(launch, (False, y.is_transposed), dtype, shape[1:3])
 
 
 def _scales(name: str, scale: Any, rank: int) -> Given:
@@ -338,6 +371,73 @@ def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -
             x, y, of_a, of_b,
         )  # fmt: skip
     return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
+
+
+def scaled_grouped_mm(
+    a: Any,
+    b: Any,
+    scale_a: Any,
+    scale_b: Any,
+    offsets: Any,
+    *,
+    bias: Any = None,
+    activation: str | None = None,
+    out: Any = None,
+    out_dtype: Any = "bfloat16",
+    stream: Any = None,
+) -> Any:
+    """samite.grouped_mm of 8-bit factors with scales: activation((a scale_a)[begin:end] (b scale_b)[g] + bias[g]).
+
+    Factors and results are of the types of samite.scaled_mm. Scales of a are of float32: (1, 1), (m, 1) or (m,) for its
+    rows, (m, k / 128) for 128 numbers of a row. Scales of b are those of each group: (groups, 1, 1), (groups, 1, n) or
+    (groups, n) for columns, (groups, k / 128, n), (groups, k / 128, n / 128); quotients are rounded up.
+    """
+    x, y = given("scaled_grouped_mm", "a", a), given("scaled_grouped_mm", "b", b)
+    places = given("scaled_grouped_mm", "offsets", offsets)
+    of_a, of_b = (_group_scales(name, scale) for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)))
+    of_result = (out_dtype, activation, bias is not None, False)
+    arrays = (x, y, of_a, of_b, places)
+    planned = _planned(_plan_scaled_groups, "scaled_grouped_mm", arrays, of_result, debug_mode())
+    scales = (of_a.array, of_b.array)
+    return _run_groups("scaled_grouped_mm", planned, (x, y), scales, places, bias, out, stream)
+
+
+def _group_scales(name: str, scale: Any) -> Given:
+    """With the dimension that a scale for each row, or for each column of a group, may leave out, as in torch."""
+    what = given("scaled_grouped_mm", name, scale)
+    if what.dtype != "float32":
+        _refuse("scaled_grouped_mm", f"expected {name} of float32", what)
+    rank = len(what.shape)
+    if name == "scale_a" and rank == 1:
+        return given("scaled_grouped_mm", name, reshaped(what, -1, 1))
+    if name == "scale_b" and rank == 2:
+        return given("scaled_grouped_mm", name, reshaped(what, what.shape[0], 1, what.shape[1]))
+    return what
+
+
+def _plan_scaled_groups(
+    x: Given, y: Given, of_a: Given, of_b: Given, places: Given, of_result: Any, checked: bool
+) -> _Product:
+    out_dtype, activation, has_bias, _ = of_result
+    _check_options("scaled_grouped_mm", activation)
+    shape = groups, m, n, k = _groups("scaled_grouped_mm", x, y, places)
+    _one_device("scaled_grouped_mm", x, of_a, of_b)
+    dtype = _dtype_name(out_dtype)
+    epilogue = (dtype, activation or "none", has_bias, False)
+    checked = checked or x.device < 0
+    launch = _ready.scaled_grouped_matmul(
+        (x.dtype, y.dtype), epilogue, y.is_transposed, checked, of_a.shape, of_b.shape, shape, x.device
+    )
+    if launch is None:
+        blocks_of_k, blocks_of_n = -(-k // 128), -(-n // 128)
+        _refuse(
+            "scaled_grouped_mm",
+            f"expected scale_a with shape (1, 1), ({m}, 1) or ({m}, {blocks_of_k}), and scale_b with shape "
+            f"({groups}, 1, 1), ({groups}, 1, {n}), ({groups}, {blocks_of_k}, {n}) or "
+            f"({groups}, {blocks_of_k}, {blocks_of_n})",
+            x, y, of_a, of_b,
+        )  # fmt: skip
+    return _Product(launch, (False, y.is_transposed), dtype, (m, n))
 
 
 def _matrix(operation: str, what: Given) -> tuple[int, int]:

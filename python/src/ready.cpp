@@ -111,6 +111,21 @@ class ReadyKernels {
                                            {groups, rows, columns, inner}, device_of(device)));
   }
 
+  // Nothing where the scales have extents that no recipe has.
+  std::optional<nb::tuple> scaled_grouped_matmul(const std::tuple<std::string, std::string> &factors,
+                                                 const Epilogue &epilogue, bool b_transposed, bool checked,
+                                                 const std::vector<std::int64_t> &scales_of_a,
+                                                 const std::vector<std::int64_t> &scales_of_b, const Shape &shape,
+                                                 int device) {
+    const auto &[groups, rows, columns, inner] = shape;
+    const auto of_a = ops::scale_groups(scales_of_a, 0, rows, inner);
+    const auto of_b = ops::scale_groups(scales_of_b, groups, inner, columns);
+    if (!of_a || !of_b) return std::nullopt;
+    return made(ops::scaled_grouped_matmul_launch({type_named(std::get<0>(factors)), type_named(std::get<1>(factors)),
+                                                   *of_a, *of_b, epilogue_of(epilogue), b_transposed, checked},
+                                                  {groups, rows, columns, inner}, device_of(device)));
+  }
+
   // One launch or two (ops/quantise.h); nothing where the scales have extents that no recipe has.
   std::vector<nb::tuple> quantise(const std::string &from, const std::string &to,
                                   const std::vector<std::int64_t> &scales, std::int64_t rows, std::int64_t columns) {
@@ -186,6 +201,7 @@ void define_ready(nb::module_ &module) {
       .def("matmul", &ReadyKernels::matmul)
       .def("scaled_matmul", &ReadyKernels::scaled_matmul)
       .def("grouped_matmul", &ReadyKernels::grouped_matmul)
+      .def("scaled_grouped_matmul", &ReadyKernels::scaled_grouped_matmul)
       .def("quantise", &ReadyKernels::quantise)
       .def("dequantise", &ReadyKernels::dequantise)
       .def("softmax", &ReadyKernels::softmax)

@@ -40,6 +40,12 @@ def quantised(x, w):
     return samite.scaled_mm(q, r.t(), scale, scale_r.t(), out_dtype=torch.float32).double()
 
 
+def scaled_groups(x, w):
+    (q, scale), (r, scale_r) = samite.quantise(x.float(), group=(1, None)), samite.quantise(w.float(), group=(1, None))
+    offsets = x.shape[0] * torch.arange(2, dtype=torch.int32, device=x.device)
+    return samite.scaled_grouped_mm(q, r[None].mT, scale, scale_r[None].mT, offsets).double()
+
+
 def grouped(x, w):
     offsets = 3 * torch.arange(3, dtype=torch.int32, device=x.device)
     offsets[2] = x.shape[0]
@@ -57,6 +63,7 @@ OPERATIONS = {
     ),
     "scaled_mm": (quantised, lambda x, w: x @ w.t()),
     "grouped_mm": (grouped, lambda x, w: x @ w.t()),
+    "scaled_grouped_mm": (scaled_groups, lambda x, w: x @ w.t()),
     "softmax": (lambda x, w: samite.softmax(x), lambda x, w: x.softmax(-1)),
     "layer_norm": (
         lambda x, w: samite.layer_norm(x, w[0], w[1]),

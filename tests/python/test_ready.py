@@ -189,6 +189,39 @@ def test_scaled_products_of_two_types_with_bias_and_one_scale():
     close(c, expected, 1e-4)
 
 
+def quantised_groups(b, group):
+    each = [samite.quantise(matrix, group=group) for matrix in b]
+    return tuple(np.stack(parts) for parts in zip(*each))
+
+
+@pytest.mark.parametrize("of_a", [(None, None), (1, None), (1, 128)])
+@pytest.mark.parametrize("of_b", [(None, None), (None, 1), (128, 1), (128, 128)])
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_scaled_products_of_groups_of_rows(of_a, of_b, by_columns):
+    offsets = np.array([0, 1, 1, 130, 149], np.int32)
+    a, scale_a = samite.quantise(normal(149, 200, dtype=np.float32), group=of_a)
+    b, scale_b = quantised_groups(normal(4, 200, 140, dtype=np.float32), of_b)
+    expected = of_groups(meaning(a, scale_a), [meaning(*each) for each in zip(b, scale_b)], offsets)
+    if by_columns:
+        b = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    close(samite.scaled_grouped_mm(a, b, scale_a, scale_b, offsets, out_dtype="float32"), expected, 1e-3)
+    assert samite.scaled_grouped_mm(a, b, scale_a, scale_b, offsets).dtype == bf16
+
+
+def test_scaled_products_of_groups_with_bias_into_a_given_array_and_as_torch_has_scales():
+    offsets, out = np.array([1, 4, 18], np.int32), np.full((20, 30), 7, np.float32)
+    a, scale_a = samite.quantise(normal(20, 64, dtype=np.float32), dtype=e5m2, group=(1, None))
+    b, scale_b = quantised_groups(normal(2, 64, 30, dtype=np.float32), (None, 1))
+    bias = normal(2, 30, dtype=np.float32)
+    sums = of_groups(meaning(a, scale_a), [meaning(*each) for each in zip(b, scale_b)], offsets)
+    expected = np.maximum(sums + np.repeat(bias, np.diff(offsets), axis=0), 0)
+    scales = scale_a[:, 0], scale_b[:, 0]
+    made = samite.scaled_grouped_mm(a, b, *scales, offsets, bias=bias, activation="relu", out=out, out_dtype=np.float32)
+    assert made is out
+    close(out[1:18], expected, 1e-4)
+    assert (out[[0, 18, 19]] == 7).all()
+
+
 @pytest.mark.parametrize(
     "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 1e-2), (bf16, 5e-2)]
 )
@@ -229,6 +262,12 @@ def test_attention(causal, dtype, size, tolerance):
 
 
 zeros, f4 = np.zeros, np.float32
+
+
+def scaled_groups(**changed):
+    given = {"a": zeros((3, 400), f8), "b": zeros((2, 400, 5), f8), "offsets": np.zeros(3, np.int32)}
+    given |= {"scale_a": zeros((1, 1), f4), "scale_b": zeros((2, 1, 1), f4), "out_dtype": "float32"}
+    return samite.scaled_grouped_mm(**(given | changed))
 
 
 @pytest.mark.parametrize(
@@ -281,6 +320,25 @@ zeros, f4 = np.zeros, np.float32
             lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.array([0, 2, 4], np.int32)),
             "group 1 is of the rows from 2 to before 4 of 3",
         ),
+        (
+            lambda: scaled_groups(scale_a=zeros((2, 3), f4)),
+            r"expected scale_a with shape \(1, 1\), \(3, 1\) or \(3, 4\), and scale_b with shape \(2, 1, 1\), "
+            r"\(2, 1, 5\), \(2, 4, 5\) or \(2, 4, 1\).*scale_a of float32 with shape \(2, 3\)",
+        ),
+        (
+            lambda: scaled_groups(a=zeros((130, 400), f8), scale_a=zeros((2, 4), f4)),
+            "scale_a has one scale for 128 rows of a, which may belong to several groups",
+        ),
+        (lambda: scaled_groups(scale_a=zeros((1, 400), f4)), "a scale for each of the terms that are added up"),
+        (lambda: scaled_groups(scale_b=zeros((1, 1, 1), f4)), r"scale_b with shape \(2, 1, 1\)"),
+        (lambda: scaled_groups(scale_b=zeros((2, 1, 1))), "expected scale_b of float32"),
+        (lambda: scaled_groups(offsets=np.zeros(2, np.int32)), r"expected offsets of int32 with shape \(3,\)"),
+        (lambda: scaled_groups(offsets=np.array([0, 2, 4], np.int32)), "group 1 is of the rows from 2 to before 4 of 3"),
+        (lambda: scaled_groups(a=zeros((3, 5), f8)), "scaled_grouped_mm.*expected matrices of 5 rows in b"),
+        (lambda: scaled_groups(a=zeros((3, 400), f4)), "expected factors of f8e4m3, of which one may be f8e5m2"),
+        (lambda: scaled_groups(a=None), "argument 'a' expects an array.*None is given"),
+        (lambda: scaled_groups(bias=zeros(5, f4)), r"expected bias of float32 with shape \(2, 5\)"),
+        (lambda: scaled_groups(activation="softplus"), "activation expects one of"),
         (lambda: samite.quantise(zeros((3, 4), f4), group=(2, 4)), "1, 128 or None"),
         (lambda: samite.quantise(zeros((3, 4), f4), group=(1, 1)), "would be a scale for each number"),
         (lambda: samite.quantise(zeros((3, 4))), "8-bit floating type"),

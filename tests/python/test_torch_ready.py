@@ -123,6 +123,21 @@ def test_scaled_products(of_a, of_b, m, n, k, numbers):
     close(samite.scaled_mm(a, b.t(), scale_a, scale_b.t()), expected, 1e-2)
 
 
+@pytest.mark.parametrize("of_a", GROUPS[:3])
+@pytest.mark.parametrize("of_b", GROUPS)
+@pytest.mark.parametrize("bounds, n, k", [([0, 1, 1, 130, 259, 300], 140, 300), ([5, 133, 261], 256, 256)])
+def test_scaled_products_of_groups_of_rows(of_a, of_b, bounds, n, k, numbers, device):
+    a, scale_a = samite.quantise(numbers(bounds[-1], k), group=of_a)
+    each = [samite.quantise(numbers(n, k), group=of_b) for _ in bounds[1:]]
+    b, scale_b = (torch.stack(parts).mT for parts in zip(*each))
+    wide = [q.double() * spread(scale, q.shape) for q, scale in each]
+    left = a.double() * spread(scale_a, a.shape)
+    expected = torch.cat([left[i:j] @ right.t() for right, i, j in zip(wide, bounds, bounds[1:])])
+    offsets = torch.tensor(bounds, dtype=torch.int32, device=device)
+    c = samite.scaled_grouped_mm(a, b, scale_a, scale_b, offsets, out_dtype=torch.float32)
+    close(c[bounds[0]:], expected, 2e-3)
+
+
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
 def test_quantised_matrices(group, dtype, numbers):
