@@ -166,10 +166,37 @@ def products(size=4096):
                 {"torch": lambda: attention(q, k, v, is_causal=causal)})  # fmt: skip
 
 
+def groups(count=32, rows=16384, columns=4096, inner=2048):
+    """As a mixture of experts has them: of heights that differ by up to eight times."""
+    heights = torch.tensor([1 + 7 * (i * i % 11) / 10 for i in range(count)])
+    ends = (heights.cumsum(0) / heights.sum() * rows).to(torch.int32).cuda()
+    offsets = torch.cat((torch.zeros(1, dtype=torch.int32, device="cuda"), ends))
+    a = factor(rows, inner, torch.bfloat16)
+    b = factor(count * columns, inner, torch.bfloat16).view(count, columns, inner)
+
+    def measure(call):
+        return milliseconds_of_device(call, lambda: a @ b[0].t())
+
+    case, metric = f"{count} groups, {rows} x {columns} x {inner}", "time of a product"
+    compare(f"grouped_mm, bfloat16, {case}", metric, "ms", measure, lambda: samite.grouped_mm(a, b.mT, offsets),
+            {"torch._grouped_mm": lambda: torch._grouped_mm(a, b.mT, offs=ends)})  # fmt: skip
+    g = factor(rows, columns, torch.bfloat16)
+    compare(f"grouped_mm of terms, bfloat16, {case}", metric, "ms", measure,
+            lambda: samite.grouped_mm(a.t(), g, offsets),
+            {"torch._grouped_mm": lambda: torch._grouped_mm(a.t(), g, offs=ends)})  # fmt: skip
+    a8, b8 = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
+    of_a, of_b = torch.rand(rows, device="cuda"), torch.rand(count, columns, device="cuda")
+    compare(f"scaled_grouped_mm, by rows, {case}", metric, "ms", measure,
+            lambda: samite.scaled_grouped_mm(a8, b8.mT, of_a, of_b, offsets),
+            {"torch._scaled_grouped_mm, fast": lambda: torch._scaled_grouped_mm(
+                a8, b8.mT, of_a, of_b, offs=ends, out_dtype=torch.bfloat16, use_fast_accum=True)})  # fmt: skip
+
+
 def main():
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
     host()
     products()
+    groups()
 
 
 main()

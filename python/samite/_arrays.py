@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "given", "new", "reshaped", "result", "swapped", "with_type"]
 
-_DIFFERENTIABLE = ("attention", "layer_norm", "matmul", "softmax")  # by samite.torch
+_DIFFERENTIABLE = ("attention", "grouped_mm", "layer_norm", "matmul", "softmax")  # by samite.torch
 _SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
 
 

@@ -116,6 +116,17 @@ class ReadyKernels:
         device: int,
         /,
     ) -> Planned: ...
+    def grouped_terms(
+        self,
+        factor: str,
+        result: str,
+        transposed: tuple[bool, bool],
+        tf32: bool,
+        checked: bool,
+        shape: Shape,  # groups before rows
+        device: int,
+        /,
+    ) -> Planned: ...
     def scaled_grouped_matmul(
         self,
         factors: tuple[str, str],

@@ -12,7 +12,16 @@ import torch
 
 from . import UserError, ready
 
-__all__ = ["attention", "layer_norm", "matmul", "matmul_8bit", "scaled_mm", "softmax"]
+__all__ = [
+    "attention",
+    "grouped_mm",
+    "layer_norm",
+    "matmul",
+    "matmul_8bit",
+    "scaled_grouped_mm",
+    "scaled_mm",
+    "softmax",
+]
 
 Tensor = torch.Tensor
 
@@ -150,6 +159,111 @@ def matmul(
     """samite.matmul, differentiable twice: gradients of factors are products, too."""
     return _matmul(a, b, bias, residual, activation or "none", _type_of_product(a, out_dtype), tf32)
 
+
+
+# What is in no group is zero: cotangents of it are, and nobody is to meet numbers there that were never written.
+def _grouped_run(
+    a: Tensor, b: Tensor, offsets: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype, tf32: bool
+) -> Tensor:
+    options = {"bias": bias, "activation": None if activation == "none" else activation, "tf32": tf32}
+    if b.dim() == 3 and a.dim() == 2:
+        options["out"] = a.new_zeros((a.shape[0], b.shape[2]), dtype=dtype)
+    return ready.grouped_mm(a, b, offsets, out_dtype=dtype, **options)
+
+
+def _grouped_fake(
+    a: Tensor, b: Tensor, offsets: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype, tf32: bool
+) -> Tensor:
+    before = (offsets.shape[0] - 1,) if b.dim() == 2 else ()
+    return a.new_empty((*before, a.shape[0], b.shape[-1]), dtype=dtype)
+
+
+def _grouped_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[Any], cotangents: Any) -> Any:
+    a, b, offsets, bias, activation, dtype, tf32 = inputs
+    (inner,) = cotangents
+
+    def product(left: Tensor, right: Tensor, result: torch.dtype = a.dtype) -> Tensor:
+        return _grouped_mm(left, right, offsets, None, "none", result, tf32)
+
+    if activation != "none":
+        # What the activation was given is computed again.
+        inner = inner * _slope(activation, _grouped_mm(a, b, offsets, bias, "none", dtype, tf32))
+    narrow = inner.to(a.dtype)
+    if b.dim() == 3:
+        of_a = product(narrow, b.mT) if wanted[0] else None
+        of_b = product(a.mT, narrow) if wanted[1] else None
+        # Sums over the rows of each group.
+        of_bias = product(narrow.new_ones(1, a.shape[0]), narrow, dtype).squeeze(1) if wanted[3] else None
+        return of_a, of_b, None, of_bias, None, None, None
+    # Of a group of terms, each column of a and row of b has the cotangent of its group's matrix.
+    of_a = product(b, narrow.mT).mT if wanted[0] else None
+    of_b = product(a.mT, narrow) if wanted[1] else None
+    return of_a, of_b, None, None, None, None, None
+
+
+_grouped_mm = _op(
+    "grouped_mm(Tensor a, Tensor b, Tensor offsets, Tensor? bias, str activation, ScalarType dtype, bool tf32)"
+    " -> Tensor",
+    _grouped_run, _grouped_fake, _grouped_backward,
+)  # fmt: skip
+
+
+def grouped_mm(
+    a: Tensor,
+    b: Tensor,
+    offsets: Tensor,
+    *,
+    bias: Tensor | None = None,
+    activation: str | None = None,
+    out_dtype: torch.dtype | None = None,
+    tf32: bool = False,
+) -> Tensor:
+    """samite.grouped_mm, differentiable twice: gradients are such products, too. Rows in no group are zeros."""
+    return _grouped_mm(a, b, offsets, bias, activation or "none", out_dtype or a.dtype, tf32)
+
+
+def _scaled_groups_run(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    offsets: Tensor,
+    bias: Tensor | None,
+    activation: str,
+    dtype: torch.dtype,
+) -> Tensor:
+    if a.dim() == 2 and b.dim() == 3:
+        out = a.new_zeros((a.shape[0], b.shape[2]), dtype=dtype)
+    else:
+        out = None  # which is refused
+    return ready.scaled_grouped_mm(
+        a, b, scale_a, scale_b, offsets, bias=bias, activation=activation, out=out, out_dtype=dtype
+    )
+
+
+_scaled_grouped_mm = _op(
+    "scaled_grouped_mm(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor offsets, Tensor? bias,"
+    " str activation, ScalarType dtype) -> Tensor",
+    _scaled_groups_run,
+    lambda a, b, scale_a, scale_b, offsets, bias, activation, dtype: a.new_empty(
+        (a.shape[0], b.shape[-1]), dtype=dtype
+    ),
+)
+
+
+def scaled_grouped_mm(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    offsets: Tensor,
+    *,
+    bias: Tensor | None = None,
+    activation: str | None = None,
+    out_dtype: torch.dtype = torch.bfloat16,
+) -> Tensor:
+    """samite.scaled_grouped_mm. Matrices in 8 bits have no gradients. Rows in no group are zeros."""
+    return _scaled_grouped_mm(a, b, scale_a, scale_b, offsets, bias, activation or "none", out_dtype)
 
 
 def _scaled_run(

@@ -244,9 +244,18 @@ def grouped_mm(
     CPU and in debug mode.
 
     Types are those of samite.matmul, without integers. `bias` is (groups, n), of the result's type.
+
+    Where b is a matrix, too, the groups are of the terms, a[:, begin:end] b[begin:end], and the result is (groups, m, n).
+    Such a product has neither a bias nor an activation.
     """
     x, y = given("grouped_mm", "a", a), given("grouped_mm", "b", b)
     places = given("grouped_mm", "offsets", offsets)
+    if len(y.shape) == 2:
+        if bias is not None or activation is not None:
+            why = "expected neither a bias nor an activation where b is a matrix, of whose rows there are groups"
+            _refuse("grouped_mm", why, x, y)
+        planned = _planned(_plan_terms, "grouped_mm", (x, y, places), out_dtype, tf32, debug_mode())
+        return _run_product("grouped_mm", planned, (x, y), (places.array,), None, None, out, stream)
     of_result = (out_dtype, activation, bias is not None, False)
     planned = _planned(_plan_groups, "grouped_mm", (x, y, places), of_result, tf32, debug_mode())
     return _run_groups("grouped_mm", planned, (x, y), (), places, bias, out, stream)
@@ -279,7 +288,7 @@ def _run_groups(
 def _groups(operation: str, x: Given, y: Given, places: Given) -> tuple[int, int, int, int]:
     """Groups, rows, columns and terms of a product."""
     if len(x.shape) != 2 or len(y.shape) != 3:
-        _refuse(operation, "expected a matrix a, and in b a matrix for each group", x, y)
+        _refuse(operation, "expected a matrix a, and in b a matrix for each group, or one with groups of rows", x, y)
     groups, rows, columns, inner = y.shape[0], x.shape[0], y.shape[2], x.shape[1]
     if y.shape[1] != inner:
         remedy = ": they would fit with b transposed, as b.swapaxes(-1, -2)" if y.shape[2] == inner else ""
@@ -295,6 +304,23 @@ def _check_offsets(operation: str, places: Given, groups: int, *others: Given) -
     if places.dtype != "int32" or places.shape != (groups + 1,):
         why = f"expected offsets of int32 with shape ({groups + 1},): where each group begins, and the last one ends"
         _refuse(operation, why, places, *others)
+
+
+def _plan_terms(x: Given, y: Given, places: Given, out_dtype: Any, tf32: bool, checked: bool) -> _Product:
+    _check_options("grouped_mm", None, tf32)
+    _, m, n, k = _factors("grouped_mm", x, y)
+    groups = places.shape[0] - 1 if len(places.shape) == 1 else 0
+    if groups < 1:
+        _refuse("grouped_mm", "expected offsets in one dimension, of one group at least", places, x, y)
+    _check_offsets("grouped_mm", places, groups, x, y)
+    _one_device("grouped_mm", x, y, places)
+    if x.dtype != y.dtype:
+        _refuse("grouped_mm", "expected factors of one type: convert one of them", x, y)
+    dtype = x.dtype if out_dtype is None else _dtype_name(out_dtype)
+    transposed = (x.is_transposed, y.is_transposed)
+    checked = checked or x.device < 0
+    launch = _ready.grouped_terms(x.dtype, dtype, transposed, tf32, checked, (groups, m, n, k), x.device)
+    return _Product(launch, transposed, dtype, (groups, m, n))
 
 
 def _plan_groups(x: Given, y: Given, places: Given, of_result: Any, tf32: bool, checked: bool) -> _Product:

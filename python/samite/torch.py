@@ -9,8 +9,8 @@ where they are named in `outputs`, and else as copies of the argument. It is a c
 torch.compile takes it as a whole. Its gradient is the kernel's adjoint, which is derived and compiled when a backward
 pass asks for it; the gradient of that is the adjoint's.
 
-matmul, scaled_mm, softmax, layer_norm and attention are the package's ready operations, differentiable; matmul_8bit
-multiplies in 8 bits, forward and back.
+matmul, grouped_mm, softmax, layer_norm and attention are the package's ready operations, differentiable; scaled_mm and
+scaled_grouped_mm are there as ops without gradients; matmul_8bit multiplies in 8 bits, forward and back.
 """
 
 import itertools
@@ -21,9 +21,29 @@ import torch
 
 from . import Kernel, Parameter, UserError
 from ._samite import set_leak_warnings
-from ._torch_operations import attention, layer_norm, matmul, matmul_8bit, scaled_mm, softmax
+from ._torch_operations import (
+    attention,
+    grouped_mm,
+    layer_norm,
+    matmul,
+    matmul_8bit,
+    scaled_grouped_mm,
+    scaled_mm,
+    softmax,
+)
 
-__all__ = ["Function", "attention", "function", "layer_norm", "matmul", "matmul_8bit", "scaled_mm", "softmax"]
+__all__ = [
+    "Function",
+    "attention",
+    "function",
+    "grouped_mm",
+    "layer_norm",
+    "matmul",
+    "matmul_8bit",
+    "scaled_grouped_mm",
+    "scaled_mm",
+    "softmax",
+]
 
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 

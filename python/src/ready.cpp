@@ -5,6 +5,7 @@
 #include "kernel_object.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/grouped_by_type.h"
+#include "samite/ops/grouped_terms.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/quantise.h"
@@ -111,6 +112,19 @@ class ReadyKernels {
                                            {groups, rows, columns, inner}, device_of(device)));
   }
 
+  nb::tuple grouped_terms(const std::string &factor, const std::string &result,
+                          const std::tuple<bool, bool> &transposed, bool tf32, bool checked, const Shape &shape,
+                          int device) {
+    const auto &[groups, rows, columns, terms] = shape;
+    const auto [ta, tb] = transposed;
+    return made(ops::grouped_terms_launch({type_named(factor),
+                                           type_named(result),
+                                           {ta, tb},
+                                           tf32 ? tile::Precision::tf32 : tile::Precision::full,
+                                           checked},
+                                          {groups, rows, columns, terms}, device_of(device)));
+  }
+
   // Nothing where the scales have extents that no recipe has.
   std::optional<nb::tuple> scaled_grouped_matmul(const std::tuple<std::string, std::string> &factors,
                                                  const Epilogue &epilogue, bool b_transposed, bool checked,
@@ -201,6 +215,7 @@ void define_ready(nb::module_ &module) {
       .def("matmul", &ReadyKernels::matmul)
       .def("scaled_matmul", &ReadyKernels::scaled_matmul)
       .def("grouped_matmul", &ReadyKernels::grouped_matmul)
+      .def("grouped_terms", &ReadyKernels::grouped_terms)
       .def("scaled_grouped_matmul", &ReadyKernels::scaled_grouped_matmul)
       .def("quantise", &ReadyKernels::quantise)
       .def("dequantise", &ReadyKernels::dequantise)

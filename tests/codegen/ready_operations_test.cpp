@@ -3,6 +3,7 @@
 #include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/grouped_by_type.h"
+#include "samite/ops/grouped_terms.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/softmax.h"
@@ -120,6 +121,29 @@ TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
     for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
     EXPECT_EQ(results[1].back(), (Array64<float>({rows, columns}, 4).values.back())) << "of no group";
   }
+}
+
+TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
+  const long long rows = 40, terms = 100, columns = 24;
+  for (const ops::PlanDevice &as : {ops::PlanDevice{80, 108}, ops::PlanDevice{90, 132}})
+    for (const bool transposed : {false, true}) {
+      const auto planned = ops::grouped_terms_launch({ScalarType::Float32, ScalarType::Float32, {transposed, false}},
+                                                     {4, rows, columns, terms}, as);
+      std::vector<std::int32_t> offsets{2, 5, 5, 37, 97};
+      std::vector<float> results[2];
+      for (const bool cuda : {false, true}) {
+        Array64<float> a(transposed ? Extents64{terms, rows} : Extents64{rows, terms}, 1), b({terms, columns}, 2);
+        Array64<float> c({4, rows, columns}, 3);
+        const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents),
+                                              array(offsets, {5}), array(c.values, c.extents)};
+        if (cuda)
+          CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
+        else
+          CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+        results[cuda] = c.values;
+      }
+      for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
+    }
 }
 
 // Factors of two types, which the CPU multiplies as halves and tensor cores as they are.
@@ -301,6 +325,12 @@ TEST_F(ReadyOperationsCompiled, ProductsOfGroupsByGroupsOfWarps) {
   };
   expect_multiplied_by_groups(kernel_of(scaled({one, all}, {all, one})));
   expect_multiplied_by_groups(kernel_of(scaled({one, block}, {block, block})));
+}
+
+TEST_F(ReadyOperationsCompiled, ProductsOfGroupsOfTerms) {
+  for (const ScalarType type : {ScalarType::BFloat16, ScalarType::Float32})
+    expect_compiles_for_hopper(kernel_of(
+        ops::grouped_terms_launch({type, ScalarType::Float32, {.a = true}}, {32, 2048, 4096, 8192}, {90, 132})));
 }
 
 }  // namespace

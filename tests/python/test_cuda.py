@@ -154,12 +154,15 @@ def test_a_graph_of_torch_keeps_the_memory_of_its_launches():
 
 def test_a_graph_holds_a_step_of_training():
     w, x = (0.1 * doubles(32, 32)).requires_grad_(), doubles(48, 32)
+    offsets = torch.tensor([0, 5, 48], dtype=torch.int32, device="cuda")
 
     def step():
         w.grad = None
         h = samite.torch.matmul(x, w, activation="gelu")
         samite.torch.layer_norm(samite.torch.softmax(h)).square().sum().backward()
         h = samite.torch.matmul(x, w)
+        groups = samite.torch.grouped_mm(h, torch.stack((w, w)), offsets, activation="silu")
+        groups.square().sum().backward(retain_graph=True)
         loss = (h * multiply(h.reshape(-1), h.reshape(-1)).view_as(h)).sum()
         loss.backward()
         return loss.detach()

@@ -103,7 +103,7 @@ def test_ready_operations():
     seed = int(os.environ.get("SAMITE_TEST_RANDOM_SEED", "0"))
     arrays_of = {
         samite.matmul: 2, samite.scaled_mm: 4, samite.quantise: 1, samite.dequantise: 2, samite.softmax: 1,
-        samite.layer_norm: 3, samite.attention: 3,
+        samite.layer_norm: 3, samite.attention: 3, samite.grouped_mm: 3, samite.scaled_grouped_mm: 5,
     }  # fmt: skip
     options = ["bias", "residual", "activation", "out", "out_dtype", "tf32", "group", "dtype", "epsilon", "causal"]
     done = 0
@@ -122,6 +122,10 @@ def test_ready_operations():
         arrays = [given() for _ in range(arrays_of[operation])]
         if operation is samite.scaled_mm and chance.random() < 0.8:
             arrays[2:] = [np.ones((1, 1), "f4")] * 2
+        if operation in (samite.grouped_mm, samite.scaled_grouped_mm) and chance.random() < 0.8:
+            arrays[1] = np.zeros([2, *(chance.choice([0, 2, 2]) for _ in range(2))], kind)
+            arrays[2:-1] = [np.ones((1, 1), "f4"), np.ones((2, 1, 1), "f4")][: len(arrays) - 3]
+            arrays[-1] = np.array(sorted(chance.choices([-1, 0, 1, 2, 3], k=3)), np.int32)
         if chance.random() < 0.1:
             arrays = arrays[:-1]
         named = {}

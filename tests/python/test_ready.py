@@ -120,6 +120,27 @@ def test_rows_in_no_group_are_not_written():
     assert out.ravel().tolist() == [9, 2, 2, 9]
 
 
+@pytest.mark.parametrize("offsets", [[0, 5, 5, 133, 200], [3, 70], [0, 64, 128], [0, 0]])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4), (np.float16, 2e-2), (bf16, 1e-1)]
+)
+@pytest.mark.parametrize("a_transposed, b_transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_of_groups_of_terms(offsets, dtype, tolerance, a_transposed, b_transposed):
+    a, b = normal(40, 200, dtype=dtype), normal(200, 70, dtype=dtype)
+    a[:, : offsets[0]] = np.nan  # what is in no group, or in another, is not added to a sum
+    b[offsets[-1] :] = np.inf
+    wide = a.astype(np.float64), b.astype(np.float64)
+    expected = [wide[0][:, i:j] @ wide[1][i:j] for i, j in zip(offsets, offsets[1:])]
+    left, right = (np.asfortranarray(x) if turned else x for x, turned in ((a, a_transposed), (b, b_transposed)))
+    c = samite.grouped_mm(left, right, np.array(offsets, np.int32))
+    assert c.dtype == dtype
+    close(c, np.stack(expected), tolerance)
+    if dtype == np.float16:
+        wide_c = samite.grouped_mm(left, right, np.array(offsets, np.int32), out_dtype=np.float32)
+        assert wide_c.dtype == np.float32
+        close(wide_c, np.stack(expected), 1e-4)
+
+
 def test_a_product_into_a_given_array():
     a, b, c = normal(20, 30), normal(30, 40), np.zeros((20, 80))
     assert samite.matmul(a, b, out=c[:, ::2]) is not None
@@ -314,7 +335,22 @@ def scaled_groups(**changed):
             r"expected offsets of int32 with shape \(3,\)",
         ),
         (lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.zeros(3)), "expected offsets of int32"),
-        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros(3, np.int32)), "a matrix for each group"),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros(4), np.zeros(3, np.int32)), "a matrix for each group"),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((3, 5)), np.zeros(3, np.int32)),
+            "expected b with 4 rows.*they would fit with a transposed",
+        ),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros(3, np.int32), activation="relu"),
+            "expected neither a bias nor an activation where b is a matrix",
+        ),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros(1, np.int32)), "of one group at least"),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros((2, 2), np.int32)), "in one dimension"),
+        (lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.zeros(2)), "expected offsets of int32"),
+        (
+            lambda: samite.grouped_mm(zeros((3, 4)), zeros((4, 5)), np.array([0, 3, 2], np.int32)),
+            "group 1 is of the rows from 3 to before 2 of 4",
+        ),
         (lambda: samite.grouped_mm(zeros((3, 4), int), zeros((1, 4, 5), int), np.zeros(2, np.int32)), "grouped_mm: exp"),
         (
             lambda: samite.grouped_mm(zeros((3, 4)), zeros((2, 4, 5)), np.array([0, 2, 4], np.int32)),

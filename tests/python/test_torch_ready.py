@@ -170,6 +170,52 @@ def test_gradients_of_products_in_batches(doubles):
     check(samite.torch.matmul, doubles(2, 3, 4), doubles(4, 5), twice=True)  # one matrix for all
 
 
+def test_gradients_of_products_of_groups(doubles, device):
+    offsets = torch.tensor([1, 3, 3, 7], dtype=torch.int32, device=device)
+    for activation in (None, "gelu"):
+        check(
+            lambda a, b, bias: samite.torch.grouped_mm(a, b, offsets, bias=bias, activation=activation),
+            doubles(8, 4), doubles(3, 4, 5), doubles(3, 5), twice=True,
+        )  # fmt: skip
+    check(lambda a, b: samite.torch.grouped_mm(a, b.mT, offsets), doubles(8, 4), doubles(3, 5, 4), twice=True)
+    check(lambda a, b: samite.torch.grouped_mm(a, b, offsets), doubles(4, 8), doubles(8, 5), twice=True)
+    check(lambda a, b: samite.torch.grouped_mm(a.t(), b, offsets), doubles(8, 4), doubles(8, 5), twice=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_of_layers_of_experts(dtype, numbers, device):
+    bounds = [0, 1, 130, 130, 297]
+    offsets = torch.tensor(bounds, dtype=torch.int32, device=device)
+    given = [numbers(*shape, dtype=dtype).requires_grad_() for shape in ((300, 64), (4, 64, 50), (4, 50))]
+    a, b, bias = given
+    weights = numbers(300, 50, dtype=dtype)
+    c = samite.torch.grouped_mm(a, b, offsets, bias=bias, activation="silu")
+    assert not c[297:].any()
+    (c * weights).sum().backward()
+    wide = [each.detach().double().requires_grad_() for each in given]
+    parts = [F.silu(wide[0][i:j] @ wide[1][g] + wide[2][g]) for g, (i, j) in enumerate(zip(bounds, bounds[1:]))]
+    (torch.cat(parts) * weights[:297].double()).sum().backward()
+    for mine, expected in zip(given, wide):
+        assert mine.grad.dtype == dtype
+        close(mine.grad, expected.grad, 2 * TOLERANCES[dtype])
+
+
+def test_what_products_of_groups_do_not_take_is_named(numbers, device):
+    offsets = torch.tensor([0, 2, 4], dtype=torch.int32, device=device)
+    a, b = numbers(4, 3), numbers(2, 3, 5)
+    for call, message in [
+        (lambda: samite.torch.grouped_mm(a, b.mT, offsets), "they would fit with b transposed"),
+        (lambda: samite.torch.grouped_mm(a, b, offsets.long()), r"expected offsets of int32 with shape \(3,\)"),
+        (lambda: samite.torch.grouped_mm(a, b, offsets, bias=b[0]), r"expected bias of float32 with shape \(2, 5\)"),
+        (lambda: samite.torch.grouped_mm(a[0], b, offsets), "expected a matrix a"),
+        (lambda: samite.torch.scaled_grouped_mm(a, b, a, b, offsets), "expected scale_a with shape"),
+        (lambda: samite.torch.scaled_grouped_mm(a[0], b, a, b, offsets), "expected a matrix a"),
+        (lambda: samite.grouped_mm(a.requires_grad_(), b, offsets), r"call samite\.torch\.grouped_mm\(\)"),
+    ]:
+        with pytest.raises(samite.UserError, match=message):
+            call()
+
+
 def test_a_tensor_that_requires_a_gradient_is_refused_with_the_name_of_the_other_function(doubles, numbers):
     with pytest.raises(samite.UserError, match=r"call samite\.torch\.matmul\(\), or give tensor\.detach"):
         samite.matmul(doubles(2, 3), doubles(3, 4))
@@ -277,18 +323,33 @@ def test_what_8_bits_do_not_take_is_named(numbers):
         samite.torch.matmul_8bit(a, a, cotangent_dtype=torch.float16)
 
 
-def test_ops_of_torch(numbers):
+def test_ops_of_torch(numbers, device):
     x = numbers(3, 8).requires_grad_()
     torch.library.opcheck(torch.ops.samite.softmax.default, (x,))
     torch.library.opcheck(torch.ops.samite.matmul.default, (x, numbers(8, 4), None, None, "relu", torch.float32, False))
+    offsets = torch.tensor([0, 1, 3], dtype=torch.int32, device=device)
+    grouped = torch.ops.samite.grouped_mm.default
+    b = numbers(2, 8, 4).requires_grad_()
+    torch.library.opcheck(grouped, (x, b, offsets, numbers(2, 4), "silu", torch.float32, False))
+    torch.library.opcheck(grouped, (x.t(), numbers(3, 4).requires_grad_(), offsets, None, "none", torch.float32, False))
+    x8, b8 = x.detach().to(torch.float8_e4m3fn), b.detach().to(torch.float8_e4m3fn)
+    scales = torch.ones(3, 1, device=device), torch.ones(2, 1, 4, device=device)
+    torch.library.opcheck(
+        torch.ops.samite.scaled_grouped_mm.default,
+        (x8, b8, *scales, offsets, None, "none", torch.float32),
+        test_utils="test_faketensor",  # which needs no sums in 8 bits of torch
+    )
     q = numbers(1, 1, 4, 8).requires_grad_()
     torch.library.opcheck(torch.ops.samite.attention.default, (q, q, q, True, 0.5))
 
 
-def test_compiled_without_a_graph_break(numbers):
+def test_compiled_without_a_graph_break(numbers, device):
+    offsets = torch.tensor([0, 2, 5], dtype=torch.int32, device=device)
+
     def network(x, w):
         h = samite.torch.matmul(x, w, activation="gelu")
-        return samite.torch.layer_norm(samite.torch.softmax(h)).sum()
+        h = samite.torch.grouped_mm(h, torch.stack((w, w)), offsets)
+        return samite.torch.layer_norm(samite.torch.softmax(h)).square().sum()
 
     x, w = numbers(6, 8).requires_grad_(), numbers(8, 8).requires_grad_()
     expected = torch.autograd.grad(network(x, w), (x, w))
