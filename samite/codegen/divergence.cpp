@@ -13,7 +13,10 @@ using namespace ir;
 // Each side runs under its own mask. A result starts as what the side without statements gives, or as nothing.
 void LanesEmitter::branch(const If &branch) {
   if (!values_.in_lanes() || !values_.uniformity().divergent(branch)) return common_branch(branch);
-  const std::string condition = scalar(branch.condition), outer = values_.mask();
+  std::string condition = scalar(branch.condition);
+  const bool is_inside = inside_.of(branch);
+  if (is_inside) condition = fmt::format("({} | Mask({}))", condition, is_inside_);
+  const std::string outer = values_.mask();
   const bool only_then = branch.else_block.empty(), only_else = branch.then_block.empty() && !only_then;
   if (only_then && branch.then_block.empty()) {
     for (const BranchResult &result : branch.results)
@@ -43,7 +46,11 @@ void LanesEmitter::branch(const If &branch) {
     block(statements);
     for (const BranchResult &result : branch.results) {
       if (!emission_.used(result.local)) continue;
-      if (first)
+      // Without masks Clang sees copies of rows in the loop, and calls memcpy for one after the other before it does
+      // the rest, instead of waiting for all of them at once.
+      if (is_inside && result.type != ScalarType::Bool)
+        out_.line("{0} = opaque({1} ? {2} : {0});", name(result.local), mask, values_.vector(result.*value));
+      else if (first)
         out_.line("{} = {};", name(result.local), values_.vector(result.*value));
       else
         out_.line("{0} = {1} ? {2} : {0};", name(result.local), mask, values_.vector(result.*value));

@@ -35,7 +35,19 @@ std::optional<int> constant_extent(const LaneLoop &loop) {
   return begin && end && *begin >= 0 && *end > *begin ? std::optional(*end - *begin) : std::nullopt;
 }
 
+// Loops of no more are unrolled, which they are not if their length is found where they run.
+constexpr int few_vectors = 8;
+
+bool of_whole_vectors(const LaneLoop &loop, int lanes) {
+  const auto count = constant_extent(loop);
+  return loop.jam == 1 && count && *count % lanes == 0;
+}
+
 }  // namespace
+
+bool runs_inside_first(const LaneLoop &loop, int lanes) {
+  return loop.copied && of_whole_vectors(loop, lanes) && *constant_extent(loop) > few_vectors * lanes;
+}
 
 void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body) {
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
@@ -51,7 +63,20 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
     out.close();
     return;
   }
-  if (const auto count = constant_extent(loop); count && *count % instances == 0 && loop.jam == 1) {
+  if (runs_inside_first(loop, lanes) && !loop.inside.empty()) {
+    const std::string function = fmt::format("body{}", loop.number);
+    out.open("const auto {} = [&](const {} {}, const bool {}) __attribute__((always_inline)) {{", function, loop.type,
+             loop.index, loop.is_inside);
+    out.line("const Mask {} = all_lanes();", loop.mask);
+    body();
+    out.close("};");
+    out.line("const {0} {1} = {0}(in_whole_vectors({2}));", loop.type, end, loop.inside);
+    out.line("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {4}({1}, true);", loop.type, index, end, lanes, function);
+    out.line("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {5}({1}, false);", loop.type, index, end, loop.end, lanes,
+             function);
+    return;
+  }
+  if (of_whole_vectors(loop, lanes)) {
     // Full vectors alone.
     out.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", loop.type, loop.index, loop.begin, loop.end, instances);
     out.line("const Mask {} = all_lanes();", loop.mask);

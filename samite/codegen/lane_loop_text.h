@@ -22,7 +22,13 @@ struct LaneLoop {
   // it.
   int jam = 1;
   bool repeated = false;  // the loop is over a strip, and has fewer iterations than its type counts
+  // How many instances are inside of arrays that the body asks about (codegen/inside.h), or nothing. The body is then
+  // compiled a second time for the vectors that are, in which `is_inside`, a constant, is true.
+  std::string inside = {}, is_inside = {};
 };
+
+// Whether it is worth asking what is inside: of a loop of many whole vectors.
+bool runs_inside_first(const LaneLoop &loop, int lanes);
 
 // Writes the loop around what `body` writes, for vectors of so many lanes.
 void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body);

@@ -46,6 +46,11 @@ void LanesEmitter::thread_loop(const For &loop) {
                 .copied = passes::worth_copying(kernel_, loop),
                 .jam = loop.jam,
                 .repeated = loops_around_lanes_ > 0};
+  inside_ = runs_inside_first(text, lanes_) && !options_.debug ? inside_of(loop) : Inside{};
+  if (!inside_.branches.empty()) {
+    text.inside = inside_.count(std::int64_t(loop.end.as_int()), [&](const Value &value) { return scalar(value); });
+    text.is_inside = is_inside_ = fresh("inside");
+  }
   out_.open("{{");
   const std::size_t outer_sums = sums_.open(loop);
   lane_loop(out_, text, lanes_, [&] {
@@ -56,6 +61,7 @@ void LanesEmitter::thread_loop(const For &loop) {
   });
   sums_.close(outer_sums);
   out_.close();
+  inside_ = {};
 }
 
 // Unroll and jam: several vectors of instances go through the body side by side, statement by statement, each with a

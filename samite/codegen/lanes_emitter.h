@@ -3,6 +3,7 @@
 // begins, so that barriers are nothing.
 #pragma once
 
+#include "samite/codegen/inside.h"
 #include "samite/codegen/lane_access.h"
 #include "samite/codegen/lane_arrays.h"
 #include "samite/codegen/lane_loop_text.h"
@@ -74,6 +75,8 @@ class LanesEmitter final : public Walk {
   LaneSums sums_;
   Rows rows_;
   int loops_around_lanes_ = 0;  // serial ones that are open
+  Inside inside_;               // of the thread loop that is open
+  std::string is_inside_;       // what says in its body that the vector is
 };
 
 }  // namespace samite::codegen

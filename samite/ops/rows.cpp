@@ -12,7 +12,8 @@ namespace samite::ops::detail {
 namespace {
 
 constexpr int longest_tile = 8192, shortest_tile = 32;
-constexpr int tile_elements = 2048;  // of several short rows
+// Of several short rows. On the CPU fewer: a row is worked on while the next one is on its way from memory.
+constexpr int tile_elements = 2048, tile_elements_on_cpu = 1024;
 constexpr int part = 4096, part_on_cpu = 2048;
 
 // To whole registers, with few widths in which a kernel is compiled: at most a sixteenth lies beyond the row.
@@ -25,7 +26,7 @@ RowPlan plan_on_cpu(std::int64_t columns, std::int64_t longest) {
   // Of one length, as far as can be: what is beyond the row takes as long as what is inside.
   const std::int64_t parts = columns > longest ? ceil_div(columns, part_on_cpu) : 1;
   const auto width = static_cast<int>(width_on_cpu(ceil_div(columns, parts)));
-  return {parts > 1 ? 1 : std::max(1, tile_elements / width), width, 32, parts > 1};
+  return {parts > 1 ? 1 : std::max(1, tile_elements_on_cpu / width), width, 32, parts > 1};
 }
 
 }  // namespace

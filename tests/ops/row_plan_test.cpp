@@ -22,11 +22,12 @@ TEST(RowPlan, OnCudaWidthsArePowersOfTwo) {
 }
 
 TEST(RowPlan, OnTheCpuShortRowsShareATileOfWholeRegisters) {
-  EXPECT_EQ(on_cpu(0), (RowPlan{128, 16, 32, false}));
-  EXPECT_EQ(on_cpu(16), (RowPlan{128, 16, 32, false}));
-  EXPECT_EQ(on_cpu(17), (RowPlan{64, 32, 32, false}));
-  EXPECT_EQ(on_cpu(130), (RowPlan{14, 144, 32, false}));
-  EXPECT_EQ(on_cpu(1024), (RowPlan{2, 1024, 32, false}));
+  EXPECT_EQ(on_cpu(0), (RowPlan{64, 16, 32, false}));
+  EXPECT_EQ(on_cpu(16), (RowPlan{64, 16, 32, false}));
+  EXPECT_EQ(on_cpu(17), (RowPlan{32, 32, 32, false}));
+  EXPECT_EQ(on_cpu(130), (RowPlan{7, 144, 32, false}));
+  EXPECT_EQ(on_cpu(512), (RowPlan{2, 512, 32, false}));
+  EXPECT_EQ(on_cpu(1024), (RowPlan{1, 1024, 32, false}));
 }
 
 TEST(RowPlan, OnTheCpuALongRowIsKeptUpToTheGivenLength) {

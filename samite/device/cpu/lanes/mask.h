@@ -22,6 +22,16 @@ SAMITE_INLINE Mask all_lanes() { return Mask(true); }
 // The first `count` lanes; all of them where there are not so many.
 SAMITE_INLINE Mask first_lanes(i64 count) { return to_mask(lane_i32 < i32(count < lane_count ? count : lane_count)); }
 
+// How many of the instances from 0 to before `count` are such that `first` + instance is less than `bound`; less than 1
+// where none is.
+SAMITE_INLINE i64 up_to(i64 count, i64 bound, i64 first) {
+  i64 rest;
+  if (__builtin_sub_overflow(bound, first, &rest)) return bound < first ? 0 : count;
+  return rest < count ? rest : count;
+}
+// How many of that many instances are in vectors that have as many as there are lanes.
+SAMITE_INLINE i64 in_whole_vectors(i64 count) { return count < 0 ? 0 : count & -i64(lane_count); }
+
 SAMITE_INLINE bool any(Mask m) { return __builtin_reduce_or(m); }
 
 // Bit k for lane k.
