@@ -1,7 +1,6 @@
 """The ready operations (samite/ready.py) as custom ops of torch, with their gradients.
 
-Gradients of products are products. That of layer norm is the adjoint of its kernel, those of softmax and attention are
-kernels of their own. What is differentiated twice: products and softmax.
+Gradients of products are products; those of layer norm, softmax and attention are kernels of their own. What is differentiated twice: products and softmax.
 """
 
 import math
@@ -375,21 +374,6 @@ def matmul_8bit(
 
 
 
-def _adjoint_kernel(kernel: Any, names: tuple[str, ...]) -> Any:
-    key = (id(kernel), names)
-    if key not in _adjoints:
-        _adjoints[key] = kernel.adjoint(*names)
-    return _adjoints[key]
-
-
-_adjoints: dict[tuple[int, tuple[str, ...]], Any] = {}
-
-
-def _unread(like: Tensor, rows: int, columns: int) -> Tensor:
-    """The result of a forward kernel, of whose elements its adjoint reads none."""
-    return like.new_zeros(1, 1).expand(rows, columns)
-
-
 def _softmax_adjoint_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[Any], cotangents: Any) -> Any:
     y, g = inputs
     (v,) = cotangents
@@ -426,17 +410,13 @@ def _layer_norm_adjoint_run(
     x: Tensor, weight: Tensor, bias: Tensor, g: Tensor, epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
-    of_x = torch.zeros_like(x, memory_format=torch.contiguous_format)
+    of_x = torch.empty_like(x, memory_format=torch.contiguous_format)
     of_weight, of_bias = torch.zeros_like(weight), torch.zeros_like(bias)
     if x.numel() > 0:
-        kernel, extents = ready._layer_norm(str(x.dtype).rpartition(".")[2], True, rows, columns, x.get_device())
-        adjoint = _adjoint_kernel(kernel, ("x", "weight", "bias", "y"))
-        cotangent = g.reshape(rows, columns).clone()
-        flat = x.reshape(rows, columns)
-        adjoint(
-            flat, weight, bias, _unread(x, rows, columns), epsilon,
-            of_x.view(rows, columns), of_weight, of_bias, cotangent, extents=extents,
-        )  # fmt: skip
+        type = str(x.dtype).rpartition(".")[2]
+        kernel, extents = ready._layer_norm_adjoint(type, rows, columns, x.get_device())
+        matrices = [each.reshape(rows, columns) for each in (x, g, of_x)]
+        kernel(matrices[0], weight, *matrices[1:], of_weight, of_bias, epsilon, extents=extents)
     return of_x, of_weight, of_bias
 
 

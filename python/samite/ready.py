@@ -38,6 +38,7 @@ _dequantise = functools.lru_cache(4096)(_ready.dequantise)
 _softmax = functools.lru_cache(4096)(_ready.softmax)
 _softmax_adjoint = functools.lru_cache(4096)(_ready.softmax_adjoint)
 _layer_norm = functools.lru_cache(4096)(_ready.layer_norm)
+_layer_norm_adjoint = functools.lru_cache(4096)(_ready.layer_norm_adjoint)
 _attention = functools.lru_cache(4096)(_ready.attention)
 _attention_adjoint = functools.lru_cache(4096)(_ready.attention_adjoint)
 

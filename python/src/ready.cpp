@@ -169,6 +169,10 @@ class ReadyKernels {
     return made(ops::layer_norm_launch(type_named(type), weighted, rows, columns, device_of(device)));
   }
 
+  nb::tuple layer_norm_adjoint(const std::string &type, std::int64_t rows, std::int64_t columns, int device) {
+    return made(ops::layer_norm_adjoint_launch(type_named(type), rows, columns, device_of(device)));
+  }
+
   // Batches, heads, rows of q, numbers of a row, rows of k.
   using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal, int device) {
@@ -222,6 +226,7 @@ void define_ready(nb::module_ &module) {
       .def("softmax", &ReadyKernels::softmax)
       .def("softmax_adjoint", &ReadyKernels::softmax_adjoint)
       .def("layer_norm", &ReadyKernels::layer_norm)
+      .def("layer_norm_adjoint", &ReadyKernels::layer_norm_adjoint)
       .def("attention", &ReadyKernels::attention)
       .def("attention_adjoint", &ReadyKernels::attention_adjoint);
 }

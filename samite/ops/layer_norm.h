@@ -26,4 +26,11 @@ void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon = 1e-5,
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
                                 const PlanDevice &device, SourceLocation where = std::source_location::current());
 
+// The launch with arguments (x, weight, y_gradient, x_gradient, weight_gradient, bias_gradient, epsilon), which writes
+// the gradient of x, and adds to those of the weight and the bias. A tape needs it not: the adjoint of
+// layer_norm_launch adds to all three.
+PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+                                        const PlanDevice &device,
+                                        SourceLocation where = std::source_location::current());
+
 }  // namespace samite::ops

@@ -88,6 +88,18 @@ TEST(ReadyOperations, LayerNormOnCuda) {
                                    2e-3);
 }
 
+// Blocks of several tiles of rows, of which the last ones are beyond the matrix; rows in parts; and no epsilon.
+TEST(ReadyOperations, LayerNormAdjointOnCuda) {
+  for (const auto &[rows, columns, tiles, epsilon] :
+       {std::tuple{300LL, 100LL, 19, 1e-5f}, {290LL, 60LL, 10, 0.0f}, {9LL, 8300LL, 9, 1e-5f}}) {
+    const auto planned = ops::layer_norm_adjoint_launch(ScalarType::Float16, rows, columns, {90, 1});
+    EXPECT_LE(2 * planned.blocks[0], tiles + 1);
+    const Extents64 matrix{rows, columns}, row{columns};
+    expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {matrix, row, matrix, matrix, row, row},
+                                     epsilon, 1e-2);
+  }
+}
+
 TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
   const ops::AttentionShape shape{1, 2, 70, 16, 40};
   const Extents64 q{1, 2, 70, 16}, k{1, 2, 40, 16}, rows{1, 2, 70};
@@ -204,6 +216,9 @@ TEST_F(ReadyOperationsCompiled, Rows) {
     expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns, hopper)));
     expect_compiles_for_hopper(kernel_of(ops::softmax_adjoint_launch(ScalarType::BFloat16, 128, columns, hopper)));
     expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns, hopper)));
+    for (const std::int64_t rows : {128, 1 << 20})
+      expect_compiles_for_hopper(
+          kernel_of(ops::layer_norm_adjoint_launch(ScalarType::BFloat16, rows, columns, hopper)));
   }
 }
 

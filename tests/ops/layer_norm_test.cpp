@@ -70,6 +70,25 @@ void check_layer_norm(std::int64_t rows, std::int64_t columns, double tolerance)
   const double of_sums = sizeof(T) == 2 ? 1e-4 * static_cast<double>(rows) : tolerance * static_cast<double>(rows);
   expect_near(weight.gradient(), of_weight, of_sums);
   expect_near(bias.gradient(), of_bias, of_sums);
+
+  // The adjoint's own kernel, which adds to what is there.
+  const auto cotangent = buffer<T>(values.extents(), cotangents.values), of_x_alone = poisoned<T>(values.extents());
+  for (double &sum : of_weight) sum += 1;
+  const std::vector<double> ones(weights.size(), 1), zeros(weights.size(), 0);
+  const auto of_weight_alone = buffer<S>({columns}, ones), of_bias_alone = buffer<S>({columns}, zeros);
+  ops::detail::launch_planned(
+      ops::layer_norm_adjoint_launch(scalar_type_of<T>, rows, columns, ops::plan_device(device())),
+      {{&x},
+       {&weight},
+       {&cotangent},
+       {&of_x_alone},
+       {&of_weight_alone},
+       {&of_bias_alone},
+       ops::detail::number(epsilon, scalar_type_of<S>)},
+      {});
+  expect_near(of_x_alone, of_x, tolerance);
+  expect_near(of_weight_alone, of_weight, of_sums);
+  expect_near(of_bias_alone, of_bias, of_sums);
 }
 
 TEST(LayerNorm, OfRowsOfAnyLength) {
