@@ -42,10 +42,8 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   check_parameter_space(planned);
   EmitOptions own = options;
-  if (is_tile_kernel(planned)) {
-    own.cuda.threads_per_block = own.cuda.tile_threads = planned.block_threads + planned.producers;
-    own.cuda.instances_per_thread = 1;
-  }
+  own.cuda.tile_threads = planned.block_threads + planned.producers;
+  if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
   internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
   internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");

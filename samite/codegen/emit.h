@@ -54,7 +54,7 @@ struct CudaForm {
   // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
   // capability 9.0 on.
   bool waits_for_earlier_launch = false;
-  // Of a tile kernel, else 0: each instance is a block of exactly so many threads.
+  // Where each instance is a block, else 0: of exactly so many threads, as the kernel says.
   int tile_threads = 0;
   // Of a tile kernel in the grid-stride form: a multiprocessor has one block at a time, which takes one index of the
   // launch after another.

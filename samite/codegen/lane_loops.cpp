@@ -17,7 +17,7 @@ void LanesEmitter::loop(const For &loop) {
     if (const auto rows = rows_.of(loop); !rows.empty()) return loop_in_pieces(loop, rows);
     return common_loop(loop);
   }
-  if (loop.kind != LoopKind::Serial || is_tile_kernel(kernel_)) return common_loop(loop);
+  if (loop.kind != LoopKind::Serial || failures_.in_instance()) return common_loop(loop);
   // A strip's additions to one element are summed over the loops around its thread loops.
   const std::size_t outer_sums = sums_.open(loop);
   ++loops_around_lanes_;
@@ -37,6 +37,7 @@ void LanesEmitter::loop_body(const For &loop) {
 
 void LanesEmitter::thread_loop(const For &loop) {
   internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
+  if (!failures_.in_instance()) emission_.source.lanes = lanes_;  // which are instances, not a block's threads
   LaneLoop text{.index = name(loop.index),
                 .type = std::string(scalar_name(loop.type)),
                 .begin = scalar(loop.begin),

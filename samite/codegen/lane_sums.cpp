@@ -9,8 +9,8 @@ using namespace ir;
 
 std::size_t LaneSums::open(const For &loop) {
   const std::size_t outer = open_.count();
-  // Checks name the instance, which is known at the addition alone.
-  if (emission_.options.debug && !is_tile_kernel(emission_.kernel)) return outer;
+  // Checks name the instance, which may be known at the addition alone.
+  if (emission_.options.debug && !failures_.in_instance()) return outer;
   for (const passes::KeptSum &kept : passes::sums_kept_by(loop, values_.uniformity(), emission_.only_added_to())) {
     if (of(*kept.first)) continue;  // a loop around this one keeps it
     const std::string name = fmt::format("sum{}", open_.count());

@@ -9,8 +9,8 @@ namespace samite::codegen {
 
 class LaneSums {
  public:
-  LaneSums(Emission &emission, const LaneValues &values, LaneAccess &access)
-      : emission_(emission), values_(values), access_(access) {}
+  LaneSums(Emission &emission, const LaneValues &values, LaneAccess &access, const Failures &failures)
+      : emission_(emission), values_(values), access_(access), failures_(failures) {}
 
   const Sum *of(const ir::Accumulate &accumulate) const { return open_.of(accumulate); }
 
@@ -22,6 +22,7 @@ class LaneSums {
   Emission &emission_;
   const LaneValues &values_;
   LaneAccess &access_;
+  const Failures &failures_;
   OpenSums open_;
 };
 

@@ -13,7 +13,7 @@ LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, Lan
       lanes_(lanes),
       access_(emission_, values_, failures_),
       arrays_(emission_, values_, failures_),
-      sums_(emission_, values_, access_),
+      sums_(emission_, values_, access_, failures_),
       rows_(emission_) {}
 
 void LanesEmitter::open_kernel(const std::string &entry) {
@@ -36,8 +36,6 @@ void LanesEmitter::open_kernel(const std::string &entry) {
 }
 
 void LanesEmitter::close_kernel() { out_.close(); }
-
-void LanesEmitter::describe(EmittedSource &source) const { source.lanes = is_tile_kernel(kernel_) ? 1 : lanes_; }
 
 void LanesEmitter::of_threads(const Stmt &stmt) {
   internal_check(stmt.as<Barrier>() != nullptr, "a CPU's kernel that copies as CUDA's threads do");

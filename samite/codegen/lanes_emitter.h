@@ -26,7 +26,6 @@ class LanesEmitter final : public Walk {
 
   void open_kernel(const std::string &entry) override;
   void close_kernel() override;
-  void describe(EmittedSource &source) const override;
 
   // lanes_emitter.cpp
   void store(const ir::Store &store, SourceLocation where) override;

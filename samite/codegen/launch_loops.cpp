@@ -12,9 +12,9 @@ void ThreadsEmitter::loop(const For &loop) {
     if (warp_loops_.loop(loop)) return;
     return common_loop(loop);
   }
-  if (!is_tile_kernel(kernel_)) return launch_loop(loop);
-  if (loop.kind == LoopKind::Block) return launch_blocks(loop);
-  element_loops_.loop(loop);
+  if (failures_.in_instance()) return element_loops_.loop(loop);
+  if (of_blocks()) return launch_blocks(loop);
+  launch_loop(loop);
 }
 
 void ThreadsEmitter::keep_small(const For &loop) {

@@ -14,7 +14,7 @@ void ThreadsEmitter::let(const Let &let, SourceLocation where) {
   if (text.empty()) text = expression(let.value, where);
   text = rounded(let.value, std::move(text));
   const bool acts = let.value.op == Op::Exchange || info(let.value.op).typing == Typing::Atomic;
-  const bool of_block = is_tile_kernel(kernel_) && !element_loops_.is_open();
+  const bool of_block = of_blocks() && !element_loops_.is_open();
   if (acts && of_block) text = fmt::format("of_one_thread<{}>([&] {{ return {}; }})", type, text);
   out_.line("const {} {} = {};", type, name(let.local), text);
 }

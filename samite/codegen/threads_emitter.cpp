@@ -49,19 +49,15 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
   }
   out_.line("[[maybe_unused]] const auto &begin = box.begin, &end = box.end;");
   out_.line("[[maybe_unused]] Failure *const failure = &channel->failure;");
-  out_.line("[[maybe_unused]] ThreadStack workspace = {}(memory);",
-            is_tile_kernel(kernel_) ? "stack_in_block" : "stack_in_grid");
-  if (is_tile_kernel(kernel_)) out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
+  out_.line("[[maybe_unused]] ThreadStack workspace = {}(memory);", of_blocks() ? "stack_in_block" : "stack_in_grid");
+  if (of_blocks()) out_.line("[[maybe_unused]] u8 *const shared = shared_memory();");
 }
 
 void ThreadsEmitter::close_kernel() {
   out_.close();
   out_.line("");
   out_.line("}}  // namespace samite");
-}
-
-void ThreadsEmitter::describe(EmittedSource &source) const {
-  if (is_tile_kernel(kernel_)) source.tile_memory = passes::plan_tile_memory(kernel_);
+  emission_.source.tile_memory = passes::plan_tile_memory(kernel_);
 }
 
 // Where threads have roles, those behind the block's own run the producing part.

@@ -24,7 +24,6 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   void open_kernel(const std::string &entry) override;
   void close_kernel() override;
   void body() override;
-  void describe(EmittedSource &source) const override;
 
   // thread_statements.cpp
   void block(const ir::Block &block) override;
@@ -62,6 +61,9 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   std::string element(std::uint32_t array, std::span<const ir::Value> indices) override {
     return access_.element(array, indices, {}).lvalue;
   }
+
+  // Whether each instance of the launch is a block.
+  bool of_blocks() const { return options_.cuda.tile_threads != 0; }
 
   ThreadAccess access_;
   LaunchSums sums_;

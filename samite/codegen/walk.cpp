@@ -39,7 +39,6 @@ EmittedSource Walk::emit(const std::string &entry) {
   source.uses_channel = options_.debug || source.uses_workspace || !source.messages.empty();
   source.sums_over_launch = passes::sums_over_launch(kernel_);
   source.tensor_maps = passes::tensor_maps(kernel_);
-  describe(source);
   return source;
 }
 

@@ -35,7 +35,6 @@ class Walk {
   virtual void open_kernel(const std::string &entry) = 0;
   virtual void close_kernel() = 0;
   virtual void body() { block(kernel_.body); }
-  virtual void describe(EmittedSource &source) const = 0;  // what the target has beside the text
 
   virtual void block(const ir::Block &block);
   void statement(const ir::Stmt &stmt);
