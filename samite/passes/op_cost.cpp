@@ -3,6 +3,8 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <vector>
 
 namespace samite::passes {
 
@@ -17,6 +19,68 @@ std::size_t statements_in(const Block &block) {
   std::size_t count = 0;
   for_each_statement(block, [&](const Stmt &) { ++count; });
   return count;
+}
+
+struct ThreadLoop {
+  const For *loop;
+  int depth;  // how many loops in one another it is in and has
+};
+
+// Thread loops of `block`, which is in `around` loops. Returns how many loops are in one another in it.
+int find_thread_loops(const Block &block, int around, std::vector<ThreadLoop> &found) {
+  int deepest = 0;
+  const auto enter = [&](const Block &inner, bool in_loop) {
+    const int depth = in_loop + find_thread_loops(inner, around + in_loop, found);
+    deepest = std::max(deepest, depth);
+    return depth;
+  };
+  for (const Stmt &stmt : block) {
+    if (const For *loop = stmt.as<For>()) {
+      const int depth = enter(loop->body, true);
+      if (loop->kind == LoopKind::Thread) found.push_back({loop, around + depth});
+    } else if (const If *branch = stmt.as<If>()) {
+      enter(branch->then_block, false);
+      enter(branch->else_block, false);
+    } else if (const While *loop_while = stmt.as<While>()) {
+      enter(loop_while->condition_block, true);
+      enter(loop_while->body, true);
+    }
+  }
+  return deepest;
+}
+
+bool is_long(const For &loop) {
+  constexpr std::int64_t fewest = 16;
+  if (!loop.begin.is_constant() || !loop.end.is_constant()) return true;
+  return std::abs(loop.end.as_int() - loop.begin.as_int()) >= fewest;
+}
+
+// Whether a statement is different where some lanes are not active.
+bool asks_for_mask(const Stmt &stmt, const Uniformity &lanes) {
+  if (const Let *let = stmt.as<Let>()) {
+    const bool loads = let->value.op == Op::Load || let->value.op == Op::LocalLoad;
+    if (!loads) return let->value.op == Op::Exchange || info(let->value.op).typing == Typing::Atomic;
+    return std::ranges::any_of(let->value.operands,
+                               [&](const Value &index) { return lanes.of(index) != Shape::Uniform; });
+  }
+  if (const For *loop = stmt.as<For>()) return lanes.divergent(*loop) || lanes.starts_late(*loop);
+  if (const If *branch = stmt.as<If>()) return lanes.divergent(*branch);
+  if (const While *loop = stmt.as<While>()) return lanes.divergent(*loop);
+  return true;
+}
+
+// Whether a body's time is in loops that ask for no mask.
+bool has_loops_without_masks(const Block &body, const Uniformity &lanes) {
+  bool has_loops = false, asks = false;
+  for_each_statement(body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (stmt.as<While>()) asks = true;
+    if (!loop || !is_long(*loop)) return;
+    has_loops = true;
+    asks = asks || asks_for_mask(stmt, lanes);
+    for_each_statement(loop->body, [&](const Stmt &inner) { asks = asks || asks_for_mask(inner, lanes); });
+  });
+  return has_loops && !asks;
 }
 
 }  // namespace
@@ -71,14 +135,18 @@ std::int64_t turns_together(const Block &turn, std::int64_t turns) {
   return 1;
 }
 
-bool worth_copying(const Kernel &lowered, const For &thread_loop) {
+bool worth_copying(const Kernel &lowered, const For &thread_loop, const Uniformity &lanes) {
   if (is_tile_kernel(lowered)) return statements_in(thread_loop.body) <= largest_copied;
+  std::vector<ThreadLoop> loops;
+  find_thread_loops(lowered.body, 0, loops);
   std::size_t count = 0;
-  for_each_statement(lowered.body, [&](const Stmt &stmt) {
-    const For *loop = stmt.as<For>();
-    if (loop && loop->kind == LoopKind::Thread) count += statements_in(loop->body);
-  });
-  return count <= largest_copied;
+  int deepest = 0, own = 0;
+  for (const ThreadLoop &each : loops) {
+    count += statements_in(each.loop->body);
+    deepest = std::max(deepest, each.depth);
+    if (each.loop == &thread_loop) own = each.depth;
+  }
+  return count <= largest_copied && own == deepest && !has_loops_without_masks(thread_loop.body, lanes);
 }
 
 bool worth_flattening(const Block &side, const Uniformity &lanes, bool checked,

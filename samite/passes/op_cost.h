@@ -28,8 +28,9 @@ std::int64_t turns_together(const ir::Block &turn, std::int64_t turns);
 
 // Whether a thread loop of the CPU should have a second copy of its body, for vectors all of whose lanes are on, which
 // needs no masks. Of a large body the compile time matters more. The thread loops of a kernel whose instances are
-// threads were one before passes/interchange.h, and are counted as one.
-bool worth_copying(const ir::Kernel &lowered, const ir::For &thread_loop);
+// threads were one before passes/interchange.h, and are counted as one; those that fewer loops are around, and in, take
+// little of the time. A body has one copy, too, where its loops ask for no mask, as a sum over all pairs does.
+bool worth_copying(const ir::Kernel &lowered, const ir::For &thread_loop, const Uniformity &lanes);
 
 // Whether a side of a branch should run on the CPU without asking first if any lane goes there. It must then do no harm
 // with no lane active: have no access that the mask does not guard, which is one that all lanes share. `checked`: each

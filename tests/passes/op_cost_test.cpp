@@ -67,13 +67,39 @@ TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
 
 TEST(OpCost, SmallBodiesOfThreadLoopsAreWorthASecondCopy) {
   const auto loop = [](int count) { return "for.thread %0: i32 in 0 .. @n step 1 { " + stores(count) + " }"; };
-  const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, first_loop(kernel)); };
+  const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, first_loop(kernel), uniformity(kernel)); };
   EXPECT_TRUE(worth(with_body(loop(400))));
   EXPECT_FALSE(worth(with_body(loop(401))));
   std::string second = loop(201);
   second.replace(second.find("%0"), 2, "%1");
   EXPECT_FALSE(worth(with_body(loop(200) + second))) << "the loops of a strip count together";
   EXPECT_TRUE(worth(with_body(loop(200) + second, "blocks 1 of 32 scheduled"))) << "those of a block do not";
+}
+
+TEST(OpCost, BodiesWhoseLoopsAskForNoMaskHaveOneCopy) {
+  const auto worth = [](const std::string &in_loop, const std::string &end = "@n") {
+    const Kernel kernel = with_body("for.thread %0: i32 in 0 .. @n step 1 {\nfor %1: i32 in 0 .. " + end +
+                                    " step 1 {\n" + in_loop + "\n}\nstore @x[%0] = 1.0\n}");
+    return worth_copying(kernel, first_loop(kernel), uniformity(kernel));
+  };
+  EXPECT_FALSE(worth("%2: f32 = load @x[%1] %3: f32 = exp %2"));
+  EXPECT_TRUE(worth("%2: f32 = load @x[%1] %3: f32 = exp %2", "15")) << "the loop is short";
+  EXPECT_FALSE(worth("%2: f32 = load @x[%1] %3: f32 = exp %2", "16"));
+  EXPECT_TRUE(worth("%2: f32 = load @x[%0]"));
+  EXPECT_TRUE(worth("store @x[%1] = 1.0"));
+  EXPECT_TRUE(worth("accumulate atomic @x[%1] += 1.0"));
+  EXPECT_TRUE(worth("%2: bool = lt %0, %1 if %2 { }"));
+  EXPECT_FALSE(worth("%2: bool = lt %1, @n if %2 { }")) << "all lanes go one way";
+  EXPECT_TRUE(worth("for %2: i32 in 0 .. %0 step 1 { }")) << "lanes leave at different times";
+  EXPECT_TRUE(worth("for %2: i32 in %0 .. @n step 1 { }")) << "lanes join at different times";
+}
+
+TEST(OpCost, ThreadLoopsThatFewerLoopsAreAroundHaveOneCopy) {
+  const Kernel kernel = with_body(
+      "for.thread %0: i32 in 0 .. @n step 1 { store @x[%0] = 1.0 }\n"
+      "for %1: i32 in 0 .. @n step 1 {\nfor.thread %2: i32 in 0 .. @n step 1 { store @x[%2] = 1.0 }\n}");
+  EXPECT_FALSE(worth_copying(kernel, *kernel.body[0].as<For>(), uniformity(kernel)));
+  EXPECT_TRUE(worth_copying(kernel, *kernel.body[1].as<For>()->body[0].as<For>(), uniformity(kernel)));
 }
 
 TEST(OpCost, WhatDoesNothingWithoutLanesIsWorthFlattening) {

@@ -58,31 +58,32 @@ SAMITE_INLINE_MEMBER F32x16 rsqrt(F32x16 x) {
 // Cephes Mathematical Library, expf). I is the i32 as wide as V.
 template <class I, class V>
 SAMITE_INLINE V exp_of_vector(V x) {
-  const auto fma = [](V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); };
   // Beyond, the result is zero or infinity. A NaN is neither less nor greater, and stays.
   x = x < V(-110) ? V(-110) : x;
   x = x > V(100) ? V(100) : x;
   // An integer is in the last bits of a sum with 1.5 * 2^23.
   const V magic = V(12582912.0f);
-  const V sum = fma(x, V(1.44269504f), magic);
+  const V sum = __builtin_elementwise_fma(x, V(1.44269504f), magic);
   const V n = sum - magic;
-  const V rest = fma(n, V(2.12194440e-4f), fma(n, V(-0.693359375f), x));
-  V p = fma(V(1.9875691500e-4f), rest, V(1.3981999507e-3f));
-  p = fma(p, rest, V(8.3334519073e-3f));
-  p = fma(p, rest, V(4.1665795894e-2f));
-  p = fma(p, rest, V(1.6666665459e-1f));
-  p = fma(p, rest, V(5.0000001201e-1f));
-  p = fma(p, rest * rest, rest + V(1));
+  const V rest = __builtin_elementwise_fma(n, V(2.12194440e-4f), __builtin_elementwise_fma(n, V(-0.693359375f), x));
+  V p = __builtin_elementwise_fma(V(1.9875691500e-4f), rest, V(1.3981999507e-3f));
+  p = __builtin_elementwise_fma(p, rest, V(8.3334519073e-3f));
+  p = __builtin_elementwise_fma(p, rest, V(4.1665795894e-2f));
+  p = __builtin_elementwise_fma(p, rest, V(1.6666665459e-1f));
+  p = __builtin_elementwise_fma(p, rest, V(5.0000001201e-1f));
+  p = __builtin_elementwise_fma(p, rest * rest, rest + V(1));
 #ifdef __AVX512F__
   if constexpr (sizeof(V) == 64) {
     typedef float Plain __attribute__((vector_size(64)));
     return __builtin_ia32_scalefps512_mask(Plain(p), Plain(n), Plain(p), 0xffff, 4);
-  }
+  } else
 #endif
-  // In two steps, since 2^n itself may be no normal number. Only the last one rounds.
-  const I whole = __builtin_bit_cast(I, sum) - __builtin_bit_cast(I, magic), half = whole >> I(1);
-  const auto power = [](I exponent) { return __builtin_bit_cast(V, (exponent + I(127)) << I(23)); };
-  return p * power(half) * power(whole - half);
+  {
+    // In two steps, since 2^n itself may be no normal number. Only the last one rounds.
+    const I whole = __builtin_bit_cast(I, sum) - __builtin_bit_cast(I, magic), half = whole >> I(1);
+    p *= __builtin_bit_cast(V, (half + I(127)) << I(23));
+    return p * __builtin_bit_cast(V, (whole - half + I(127)) << I(23));
+  }
 }
 
 // The rows of the C library's functions: name, number of operands.

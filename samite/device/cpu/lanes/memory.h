@@ -23,10 +23,13 @@ constexpr u64 widest_register = 16;
 constexpr u64 widest_register = 0;
 #endif
 
+template <class V>
+constexpr bool fits_register = sizeof(V) >= 16 && sizeof(V) <= widest_register;
+
 // A value of which the compiler does not know how it came to be.
 template <class V>
 SAMITE_INLINE V opaque(V value) {
-  if constexpr (sizeof(V) >= 16 && sizeof(V) <= widest_register)
+  if constexpr (fits_register<V>)
     asm("" : SAMITE_IN_REGISTER(value));
   else
     asm("" : "+m"(value));  // of a size that no register has
@@ -42,7 +45,12 @@ template <class T>
 SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
   const Vector<T> value = __builtin_masked_load(m, p, Vector<T>(0));
   const auto active = bits(m);
-  return __builtin_constant_p(active) ? value : opaque(value);
+  if constexpr (fits_register<Vector<T>>) {  // a choice of lanes, which takes less to compile than a branch
+    const Mask known = __builtin_constant_p(active) ? all_lanes() : Mask(false);
+    return known ? value : opaque(value);
+  } else {
+    return __builtin_constant_p(active) ? value : opaque(value);
+  }
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
