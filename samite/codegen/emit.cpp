@@ -5,8 +5,8 @@
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/parameter_space.h"
 #include "samite/codegen/threads_emitter.h"
-#include "samite/ir/visit.h"
 #include "samite/passes/march.h"
+#include "samite/passes/side_by_side.h"
 
 namespace samite::codegen {
 namespace {
@@ -21,19 +21,11 @@ std::string entry_name(std::string_view kernel) {
   return entry;
 }
 
-// The step of the loop over the launch's last dimension.
-std::int64_t instances_of_thread(const ir::Kernel &planned) {
-  std::int64_t instances = 1;
-  ir::for_each_statement(planned.body, [&](const ir::Stmt &stmt) {
-    const auto *loop = stmt.as<ir::For>();
-    if (loop && loop->kind == ir::LoopKind::Thread) instances = loop->step.as_int();
-  });
-  return instances;
-}
-
 }  // namespace
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
+  // Passes have asked for the shapes of values too, of the kernel as it was then. The text depends on the kernel alone,
+  // and to find them takes a microsecond for a hundred statements.
   LaneValues values(lowered);
   return LanesEmitter(lowered, options, values, cpu_lanes(lowered, options.vector_bytes))
       .emit(entry_name(lowered.name));
@@ -44,7 +36,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   EmitOptions own = options;
   own.cuda.tile_threads = planned.block_threads + planned.producers;
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
-  internal_check(instances_of_thread(planned) == own.cuda.instances_per_thread,
+  internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
   internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");
   return ThreadsEmitter(planned, own, Values()).emit(entry_name(planned.name));

@@ -392,4 +392,13 @@ Kernel side_by_side(Kernel lowered, const SideBySide &choice) {
   return lowered;
 }
 
+std::int64_t instances_of_thread(const Kernel &planned) {
+  std::int64_t instances = 1;
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    const For *loop = stmt.as<For>();
+    if (loop && loop->kind == LoopKind::Thread) instances = loop->step.as_int();
+  });
+  return instances;
+}
+
 }  // namespace samite::passes

@@ -38,4 +38,7 @@ struct SideBySide {
 // `instances` in its last dimension.
 ir::Kernel side_by_side(ir::Kernel lowered, const SideBySide &choice);
 
+// How many a thread of a planned kernel runs at a time: the step of the loop over the launch's last dimension.
+std::int64_t instances_of_thread(const ir::Kernel &planned);
+
 }  // namespace samite::passes

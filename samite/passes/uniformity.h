@@ -45,7 +45,9 @@ class Uniformity {
   std::vector<Shape> shapes_;
 };
 
-// Of a kernel in structured or lowered form. No thread loop is inside of another (passes/plain_thread_loops.h).
+// Of a kernel in structured or lowered form. No thread loop is inside of another (passes/plain_thread_loops.h). Each
+// pass that asks finds it for the kernel that it is given, since the one before may have changed that; it takes about a
+// microsecond for a hundred statements.
 Uniformity uniformity(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

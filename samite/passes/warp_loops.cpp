@@ -4,6 +4,7 @@
 #include "samite/passes/op_cost.h"
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/side_by_side.h"
 #include "samite/passes/sum_over_lanes.h"
 
 #include <algorithm>
@@ -24,16 +25,6 @@ constexpr std::size_t least_iterations = 4;
 // Bytes for each thread: of a row, and of all rows of a kernel. With no more, shared memory does not limit how many
 // threads a multiprocessor runs.
 constexpr std::size_t most_row_bytes = 64, most_bytes = 64;
-
-// The step of the loop over the launch's last dimension.
-std::int64_t instances_of_thread(const Kernel &planned) {
-  std::int64_t instances = 1;
-  for_each_statement(planned.body, [&](const Stmt &stmt) {
-    const For *loop = stmt.as<For>();
-    if (loop && loop->kind == LoopKind::Thread) instances = loop->step.as_int();
-  });
-  return instances;
-}
 
 class Decider {
  public:
