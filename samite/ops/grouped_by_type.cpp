@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
+#include "samite/ops/product_types.h"
 #include "samite/ops/scaled_grouped_matmul.h"
 
 #include <fmt/format.h>
@@ -115,12 +116,7 @@ PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShap
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
     return {kernel<T, C>(kind, plan, search), grouped_blocks(shape, plan)};
-  SAMITE_CASE(half, half)
-  SAMITE_CASE(half, float)
-  SAMITE_CASE(bfloat16, bfloat16)
-  SAMITE_CASE(bfloat16, float)
-  SAMITE_CASE(float, float)
-  SAMITE_CASE(double, double)
+  SAMITE_PRODUCTS_OF_FLOATS(SAMITE_CASE)
 #undef SAMITE_CASE
   throw UserError(where, fmt::format("grouped_mm: expected factors of half or bfloat16 with results of their own type "
                                      "or float, of float or of double; factors of {} with results of {} given",
@@ -133,17 +129,16 @@ PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, cons
       detail::scaled_grouped_plan("scaled_grouped_mm", shape, {.type = kind.a, .transposed = {.b = kind.b_transposed}},
                                   kind.scales_of_a, kind.scales_of_b, device, where),
       detail::GroupSearch::of(shape.groups, kind.checked)};
-#define SAMITE_CASE(A, B, C)                                                                                   \
+#define SAMITE_RESULT(A, B, C)                                                                                 \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
     return {scaled_kernel<A, B, C>(kind, plan), grouped_blocks(shape, plan.scaled.plan)};
-  SAMITE_CASE(f8e4m3, f8e4m3, bfloat16)
-  SAMITE_CASE(f8e4m3, f8e4m3, half)
-  SAMITE_CASE(f8e4m3, f8e4m3, float)
-  SAMITE_CASE(f8e4m3, f8e5m2, bfloat16)
-  SAMITE_CASE(f8e4m3, f8e5m2, float)
-  SAMITE_CASE(f8e5m2, f8e4m3, bfloat16)
-  SAMITE_CASE(f8e5m2, f8e4m3, float)
+#define SAMITE_CASE(A, B)       \
+  SAMITE_RESULT(A, B, bfloat16) \
+  SAMITE_RESULT(A, B, float)
+  SAMITE_FACTORS_OF_8_BITS(SAMITE_CASE)
+  SAMITE_RESULT(f8e4m3, f8e4m3, half)
 #undef SAMITE_CASE
+#undef SAMITE_RESULT
   throw UserError(where, fmt::format("scaled_grouped_mm: expected factors of f8e4m3, of which one may be f8e5m2, with "
                                      "results of float or bfloat16, or of half where both are f8e4m3; factors of {} "
                                      "and {} with results of {} given",

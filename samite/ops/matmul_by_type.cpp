@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
+#include "samite/ops/product_types.h"
 
 #include <fmt/format.h>
 
@@ -59,14 +60,8 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
     return {kind.in_batches ? kernel<3, T, C>(kind, plan) : kernel<2, T, C>(kind, plan), blocks};
-  SAMITE_CASE(half, half)
-  SAMITE_CASE(half, float)
-  SAMITE_CASE(bfloat16, bfloat16)
-  SAMITE_CASE(bfloat16, float)
-  SAMITE_CASE(float, float)
-  SAMITE_CASE(double, double)
-  SAMITE_CASE(std::int8_t, std::int32_t)
-  SAMITE_CASE(std::uint8_t, std::int32_t)
+  SAMITE_PRODUCTS_OF_FLOATS(SAMITE_CASE)
+  SAMITE_PRODUCTS_OF_INTEGERS(SAMITE_CASE)
 #undef SAMITE_CASE
   throw UserError(where,
                   fmt::format("matmul: expected factors of half or bfloat16 with results of their own type or "

@@ -2,6 +2,7 @@
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
 #include "samite/ops/matmul_by_type.h"
+#include "samite/ops/product_types.h"
 #include "samite/ops/scaled_matmul.h"
 
 #include <fmt/format.h>
@@ -49,9 +50,7 @@ PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulS
   SAMITE_RESULT(A, B, float) \
   SAMITE_RESULT(A, B, half)  \
   SAMITE_RESULT(A, B, bfloat16)
-  SAMITE_CASE(f8e4m3, f8e4m3)
-  SAMITE_CASE(f8e4m3, f8e5m2)
-  SAMITE_CASE(f8e5m2, f8e4m3)
+  SAMITE_FACTORS_OF_8_BITS(SAMITE_CASE)
 #undef SAMITE_CASE
 #undef SAMITE_RESULT
   throw UserError(where,
