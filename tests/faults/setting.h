@@ -17,11 +17,6 @@ inline void start(driver::fake::FakeDriver &fake) {
   driver::Driver::provide(fake.driver());
 }
 
-struct ScaleArguments {
-  ArrayArgument<float> out, in;
-  float factor;
-};
-
 // out(i) = factor * in(i)
 inline Kernel<void(Array<float, 1>, Array<const float, 1>, Float)> scale_kernel(driver::fake::FakeDriver &fake) {
   fake.understand(kernel_code<ScaleArguments>("scale", [](const ScaleArguments &arguments, const LaunchBox &box) {

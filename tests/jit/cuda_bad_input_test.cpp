@@ -17,10 +17,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct ScaleArguments {
-  ArrayArgument<float> out, in;
-  float factor;
-};
 struct CountArguments {
   ArrayArgument<std::int64_t> total;
 };

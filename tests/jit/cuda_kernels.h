@@ -26,6 +26,12 @@ struct LaunchBox {
   std::int64_t begin[4], end[4];
 };
 
+// Of the kernels that multiply `in` by a factor.
+struct ScaleArguments {
+  ArrayArgument<float> out, in;
+  float factor;
+};
+
 // The kernel `name`, whose argument block is an Arguments.
 template <class Arguments>
 driver::fake::KernelCode kernel_code(const std::string &name,

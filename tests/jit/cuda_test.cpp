@@ -12,11 +12,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct ScaleArguments {
-  ArrayArgument<float> out, in;
-  float factor;
-};
-
 class CudaLaunches : public CudaKernelTest {
  protected:
   void SetUp() override {

@@ -27,11 +27,6 @@ ScaleKernel scale_kernel() {
           }};
 }
 
-struct ScaleArguments {
-  ArrayArgument<float> out, in;
-  float factor;
-};
-
 // Runs `work(thread, round)` on all threads, which begin together; throws what the first of them threw.
 void on_all_threads(const std::function<void(int thread, int round)> &work) {
   std::barrier begin(thread_count);

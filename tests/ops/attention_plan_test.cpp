@@ -1,5 +1,6 @@
 // How rows of attention are cut into tiles.
 #include "samite/ops/attention_plan.h"
+#include "tests/ops/plan_devices.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,6 @@
 
 namespace samite::ops::detail {
 namespace {
-
-constexpr PlanDevice hopper{90, 132}, cpu{};
 
 AttentionPlan plan(std::int64_t rows, std::int64_t terms, const PlanDevice &device,
                    ScalarType type = ScalarType::Float32) {

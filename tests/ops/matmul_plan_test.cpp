@@ -1,13 +1,12 @@
 // Which tiles a product is cut into.
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/grouped_rows.h"
+#include "tests/ops/plan_devices.h"
 
 #include <gtest/gtest.h>
 
 namespace samite::ops {
 namespace {
-
-constexpr PlanDevice hopper{90, 132}, ampere{80, 108}, cpu{};
 
 MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, const PlanDevice &device,
                 tile::Precision precision = tile::Precision::full) {

@@ -1,6 +1,7 @@
 // How rows of softmax and layer norm are cut into tiles.
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/rows.h"
+#include "tests/ops/plan_devices.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,6 @@
 namespace samite::ops::detail {
 namespace {
 
-constexpr PlanDevice hopper{90, 132}, cpu{};
 constexpr std::int64_t longest = 10000;
 
 RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest); }

@@ -13,14 +13,14 @@ namespace {
 using namespace test::product_loops;
 using ::testing::HasSubstr;
 
-ir::Kernel planned(const std::string &text) {
+ir::Kernel with_roles(const std::string &text) {
   return jit::plan_for_gpu(lowered(text), gpu_architecture(90), FactsOfArrays(5, good));
 }
 
 const ProductShape large{.rows = 64, .columns = 256, .inner = 64};
 
 TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
-  const ir::Kernel kernel = planned(kernel_text(large));
+  const ir::Kernel kernel = with_roles(kernel_text(large));
   ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
   EXPECT_EQ(kernel.producers, 128);
   ASSERT_FALSE(kernel.producing.empty());
@@ -60,7 +60,7 @@ TEST(AssignRoles, RegistersGoToWhoMultiplies) {
 TEST(AssignRoles, NothingSharesTheMemoryOfTheCopies) {
   std::string text = kernel_text(large);
   text.insert(text.rfind("store"), "%50: tile<f32, 256, 64> = transpose(1, 0) %6 store @c[@n, 0] = %50 ");
-  const TileMemoryPlan plan = plan_tile_memory(planned(text));
+  const TileMemoryPlan plan = plan_tile_memory(with_roles(text));
   EXPECT_GT(plan.tiles.size(), 3u);
   for (const PlacedTile &a : plan.tiles)
     for (const PlacedTile &b : plan.tiles) {
@@ -74,7 +74,7 @@ TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   std::string text = kernel_text(large);
   text.replace(text.find("0 .. @n"), 7, "0 .. %60");
   text.insert(text.find("for %1"), "%59: f32 = load @c[0, 0] %60: i32 = cast %59 ");
-  const ir::Kernel kernel = planned(text);
+  const ir::Kernel kernel = with_roles(text);
   EXPECT_EQ(kernel.producers, 0);
   ASSERT_EQ(test::all<ir::TileCall>(kernel).size(), 1u);
   EXPECT_EQ(test::all<ir::TileCall>(kernel)[0].part, ir::TileCall::Part::whole);
@@ -85,7 +85,7 @@ TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
   std::string text = kernel_text(large);
   text.replace(text.find("0 .. @n"), 7, "0 .. %60");
   text.insert(text.find("for %1"), "%59: f16 = load @a[0, 0] %60: i32 = cast %59 ");
-  const ir::Kernel kernel = planned(text);
+  const ir::Kernel kernel = with_roles(text);
   EXPECT_EQ(kernel.producers, 128);
   ir::Kernel producing = kernel;
   producing.body = kernel.producing;
@@ -97,33 +97,33 @@ TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
 }
 
 TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
-  EXPECT_EQ(planned(kernel_text({.rows = 64, .columns = 64, .inner = 64})).producers, 0);
+  EXPECT_EQ(with_roles(kernel_text({.rows = 64, .columns = 64, .inner = 64})).producers, 0);
   // Sums in 128 registers of each of 256 threads.
-  EXPECT_EQ(planned(kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 2})).producers,
+  EXPECT_EQ(with_roles(kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 2})).producers,
             128);
 }
 
 TEST(AssignRoles, NotWhereACallWaitsForTheWholeBlock) {
   std::string text = kernel_text(large);
   text.insert(text.rfind("store"), "%51: tile<f32, 64, 1> = reduce_add %6 store @c[@n, 0] = %51 ");
-  EXPECT_EQ(planned(text).producers, 0);
+  EXPECT_EQ(with_roles(text).producers, 0);
 }
 
 // Under a condition, and in a loop around the loop of products, each time again.
 TEST(AssignRoles, DoWhatTheStructuredFormDoes) {
   const std::string plain = kernel_text(large);
-  test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 3, 2);
-  test::product_loops::expect_as_structured(large, planned(plain), plain, 200, 0, 2);
+  test::product_loops::expect_as_structured(large, with_roles(plain), plain, 200, 3, 2);
+  test::product_loops::expect_as_structured(large, with_roles(plain), plain, 200, 0, 2);
   const ProductShape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
   const std::string steps = kernel_text(scaled);
-  const ir::Kernel in_steps = planned(steps);
+  const ir::Kernel in_steps = with_roles(steps);
   EXPECT_EQ(in_steps.producers, 128);
   for (const int count : {0, 1, 3, 9})
     test::product_loops::expect_as_structured(scaled, in_steps, steps, 300, count, 2);
   std::string nested = plain;
   nested.insert(nested.find("for %1"), "for %70: i32 in 0 .. 3 step 1 { %71: bool = lt %70, 2 if %71 { ");
   nested.insert(nested.rfind("}"), "} } ");
-  const ir::Kernel plan = planned(nested);
+  const ir::Kernel plan = with_roles(nested);
   EXPECT_EQ(plan.producers, 128);
   test::product_loops::expect_as_structured(large, plan, nested, 200, 2, 2);
 }

@@ -1,8 +1,8 @@
 // Shared memory whose size is known at launch only: what is planned, and that the kernels compute with it what the CPU
 // computes. tests/jit/cuda_scheduled_test.cpp has what launches ask the driver for.
-#include "samite/jit/pipeline_definition.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/samite.h"
+#include "tests/schedule/on_a_gpu.h"
 #include "tests/schedule/program_on_host.h"
 
 #include <gmock/gmock.h>
@@ -44,11 +44,6 @@ auto in_turn() {
                       for (const Func<float> &of : {a, b, c, few}) of.compute_at(result, y).store_in(Memory::shared);
                     });
                   }};
-}
-
-template <class P>
-schedules::Program on_a_gpu(const P &pipeline) {
-  return pipeline.definition()->lower({DeviceKind::cuda, 90}, "cuda");
 }
 
 const schedules::KernelLaunch &last_launch(const schedules::Program &program) {

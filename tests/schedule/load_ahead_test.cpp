@@ -1,9 +1,9 @@
 // Shared memory that is filled ahead: pipelined(n). Loops of no iteration, of fewer than there are buffers and of more;
 // what cannot be copied; what is refused.
-#include "samite/jit/pipeline_definition.h"
 #include "samite/samite.h"
 #include "tests/base/count.h"
 #include "tests/runtime/message_of.h"
+#include "tests/schedule/on_a_gpu.h"
 #include "tests/schedule/program_interpreter.h"
 
 #include <gmock/gmock.h>
@@ -36,11 +36,6 @@ auto rows_by_map(const F &directives) {
                     schedule_cuda(schedule);
                     schedule_cpu(schedule);
                   }};
-}
-
-template <class P>
-schedules::Program on_a_gpu(const P &pipeline) {
-  return pipeline.definition()->lower({DeviceKind::cuda, 90}, "cuda");
 }
 
 template <class P>
