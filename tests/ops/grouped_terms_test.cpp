@@ -18,7 +18,7 @@ ops::PlannedLaunch planned(ScalarType factor, ScalarType result, tile::Transpose
 
 // What is in no group, and in other groups, is no number, and must not reach a sum.
 template <class T, class C>
-void check_groups(const Offsets &offsets, std::int64_t terms, tile::Transposes transposed = {}) {
+void check_groups_of_terms(const Offsets &offsets, std::int64_t terms, tile::Transposes transposed = {}) {
   SCOPED_TRACE(testing::PrintToString(offsets));
   const std::int64_t rows = 70, columns = 33, groups = static_cast<std::int64_t>(offsets.size()) - 1;
   Matrix a(rows, terms, 1), b(terms, columns, 2);
@@ -45,17 +45,17 @@ void check_groups(const Offsets &offsets, std::int64_t terms, tile::Transposes t
 }
 
 TEST(GroupedTerms, GroupsOfAnyWidth) {
-  check_groups<float, float>({0, 0, 1, 130, 131, 259}, 259);
-  check_groups<double, double>({3, 64, 128}, 140);
-  check_groups<double, double>({0, 0}, 5);
-  check_groups<float, float>({0, 0, 0}, 0);
+  check_groups_of_terms<float, float>({0, 0, 1, 130, 131, 259}, 259);
+  check_groups_of_terms<double, double>({3, 64, 128}, 140);
+  check_groups_of_terms<double, double>({0, 0}, 5);
+  check_groups_of_terms<float, float>({0, 0, 0}, 0);
 }
 
 TEST(GroupedTerms, TypesAndTransposed) {
   for (const tile::Transposes transposed : {tile::Transposes{}, {true, false}, {false, true}, {true, true}}) {
-    check_groups<half, half>({0, 40, 205}, 210, transposed);
-    check_groups<bfloat16, float>({1, 129, 257, 300}, 310, transposed);
-    check_groups<double, double>({0, 65, 66}, 66, transposed);
+    check_groups_of_terms<half, half>({0, 40, 205}, 210, transposed);
+    check_groups_of_terms<bfloat16, float>({1, 129, 257, 300}, 310, transposed);
+    check_groups_of_terms<double, double>({0, 65, 66}, 66, transposed);
   }
 }
 
