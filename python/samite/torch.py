@@ -13,7 +13,7 @@ matmul, grouped_mm, softmax, layer_norm and attention are the package's ready op
 scaled_grouped_mm are there as ops without gradients; matmul_8bit multiplies in 8 bits, forward and back.
 """
 
-import itertools
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,7 +48,6 @@ __all__ = [
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
 _NUMBERS = {"bool": "bool", "float16": "float", "bfloat16": "float", "float32": "float", "float64": "float"}
-_numbered = itertools.count()
 # torch keeps its ops, and they their kernels, beyond the end of the interpreter.
 set_leak_warnings(False)
 
@@ -87,8 +86,9 @@ class _Operation:
         identifier = "".join(c if c.isalnum() else "_" for c in kernel.name)
         returns = ", ".join(["Tensor"] * len(self.written))
         arguments = ", ".join([each.schema for each in self.parameters] + ["SymInt[] extents"])
+        # torch keeps compiled graphs on disk, for other processes, by the names of their ops: a name is of this op alone.
         custom = torch.library.custom_op(
-            f"samite::{identifier}_{next(_numbered)}",
+            f"samite::{identifier}_{uuid.uuid4().hex}",
             self.run,
             mutates_args=(),
             schema=f"({arguments}) -> " + (returns if len(self.written) == 1 else f"({returns})"),
