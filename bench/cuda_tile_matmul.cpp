@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <optional>
 #include <random>
+#include <type_traits>
 
 using namespace samite;
 
@@ -74,17 +75,19 @@ struct Plan {
   tile::Precision precision = tile::Precision::full;
 };
 
+// Results of 16 bits are sums of 32.
 template <class T, class C>
 auto product(const Plan &plan) {
   return TileKernel{"product",
                     [plan](Array<const T, 2> a, Array<const T, 2> b, Array<C, 2> c) {
                       auto [i, j] = block_index<2>();
-                      Tile<C> sum = tile::zeros<C>({plan.rows, plan.columns});
+                      using S = std::conditional_t<sizeof(C) == 2, float, C>;
+                      Tile<S> sum = tile::zeros<S>({plan.rows, plan.columns});
                       const Int steps = tile::ceil_div(a.extent(1), static_cast<int>(plan.inner));
                       for (Int k : range(steps, pipelined(plan.stages)))
                         tile::matmul(tile::load(a, {i, k}, {plan.rows, plan.inner}),
                                      tile::load(b, {k, j}, {plan.inner, plan.columns}), sum, plan.precision);
-                      tile::store(c, {i, j}, sum);
+                      tile::store(c, {i, j}, tile::cast<C>(sum));
                     },
                     TileOptions{.threads = plan.threads}};
 }
@@ -191,6 +194,7 @@ int main() {
     adjoint_against_forward<float, float>(report, "tf32", n, {128, 256, 32, 256, 4, tf32}, 1e-1);
     adjoint_against_forward<half, float>(report, "f16", n, {128, 256, 64, 256, 4}, 1e-1);
     adjoint_against_forward<bfloat16, float>(report, "bf16", n, {128, 256, 64, 256, 4}, 5e-1);
+    adjoint_against_forward<bfloat16, bfloat16>(report, "bf16 to bf16", n, {128, 256, 64, 256, 4}, 5e-1);
     adjoint_against_forward<double, double>(report, "f64", n, {64, 64, 16, 128, 3}, 1e-9);
   });
 }
