@@ -196,7 +196,7 @@ AdjointPlan adjoint_plan(ScalarType type, std::int64_t rows, std::int64_t column
   const RowPlan part = detail::row_plan(columns, device, longest_on_cpu(type));
   if (device.is_cpu()) return {part, 1};
   const std::int64_t tiles = detail::row_blocks(rows, part)[0];
-  const std::int64_t each = std::clamp<std::int64_t>(tiles / (4 * device.multiprocessors), 1, 16);
+  const std::int64_t each = std::clamp<std::int64_t>(tiles / (std::int64_t{4} * device.multiprocessors), 1, 16);
   return {part, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(each)))};
 }
 
