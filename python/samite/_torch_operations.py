@@ -1,6 +1,7 @@
 """The ready operations (samite/ready.py) as custom ops of torch, with their gradients.
 
-Gradients of products are products; those of layer norm, softmax and attention are kernels of their own. What is differentiated twice: products and softmax.
+Gradients of products are products; those of layer norm, softmax and attention are kernels of their own. What is
+differentiated twice: products and softmax.
 """
 
 import math

@@ -213,14 +213,20 @@ def _run_product(
     out: Any,
     stream: Any,
 ) -> Any:
-    x = factors[0]
-    extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, x)
+    extras = () if bias is None and residual is None else _extras(operation, planned, bias, residual, factors[0])
+    return _launch_product(operation, planned, factors, (*scales, *extras), out, stream)
+
+
+def _launch_product(
+    operation: str, planned: _Product, factors: tuple[Given, Given], others: tuple[Any, ...], out: Any, stream: Any
+) -> Any:
+    """`others` are the arguments between the factors and the result."""
+    x, y = factors
     c = _output(operation, out, x, planned.dtype, planned.shape)
     if not planned.is_empty:
         of_a, of_b = planned.transposed
-        left = swapped(x) if of_a else x.array
-        right = swapped(factors[1]) if of_b else factors[1].array
-        planned.kernel(left, right, *scales, *extras, c, extents=planned.extents, stream=stream)
+        left, right = swapped(x) if of_a else x.array, swapped(y) if of_b else y.array
+        planned.kernel(left, right, *others, c, extents=planned.extents, stream=stream)
     return _returned(out, x, c)
 
 
@@ -279,11 +285,7 @@ def _run_groups(
         _expect(operation, what, planned.dtype, (y.shape[0], y.shape[2]), x)
         _one_device(operation, x, what)
         extras.append(bias)
-    c = _output(operation, out, x, planned.dtype, planned.shape)
-    if not planned.is_empty:
-        right = swapped(y) if planned.transposed[1] else y.array
-        planned.kernel(x.array, right, *scales, places.array, *extras, c, extents=planned.extents, stream=stream)
-    return _returned(out, x, c)
+    return _launch_product(operation, planned, factors, (*scales, places.array, *extras), out, stream)
 
 
 def _groups(operation: str, x: Given, y: Given, places: Given) -> tuple[int, int, int, int]:

@@ -130,9 +130,12 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   for (const auto &own : stores_)
     if (own.grouped.in_quads)
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
-  for (const auto &own : additions_)
-    out.line("{}<{}, {}, Sums{}::registers, everywhere> {};", own.grouped.in_quads ? "AddQuads" : "AddTogether",
-             memory_name(own.grouped.access->value.type()), own.grouped.in_quads ? 16 : count, tile, own.name);
+  for (const auto &own : additions_) {
+    const std::string_view type = memory_name(own.grouped.access->value.type());
+    const std::string kind =
+        own.grouped.in_quads ? fmt::format("AddQuads<{}", type) : fmt::format("AddTogether<{}, {}", type, count);
+    out.line("{}, Sums{}::registers, everywhere> {};", kind, tile, own.name);
+  }
   if (rotates)
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
   else
@@ -203,11 +206,12 @@ void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, co
     for (std::size_t d = 0; layout.rows > 1 && d + 1 < indices.size(); ++d)
       out.line("{0} = {0} && p{1}.stride[{2}] % {3} == 0;", whole, array, d, count);
   };
+  const auto written = [&](const auto &all) {
+    for (const auto &own : all)
+      aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
+  };
   for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands, layout.together());
-  for (const auto &own : stores_)
-    aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
-  for (const auto &own : additions_)
-    aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
+  written(stores_), written(additions_);
   out.close();
 }
 

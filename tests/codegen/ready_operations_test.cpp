@@ -67,6 +67,14 @@ void expect_same_on_cuda(const ir::Kernel &kernel, const Extents64 &blocks, cons
 const ir::Kernel &kernel_of(const ops::PlannedLaunch &planned) { return planned.kernel->forward(); }
 Extents64 blocks_of(const ops::PlannedLaunch &planned) { return {planned.blocks.begin(), planned.blocks.end()}; }
 
+// On the host, as emitted for the CPU or for CUDA.
+void run_planned(const ops::PlannedLaunch &planned, bool cuda, const std::vector<Argument> &arguments) {
+  if (cuda)
+    CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
+  else
+    CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+}
+
 TEST(ReadyOperations, SoftmaxOnCuda) {
   for (const long long columns : {100, 8300}) {
     const auto planned = ops::softmax_launch(ScalarType::Float32, 3, columns, hopper);
@@ -124,10 +132,7 @@ TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
       Array64<float> a({rows, inner}, 1), b({5, inner, columns}, 2), bias({5, columns}, 3), c({rows, columns}, 4);
       const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents), array(offsets, {6}),
                                             array(bias.values, bias.extents), array(c.values, c.extents)};
-      if (cuda)
-        CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
-      else
-        CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+      run_planned(planned, cuda, arguments);
       results[cuda] = c.values;
     }
     for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
@@ -148,10 +153,7 @@ TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
         Array64<float> c({4, rows, columns}, 3);
         const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents),
                                               array(offsets, {5}), array(c.values, c.extents)};
-        if (cuda)
-          CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
-        else
-          CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+        run_planned(planned, cuda, arguments);
         results[cuda] = c.values;
       }
       for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
@@ -178,10 +180,7 @@ void expect_same_of_two_types(bool by_terms) {
     const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents),
                                           array(scale_a.values, scale_a.extents),
                                           array(scale_b.values, scale_b.extents), array(c.values, c.extents)};
-    if (cuda)
-      CudaOnHost(kernel_of(planned), cuda_options(), false, 1).run(blocks_of(planned), arguments);
-    else
-      CompiledKernel(kernel_of(planned)).run(blocks_of(planned), arguments);
+    run_planned(planned, cuda, arguments);
     results[cuda] = c.values;
   }
   for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-4) << i;

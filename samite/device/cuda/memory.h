@@ -81,10 +81,20 @@ SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {
   }
 }
 template <class T, int n>
+SAMITE_INLINE Pack<T, n> sums_of(const Pack<T, n> &a, const Pack<T, n> &b) {
+  Pack<Register<T>, n> sums;
+  for (int k = 0; k < n; ++k) sums.at[k] = sum_of(Register<T>(a.at[k]), Register<T>(b.at[k]));
+  if constexpr (sizeof(T) == 2 && n % 2 == 0 && !same_type<T, Register<T>>) {
+    return narrowed<T>(sums);
+  } else {
+    Pack<T, n> narrow;
+    for (int k = 0; k < n; ++k) narrow.at[k] = T(sums.at[k]);
+    return narrow;
+  }
+}
+template <class T, int n>
 SAMITE_INLINE void add_pack(T *p, const Pack<T, n> &more) {
-  Pack<T, n> pack = load_pack<n>(p);
-  for (int k = 0; k < n; ++k) pack.at[k] = T(sum_of(Register<T>(pack.at[k]), Register<T>(more.at[k])));
-  store_pack(p, pack);
+  store_pack(p, sums_of(load_pack<n>(static_cast<const T *>(p)), more));
 }
 // Reads the elements and stores zeros.
 template <int n, class T>

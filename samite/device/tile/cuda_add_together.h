@@ -30,21 +30,7 @@ struct Additions {
       if (k < count_of_packs) old[k] = load_pack<count>(static_cast<const T *>(at[k]));
 #pragma unroll
     for (int k = 0; k < batch; ++k)
-      if (k < count_of_packs) store_pack(at[k], sums(old[k], more[k]));
-  }
-
-  static SAMITE_INLINE_MEMBER Pack<T, count> sums(const Pack<T, count> &a, const Pack<T, count> &b) {
-    Pack<Register<T>, count> sums;
-#pragma unroll
-    for (int k = 0; k < count; ++k) sums.at[k] = sum_of(Register<T>(a.at[k]), Register<T>(b.at[k]));
-    if constexpr (sizeof(T) == 2 && !same_type<T, Register<T>>) {
-      return narrowed<T>(sums);
-    } else {
-      Pack<T, count> narrow;
-#pragma unroll
-      for (int k = 0; k < count; ++k) narrow.at[k] = T(sums.at[k]);
-      return narrow;
-    }
+      if (k < count_of_packs) store_pack(at[k], sums_of(old[k], more[k]));
   }
 };
 

@@ -66,8 +66,9 @@ struct StoreQuads {
 };
 
 // A loop over a thread's elements adds each of them to one of an array. As StoreQuads, and as AddTogether.
-template <class T, int of_quad, int registers, bool together>
+template <class T, int registers, bool together>
 struct AddQuads {
+  static constexpr int of_quad = 16;  // elements of four pieces
   StoreQuads<T, together> quads;
   Additions<T, 8, registers / 8> additions;
 
