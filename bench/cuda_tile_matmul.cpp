@@ -186,6 +186,9 @@ int main() {
       against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.95);
       against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.93);
     }
+    against_cublas<half, float>(report, cublas, "f16", 8192, {128, 256, 64, 256, 4}, f16, f32, in_f32, 1e-3, 0.95);
+    against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3,
+                                    0.95);
     // Rows that end inside of tiles; that begin at odd addresses, so that bulk copies take copies of them.
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4000, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.9);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4095, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.6);

@@ -59,6 +59,8 @@ struct CudaForm {
   // Of a tile kernel in the grid-stride form: a multiprocessor has one block at a time, which takes one index of the
   // launch after another.
   bool stays = false;
+  // Of one that stays: so many blocks, one after another along x, are a cluster. 0: each is alone.
+  int cluster_blocks = 0;
   // Of a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the last
   // one along x. A block then has its indices without a division.
   bool grid_axes = false;

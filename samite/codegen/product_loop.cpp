@@ -34,9 +34,13 @@ std::string_view kind_of(ScalarType a, ScalarType b) {
 std::string TileCalls::kind_of_loop(const TileCall &call) const {
   const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const std::int64_t stages = call.operands[2].type.count() / 2;
-  return fmt::format("{}, {}, {}, {}, {}, {}", fragments_type(*call.sums),
+  const bool shares_a = call.windows[0].parts != 1, shares_b = call.windows[1].parts != 1;
+  return fmt::format("{}, {}, {}, {}, {}, {}, {}", fragments_type(*call.sums),
                      kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages,
-                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0);
+                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0,
+                     !shares_a && !shares_b
+                         ? "Alone"
+                         : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
 }
 
 void TileCalls::product_loop(const TileCall &call) {

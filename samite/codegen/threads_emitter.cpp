@@ -73,6 +73,8 @@ void ThreadsEmitter::body() {
   if (registers) out_.line("take_registers<{}>();", registers->multiplying);
   block(kernel_.body);
   out_.close();
+  // Others of the cluster may still bring windows to this block, or tell it what they have read.
+  if (kernel_.cluster_blocks != 0) out_.line("sync_cluster();");
 }
 
 }  // namespace samite::codegen

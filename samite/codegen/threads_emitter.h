@@ -54,7 +54,15 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
   void launch_axes(const std::vector<const ir::For *> &nest);
-  void indices_in_strips(const ir::For &rows, const ir::For &columns, std::string_view number);
+  // Of the launch's places: the type that counts them, and the loop along which the blocks of a cluster lie, if any.
+  struct Numbering {
+    std::string_view type;
+    const ir::For *clustered = nullptr;
+  };
+  std::string extent_of(const ir::For &loop, const Numbering &numbering);
+  void define_index(const ir::For &loop, const Numbering &numbering, const std::string &value);
+  void indices_in_strips(const ir::For &rows, const ir::For &columns, const Numbering &numbering,
+                         const std::string &place);
   void nest_body(const std::vector<const ir::For *> &nest);
 
   // ElementCode

@@ -9,40 +9,55 @@ namespace samite::codegen {
 
 using namespace ir;
 
+// Of one dimension, which a cluster takes whole steps along.
+std::string ThreadsEmitter::extent_of(const For &loop, const Numbering &numbering) {
+  const std::string extent = fmt::format("({0}({1}) - {0}({2}))", numbering.type, scalar(loop.end), scalar(loop.begin));
+  return &loop == numbering.clustered ? fmt::format("({} / {})", extent, kernel_.cluster_blocks) : extent;
+}
+
+void ThreadsEmitter::define_index(const For &loop, const Numbering &numbering, const std::string &value) {
+  const std::string_view type = scalar_name(loop.type);
+  out_.line(
+      "const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin),
+      &loop == numbering.clustered ? fmt::format("({0}) * {1} + block % {1}", value, kernel_.cluster_blocks) : value);
+}
+
 // A block for each instance; in the grid-stride form it goes on to further ones.
 void ThreadsEmitter::launch_blocks(const For &outermost) {
   std::vector<const For *> nest{&outermost};
   while (static_cast<int>(nest.size()) < kernel_.launch_rank) nest.push_back(nest.back()->body.at(0).as<For>());
   const bool wide = options_.cuda.wide_launch;
   const std::string_view number = wide ? "i64" : "u32";
-  auto extent = [&](const For &loop) {
-    return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
-  };
   if (options_.cuda.grid_axes) return launch_axes(nest);
   std::string blocks;
-  for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent(*loop);
+  for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent_of(*loop, {number});
   out_.line("const {} blocks = {};", number, blocks);
   if (options_.cuda.grid_stride)
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
   else
     out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
+  Numbering numbering{number};
+  std::string rest = "block";
+  if (kernel_.cluster_blocks != 0) {
+    numbering.clustered = nest[static_cast<std::size_t>(kernel_.cluster_dimension)];
+    rest = fresh("cluster");
+    out_.line("const {} {} = block / {};", number, rest, kernel_.cluster_blocks);
+  }
   if (kernel_.strip_columns != 0) {
-    indices_in_strips(*nest[0], *nest[1], number);
+    indices_in_strips(*nest[0], *nest[1], numbering, rest);
     nest_body(nest);
     return;
   }
-  std::string rest = "block";
   for (const For *loop : std::views::reverse(nest)) {
-    const std::string index = name(loop->index), type(scalar_name(loop->type));
     if (loop == nest.front()) {
-      out_.line("const {0} {1} = {2} + {0}({3});", type, index, scalar(loop->begin), rest);
+      define_index(*loop, numbering, rest);
       break;
     }
     const std::string outer = fresh("rest");
-    const std::string count = extent(*loop);
+    const std::string count = extent_of(*loop, numbering);
     out_.line("const {} {} = {};", number, outer,
               wide ? fmt::format("quotient({}, {})", rest, count) : fmt::format("{} / {}", rest, count));
-    out_.line("const {0} {1} = {2} + {0}({3} - {4} * {5});", type, index, scalar(loop->begin), rest, outer, count);
+    define_index(*loop, numbering, fmt::format("{} - {} * {}", rest, outer, count));
     rest = outer;
   }
   nest_body(nest);
@@ -60,24 +75,21 @@ void ThreadsEmitter::launch_axes(const std::vector<const For *> &nest) {
 }
 
 // Strips of columns follow one another; within one, rows do.
-void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, std::string_view number) {
-  const auto extent = [&](const For &loop) {
-    return fmt::format("({0}({1}) - {0}({2}))", number, scalar(loop.end), scalar(loop.begin));
-  };
+void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, const Numbering &numbering,
+                                       const std::string &place) {
+  const std::string_view number = numbering.type;
+  const auto extent = [&](const For &loop) { return extent_of(loop, numbering); };
   const std::string most = fresh("most"), all = fresh("rows"), strip = fresh("strip"), left = fresh("left"),
                     width = fresh("width"), rest = fresh("rest");
-  out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, most, extent(columns), kernel_.strip_columns);
+  out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, most, extent(columns),
+            &columns == numbering.clustered ? kernel_.strip_columns / kernel_.cluster_blocks : kernel_.strip_columns);
   out_.line("const {} {} = {} * {};", number, all, extent(rows), most);
-  out_.line("const {} {} = block / {};", number, strip, all);
+  out_.line("const {} {} = {} / {};", number, strip, place, all);
   out_.line("const {} {} = {} - {} * {};", number, left, extent(columns), strip, most);
   out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, width, left, most);
-  out_.line("const {} {} = block - {} * {};", number, rest, strip, all);
-  const auto define = [&](const For &loop, const std::string &value) {
-    const std::string_view type = scalar_name(loop.type);
-    out_.line("const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin), value);
-  };
-  define(rows, fmt::format("{} / {}", rest, width));
-  define(columns, fmt::format("{} * {} + {} % {}", strip, most, rest, width));
+  out_.line("const {} {} = {} - {} * {};", number, rest, place, strip, all);
+  define_index(rows, numbering, fmt::format("{} / {}", rest, width));
+  define_index(columns, numbering, fmt::format("{} * {} + {} % {}", strip, most, rest, width));
 }
 
 void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {

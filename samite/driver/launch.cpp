@@ -27,14 +27,14 @@ unsigned write_attributes(const LaunchShape &shape, std::array<LaunchAttribute, 
   return count;
 }
 
-// Whether the device has room for a cluster at all, which depends on the kernel, too.
-void check_cluster_fits(const Context &context, const Kernel &kernel, const LaunchConfig &config,
-                        const LaunchShape &shape, const Origin &origin) {
+// How many clusters the device runs at one time, which depends on the kernel, too. It must have room for one.
+int count_active_clusters(const Context &context, const Kernel &kernel, const LaunchConfig &config,
+                          const LaunchShape &shape, const Origin &origin) {
   int clusters = 0;
   const Result code = context.try_call<Entry::OccupancyMaxActiveClusters>(&clusters, kernel.launchable(), &config);
   if (code != Result::success && code != Result::invalid_cluster_size)
     context.fail(Entry::OccupancyMaxActiveClusters, code, {&clusters, kernel.launchable(), &config}, origin);
-  if (code == Result::success && clusters > 0) return;
+  if (code == Result::success && clusters > 0) return clusters;
   int most = 0;
   context.call_for<Entry::OccupancyMaxPotentialClusterSize>(origin, &most, kernel.launchable(), &config);
   const auto &[x, y, z] = *shape.cluster;
@@ -79,7 +79,8 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
   if (shape.cluster) {
     LaunchConfig config = config_;
     config.attributes = attributes_.data();
-    check_cluster_fits(context, kernel, config, shape, origin);
+    active_clusters_ = count_active_clusters(context, kernel, config, shape, origin);
+    cluster_blocks_ = (*shape.cluster)[0] * (*shape.cluster)[1] * (*shape.cluster)[2];
   }
 }
 

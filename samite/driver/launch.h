@@ -51,6 +51,10 @@ class PreparedLaunch {
   KernelNodeParameters node_parameters(void **parameters) const;
   const LaunchConfig &config() const noexcept { return config_; }
   const LaunchAttribute *attributes() const noexcept { return attributes_.data(); }
+  // How many of its clusters the device runs at one time; 0 of a launch without clusters.
+  int active_clusters() const noexcept { return active_clusters_; }
+  // Blocks of a cluster; 0 of a launch without clusters.
+  unsigned cluster_blocks() const noexcept { return cluster_blocks_; }
 
  private:
   // Whether the stream takes part in a capture; its graph then keeps the kernel, and nothing ran.
@@ -64,6 +68,8 @@ class PreparedLaunch {
   Captures *captures_;
   std::array<LaunchAttribute, 4> attributes_{};
   LaunchConfig config_{};
+  int active_clusters_ = 0;
+  unsigned cluster_blocks_ = 0;
   LaunchRecord record_;
 };
 

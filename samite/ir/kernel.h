@@ -45,6 +45,11 @@ struct Kernel {
   // Of a tile kernel over two dimensions: blocks are numbered in strips of so many columns, row by row within a strip,
   // so that those that run at one time share what they load. 0: row by row of the launch.
   int strip_columns = 0;
+  // Of a lowered tile kernel whose threads have roles: so many blocks, which lie beside each other in this dimension of
+  // the launch, run at one time and bring each other what they share (passes/form_clusters.h). The launch has a
+  // multiple of them there. 0: each block is alone.
+  int cluster_blocks = 0;
+  int cluster_dimension = 0;
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

@@ -45,6 +45,11 @@ class Parser {
     kernel_.launch_rank = number<int>("the number of dimensions of the launch");
     if (tiles) {
       if (accept("strips")) kernel_.strip_columns = number<int>("the columns of a strip of blocks");
+      if (accept("clusters")) {
+        kernel_.cluster_blocks = number<int>("the number of blocks of a cluster");
+        expect_word("along");
+        kernel_.cluster_dimension = number<int>("the dimension of the launch that clusters lie along");
+      }
       expect_word("of");
       kernel_.block_threads = number<int>("the number of threads of a block");
       kernel_.scheduled = accept("scheduled");
@@ -506,11 +511,12 @@ class Parser {
     call.count = parse_value();
     expect_word("of");
     do {
-      LoopWindows windows{parse_array(), parse_indices(), 0, 0};
+      LoopWindows windows{.array = parse_array(), .indices = parse_indices(), .rows = 0, .columns = 0};
       expect_word("step");
       windows.rows = number<std::int64_t>("the rows of a step");
       expect(",");
       windows.columns = number<std::int64_t>("the columns of a step");
+      if (accept("in")) windows.parts = number<int>("the parts of a window");
       call.windows.push_back(std::move(windows));
     } while (accept(","));
   }

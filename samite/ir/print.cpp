@@ -159,8 +159,11 @@ class Printer {
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
       write(") blocks {}{} of {}{}{}{}{} {{\n", kernel.launch_rank,
-            kernel.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.strip_columns), kernel.block_threads,
-            kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
+            fmt::format("{}{}", kernel.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.strip_columns),
+                        kernel.cluster_blocks == 0
+                            ? ""
+                            : fmt::format(" clusters {} along {}", kernel.cluster_blocks, kernel.cluster_dimension)),
+            kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
             location(kernel.where));
     else
@@ -225,9 +228,10 @@ class Printer {
             operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
           for (const LoopWindows &windows : call.windows)
             operands += fmt::format(
-                "{} {} step {}, {}",
+                "{} {} step {}, {}{}",
                 &windows == call.windows.data() ? std::string(loop_words(call.part)) + value(*call.count) + " of" : ",",
-                element(windows.array, windows.indices), windows.rows, windows.columns);
+                element(windows.array, windows.indices), windows.rows, windows.columns,
+                windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
           if (call.sums) operands += " by " + to_string(*call.sums);
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);

@@ -163,6 +163,9 @@ struct LoopWindows {
   std::uint32_t array;
   std::vector<Value> indices;
   std::int64_t rows, columns;
+  // Each block of a cluster brings one of so many equal parts of a window's rows to all of them. 1: a block has windows
+  // of its own.
+  int parts = 1;
 };
 
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>

@@ -29,6 +29,7 @@ bool is_canonical(const Value &constant) {
 }
 
 // Of a tile, and of a layout: as many elements as an i32 counts.
+constexpr int most_in_cluster = 16;
 constexpr std::int64_t most_extent = (std::int64_t{1} << 31) - 1;
 
 class Verifier {
@@ -119,6 +120,12 @@ class Verifier {
         (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank != 2)))
       fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.strip_columns,
            kernel_.launch_rank);
+    if (kernel_.cluster_blocks != 0 && kernel_.producers == 0) fail("a cluster of blocks whose threads have no roles");
+    if (kernel_.cluster_blocks != 0 &&
+        (kernel_.cluster_blocks < 2 || kernel_.cluster_blocks > most_in_cluster || kernel_.cluster_dimension < 0 ||
+         kernel_.cluster_dimension >= kernel_.launch_rank))
+      fail("clusters of {} blocks along dimension {} of {}, expected 2 to {}", kernel_.cluster_blocks,
+           kernel_.cluster_dimension, kernel_.launch_rank, most_in_cluster);
     if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("statements for threads that there are not");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
@@ -619,6 +626,10 @@ class Verifier {
         if (array_written(stmt) == windows.array)
           fail("bulk copies from @{}, which the kernel writes to", array(windows.array).name);
       });
+      if (windows.parts != 1 &&
+          (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (8 * windows.parts)))
+        fail("windows of {} in {} parts, expected 1 or those of a cluster, of whole 8 rows", name(factor.type),
+             windows.parts);
       if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));
     }
     const Type barriers = call.operands[2].type;

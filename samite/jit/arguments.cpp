@@ -383,7 +383,13 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     if (has_groups && has_tensor_map(*arguments[i].buffer) && has_tensor_map(arguments[i].elements()))
       key.tensor_maps |= bit(i);
   }
-  if (has_groups) set_worth_copying(definition, extents, arguments, key);
+  if (!has_groups) return;
+  set_worth_copying(definition, extents, arguments, key);
+  // Clusters take some 3 µs longer to start, which one round of blocks does not win back.
+  const bool rounds = extents.count() >= std::int64_t{2} * limits.multiprocessors;
+  if (rounds && !options.cluster && limits.clusters && !key.debug && !definition.factor_reads(key.cuda).empty())
+    for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
+      if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
 }
 
 VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,

@@ -202,7 +202,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
         std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
   const GpuChoices choices{.debug = variant.key.debug,
                            .instances_per_thread = options.cuda.instances_per_thread,
-                           .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride};
+                           .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
+                           .paired = variant.one_thread ? 0 : variant.key.paired};
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
   options.cuda.march = passes::marched(planned);
   if (!options.debug) {
@@ -218,6 +219,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.tile_threads += planned.producers;
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
+  options.cuda.cluster_blocks = planned.cluster_blocks;
   if (room_for_two(planned, options, variant.key)) {
     options.cuda.blocks_at_once = 2;
     // Needs the fewest registers. Other blocks stay in one row: on an H100 a stencil of 512³ takes 6% longer on a grid

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <span>
 
 namespace samite::jit {
@@ -24,7 +25,10 @@ constexpr int blocks_of_multiprocessor = 8;
 constexpr int blocks_with_workspace = 2;
 
 std::int64_t most_blocks(const Variant &variant, const driver::Context &context) {
-  if (variant.form.stays) return context.limits().multiprocessors;
+  if (variant.form.stays) {
+    const int multiprocessors = context.limits().multiprocessors;
+    return multiprocessors - multiprocessors % std::max(variant.form.cluster_blocks, 1);
+  }
   const int each = variant.uses_workspace ? blocks_with_workspace : blocks_of_multiprocessor;
   return std::int64_t{each} * context.limits().multiprocessors;
 }
@@ -54,6 +58,7 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
       codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
   shape.grid = chosen.grid;
   shape.block = chosen.block;
+  if (variant.form.cluster_blocks != 0) shape.cluster = {static_cast<unsigned>(variant.form.cluster_blocks), 1, 1};
   if (options.cluster) {
     // Instances beyond the end are none, so that the grid may be rounded up.
     const auto blocks = static_cast<unsigned>(*options.cluster);
@@ -90,7 +95,7 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
     const passes::TileMemoryPlan memory = tile_memory(*variant_, arguments);
     check_tile_memory(definition, memory, context);
-    const driver::LaunchShape shape = launch_shape(*variant_, memory.bytes, extents, options, context);
+    driver::LaunchShape shape = launch_shape(*variant_, memory.bytes, extents, options, context);
     if (variant_->uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
@@ -101,6 +106,13 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     if (variant_->uses_channel)
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
+    // Clusters that wait for room would take as long again. Where a part of the device has an odd number of
+    // multiprocessors, there are fewer clusters than pairs of these.
+    const auto resident = static_cast<unsigned>(prepared_->active_clusters()) * prepared_->cluster_blocks();
+    if (variant_->form.stays && resident != 0 && resident < shape.grid[0]) {
+      shape.grid[0] = resident;
+      prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
+    }
   }
   if (prepared_ && variant_->makes_copies) {
     copies_memory_ = allocate(place_copies(*variant_, arguments, 0), definition.where());
@@ -135,6 +147,15 @@ driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation wher
   apart.synchronize();
   memory.free_in(queue);
   return memory;
+}
+
+std::vector<unsigned> CudaLaunch::clusters() const {
+  std::vector<unsigned> clusters(factor_copies_.size(), 0);
+  const auto add = [&](const CudaLaunch &other) { std::ranges::copy(other.clusters(), std::back_inserter(clusters)); };
+  if (first_) add(*first_);
+  if (prepared_) clusters.push_back(prepared_->cluster_blocks());
+  if (afterwards_) add(*afterwards_);
+  return clusters;
 }
 
 int CudaLaunch::kernel_count() const {

@@ -50,6 +50,8 @@ class CudaLaunch {
   // Kernels that do nothing, in the place of this.
   void put_nothing_in(driver::Graph &graph, std::span<const driver::GraphNode> nodes) const;
   int kernel_count() const;
+  // Blocks of a cluster of each of its kernels, 0 where blocks are alone: what nodes of a graph keep.
+  std::vector<unsigned> clusters() const;
 
   // What instances report is heard when `stream` is waited for.
   void hear_in(CudaStream &stream) const;

@@ -124,20 +124,20 @@ const Launch &Graph::at(std::size_t number) const {
 void Graph::set(std::size_t number, const Launch &given, SourceLocation where) {
   at_call("set", where, [&] {
     const Launch &before = at(number);
-    const Launch launch = given.in_graph();
-    if (before.kernel_name() != launch.kernel_name() || before.direction() != launch.direction() ||
-        !(before.device() == launch.device()))
+    if (before.kernel_name() != given.kernel_name() || before.direction() != given.direction() ||
+        !(before.device() == given.device()))
       throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
-                      "; it cannot become a " + launch.to_string());
-    if (!(launch.stream() == stream_))
-      throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + launch.to_string() +
-                      " is on " + launch.stream().to_string() + "; record it with LaunchOptions::stream");
-    if (before.options().cluster != launch.options().cluster ||
-        before.options().programmatic != launch.options().programmatic ||
-        before.options().priority != launch.options().priority)
+                      "; it cannot become a " + given.to_string());
+    if (!(given.stream() == stream_))
+      throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + given.to_string() +
+                      " is on " + given.stream().to_string() + "; record it with LaunchOptions::stream");
+    if (before.options().cluster != given.options().cluster ||
+        before.options().programmatic != given.options().programmatic ||
+        before.options().priority != given.options().priority)
       throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
                       ", and the one to take its place has another cluster, priority or programmatic start, which stay "
                       "as they were captured; record it with the same LaunchOptions");
+    const Launch launch = given.in_place_of(before);
     const Contents::Step &step = contents_->steps[number];
     if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
       throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +

@@ -300,6 +300,18 @@ Launch Launch::in_graph() const {
   return copy;
 }
 
+Launch Launch::in_place_of(const Launch &before) const {
+  Launch copy = in_graph();
+  if (!cuda_ || !before.cuda_ || copy.cuda_->kernel_count() != before.cuda_->kernel_count()) return copy;
+  const std::vector<unsigned> kept = before.cuda_->clusters();
+  if (copy.cuda_->clusters() == kept) return copy;
+  const std::optional<int> asked = copy.options_.cluster;
+  copy.options_.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
+  copy.prepare();
+  copy.options_.cluster = asked;
+  return copy;
+}
+
 void Launch::launch(SourceLocation where) {
   at_call("launched", where, [&] { launch_with(cuda_.get(), block_.data(), where); });
 }

@@ -166,6 +166,8 @@ class Launch {
   void set_bits(std::size_t index, std::uint64_t bits);
   // What a graph has of it: itself, but that on CUDA nothing looks for races.
   Launch in_graph() const;
+  // The same for nodes that run `before`, whose clusters they keep: where those of this are others, it does without.
+  Launch in_place_of(const Launch &before) const;
 
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 

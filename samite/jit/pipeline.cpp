@@ -8,6 +8,7 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/assign_roles.h"
+#include "samite/passes/form_clusters.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
@@ -235,6 +236,8 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
+  kernel = checked(passes::form_clusters(std::move(kernel), architecture, choices.paired), ir::Form::lowered,
+                   "form_clusters");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);
   kernel = checked(passes::with_offsets(std::move(kernel), plan), ir::Form::lowered, "plan_tile_memory");
   check_synchronised(kernel, arrays);

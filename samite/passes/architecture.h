@@ -27,6 +27,7 @@ struct Architecture {
   std::span<const Multiplication> multiplications;
   // Of groups of four warps, in loops whose factors bulk copies bring to shared memory.
   std::span<const Multiplication> of_groups = {};
+  bool clusters = false;  // blocks that run at one time, and to all of which the copy engine brings what one asks for
 
   bool blocks_have_threads() const { return capability != 0; }
 };

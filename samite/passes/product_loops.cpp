@@ -382,7 +382,7 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architec
 TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t operand) {
   const Type type = product_loop.operands[operand].type;
   const LoopWindows &windows = product_loop.windows[operand];
-  return {windows.array, type.element(), static_cast<int>(windows.indices.size()), type.shape()[0],
+  return {windows.array, type.element(), static_cast<int>(windows.indices.size()), type.shape()[0] / windows.parts,
           panel_bytes / bytes_of(type)};
 }
 

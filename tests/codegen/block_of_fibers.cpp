@@ -108,9 +108,9 @@ BlockOfFibers::BlockOfFibers() : state_(std::make_unique<State>()) {}
 BlockOfFibers::~BlockOfFibers() = default;
 
 void BlockOfFibers::run(int threads, ThreadOrder order, const std::function<void(int)> &thread,
-                        const std::function<void(int)> &resume) {
+                        const std::function<void(int)> &resume, int blocks) {
   State &state = *state_;
-  BlockSchedule schedule(threads, order);
+  BlockSchedule schedule(threads, order, blocks);
   state.thread = &thread;
   state.schedule = &schedule;
   state.start(threads);
@@ -123,6 +123,7 @@ void BlockOfFibers::run(int threads, ThreadOrder order, const std::function<void
 }
 
 void BlockOfFibers::wait_for_block() { state_->wait(Waiting::Block); }
+void BlockOfFibers::wait_for_cluster() { state_->wait(Waiting::Cluster); }
 void BlockOfFibers::wait_for_warp() { state_->wait(Waiting::Warp); }
 void BlockOfFibers::wait_for_others() { state_->wait(Waiting::Others); }
 

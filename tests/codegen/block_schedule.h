@@ -1,6 +1,6 @@
-// In which order the threads of a block run, one at a time, so that missing barriers show: each as far as it can before
-// another one does. A barrier of a warp holds its 32 threads, and no other warp comes on meanwhile: a warp goes on to
-// the next barrier of the block first.
+// In which order the threads of a block, or of the blocks of a cluster, run, one at a time, so that missing barriers
+// show: each as far as it can before another one does. A barrier of a warp holds its 32 threads, and no other warp
+// comes on meanwhile: a warp goes on to the next barrier of the block first.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,13 @@ struct ThreadOrder {
 
 // What holds a thread. One that has ended holds no others. One that waits for others asks again when none of them can
 // go on, whether what it waits for has come.
-enum class Waiting : std::uint8_t { Nothing, Warp, Block, Others, Ended };
+enum class Waiting : std::uint8_t { Nothing, Warp, Block, Cluster, Others, Ended };
 
 class BlockSchedule {
  public:
-  BlockSchedule(int threads, ThreadOrder order) : order_(order), random_(order.seed) {
+  // `threads` of all `blocks` together.
+  BlockSchedule(int threads, ThreadOrder order, int blocks = 1)
+      : order_(order), random_(order.seed), of_block_(threads / blocks) {
     waiting.assign(static_cast<std::size_t>(threads), Waiting::Nothing);
   }
 
@@ -51,11 +53,16 @@ class BlockSchedule {
         for (const int n : ready) go_on(n);
       }
       if (std::ranges::all_of(waiting, [](Waiting own) { return own == Waiting::Ended; })) return;
+      if (const int block = block_that_meets(); block < threads) {
+        release(block, block + of_block_, meet);
+        asked = 0;
+        continue;
+      }
       if (std::ranges::count(waiting, Waiting::Others) > 0 && asked++ < most_asked) {
         std::ranges::replace(waiting, Waiting::Others, Waiting::Nothing);
         continue;
       }
-      if (!all_wait(0, threads, Waiting::Block))
+      if (!all_wait(0, threads, Waiting::Cluster))
         throw std::runtime_error("threads of a block wait for others, which wait elsewhere");
       release(0, threads, meet);
       asked = 0;
@@ -77,6 +84,16 @@ class BlockSchedule {
         warps.push_back(first);
     }
     return warps;
+  }
+
+  // The first thread of a block all of whose threads are at a barrier of the block, or behind the last thread.
+  int block_that_meets() {
+    const int threads = static_cast<int>(waiting.size());
+    std::vector<int> blocks;
+    for (int first = 0; first < threads; first += of_block_)
+      if (all_wait(first, first + of_block_, Waiting::Block)) blocks.push_back(first);
+    sort(blocks);
+    return blocks.empty() ? threads : blocks[0];
   }
 
   bool all_wait(int first, int last, Waiting for_what) {
@@ -101,6 +118,7 @@ class BlockSchedule {
 
   ThreadOrder order_;
   std::mt19937 random_;
+  int of_block_;
   bool backwards_ = false;
 };
 

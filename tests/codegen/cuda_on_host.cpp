@@ -13,14 +13,16 @@ namespace {
 
 // What a thread knows of its place; in the emitted code's words below.
 struct Place {
-  unsigned thread[3], block[3], threads[3], blocks[3];
+  unsigned thread[3], block[3], threads[3], blocks[3], block_of_cluster;
 };
+constexpr unsigned most_in_cluster = 2;
 
 // What the emitted code needs of a machine.
 struct Machine {
   const Place *(*place)();
   void (*wait)();             // for all threads of the block
   void (*wait_warp)();        // for those of the warp
+  void (*wait_cluster)();     // for those of all blocks of the cluster
   void (*wait_for_others)();  // until no other thread can go on
   unsigned char (*slots)[64];
   bool whole_warps;
@@ -60,11 +62,13 @@ struct Place {
   struct Axes {
     unsigned x, y, z;
   } thread, block, threads, blocks;
+  unsigned block_of_cluster;
 };
 struct Machine {
   const Place *(*place)();
   void (*wait)();
   void (*wait_warp)();
+  void (*wait_cluster)();
   void (*wait_for_others)();
   u8 (*slots)[64];
   bool whole_warps;
@@ -74,6 +78,8 @@ Machine machine;
 #define blockIdx machine.place()->block
 #define blockDim machine.place()->threads
 #define gridDim machine.place()->blocks
+SAMITE_INLINE u32 block_of_cluster() { return machine.place()->block_of_cluster; }
+SAMITE_INLINE u32 slot_of(u32 thread) { return block_of_cluster() * 1024 + thread; }
 
 SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __builtin_bit_cast(f32, bits); }
 SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __builtin_bit_cast(f64, bits); }
@@ -129,8 +135,10 @@ template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cas
 SAMITE_INLINE void sync_warp() { machine.wait_warp(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// As large as any device's. Static, as what is __shared__: blocks run one after another.
-alignas(1024) static u8 memory_of_block[232448];
+// As large as any device's. Static, as what is __shared__: blocks run one after another, or those of a cluster at one
+// time, which have no memory that is __shared__.
+alignas(1024) static u8 memories[2][232448];
+#define memory_of_block memories[block_of_cluster()]
 SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
 
 inline constexpr bool adds_f16_pairs = true, adds_bf16_pairs = true;
@@ -161,11 +169,11 @@ SAMITE_INLINE i64 thread_of_grid() {
 
 // All threads of the block, or of the warp, come here together, and read what any of them brought.
 template <class T, class Wait, class Read> SAMITE_INLINE T exchange(T value, Wait wait, Read read) {
-  __builtin_memcpy(machine.slots[thread_of_block()], &value, sizeof value);
+  __builtin_memcpy(machine.slots[slot_of(thread_of_block())], &value, sizeof value);
   wait();
   const T result = read([](u32 thread) -> T {
     T other;
-    __builtin_memcpy(&other, machine.slots[thread], sizeof other);
+    __builtin_memcpy(&other, machine.slots[slot_of(thread)], sizeof other);
     return other;
   });
   wait();
@@ -214,14 +222,14 @@ template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const v
   struct Row { const u16 *at; };
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
   machine.wait_warp();
-  __builtin_memcpy(machine.slots[thread_of_block()], &row, sizeof row);
+  __builtin_memcpy(machine.slots[slot_of(thread_of_block())], &row, sizeof row);
   machine.wait_warp();
   for (u32 m = 0; m < 4; ++m) {
     u16 pair[2];
     for (u32 i = 0; i < 2; ++i) {
       const u32 r = turned ? lane % 4 * 2 + i : lane / 4, c = turned ? lane / 4 : lane % 4 * 2 + i;
       const u16 *from;
-      __builtin_memcpy(&from, machine.slots[first + 8 * m + r], sizeof from);
+      __builtin_memcpy(&from, machine.slots[slot_of(first + 8 * m + r)], sizeof from);
       pair[i] = from[c];
     }
     __builtin_memcpy(&words[m], pair, sizeof pair);
@@ -260,11 +268,11 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
   struct Brought { Word a[4], b[2]; } own;
   __builtin_memcpy(own.a, a, sizeof a), __builtin_memcpy(own.b, b, sizeof b);
   machine.wait_warp();
-  __builtin_memcpy(machine.slots[thread_of_block()], &own, sizeof own);
+  __builtin_memcpy(machine.slots[slot_of(thread_of_block())], &own, sizeof own);
   machine.wait_warp();
   const u32 lane = thread_of_block() % 32, first = thread_of_block() - lane;
   auto element = [&](u32 thread, bool of_b, int word, int i) {
-    const u8 *slot = machine.slots[first + thread] + (of_b ? sizeof own.a : 0) + word * sizeof(Word);
+    const u8 *slot = machine.slots[slot_of(first + thread)] + (of_b ? sizeof own.a : 0) + word * sizeof(Word);
     Element value;
     __builtin_memcpy(&value, slot + i * sizeof value, sizeof value);
     return of_b ? KindsOfFactors<Kind>::B::value(value) : KindsOfFactors<Kind>::A::value(value);
@@ -285,9 +293,9 @@ SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1
 
 // What is on its way arrives when it is waited for, and no earlier.
 struct CopyAhead { void *to; const void *from; int size, bytes, group; };
-static struct { CopyAhead copies[1024]; int count, group; } on_its_way[1024];
+static struct { CopyAhead copies[1024]; int count, group; } on_its_way[2048];
 SAMITE_INLINE void send_ahead(void *to, const void *from, int size, int bytes) {
-  auto &own = on_its_way[thread_of_block()];
+  auto &own = on_its_way[slot_of(thread_of_block())];
   if (u64(to) % u64(size) != 0 || u64(from) % u64(size) != 0 || own.count == 1024 || bytes < 0 || bytes > size)
     __builtin_trap();
   __builtin_memset(to, 0xff, u64(size));
@@ -303,9 +311,9 @@ SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) 
 template <int count, class T> SAMITE_INLINE void copy_neighbours_ahead(T *to, const T *from) {
   send_ahead(to, from, count * int(sizeof(T)), count * int(sizeof(T)));
 }
-SAMITE_INLINE void end_group_of_copies() { ++on_its_way[thread_of_block()].group; }
+SAMITE_INLINE void end_group_of_copies() { ++on_its_way[slot_of(thread_of_block())].group; }
 template <int groups> SAMITE_INLINE void wait_for_copies() {
-  auto &own = on_its_way[thread_of_block()];
+  auto &own = on_its_way[slot_of(thread_of_block())];
   int kept = 0;
   for (int i = 0; i < own.count; ++i) {
     const CopyAhead copy = own.copies[i];
@@ -324,7 +332,7 @@ template <int groups> SAMITE_INLINE void wait_for_copies() {
 constexpr std::string_view entry = R"(
 // NaNs, where nothing has been written yet.
 extern "C" void poison_shared_memory() {{
-  __builtin_memset(samite::memory_of_block, 0xff, sizeof samite::memory_of_block);
+  __builtin_memset(samite::memories, 0xff, sizeof samite::memories);
 }}
 extern "C" void run_thread(const samite::Machine *machine, const void *arguments, const void *box, void *channel,
                            const void *workspace) {{
@@ -344,7 +352,7 @@ using RunThread = void(const Machine *machine, const void *arguments, const void
 
 Place here;
 BlockOfFibers block_of_fibers;
-unsigned char thread_slots[1024][64];
+unsigned char thread_slots[1024 * most_in_cluster][64];
 
 void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<void()> &run) {
   for (unsigned a = 0; a < 3; ++a) here.threads[a] = shape.block[a], here.blocks[a] = shape.grid[a];
@@ -363,10 +371,28 @@ void run_block(unsigned threads, ThreadOrder order, const std::function<void()> 
       });
 }
 
+// Blocks from here on along x, whose threads lie along x, too.
+void run_cluster(unsigned blocks, unsigned threads, ThreadOrder order, const std::function<void()> &run) {
+  const unsigned first = here.block[0];
+  here.thread[1] = here.thread[2] = 0;
+  block_of_fibers.run(
+      static_cast<int>(blocks * threads), order, [&](int) { run(); },
+      [&](int thread) {
+        const auto n = static_cast<unsigned>(thread);
+        here.thread[0] = n % threads;
+        here.block_of_cluster = n / threads;
+        here.block[0] = first + n / threads;
+      },
+      static_cast<int>(blocks));
+  here.block[0] = first;
+  here.block_of_cluster = 0;
+}
+
 Machine this_machine(bool whole_warps) {
   return {[]() -> const Place * { return &here; },
           [] { block_of_fibers.wait_for_block(); },
           [] { block_of_fibers.wait_for_warp(); },
+          [] { block_of_fibers.wait_for_cluster(); },
           [] { block_of_fibers.wait_for_others(); },
           thread_slots,
           whole_warps};
@@ -436,7 +462,7 @@ CudaTextOnHost::CudaTextOnHost(std::string text, const std::string &entry) {
   source.optimization = 2;
   source.text = std::move(text) + fmt::format(R"(
 extern "C" void poison_shared_memory() {{
-  __builtin_memset(samite::memory_of_block, 0xff, sizeof samite::memory_of_block);
+  __builtin_memset(samite::memories, 0xff, sizeof samite::memories);
 }}
 extern "C" void run_thread(const samite::Machine *machine, const void *arguments) {{
   samite::machine = *machine;
@@ -447,15 +473,19 @@ extern "C" void run_thread(const samite::Machine *machine, const void *arguments
   image_ = compile_host(source, host_prelude()).image;
 }
 
-void CudaTextOnHost::run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order) const {
+void CudaTextOnHost::run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order,
+                         unsigned cluster) const {
   codegen::CudaLaunchShape shape;
   shape.grid = {blocks, 1, 1}, shape.block = {threads, 1, 1};
   const Machine machine = this_machine(true);
   auto *const run = image_->function<void(const Machine *, const void *)>("run_thread");
   auto *const poison = image_->function<void()>("poison_shared_memory");
+  const auto run_here = [&] { run(&machine, arguments); };
   for_each_block(shape, [&] {
+    if (here.block[0] % cluster != 0) return;
     poison();
-    run_block(threads, order, [&] { run(&machine, arguments); });
+    if (cluster == 1) return run_block(threads, order, run_here);
+    run_cluster(cluster, threads, order, run_here);
   });
 }
 

@@ -87,7 +87,9 @@ class CudaOnHost {
 class CudaTextOnHost {
  public:
   CudaTextOnHost(std::string text, const std::string &entry);
-  void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}) const;
+  // `cluster`: so many blocks, 1 or 2, run at one time.
+  void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {},
+           unsigned cluster = 1) const;
 
  private:
   std::shared_ptr<const HostImage> image_;

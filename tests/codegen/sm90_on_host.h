@@ -70,6 +70,12 @@ SAMITE_INLINE void arrive_expecting(u64 *p, u32 bytes) {
   change_barrier(p, barrier);
 }
 SAMITE_INLINE void arrive(u64 *p) { arrive_expecting(p, 0); }
+// What lies at the same place in the memory of another block of the cluster.
+template <class T> SAMITE_INLINE T *in_block(T *p, u32 block) {
+  return reinterpret_cast<T *>(memories[block] + shared_address(p));
+}
+SAMITE_INLINE void arrive_in_block(u64 *p, u32 block) { arrive(in_block(p, block)); }
+SAMITE_INLINE void sync_cluster() { machine.wait_cluster(); }
 
 // Dimension 0 is the innermost.
 struct alignas(64) TensorMap {
@@ -77,14 +83,14 @@ struct alignas(64) TensorMap {
 };
 SAMITE_INLINE void fetch_map(const TensorMap *) {}
 struct BoxOnItsWay {
-  u8 *to;
+  u32 block, to;
   const TensorMap *map;
   i32 at[5];
   u64 *barrier;
 };
 static struct { BoxOnItsWay at[1024]; int count; } boxes_on_their_way;
-// Calls `see` with each element's place in shared memory and its address, null outside of the array.
-template <class See> SAMITE_INLINE void for_each_of_box(const TensorMap &map, const i32 (&at)[5], const u8 *shared, const See &see) {
+// Calls `see` with each element's place in a block's shared memory and its address, null outside of the array.
+template <class See> SAMITE_INLINE void for_each_of_box(const TensorMap &map, const i32 (&at)[5], u8 *memory, u32 shared, const See &see) {
   const u64 rank = map.words[1] & 255, bytes = map.words[1] >> 8 & 255, *extent = map.words + 2, *box = map.words + 11;
   u64 count = 1;
   for (u64 d = 0; d < rank; ++d) count *= box[d];
@@ -97,9 +103,9 @@ template <class See> SAMITE_INLINE void for_each_of_box(const TensorMap &map, co
       inside = inside && index >= 0 && u64(index) < extent[d];
       address += u64(index) * (d == 0 ? bytes : map.words[6 + d]);
     }
-    u64 place = shared_address(shared) + n * bytes;
+    u64 place = shared + n * bytes;
     place ^= (place >> 7 & 7) << 4;
-    see(memory_of_block + place, inside ? reinterpret_cast<u8 *>(address) : nullptr, bytes);
+    see(memory + place, inside ? reinterpret_cast<u8 *>(address) : nullptr, bytes);
   }
 }
 SAMITE_INLINE u32 bytes_of_box(const TensorMap &map) {
@@ -107,18 +113,27 @@ SAMITE_INLINE u32 bytes_of_box(const TensorMap &map) {
   for (u64 d = 0; d < (map.words[1] & 255); ++d) bytes *= map.words[11 + d];
   return u32(bytes);
 }
-template <int rank> SAMITE_INLINE void copy_box(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier) {
-  BoxOnItsWay box{static_cast<u8 *>(to), map, {}, barrier};
+// To the memory of one block.
+template <int rank> SAMITE_INLINE void send_box(u32 block, void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier) {
+  BoxOnItsWay box{block, shared_address(to), map, {}, in_block(barrier, block)};
   for (int d = 0; d < rank; ++d) box.at[d] = at[rank - 1 - d];
   const u64 width = map->words[11] * (map->words[1] >> 8 & 255);
   if ((map->words[1] & 255) != rank || width != 128 || shared_address(to) % 1024 != 0 || boxes_on_their_way.count == 1024)
     __builtin_trap();
-  barrier_at(barrier);
-  __builtin_memset(to, 0xff, bytes_of_box(*map));
+  barrier_at(box.barrier);
+  __builtin_memset(in_block(static_cast<u8 *>(to), block), 0xff, bytes_of_box(*map));
   boxes_on_their_way.at[boxes_on_their_way.count++] = box;
 }
+template <int rank> SAMITE_INLINE void copy_box(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier) {
+  send_box(block_of_cluster(), to, map, at, barrier);
+}
+// It arrives in each block at a time of its own.
+template <int rank> SAMITE_INLINE void copy_box_to_blocks(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier, u32 blocks) {
+  for (u32 block = 0; block < 2; ++block)
+    if (blocks >> block & 1) send_box(block, to, map, at, barrier);
+}
 SAMITE_INLINE void bring_box(const BoxOnItsWay &box) {
-  for_each_of_box(*box.map, box.at, box.to, [&](u8 *to, const u8 *from, u64 bytes) {
+  for_each_of_box(*box.map, box.at, memories[box.block], box.to, [&](u8 *to, const u8 *from, u64 bytes) {
     __builtin_memset(to, 0, bytes);
     if (from) __builtin_memcpy(to, from, bytes);
     if (box.map->words[1] >> 16 & 1) {
@@ -135,7 +150,7 @@ SAMITE_INLINE void bring_box(const BoxOnItsWay &box) {
 template <int rank> SAMITE_INLINE void store_box(const TensorMap *map, const i32 (&at)[rank], const void *from) {
   i32 place[5] = {};
   for (int d = 0; d < rank; ++d) place[d] = at[rank - 1 - d];
-  for_each_of_box(*map, place, static_cast<const u8 *>(from), [](u8 *shared, u8 *to, u64 bytes) {
+  for_each_of_box(*map, place, memory_of_block, shared_address(from), [](u8 *shared, u8 *to, u64 bytes) {
     if (to) __builtin_memcpy(to, shared, bytes);
   });
 }
@@ -158,9 +173,9 @@ SAMITE_INLINE int warp_group_of_block() { return int(threadIdx.x / 128); }
 template <int> SAMITE_INLINE void give_registers() {}
 template <int> SAMITE_INLINE void take_registers() {}
 SAMITE_INLINE bool is_elected() { return threadIdx.x % 32 == 0; }
-static struct { int waiting, times; } named_barriers[16];
+static struct { int waiting, times; } named_barriers[2][16];
 template <int barrier, int threads> SAMITE_INLINE void sync_threads_at() {
-  auto &own = named_barriers[barrier];
+  auto &own = named_barriers[block_of_cluster()][barrier];
   const int before = own.times;
   if (++own.waiting == threads) own.waiting = 0, ++own.times;
   while (own.times == before) machine.wait_for_others();
@@ -206,14 +221,14 @@ struct ProductOnItsWay {
   int group;
   f64 result[128];
 };
-static struct { ProductOnItsWay at[32]; int count, group; bool begun; } products_on_their_way[1024];
+static struct { ProductOnItsWay at[32]; int count, group; bool begun; } products_on_their_way[2048];
 // The threads of a warp come to each of these together.
 SAMITE_INLINE void begin_products() {
   machine.wait_warp();
-  products_on_their_way[thread_of_block()].begun = true;
+  products_on_their_way[slot_of(thread_of_block())].begun = true;
 }
 SAMITE_INLINE void end_group_of_products() {
-  auto &own = products_on_their_way[thread_of_block()];
+  auto &own = products_on_their_way[slot_of(thread_of_block())];
   ++own.group;
   own.begun = false;
 }
@@ -243,14 +258,14 @@ SAMITE_INLINE void finish_product(const ProductOnItsWay &own) {
 template <int columns, bool transposed_a, bool transposed_b, int first, class Kind, class C, int count>
 SAMITE_INLINE void multiply_by_group(Kind, C (&c)[count], u64 left, u64 right, bool adding) {
   static_assert(first + columns / 2 <= count && columns % 8 == 0 && columns <= 256);
-  auto &own = products_on_their_way[thread_of_block()];
+  auto &own = products_on_their_way[slot_of(thread_of_block())];
   if (!own.begun || own.count == 32) __builtin_trap();
   ProductOnItsWay &added = own.at[own.count++];
   added = {finish_product<columns, Kind, C, transposed_a, transposed_b>, c + first, left, right, adding, own.group, {}};
   products_of<columns, Kind, transposed_a, transposed_b>(left, right, added.result);
 }
 template <int groups> SAMITE_INLINE void wait_for_products() {
-  auto &own = products_on_their_way[thread_of_block()];
+  auto &own = products_on_their_way[slot_of(thread_of_block())];
   int done = 0;
   for (; done < own.count && own.at[done].group < own.group - groups; ++done) own.at[done].finish(own.at[done]);
   for (int i = done; i < own.count; ++i) own.at[i - done] = own.at[i];

@@ -74,13 +74,15 @@ void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape
              across = static_cast<int>((columns + shape.columns - 1) / shape.columns);
   std::vector<C> c(static_cast<std::size_t>(down * height * across * shape.columns), C(1));
   const ProductArguments arguments{
-      shape.transposed_a ? map_of(a, held, rows, shape.terms) : map_of(a, rows, held, shape.rows),
-      shape.transposed_b ? map_of(b, columns, held, shape.columns) : map_of(b, held, columns, shape.terms),
+      shape.transposed_a ? map_of(a, held, rows, shape.box_rows_of_a()) : map_of(a, rows, held, shape.box_rows_of_a()),
+      shape.transposed_b ? map_of(b, columns, held, shape.box_rows_of_b())
+                         : map_of(b, held, columns, shape.box_rows_of_b()),
       c.data(),
       across,
       across * shape.columns,
       static_cast<int>((terms + shape.terms - 1) / shape.terms)};
-  kernel.run(static_cast<unsigned>(down * across), static_cast<unsigned>(shape.threads()), &arguments, order);
+  kernel.run(static_cast<unsigned>(down * across), static_cast<unsigned>(shape.threads()), &arguments, order,
+             shape.clusters() ? 2 : 1);
   for (std::int64_t i = 0; i < down * height; ++i)
     for (std::int64_t j = 0; j < across * shape.columns; ++j) {
       double sum = 1;
@@ -128,6 +130,34 @@ TEST(Sm90ProductLoop, WhoeverRunsFirst) {
       expect_product<bfloat16>(kernel, shape, 200, 8, 600, order);
     for (const int terms : {0, 64, 144}) expect_product<bfloat16>(kernel, shape, 256, 8, terms);
   }
+}
+
+// Two blocks that share b lie one above the other, two that share a side by side; both may share both.
+TEST(Sm90ProductLoop, BlocksOfAClusterShareWindows) {
+  using Kind = ThreadOrder::Kind;
+  GroupProductShape shape{.rows = 64, .columns = 64, .stages = 2, .down = 1, .roles = true};
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      shape.transposed_a = a, shape.transposed_b = b;
+      shape.shares_a = false, shape.shares_b = true;
+      const CudaTextOnHost above = product_on_host(shape);
+      for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 3}})
+        expect_product<bfloat16>(above, shape, 200, 64, 328, order);
+      for (const int terms : {0, 16, 64}) expect_product<bfloat16>(above, shape, 512, 24, terms);
+      shape.shares_a = true, shape.shares_b = false;
+      const CudaTextOnHost beside = product_on_host(shape);
+      for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 4}})
+        expect_product<bfloat16>(beside, shape, 100, 104, 328, order);
+    }
+}
+
+TEST(Sm90ProductLoop, ClustersOfSeveralGroupsAndTypes) {
+  GroupProductShape shape{.rows = 128, .columns = 32, .stages = 3, .transposed_b = true, .roles = true};
+  shape.shares_b = true;
+  for (const unsigned seed : {1u, 2u})
+    expect_product<bfloat16>(product_on_host(shape), shape, 500, 32, 600, {ThreadOrder::Kind::Random, seed});
+  shape.kind = "WgmmaTF32", shape.element = "f32", shape.bytes = 4, shape.terms = 32;
+  expect_product<float>(product_on_host(shape), shape, 300, 20, 100);
 }
 
 }  // namespace

@@ -13,9 +13,13 @@ struct GroupProductShape {
   int rows = 128, columns = 256, terms = 64;
   int stages = 4, down = 2, across = 1;
   bool transposed_a = false, transposed_b = false, roles = false;
+  bool shares_a = false, shares_b = false;  // by the two blocks of a cluster, with roles
 
   int multiplying_threads() const { return down * across * 128; }
   int threads() const { return multiplying_threads() + (roles ? 128 : 0); }
+  bool clusters() const { return shares_a || shares_b; }
+  int box_rows_of_a() const { return (transposed_a ? terms : rows) / (shares_a ? 2 : 1); }
+  int box_rows_of_b() const { return (transposed_b ? columns : terms) / (shares_b ? 2 : 1); }
   int ring_bytes() const { return stages * (rows + columns) * terms * bytes; }
 };
 
@@ -65,7 +69,7 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
     return text + fmt::format(
                       R"(  {clear}
   {element} *const ring = reinterpret_cast<{element} *>(memory);
-  tile_product_loop<Product, {kind}, {terms}, {stages}, {ta}, {tb}, {steps}>(
+  tile_product_loop<Product, {kind}, {terms}, {stages}, {ta}, {tb}, Alone, {steps}>(
       sums, ring, ring + {b_at}, barriers, a, b, steps);
   add_sums(c, sums, row, column, columns);
 }}
@@ -78,7 +82,8 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
                       fmt::arg("b_at", s.stages * s.rows * s.terms));
   // Two tiles, one above the other, so that the rings go on from one to the next.
   const std::string of_product =
-      fmt::format("Product, {}, {}, {}, {}, {}", s.kind, s.terms, s.stages, s.transposed_a, s.transposed_b);
+      fmt::format("Product, {}, {}, {}, {}, {}, {}", s.kind, s.terms, s.stages, s.transposed_a, s.transposed_b,
+                  s.clusters() ? fmt::format("Cluster<2, {}, {}>", s.shares_a, s.shares_b) : "Alone");
   return text +
          fmt::format(
              R"(  {element} *const ring_a = reinterpret_cast<{element} *>(memory), *const ring_b = ring_a + {b_at};
@@ -100,13 +105,15 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
       add_sums(c, sums, row + tile * {rows}, column, columns);
     }}
   }}
+  {end}
 }}
 
 }}  // namespace samite
 )",
-             fmt::arg("element", s.element), fmt::arg("b_at", s.stages * s.rows * s.terms),
-             fmt::arg("of_product", of_product), fmt::arg("stages", s.stages), fmt::arg("steps", steps),
-             fmt::arg("down_a", s.transposed_a ? 1 : 0), fmt::arg("rows", s.rows), fmt::arg("clear", clear));
+             fmt::arg("end", s.clusters() ? "sync_cluster();" : ""), fmt::arg("element", s.element),
+             fmt::arg("b_at", s.stages * s.rows * s.terms), fmt::arg("of_product", of_product),
+             fmt::arg("stages", s.stages), fmt::arg("steps", steps), fmt::arg("down_a", s.transposed_a ? 1 : 0),
+             fmt::arg("rows", s.rows), fmt::arg("clear", clear));
 }
 
 }  // namespace samite::test

@@ -41,6 +41,7 @@ SAMITE_INLINE u32 block_of_cluster() {
 }
 // Waits for all threads of all blocks of the cluster, whose writes to shared memory are then seen.
 SAMITE_INLINE void sync_cluster() {
+  __syncwarp();
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 

@@ -34,9 +34,21 @@ struct RingPosition {
   }
 };
 
+// The blocks of a cluster, whose producers bring each other parts of the windows of the factors that they share.
+template <int blocks_, bool shares_a_, bool shares_b_>
+struct Cluster {
+  static constexpr int blocks = blocks_;
+  static constexpr bool shares_a = shares_a_, shares_b = shares_b_;
+};
+using Alone = Cluster<1, false, false>;
+
 // The rings of both factors, each at a multiple of 1,024 bytes. Of the 2 * stages barriers the first half are `full`.
-template <class Product, class Kind, int K, int stages_, bool transposed_a, bool transposed_b>
+// In a cluster a stage is written to by all blocks, so that it is empty when those who multiply have read it in all of
+// them. The bytes of others may arrive before a block has said how many it expects, but not before the products of the
+// ring's last round there.
+template <class Product, class Kind, int K, int stages_, bool transposed_a, bool transposed_b, class Cluster_>
 struct ProductRings {
+  using Cluster = Cluster_;
   using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
   using RowsOfA = typename Factors::RowsOfA;
   using RowsOfB = typename Factors::RowsOfB;
@@ -55,9 +67,18 @@ struct ProductRings {
 #pragma unroll 1
     for (u32 stage = 0; stage < stages; ++stage) {
       make_barrier(full(stage), 1);
-      make_barrier(empty(stage), multiplying_warps);
+      make_barrier(empty(stage), multiplying_warps * Cluster::blocks);
     }
     show_barriers();
+  }
+  // By each multiplying warp, when the products of a stage are done.
+  SAMITE_INLINE_MEMBER void release(u32 stage) const {
+    const u32 lane = lane_of_warp();
+    if constexpr (Cluster::blocks == 1) {
+      if (lane == 0) arrive(empty(stage));
+    } else {
+      if (lane < Cluster::blocks) arrive_in_block(empty(stage), lane);
+    }
   }
   SAMITE_INLINE_MEMBER void end_barriers() const {
 #pragma unroll 1
@@ -77,11 +98,11 @@ SAMITE_INLINE void copy_window(u8 *to, const BulkWindows<rank> &window, u64 *bar
     from[rank - 1] += Rows::of_panel;
   }
 }
-// A part of each panel, the `part`-th of `parts`, to the same place in several blocks of the cluster. The map's box is
-// such a part.
-template <class Rows, int parts, int rank>
-SAMITE_INLINE void copy_part_of_window(u8 *to, const BulkWindows<rank> &window, u64 *barrier, int part, u32 blocks) {
-  constexpr int height = Rows::rows / parts;
+// The part of each panel that this block of the cluster brings to all of them. The map's box is such a part.
+template <class Rows, int blocks, int rank>
+SAMITE_INLINE void copy_part_of_window(u8 *to, const BulkWindows<rank> &window, u64 *barrier) {
+  constexpr int height = Rows::rows / blocks;
+  const int part = int(block_of_cluster());
   static_assert(height % 8 == 0, "each part begins as the swizzle does");
   i32 from[rank];
 #pragma unroll
@@ -89,9 +110,18 @@ SAMITE_INLINE void copy_part_of_window(u8 *to, const BulkWindows<rank> &window, 
   from[rank - 2] += part * height;
 #pragma unroll
   for (int panel = 0; panel < Rows::panels; ++panel) {
-    copy_box_to_blocks(to + panel * Rows::panel_bytes + part * (height * 128), window.map, from, barrier, blocks);
+    copy_box_to_blocks(to + panel * Rows::panel_bytes + part * (height * 128), window.map, from, barrier,
+                       (1u << blocks) - 1);
     from[rank - 1] += Rows::of_panel;
   }
+}
+
+template <class Rows, class Cluster, bool shared, int rank>
+SAMITE_INLINE void copy_window_of(u8 *to, const BulkWindows<rank> &window, u64 *barrier) {
+  if constexpr (shared)
+    copy_part_of_window<Rows, Cluster::blocks>(to, window, barrier);
+  else
+    copy_window<Rows>(to, window, barrier);
 }
 
 // By one thread: starts the copies of the windows at these places.
@@ -101,8 +131,10 @@ SAMITE_INLINE void copy_step(const Rings &rings, u32 stage, const BulkWindows<ra
   using RowsOfA = typename Rings::RowsOfA;
   using RowsOfB = typename Rings::RowsOfB;
   arrive_expecting(rings.full(stage), RowsOfA::size + RowsOfB::size);
-  copy_window<RowsOfA>(rings.a + stage * RowsOfA::size, a, rings.full(stage));
-  copy_window<RowsOfB>(rings.b + stage * RowsOfB::size, b, rings.full(stage));
+  copy_window_of<RowsOfA, typename Rings::Cluster, Rings::Cluster::shares_a>(rings.a + stage * RowsOfA::size, a,
+                                                                             rings.full(stage));
+  copy_window_of<RowsOfB, typename Rings::Cluster, Rings::Cluster::shares_b>(rings.b + stage * RowsOfB::size, b,
+                                                                             rings.full(stage));
 }
 template <int rows, int columns, int rank>
 SAMITE_INLINE void advance_window(BulkWindows<rank> &window) {
@@ -151,43 +183,50 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
 }
 template <class Rings, class C, int count>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps) {
-  consume(rings, at, sums, steps, [&](u32 stage) {
-    if (lane_of_warp() == 0) arrive(rings.empty(stage));
-  });
+  consume(rings, at, sums, steps, [&](u32 stage) { rings.release(stage); });
 }
 
 // As a kernel calls them. The rings may hold anything before; afterwards they and the 2 * stages barriers are as
 // ProductRings has them.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F, class G>
-SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b> product_rings(F *ring_a, G *ring_b,
-                                                                                               u64 *barriers) {
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class F,
+          class G>
+SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster> product_rings(F *ring_a,
+                                                                                                        G *ring_b,
+                                                                                                        u64 *barriers) {
   static_assert(sizeof(F) == Kind::bytes);
   return {reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b), barriers};
 }
 
 // By all threads of the block.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class F, class G>
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class F,
+          class G>
 SAMITE_INLINE void tile_make_rings(F *ring_a, G *ring_b, u64 *barriers) {
   fence_for_copies();
   if (flat_thread() == 0)
-    product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers).make_barriers();
-  __syncthreads();
+    product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers)
+        .make_barriers();
+  if constexpr (Cluster::blocks == 1)
+    __syncthreads();
+  else
+    sync_cluster();
 }
 // By the warp group that produces, the one after those that multiply.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class F, class G, int rank_a, int rank_b>
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
+          int a_columns, int b_rows, int b_columns, class F, class G, int rank_a, int rank_b>
 SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
                                 BulkWindows<rank_b> b, i32 steps) {
   if (int(flat_thread()) == Product::warps * 128)
     produce<a_rows, a_columns, b_rows, b_columns>(
-        product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, a, b, steps);
+        product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at, a,
+        b, steps);
 }
 // By those that multiply: sums += what was produced.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class F, class G>
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class C,
+          class F, class G>
 SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
                                 RingPosition<stages> &at, i32 steps) {
-  consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers), at, sums,
-          steps);
+  consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at,
+          sums, steps);
 }
 
 // A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the
@@ -195,11 +234,12 @@ SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *rin
 // first: of A M by K elements, or K by M if transposed; of B K by N, or N by K. sums += what they are.
 //
 // The rings may hold anything before, and be used for anything afterwards, and so may the 2 * stages barriers.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
+          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
 SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
                                      BulkWindows<rank_a> a, BulkWindows<rank_b> b, i32 steps) {
-  const auto rings = product_rings<Product, Kind, K, stages, transposed_a, transposed_b>(ring_a, ring_b, barriers);
+  const auto rings =
+      product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers);
   const bool copies = flat_thread() == 0;
   fence_for_copies();
   if (copies) {
@@ -221,7 +261,7 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
     for (u32 stage = 0; stage < stages && left > 0; ++stage) copy_next(stage);
   RingPosition<stages> at;
   consume(rings, at, sums, steps, [&](u32 stage) {
-    if (lane_of_warp() == 0) arrive(rings.empty(stage));
+    rings.release(stage);
     if (copies && left > 0) {
       wait_for_phase(rings.empty(stage), parity);
       copy_next(stage);
@@ -234,15 +274,15 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
 }
 
 // The same where the sums are in shared memory, row by row.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, int a_rows, int a_columns,
-          int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
+          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
 SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, G *ring_b, u64 *barriers, BulkWindows<rank_a> a,
                                                BulkWindows<rank_b> b, i32 steps) {
   typename Kind::Sum sums[Product::registers];
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r) sums[r] = c[Product::row(r) * Product::columns + Product::column(r)];
-  tile_product_loop<Product, Kind, K, stages, transposed_a, transposed_b, a_rows, a_columns, b_rows, b_columns>(
-      sums, ring_a, ring_b, barriers, a, b, steps);
+  tile_product_loop<Product, Kind, K, stages, transposed_a, transposed_b, Cluster, a_rows, a_columns, b_rows,
+                    b_columns>(sums, ring_a, ring_b, barriers, a, b, steps);
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
 }

@@ -1,0 +1,134 @@
+// Emitted kernels whose blocks are clusters, run on the host: two blocks at one time, whose copies arrive as late as
+// they may.
+#include "samite/passes/assign_roles.h"
+#include "samite/passes/form_clusters.h"
+#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/sm90_on_host.h"
+
+#include <gtest/gtest.h>
+
+namespace samite::test {
+namespace {
+
+constexpr std::int64_t terms_of_step = 64;
+
+// Block (i, j) adds to tile (i, j) of c what rows i of a and columns j of b give, and 1.
+std::string cluster_text(std::int64_t rows, std::int64_t columns) {
+  return fmt::format(
+      "kernel @k(@a: array<const f16, 2>, @b: array<const f16, 2>, @c: array<f32, 2>, @n: i32) blocks 2 of 128 {{ "
+      "%0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, {0} %3: i32 = mul %1, {1} "
+      "for %4: i32 in 0 .. @n step 1 stages 3 carry (%5 -> %6: tile<f32, {0}, {1}> = 1.0:tile<f32, {0}, {1}> then "
+      "%10) {{ %7: i32 = mul %4, {2} %8: tile<f16, {0}, {2}> = load @a[%2, %7] %9: tile<f16, {1}, {2}> = load @b[%3, "
+      "%7] %10: tile<f32, {0}, {1}> = matmul %8, transposed %9, %5 }} accumulate @c[%2, %3] += %6 }}",
+      rows, columns, terms_of_step);
+}
+
+class ClusterOnHost {
+ public:
+  ClusterOnHost(std::int64_t rows, std::int64_t columns, std::uint64_t paired) : rows_(rows), columns_(columns) {
+    codegen::EmitOptions options = cuda_options();
+    for (passes::ArrayFacts &facts : options.arrays)
+      facts.unit_stride = facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
+    ir::Kernel kernel = ir::parse_kernel(cluster_text(rows, columns));
+    kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
+    const ir::Kernel planned =
+        jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), options.arrays, {.paired = paired});
+    EXPECT_EQ(planned.producers, 128);
+    EXPECT_EQ(planned.cluster_blocks, paired == 0 ? 0 : 2);
+    blocks_of_cluster_ = paired == 0 ? 1 : 2;
+    threads_ = static_cast<unsigned>(planned.block_threads + planned.producers);
+    options.cuda.tile_threads = static_cast<int>(threads_);
+    options.cuda.grid_stride = options.cuda.stays = true;
+    const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
+    maps_ = source.tensor_maps;
+    text_.emplace(source.text + fmt::format(R"(
+namespace samite {{
+struct Given {{
+  const Arguments *arguments;
+  const Box *box;
+  const TensorMaps *maps;
+}};
+void kernel(const void *given) {{
+  const auto &own = *static_cast<const Given *>(given);
+  {}(*own.arguments, *own.box, nullptr, Workspace{{}}, *own.maps);
+}}
+}}  // namespace samite
+)",
+                                            source.entry),
+                  "kernel");
+  }
+
+  // Over so many tiles, by so many blocks, which take further tiles.
+  void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
+                    ThreadOrder order = {}) const {
+    SCOPED_TRACE(testing::Message() << down << " by " << across << " tiles, " << terms << " terms, " << blocks
+                                    << " blocks, " << rows_ << " by " << columns_);
+    // Both end inside of the last tiles.
+    const std::int64_t m = down * rows_ - 8, n = across * columns_ - 16, held = std::max(terms, terms_of_step);
+    const std::vector<half> a = values(m * held, 3), b = values(n * held, 5);
+    std::vector<float> c(static_cast<std::size_t>(m * n), 0.0f);
+    std::vector<unsigned char> arguments;
+    for (const Argument &argument : {array(a, {m, held}), array(b, {n, held}), array(c, {m, n}),
+                                     scalar(static_cast<int>((terms + terms_of_step - 1) / terms_of_step))})
+      arguments.insert(arguments.end(), argument.bytes.begin(), argument.bytes.end());
+    std::vector<TensorMapOnHost> maps;
+    for (const passes::TensorMapNeeded &map : maps_) {
+      const bool of_a = map.array == 0;
+      maps.emplace_back((of_a ? a : b).data(), 2u,
+                        std::vector{static_cast<std::uint64_t>(of_a ? m : n), static_cast<std::uint64_t>(held)},
+                        std::vector{static_cast<std::uint64_t>(held) * 2},
+                        std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)});
+    }
+    codegen::CudaBox box;
+    box.end[0] = down, box.end[1] = across;
+    const void *const given[] = {arguments.data(), &box, maps.data()};
+    text_->run(blocks, threads_, given, order, blocks_of_cluster_);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 1;
+        for (std::int64_t k = 0; k < terms; ++k)
+          sum += static_cast<double>(a[static_cast<std::size_t>(i * held + k)]) *
+                 static_cast<double>(b[static_cast<std::size_t>(j * held + k)]);
+        ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], static_cast<float>(sum)) << i << ' ' << j;
+      }
+  }
+
+ private:
+  // Each is held exactly, and so are sums of their products.
+  static std::vector<half> values(std::int64_t count, std::int64_t step) {
+    std::vector<half> values;
+    for (std::int64_t k = 0; k < count; ++k) values.emplace_back(static_cast<float>(k * step % 11 - 5));
+    return values;
+  }
+
+  std::int64_t rows_, columns_;
+  unsigned threads_ = 0, blocks_of_cluster_ = 1;
+  std::vector<passes::TensorMapNeeded> maps_;
+  std::optional<CudaTextOnHost> text_;
+};
+
+// Without a product each tile is 1: whether each is visited once, by blocks alone and in clusters, in strips of columns
+// that are whole and that are not.
+TEST(CudaClusters, EachPlaceOnce) {
+  const ClusterOnHost alone(64, 256, 0), above(64, 256, 1), beside(64, 256, 2);
+  for (const std::int64_t some : {2, 4, 10})
+    for (const std::int64_t other : {1, 3, 8, 17})
+      for (const unsigned blocks : {2u, 6u}) {
+        alone.expect_right(some, other, 0, blocks);
+        above.expect_right(some, other, 0, blocks);
+        beside.expect_right(other, some, 0, blocks);
+      }
+}
+
+TEST(CudaClusters, WhoeverRunsFirst) {
+  using Kind = ThreadOrder::Kind;
+  const ClusterOnHost above(64, 256, 1), beside(64, 256, 2);
+  for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}}) {
+    above.expect_right(2, 2, 4 * terms_of_step, 2, order);
+    beside.expect_right(1, 4, 4 * terms_of_step, 2, order);
+  }
+  above.expect_right(4, 1, terms_of_step, 4);
+}
+
+}  // namespace
+}  // namespace samite::test
