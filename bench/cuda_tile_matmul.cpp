@@ -179,12 +179,12 @@ int main() {
     using enum Cublas::Compute;
     const auto tf32 = tile::Precision::tf32;
     for (int n : {2048, 4096}) {
-      against_cublas<float, float>(report, cublas, "f32", n, {128, 128, 32, 256, 2}, f32, f32, in_f32, 1e-4, 0.9);
+      against_cublas<float, float>(report, cublas, "f32", n, {128, 256, 64, 256, 2}, f32, f32, in_f32, 1e-4, 0.9);
       against_cublas<float, float>(report, cublas, "tf32", n, {128, 256, 32, 256, 4, tf32}, f32, f32, in_tf32, 1e-1,
                                    0.95);
       against_cublas<half, float>(report, cublas, "f16", n, {128, 256, 64, 256, 4}, f16, f32, in_f32, 1e-3, 0.95);
       against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.95);
-      against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.93);
+      against_cublas<double, double>(report, cublas, "f64", n, {64, 64, 32, 128, 2}, f64, f64, in_f64, 1e-10, 0.93);
     }
     against_cublas<half, float>(report, cublas, "f16", 8192, {128, 256, 64, 256, 4}, f16, f32, in_f32, 1e-3, 0.95);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3,

@@ -118,8 +118,10 @@ void set_layout(ArrayKey &key, PyObject *object, const std::string &what, int ra
       if (__builtin_mul_overflow(row_major, extents[d], &row_major)) row_major = 0;  // it has no elements, or too many
       continue;
     }
-    std::int64_t bytes;
-    if (__builtin_mul_overflow(strides[d], stride_unit, &bytes) || bytes % element_bytes != 0)
+    // CuPy divides the bytes of a negative stride as a number without a sign; the product is right modulo 2^64.
+    const auto bytes =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[d]) * static_cast<std::uint64_t>(stride_unit));
+    if (bytes % element_bytes != 0)
       refuse_array(object, what,
                    "its stride " + std::to_string(strides[d]) + " in dimension " + std::to_string(d) +
                        " is no multiple of an element's " + std::to_string(element_bytes) + " bytes: copy it");

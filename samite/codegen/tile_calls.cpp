@@ -84,7 +84,11 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
                         emission_.kernel.block_threads));
       break;
     case Typing::Reduce:
-      if (places_.fragments_of(call.operands[0].array)) {
+      if (const FragmentLayout *layout = places_.fragments_of(call.operands[0].array);
+          layout && layout->unit != FragmentLayout::Unit::rows) {
+        write(fmt::format("tile_reduce_sums<{}, Sums{}>", step_name(call.op), call.operands[0].array));
+        break;
+      } else if (layout) {
         write(fmt::format("tile_reduce_spread<{}, Sums{}, {}>", step_name(call.op), call.operands[0].array,
                           passes::reduces_all(call)));
         break;

@@ -18,12 +18,12 @@ using detail::AttentionKernels;
 using detail::AttentionPlan;
 
 AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                      SourceLocation where) {
+                      Direction direction, SourceLocation where) {
   if (shape.size > detail::largest_attention_size)
     throw UserError(where, fmt::format("attention: expected up to {} numbers for each row of a head; {} given: have "
                                        "more heads",
                                        detail::largest_attention_size, shape.size));
-  return detail::attention_plan(type, shape, causal, device);
+  return detail::attention_plan(type, shape, causal, device, direction);
 }
 
 // The kernels of one type that were asked for so far.
@@ -98,7 +98,7 @@ jit::Argument scale_of(const AttentionOptions &options, const Check &check) {
 
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                                SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, device, where);
+  const AttentionPlan plan = plan_of(type, shape, causal, device, Direction::forward, where);
   return by_type(type, where, [&](auto &made) -> PlannedLaunch {
     return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
   });
@@ -106,7 +106,7 @@ PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, boo
 
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
                                             const PlanDevice &device, SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, device, where);
+  const AttentionPlan plan = plan_of(type, shape, causal, device, Direction::adjoint, where);
   return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
     return {{made.of_queries.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)},
             {made.of_keys.at(plan).definition(), blocks_of(shape, shape.terms, plan.keys)}};

@@ -57,12 +57,13 @@ struct AttentionKernels {
               Tile<S> largest = tile::full<S>({plan.queries, 1}, std::numeric_limits<S>::lowest() / 2);
               Tile<S> sum = tile::zeros<S>({plan.queries, 1});
               Tile<S> weighted = tile::zeros<S>({plan.queries, plan.size});
-              for (Int j : range(tiles_seen(k, block, plan))) {
+              for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
                 Tile<S> products =
                     tile::matmul(own, rows_of(k, block, j, plan.keys, plan), tile::Transposes{.b = true}) * scale;
                 products = select(seen(k, block.tile, j, plan), products, -std::numeric_limits<S>::infinity());
+                // What there is of each row is computed together, before the powers of all.
                 const Tile<S> next = stop_gradient(max(largest, tile::max(products, {1})));
-                const Tile<S> powers = exp(products - next), smaller = exp(largest - next);
+                const Tile<S> smaller = exp(largest - next), powers = exp(products - next);
                 sum = sum * smaller + tile::sum(powers, {1});
                 weighted = weighted * smaller;
                 tile::matmul(detail::as_type<T>(powers), rows_of(v, block, j, plan.keys, plan), weighted);
@@ -91,7 +92,7 @@ struct AttentionKernels {
               tile::store(products, {block.batch, block.head, block.tile}, tile::reshape(product, {plan.queries}));
               const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan);
               Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
-              for (Int j : range(tiles_seen(k, block, plan))) {
+              for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
                 const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
                 const Tile<S> weights =
                     select(seen(k, block.tile, j, plan),
@@ -115,7 +116,7 @@ struct AttentionKernels {
               const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan);
               Tile<S> of_keys = tile::zeros<S>({plan.keys, plan.size}), of_values = of_keys;
               const Int first = plan.causal ? block.tile * plan.keys / plan.queries : Int(0);
-              for (Int i : range(first, tile::ceil_div(q.extent(2), plan.queries))) {
+              for (Int i : range(first, tile::ceil_div(q.extent(2), plan.queries), pipelined(plan.stages))) {
                 const Tile<T> queries = rows_of(q, block, i, plan.queries, plan);
                 const Tile<T> cotangent = rows_of(out_gradient, block, i, plan.queries, plan);
                 const Tile<S> weights =

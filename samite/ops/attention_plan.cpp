@@ -24,12 +24,23 @@ int keys_on_cpu(std::int64_t rows) { return static_cast<int>(round_up(height_on_
 
 }  // namespace
 
-AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device) {
+AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
+                             Direction direction) {
   // Products take 16 terms at a time; what is beyond the array is zero.
   const int size = static_cast<int>(round_up(std::max<std::int64_t>(shape.size, 1), 16));
   if (device.is_cpu()) return {queries_on_cpu(shape.rows), keys_on_cpu(shape.terms), size, 32, causal};
-  const int rows = size_of(type) == 2 ? 64 : 32;
-  return {rows, rows, size, size > 64 ? 256 : 128, causal};  // so that sums fit into registers
+  const int threads = size > 64 ? 256 : 128;  // so that sums fit into registers
+  const bool forward = direction == Direction::forward;
+  if (size_of(type) == 2) {
+    // A multiprocessor has one such block, and shared memory for two stages of it on compute capability 9.0.
+    const bool high = shape.batches * shape.heads * ceil_div(shape.rows, 128) >= device.multiprocessors;
+    if (forward && size > 64 && size <= 128 && high && device.compute_capability / 10 == 9)
+      return {128, 128, size, 256, causal, 2};
+    return {64, 64, size, threads, causal, forward || size > 64 ? 2 : 1};  // which leaves registers for the sums
+  }
+  // Products of other types take the threads' own arithmetic, or twice the registers. The adjoint holds twice as many.
+  if (forward && size_of(type) == 4 && size <= 128) return {64, 64, size, threads, causal, size > 64 ? 1 : 2};
+  return {32, 32, size, threads, causal};
 }
 
 }  // namespace samite::ops::detail

@@ -9,12 +9,14 @@ struct AttentionPlan {
   int queries = 0, keys = 0, size = 0;  // rows of q and of k in a tile, and numbers of each row
   int threads = 0;
   bool causal = false;
+  int stages = 1;  // of the loops over the other side's tiles
 
   friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
 };
 
 // Of up to largest_attention_size numbers in a row.
 constexpr std::int64_t largest_attention_size = 256;
-AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device);
+AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
+                             Direction direction);
 
 }  // namespace samite::ops::detail

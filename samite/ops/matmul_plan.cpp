@@ -15,9 +15,11 @@ constexpr MatmulPlan groups_of_warps[] = {
     {128, 256, 64, 256, 4}, {128, 128, 64, 256, 6}, {64, 128, 64, 128, 8}, {64, 64, 128, 128, 6}};
 constexpr MatmulPlan sixteen_bits[] = {{128, 128, 32, 256, 3}, {64, 64, 32, 128, 3}, {16, 64, 64, 128, 3}};
 constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3}, {16, 64, 64, 128, 3}};
-constexpr MatmulPlan threads_multiply[] = {{128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
+// The first one has a multiprocessor of compute capability 9.0 to itself.
+constexpr MatmulPlan threads_multiply[] = {
+    {128, 256, 64, 256, 2}, {128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
 constexpr MatmulPlan rounded_to_tf32[] = {{128, 128, 32, 128, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
-constexpr MatmulPlan doubles[] = {{64, 64, 16, 128, 3}, {32, 32, 16, 128, 3}, {16, 32, 16, 128, 3}};
+constexpr MatmulPlan doubles[] = {{64, 64, 32, 128, 2}, {32, 32, 16, 128, 3}, {16, 32, 16, 128, 3}};
 // Of groups of warps, where a sum's terms lie together.
 constexpr MatmulPlan groups_of_eight_bits[] = {
     {128, 256, 128, 256, 4}, {128, 128, 128, 256, 6}, {64, 128, 128, 128, 8}, {64, 64, 256, 128, 6}};
@@ -71,11 +73,12 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
       return sixteen_bits;
     case ScalarType::Float64: return doubles;
     case ScalarType::Float32:
-      if (factors.precision == tile::Precision::full) return threads_multiply;
+      if (factors.precision == tile::Precision::full)
+        return std::span(threads_multiply).subspan(capability / 10 == 9 ? 0 : 1);
       if (groups) return groups_of_tf32;
       return rounded_to_tf32;
     default:
-      if (size_of(factors.type) != 1) return threads_multiply;
+      if (size_of(factors.type) != 1) return std::span(threads_multiply).subspan(1);
       // A block of rows with one scale has whole tiles.
       if (factors.block_scales && groups) return std::span(scaled_by_blocks).subspan(factors.row_blocks ? 1 : 0);
       if (factors.block_scales) return scaled_by_blocks_in_warps;
@@ -111,11 +114,14 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
   // one round of blocks, of which a quarter of the multiprocessors has none, is sooner done than two. On an H100 a
   // product of 64 x 7168 x 4096 in 8 bits takes 9.2 us in 112 blocks, and 13.4 us in 224 of half the columns.
   const bool groups = groups_multiply(shape, factors, device.compute_capability);
-  const std::int64_t enough = groups || factors.block_scales ? device.multiprocessors * 3 / 4 : device.multiprocessors;
+  const auto enough = [&](const MatmulPlan &plan) {
+    const bool alone = groups || factors.block_scales || fills_shared_memory(plan, factors.type);
+    return alone ? device.multiprocessors * 3 / 4 : device.multiprocessors;
+  };
   const auto found = std::ranges::find_if(candidates, [&](const MatmulPlan &plan) {
     if (plan.rows > most_rows) return false;
     const bool three_groups = plan.rows == scaled_by_blocks[0].rows;
-    const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough;
+    const std::int64_t least = three_groups ? rounds_of_three_groups * device.multiprocessors : enough(plan);
     return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
   });
   MatmulPlan plan = found == candidates.end() ? candidates.back() : *found;

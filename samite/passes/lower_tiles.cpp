@@ -613,7 +613,8 @@ class Lowerer final : public TileMemories {
     const Carried *value;
     LocalArrayId array;
   };
-  std::vector<CarriedTile> enter(const std::vector<Carried> &carried, std::vector<Carried> &scalars) {
+  std::vector<CarriedTile> enter(const std::vector<Carried> &carried, const Block &body,
+                                 std::vector<Carried> &scalars) {
     std::vector<CarriedTile> tiles;
     for (const Carried &c : carried) {
       if (!c.type.is_tile()) {
@@ -631,12 +632,25 @@ class Lowerer final : public TileMemories {
       tiles_[c.inner].depth = depth_ + 1;
       tiles_[c.result].depth = depth_;
       if (c.next.is_local() && c.next.id() != c.inner && uses_of_next(carried, c.next) == 1) {
-        tiles_[c.next.id()].wanted = array;
-        tiles_[c.next.id()].instead_of = c.inner;
+        const LocalId made = scaled_sum(body, c).value_or(c.next.id());
+        tiles_[made].wanted = array;
+        tiles_[made].instead_of = c.inner;
       }
       tiles.push_back({&c, array});
     }
     return tiles;
+  }
+
+  // What a product is added to, element by element from a carried tile such as a sum that is scaled first: in the
+  // carried tile's place it needs no memory, and the product is added there.
+  std::optional<LocalId> scaled_sum(const Block &body, const Carried &carried) const {
+    for (const Stmt &stmt : body) {
+      const auto *let = stmt.as<Let>();
+      if (!let || let->local != carried.next.id() || let->value.op != Op::MatMul) continue;
+      const Value &added = let->value.operands[2];
+      if (added.is_local() && added.id() != carried.inner && uses_[added.id()] == 1) return added.id();
+    }
+    return std::nullopt;
   }
 
   static std::ptrdiff_t uses_of_next(const std::vector<Carried> &carried, const Value &next) {
@@ -724,7 +738,7 @@ class Lowerer final : public TileMemories {
 
   void lower_loop(const For &loop, SourceLocation where) {
     For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind, loop.stages};
-    const auto tiles = enter(loop.carried, lowered_loop.carried);
+    const auto tiles = enter(loop.carried, loop.body, lowered_loop.carried);
     ++depth_;
     lowered_loop.body = iteration(with_loads_ahead(loop), tiles, where);
     --depth_;
@@ -733,7 +747,7 @@ class Lowerer final : public TileMemories {
 
   void lower_loop(const While &loop, SourceLocation where) {
     While lowered_loop{{}, loop.condition, {}, {}};
-    const auto tiles = enter(loop.carried, lowered_loop.carried);
+    const auto tiles = enter(loop.carried, loop.body, lowered_loop.carried);
     ++depth_;
     lowered_loop.condition_block = lowered(loop.condition_block);
     lowered_loop.body = iteration(loop.body, tiles, where);

@@ -4,6 +4,7 @@
 #include "samite/passes/index_forms.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/row_values.h"
+#include "samite/passes/spread_tiles.h"
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
@@ -45,6 +46,8 @@ std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()
 struct Demands {
   bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
   bool factor = false, other_call = false;
+  bool reduced = false;                  // each of its rows
+  bool reduced_in_parts = true;          // wherever it is, with memory for what several warps find of a row
   std::vector<FragmentLayout> products;  // whose sums it is
   std::optional<Type> factor_type;
   std::set<std::int64_t> columns;    // of what calls read and write it as, which differ where it is reshaped
@@ -55,7 +58,11 @@ struct Demands {
 class Placer {
  public:
   Placer(const Kernel &kernel, const Architecture &architecture)
-      : uses_(kernel), forms_(kernel), threads_(kernel.block_threads), architecture_(architecture) {
+      : uses_(kernel),
+        lives_(lives(uses_)),
+        forms_(kernel),
+        threads_(kernel.block_threads),
+        architecture_(architecture) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
   }
 
@@ -98,6 +105,11 @@ class Placer {
       own.other_call = own.other_call || (call.op != Op::Load && call.op != Op::Cast);
       return;
     }
+    if (info(call.op).typing == Typing::Reduce && *operand.operand == 0 && reduces_rows(call)) {
+      own.reduced = own.other_call = true;
+      own.reduced_in_parts = own.reduced_in_parts && call.operands.size() == 2;
+      return;
+    }
     own.elementwise = false;
     if (call.is_product_loop()) return;
     if (served && (!own.factor_type || own.factor_type == operand.memory().type)) {
@@ -138,6 +150,18 @@ class Placer {
   }
 
   bool in_registers(LocalArrayId array) const { return layouts_.contains(array); }
+  // Of a thread, that others take while this array is needed, at most.
+  std::int64_t registers_beside(LocalArrayId array) const {
+    const TileLife own = lives_.at(array);
+    std::int64_t most = 0;
+    for (int time = own.first + 1; time <= own.last; ++time) {
+      std::int64_t registers = 0;
+      for (const auto &[other, taken] : registers_)
+        if (lives_.at(other).at(time)) registers += taken;
+      most = std::max(most, registers);
+    }
+    return most;
+  }
   // The buffers of a loop of products, which are so as its copies need them.
   static bool is_placed(const TileUse &use) {
     return !std::holds_alternative<LinearLayout>(use.allocation->layout) ||
@@ -151,6 +175,25 @@ class Placer {
         std::ranges::count_if(uses_.arrays, [&](const auto &own) { return own.second.loops().contains(loop); }));
   }
 
+  // Whether a tile could be in registers, were there enough of them.
+  bool may_lie_so(LocalArrayId array, const FragmentLayout &wanted) const {
+    const TileUse &use = uses_.arrays.at(array);
+    const Demands &own = demands_.at(array);
+    return own.elementwise && use.count() == wanted.rows * wanted.columns && size_of(use.type()) >= 4 &&
+           (!own.reduced || wanted.across == 1 || own.reduced_in_parts) &&
+           std::ranges::all_of(own.products, [&](const FragmentLayout &f) { return f == wanted; });
+  }
+
+  // Whether all tiles could whose own elements a loop reads.
+  bool reads_what_may_lie_so(LocalId loop, const FragmentLayout &wanted) const {
+    return std::ranges::all_of(uses_.arrays, [&](const auto &own) {
+      const bool read = std::ranges::any_of(own.second.touches, [&](const TileTouch &touch) {
+        return touch.loads && touch.own_element && touch.threads->index == loop;
+      });
+      return !read || may_lie_so(own.first, wanted);
+    });
+  }
+
   // From the sums of products on to what the loops over them touch, as long as no loop has two layouts. Of a tile that
   // is added to in such a loop, others may set it to zero, or store it.
   void place_in_registers() {
@@ -159,16 +202,16 @@ class Placer {
       const TileUse &use = uses_.arrays.at(array);
       const Demands &own = demands_.at(array);
       const std::set<LocalId> loops = use.loops();
-      const bool one_layout = std::ranges::all_of(own.products, [&](const FragmentLayout &f) { return f == wanted; });
       const bool free = std::ranges::all_of(loops, [&](LocalId loop) {
         auto known = of_loop.find(loop);
         return known == of_loop.end() || known->second == wanted;
       });
       const std::int64_t registers = registers_of(use, wanted);
-      const bool fits = use.count() == wanted.rows * wanted.columns && size_of(use.type()) >= 4 &&
-                        uses_.scopes.registers_around(use.scope) + registers <= most_registers;
-      if (!own.elementwise || !one_layout || !free || !fits) return false;
-      uses_.scopes.take(use.scope, registers);
+      const std::int64_t others =
+          own.products.empty() ? registers_beside(array) : uses_.scopes.registers_around(use.scope);
+      if (!may_lie_so(array, wanted) || !free || others + registers > most_registers) return false;
+      if (!own.products.empty()) uses_.scopes.take(use.scope, registers);
+      registers_.emplace(array, registers);
       for (const LocalId loop : loops) of_loop.emplace(loop, wanted);
       return layouts_.emplace(array, wanted).second;
     };
@@ -180,10 +223,12 @@ class Placer {
         const std::set<LocalId> loops = uses_.arrays.at(array).loops();
         if (!own.products.empty() || in_registers(array)) continue;
         const auto known = std::ranges::find_if(loops, [&](LocalId loop) { return of_loop.contains(loop); });
-        const bool all = known != loops.end() && std::ranges::all_of(loops, [&](LocalId loop) {
-                           return of_loop.contains(loop) || touched_by(loop) == 1;
-                         });
-        more = (all && place(array, of_loop.at(*known))) || more;
+        if (known == loops.end()) continue;
+        const FragmentLayout wanted = of_loop.at(*known);
+        const bool all = std::ranges::all_of(loops, [&](LocalId loop) {
+          return of_loop.contains(loop) || touched_by(loop) == 1 || reads_what_may_lie_so(loop, wanted);
+        });
+        more = (all && place(array, wanted)) || more;
       }
     }
   }
@@ -209,11 +254,13 @@ class Placer {
   }
 
   TileUses uses_;
+  const std::map<LocalArrayId, TileLife> lives_;
   const IndexForms forms_;
   int threads_;
   const Architecture &architecture_;
   std::map<LocalArrayId, Demands> demands_;
   std::map<LocalArrayId, Layout> layouts_;
+  std::map<LocalArrayId, std::int64_t> registers_;  // of a thread
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Where each tile of a block is: in the registers of its threads or in shared memory, and in what layout.
 //
 // A product of matrices whose sums fit into its threads' registers is computed there, each warp having a part of the
-// sums. A tile that nothing but such products and loops over its own elements touches stays there for good, as long as
-// all of these want it in one layout; loops over its elements then go through each thread's own. All other tiles are in
+// sums. A tile that nothing but such products, loops over its own elements and reductions of its rows touch stays there
+// for good, as long as all of these want it in one layout; loops over its elements then go through each thread's own.
+// So do tiles that follow from it in such loops, while a thread has registers for those that are needed at one time. A
+// row that several warps share is reduced there where the call has memory for their parts. All other tiles are in
 // shared memory: factors of such products, where nothing else than loads and loops touch them, with rows at multiples
 // of 16 bytes, such that no two threads meet in a bank; where a transpose reads them, likewise, so that four threads of
 // a warp meet at most; the rest row by row.

@@ -22,7 +22,7 @@ struct Candidate {
   bool elementwise;                // by loops over its own elements, loads and reductions alone
   std::optional<TileShape> shape;  // that of loads and reductions
   std::set<LocalId> loops;
-  int first = 0, last = 0;  // when it is touched
+  TileLife life;
 };
 
 class Spreader {
@@ -30,8 +30,8 @@ class Spreader {
   explicit Spreader(const Kernel &kernel) : uses_(kernel), threads_(kernel.block_threads) {
     for (const LoopSpan &span : uses_.loops)
       if (span.over_elements) loops_.emplace(span.loop->as<For>()->index, span);
-    for (const auto &[array, use] : uses_.arrays) candidates_.emplace(array, candidate(use));
-    for (const LoopSpan &span : uses_.loops) extend(span);
+    const std::map<LocalArrayId, TileLife> lives = passes::lives(uses_);
+    for (const auto &[array, use] : uses_.arrays) candidates_.emplace(array, candidate(use, lives.at(array)));
   }
 
   std::map<LocalArrayId, FragmentLayout> place() {
@@ -61,8 +61,7 @@ class Spreader {
     for (int time = 1; time <= uses_.end; ++time) {
       std::int64_t registers = 0;
       for (const auto &[array, layout] : all_) {
-        const Candidate &own = candidates_.at(array);
-        if (own.first < time && time <= own.last) registers += registers_of(layout, type_of(array));
+        if (candidates_.at(array).life.at(time)) registers += registers_of(layout, type_of(array));
       }
       most = std::max(most, registers);
     }
@@ -73,18 +72,9 @@ class Spreader {
   ScalarType type_of(LocalArrayId array) const { return uses_.arrays.at(array).type(); }
   std::int64_t count_of(LocalArrayId array) const { return uses_.arrays.at(array).count(); }
 
-  Candidate candidate(const TileUse &use) const {
-    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4, {}, use.loops()};
-    std::vector<int> times;
-    // Each iteration of a loop over elements puts what it makes in the place of what it reads: one moment.
-    for (const TileTouch &touch : use.touches)
-      times.push_back(touch.own_element ? loops_.at(touch.threads->index).begin : touch.time);
-    for (const TileOperand &operand : use.operands) {
-      times.push_back(operand.time);
-      call(operand, own);
-    }
-    if (times.empty()) return own;
-    own.first = *std::ranges::min_element(times), own.last = *std::ranges::max_element(times);
+  static Candidate candidate(const TileUse &use, TileLife life) {
+    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4, {}, use.loops(), life};
+    for (const TileOperand &operand : use.operands) call(operand, own);
     return own;
   }
 
@@ -97,13 +87,6 @@ class Spreader {
     const bool same = type.is_tile() && (!own.shape || rows_and_columns(*own.shape) == rows_and_columns(type.shape()));
     own.elementwise = own.elementwise && may_be_spread && same;
     if (type.is_tile()) own.shape = type.shape();
-  }
-
-  // What was made before a loop is there until its last iteration has ended.
-  void extend(const LoopSpan &span) {
-    if (span.over_elements) return;
-    for (auto &[array, own] : candidates_)
-      if (own.first != 0 && own.first < span.begin && own.last > span.begin) own.last = std::max(own.last, span.end);
   }
 
   static std::pair<std::int64_t, std::int64_t> rows_and_columns(const TileShape &shape) {

@@ -100,4 +100,25 @@ std::set<LocalArrayId> arrays_in(const Kernel &kernel, std::initializer_list<Mem
   return found;
 }
 
+std::map<LocalArrayId, TileLife> lives(const TileUses &uses) {
+  std::map<LocalId, int> begins;
+  for (const LoopSpan &span : uses.loops)
+    if (span.over_elements) begins.emplace(span.loop->as<For>()->index, span.begin);
+  std::map<LocalArrayId, TileLife> lives;
+  for (const auto &[array, use] : uses.arrays) {
+    std::vector<int> times;
+    for (const TileTouch &touch : use.touches)
+      times.push_back(touch.own_element ? begins.at(touch.threads->index) : touch.time);
+    for (const TileOperand &operand : use.operands) times.push_back(operand.time);
+    TileLife &own = lives[array];
+    if (!times.empty()) own = {*std::ranges::min_element(times), *std::ranges::max_element(times)};
+  }
+  for (const LoopSpan &span : uses.loops) {
+    if (span.over_elements) continue;
+    for (auto &[array, own] : lives)
+      if (own.first != 0 && own.first < span.begin && own.last > span.begin) own.last = std::max(own.last, span.end);
+  }
+  return lives;
+}
+
 }  // namespace samite::passes

@@ -92,6 +92,15 @@ class TileUses {
   void touch(ir::LocalArrayId array, const ir::Value &index, const ir::For *threads, bool loads);
 };
 
+// When a tile's elements are needed: from what first touches it to what last does.
+struct TileLife {
+  int first = 0, last = 0;  // 0: nothing touches it
+  bool at(int time) const { return first < time && time <= last; }
+};
+// Each iteration of a loop over elements puts what it makes in the place of what it reads: one moment. What was made
+// before any other loop is there until its last iteration has ended.
+std::map<ir::LocalArrayId, TileLife> lives(const TileUses &uses);
+
 // The local arrays of a kernel that are in one of these spaces.
 std::set<ir::LocalArrayId> arrays_in(const ir::Kernel &kernel, std::initializer_list<ir::MemorySpace> spaces);
 

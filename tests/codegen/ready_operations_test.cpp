@@ -245,6 +245,9 @@ TEST_F(ReadyOperationsCompiled, Layers) {
       kernel_of(ops::matmul_launch({ScalarType::Float32, {ScalarType::Float32, ops::Activation::gelu, true, true}},
                                    {1, 1024, 1024, 1024}, {80, 108})));
   expect_compiles_for_hopper(
+      kernel_of(ops::matmul_launch({ScalarType::Float32, {ScalarType::Float32, ops::Activation::gelu, true, true}},
+                                   {1, 4096, 4096, 4096}, {90, 132})));
+  expect_compiles_for_hopper(
       kernel_of(ops::scaled_matmul_launch(scaled_by_blocks(), {1, 1024, 1024, 1024}, {80, 108})));
 }
 

@@ -32,6 +32,30 @@ std::string lowered_row(const std::string &body) { return lowered_kernel(1, body
 const std::string column = "%3: tile<f32, 2, 1> = load @z[%0, 0] %4: tile<f32, 2, 1> = mul %3, %3 ";
 const std::string times_column = "%5: tile<f32, 2, 32> = broadcast %4 %9: tile<f32, 2, 32> = mul %2, %5";
 
+// A running sum that is scaled before a product is added to it has one place, with threads and without.
+TEST(LowerTiles, SumsAreScaledInTheirPlace) {
+  const std::string scaled = "%5: tile<f32, 2, 32> = broadcast %8 %6: tile<f32, 2, 32> = mul %2, %5 ";
+  const auto looped = [&](const std::string &body) {
+    return "%3: tile<f32, 32, 32> = load @x[0, 0] for %4: i32 in 0 .. 4 step 1 carry (%2 -> %9: tile<f32, 2, 32> = "
+           "0.0:tile<f32, 2, 32> then %7) { %8: tile<f32, 2, 1> = load @z[%4, 0] " +
+           body + " }";
+  };
+  for (const bool flat : {false, true}) {
+    const std::string once = lowered(looped(scaled + "%7: tile<f32, 2, 32> = matmul %1, %3, %6"), flat);
+    EXPECT_EQ(count(once, "f32[64]"), 2) << once;  // %1, and the sum
+    // What was there before is needed once more.
+    const std::string twice =
+        lowered(looped(scaled + "%10: tile<f32, 2, 32> = matmul %1, %3, %6 %7: tile<f32, 2, 32> = add %10, %2"), flat);
+    EXPECT_GE(count(twice, "f32[64]"), 3) << twice;
+    const std::string in_both =
+        lowered(looped(scaled +
+                       "%10: tile<f32, 2, 32> = matmul %1, %3, %6 store @y[%4, 0] = %6 %7: tile<f32, 2, 32> = add %10, "
+                       "%10"),
+                flat);
+    EXPECT_GE(count(in_both, "f32[64]"), 3) << in_both;
+  }
+}
+
 // The column is made first, and then one loop doubles, multiplies and stores.
 TEST(LowerTiles, TilesInBetweenComeBefore) {
   const std::string body = "%2: tile<f32, 2, 32> = add %1, %1 " + column + times_column;

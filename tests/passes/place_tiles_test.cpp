@@ -42,6 +42,41 @@ TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
   EXPECT_THAT(memory(kernel), HasSubstr("registers"));
 }
 
+// As of softmax: what follows from sums element by element, and what is reduced row by row, lies as they do.
+TEST(PlaceTiles, RowsOfSumsAreReducedInRegisters) {
+  const std::string rows =
+      "%4: tile<f32, 16, 64> = mul %3, %3 %5: tile<f32, 16, 1> = reduce_max %4 "
+      "%6: tile<f32, 16, 64> = broadcast %5 %7: tile<f32, 16, 64> = sub %4, %6 "
+      "%8: tile<f32, 16, 64> = exp %7 %9: tile<f32, 16, 1> = reduce_add %8 "
+      "%10: tile<f16, 16, 64> = cast %8 %11: tile<f32, 64, 16> = load @y[0, 0] ";
+  const std::string all = memory(placed_tiles(placed_factors + placed_product + rows +
+                                              "store @x[0, 0] = %8 store @x[0, 0] = %9 store @h[0, 0] = %10"));
+  EXPECT_EQ(test::count(all, "registers f32[1024] fragments("), 3) << all;
+  EXPECT_EQ(test::count(all, "shared f32[1024]"), 0) << all;
+  // Of columns the threads have parts that lie apart.
+  const std::string columns =
+      memory(placed_tiles(placed_factors + placed_product +
+                          "%4: tile<f32, 16, 64> = mul %3, %3 %5: tile<f32, 1, 64> = reduce_max %4 "
+                          "store @x[0, 0] = %4 store @x[0, 0] = %5"));
+  EXPECT_EQ(test::count(columns, "shared f32[1024]"), 1) << columns;
+}
+
+// Without memory for what several warps find of a row, one must have all of it.
+TEST(PlaceTiles, RowsThatWarpsShareWithoutMemoryForTheirPartsStayInMemory) {
+  const auto placed = [](std::int64_t rows, int threads) {
+    return memory(
+        placed_tiles(fmt::format("%1: tile<f16, {0}, 16> = load @h[0, 0] %2: tile<f16, 16, 128> = load @h[0, 0] "
+                                 "%3: tile<f32, {0}, 128> = matmul %1, %2, 0.0:tile<f32, {0}, 128> "
+                                 "%4: tile<f32, {0}, 128> = mul %3, %3 %5: tile<f32, {0}, 1> = reduce_add %4 "
+                                 "store @x[0, 0] = %4 store @x[0, 0] = %5",
+                                 rows),
+                     threads));
+  };
+  EXPECT_THAT(placed(64, 256), Not(HasSubstr("shared f32[8192]")));
+  // 256 rows of parts by 16 warps each are too many.
+  EXPECT_THAT(placed(256, 512), HasSubstr("shared f32[32768]"));
+}
+
 // Two sums of 64 registers each leave room for what has one value in each row, such as scales of the next iteration,
 // but not for more.
 TEST(PlaceTiles, ValuesOfRowsAreInRegistersBesideTheSums) {

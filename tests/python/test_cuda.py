@@ -48,7 +48,7 @@ def scaled_groups(x, w):
 
 def grouped(x, w):
     groups = torch.arange(3, dtype=torch.int32, device=x.device)
-    offsets = 3 * groups + (x.shape[0] - 6) * (groups == 2)  # 0, 3 and all rows, without a number from the host
+    offsets = 3 * groups + (x.shape[0] - 6) * (groups == 2).int()  # 0, 3 and all rows, without a number from the host
     return samite.grouped_mm(x, torch.stack((w, w)).mT, offsets)
 
 

@@ -105,15 +105,15 @@ def test_adjoints_are_compiled_when_a_backward_pass_asks(doubles):
     assert len(function.operation.adjoints) == 1
 
 
-def test_graphs_that_torch_kept_call_no_other_kernel(tmp_path):
+def test_graphs_that_torch_kept_call_no_other_kernel(tmp_path, device):
     # A graph that is kept on disk names its ops, and those of another process are made in another order.
     script = """
 import sys, torch, samite.torch, samite_test_kernels as kernels
 multiply = samite.torch.function(kernels.multiply, outputs={"z": "x"})
 if sys.argv[1] == "another first":
     diffuse = samite.torch.function(kernels.diffuse, outputs={"next": "now"})
-    diffuse(torch.rand(8, 8, requires_grad=True), rate=0.2).sum().backward()
-x, y = (torch.linspace(0, 1, 48, dtype=torch.float64).requires_grad_() for _ in range(2))
+    diffuse(torch.rand(8, 8, requires_grad=True, device=sys.argv[2]), rate=0.2).sum().backward()
+x, y = (torch.linspace(0, 1, 48, dtype=torch.float64, device=sys.argv[2]).requires_grad_() for _ in range(2))
 compiled = torch.compile(lambda x, y: multiply(x, y).cos().sum(), fullgraph=True)
 gradients = torch.autograd.grad(compiled(x, y), (x, y))  # before a pass that is not compiled makes the adjoint's op
 for actual, expected in zip(gradients, torch.autograd.grad(multiply(x, y).cos().sum(), (x, y))):
@@ -121,7 +121,7 @@ for actual, expected in zip(gradients, torch.autograd.grad(multiply(x, y).cos().
 """
     environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=str(tmp_path))
     for order in ("another first", "alone"):
-        subprocess.run([sys.executable, "-c", script, order], env=environment, check=True)
+        subprocess.run([sys.executable, "-c", script, order, str(device)], env=environment, check=True)
 
 
 def test_torch_compile_has_no_graph_break(device):

@@ -1,6 +1,6 @@
 // Tiles in the registers of a block's threads, of which each thread has groups of 4 neighbours of a row. This header
-// loads them from device memory and reduces them. Loops over their elements read and write arrays by its functions, up
-// to 16 bytes at once where the array's elements lie next to each other.
+// loads them from device memory and reduces them, and the rows of products' sums as well. Loops over their elements
+// read and write arrays by its functions, up to 16 bytes at once where the array's elements lie next to each other.
 #pragma once
 
 #include "samite/device/tile/cuda_load.h"
@@ -120,6 +120,50 @@ SAMITE_INLINE void rotate(T (&elements)[count]) {
   for (int r = by; r < count; ++r) elements[r - by] = elements[r];
 #pragma unroll
   for (int r = 0; r < by; ++r) elements[count - by + r] = front[r];
+}
+
+// Reduces each row of what the threads have of a product. `scratch` has one element for each row and warp.
+template <class Step, class Layout, class R, class V, class Part>
+SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
+  using Pieces = typename Layout::Unit;
+  constexpr int parts = Layout::across_warps, rows_of_thread = Pieces::registers / Pieces::together;
+  const int lane = lane_of_warp(), part = Layout::warp() % parts;
+#pragma unroll
+  for (int row = 0; row < Layout::pieces_down * rows_of_thread; ++row) {
+    const int first = row / rows_of_thread * Layout::pieces_across * Pieces::registers +
+                      row % rows_of_thread * Pieces::together;  // of the thread's registers
+    V sum = Step::template first<V>();
+#pragma unroll
+    for (int piece = 0; piece < Layout::pieces_across; ++piece)
+#pragma unroll
+      for (int k = 0; k < Pieces::together; ++k)
+        if (const int r = first + piece * Pieces::registers + k;
+            Layout::whole_columns || Layout::column(r) < Layout::columns)
+          sum = Step::apply(sum, in[r]);
+#pragma unroll
+    for (u32 distance = Pieces::first_lane; distance < Pieces::end_lane; distance *= 2)
+      sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+    const int place = Layout::row(first);
+    if ((lane & (Pieces::end_lane - Pieces::first_lane)) != 0 || (!Layout::whole_rows && place >= Layout::rows))
+      continue;
+    if (parts == 1)
+      out[place] = R(sum);
+    else
+      scratch[place * parts + part] = Part(sum);
+  }
+  if (parts == 1) return;
+  __syncthreads();
+  for (int row = int(flat_thread()); row < Layout::rows; row += Layout::warps * Pieces::threads) {
+    V sum = V(scratch[row * parts]);
+#pragma unroll
+    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[row * parts + p]));
+    out[row] = R(sum);
+  }
+}
+template <class Step, class Layout, class R, class V>
+SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
+  static_assert(Layout::across_warps == 1, "several warps need memory for their parts");
+  tile_reduce_sums<Step, Layout>(out, in, out);
 }
 
 // Reduces all elements, or each row. `scratch` has one element for each row and warp.

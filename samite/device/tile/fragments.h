@@ -45,9 +45,13 @@ struct Fragments {
   }
 };
 
+// Of a row of a piece a thread has `together` registers, one after another. Lanes that differ in the bits from
+// `first_lane` to below `end_lane` alone have parts of the same rows.
+
 // Pieces of 16 by 8, as tensor cores have them.
 struct MatrixPieces {
   static constexpr int rows = 16, columns = 8, registers = 4, threads = 32;
+  static constexpr int together = 2, first_lane = 1, end_lane = 4;
   static SAMITE_INLINE_MEMBER int row(int r) { return matrix_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return matrix_column(lane_of_warp(), r); }
 };
@@ -55,6 +59,7 @@ struct MatrixPieces {
 // Pieces of 64 by 8 of the four warps of a group, as their tensor cores have them.
 struct GroupMatrixPieces {
   static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
+  static constexpr int together = 2, first_lane = 1, end_lane = 4;
   static SAMITE_INLINE_MEMBER int row(int r) { return group_matrix_row(int(flat_thread() % 128), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return group_matrix_column(int(flat_thread() % 128), r); }
 };
@@ -63,6 +68,7 @@ struct GroupMatrixPieces {
 // result.
 struct TransposedMatrixPieces {
   static constexpr int rows = 8, columns = 16, registers = 4, threads = 32;
+  static constexpr int together = 2, first_lane = 4, end_lane = 32;
   static SAMITE_INLINE_MEMBER int row(int r) { return transposed_matrix_row(lane_of_warp(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
 };
@@ -71,6 +77,7 @@ struct TransposedMatrixPieces {
 template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side, threads = 32;
+  static constexpr int together = side, first_lane = 1, end_lane = 8;
   static SAMITE_INLINE_MEMBER int row(int r) { return square_row(lane_of_warp(), r, side); }
   static SAMITE_INLINE_MEMBER int column(int r) { return square_column(lane_of_warp(), r, side); }
 };
