@@ -627,7 +627,7 @@ class Verifier {
           fail("bulk copies from @{}, which the kernel writes to", array(windows.array).name);
       });
       if (windows.parts != 1 &&
-          (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (8 * windows.parts)))
+          (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (std::int64_t{8} * windows.parts) != 0))
         fail("windows of {} in {} parts, expected 1 or those of a cluster, of whole 8 rows", name(factor.type),
              windows.parts);
       if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));

@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int blocks_of_cluster = 2;
+constexpr std::int64_t blocks_of_cluster = 2, swizzled_rows = 8;
 
 struct Shared {
   std::array<bool, 2> factors{};
@@ -49,7 +49,7 @@ class Sharing {
     for (std::size_t i = 0; i < 2; ++i) {
       const Type window = copies.operands[i].type;
       // Each part begins as the swizzle does.
-      shared_.factors[i] = window.shape()[0] % (8 * blocks_of_cluster) == 0;
+      shared_.factors[i] = window.shape()[0] % (swizzled_rows * blocks_of_cluster) == 0;
       for (const Value &index : copies.windows[i].indices) shared_.factors[i] = shared_.factors[i] && same(index);
       if (shared_.factors[i]) shared_.bytes += window.count() * static_cast<std::int64_t>(size_of(window.element()));
     }
@@ -89,7 +89,7 @@ Block with_parts(const Block &block, const Shared &shared) {
     if (!call || !call->is_product_loop()) return stmt;
     TileCall made = *call;
     for (std::size_t i = 0; i < 2; ++i)
-      if (shared.factors[i]) made.windows[i].parts = blocks_of_cluster;
+      if (shared.factors[i]) made.windows[i].parts = static_cast<int>(blocks_of_cluster);
     return {std::move(made), stmt.where()};
   });
 }
@@ -114,7 +114,7 @@ Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::u
     with_roles.cluster_dimension = d;
   }
   if (best.bytes == 0) return with_roles;
-  with_roles.cluster_blocks = blocks_of_cluster;
+  with_roles.cluster_blocks = static_cast<int>(blocks_of_cluster);
   with_roles.producing = with_parts(with_roles.producing, best);
   with_roles.body = with_parts(with_roles.body, best);
   return with_roles;

@@ -63,8 +63,13 @@ def test_the_current_stream_is_used():
     kernels.axpy(y, x, 1.0)
     code = "long long from = clock64(); while (clock64() - from < cycles);"
     spin = cupy.RawKernel('extern "C" __global__ void spin(long long cycles) {' + code + "}", "spin")
+    cupy.cuda.Device().synchronize()  # CuPy orders its streams no more than CUDA does
     with cupy.cuda.Stream(non_blocking=True) as stream:
+        # Whatever is compiled first, which may take longer than the kernel that spins.
+        spin((1,), (1,), (np.int64(0),))
+        x *= 1
         kernels.axpy(y, x, 0.0)
+        y.sum()
         cupy.cuda.Device().synchronize()
         spin((1,), (1,), (np.int64(200_000_000),))
         x *= 3
