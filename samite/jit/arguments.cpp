@@ -13,6 +13,7 @@
 #include "samite/runtime/task_pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -341,21 +342,27 @@ std::uint64_t overlapping(std::span<const Argument> arguments) {
   return overlapping;
 }
 
-// The arrays that share no memory with another that is written.
+// The arrays that share no memory with another that is written. Each launch asks, so each pair is looked at once, and
+// none of two arrays that are only read.
 std::uint64_t unaliased(const KernelDefinition &definition, std::span<const Argument> arguments,
                         const VariantKey &key) {
-  std::uint64_t unaliased = 0;
-  for (std::size_t i = 0; i < arguments.size() && !key.may_alias; ++i) {
-    if (!arguments[i].buffer) continue;
-    bool alone = true;
-    for (std::size_t j = 0; j < arguments.size() && alone; ++j) {
-      if (j == i || !arguments[j].buffer) continue;
-      const bool written = key.direction != Direction::forward || (definition.written() & bit(j)) != 0;
-      alone = !(written && arguments[j].buffer->overlaps(*arguments[i].buffer));
-    }
-    if (alone) unaliased |= bit(i);
-  }
-  return unaliased;
+  if (key.may_alias) return 0;
+  std::uint64_t arrays = 0, aliased = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].buffer) arrays |= bit(i);
+  const std::uint64_t written = key.direction != Direction::forward ? arrays : definition.written() & arrays;
+  const auto for_each = [](std::uint64_t bits, auto &&see) {
+    for (; bits != 0; bits &= bits - 1) see(static_cast<std::size_t>(std::countr_zero(bits)));
+  };
+  for_each(written, [&](std::size_t j) {
+    const std::uint64_t seen = written & (bit(j) - 1);
+    for_each(arrays & ~bit(j) & ~seen, [&](std::size_t i) {
+      if (!arguments[j].buffer->overlaps(*arguments[i].buffer)) return;
+      aliased |= bit(i);
+      if (written & bit(i)) aliased |= bit(j);
+    });
+  });
+  return arrays & ~aliased;
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
