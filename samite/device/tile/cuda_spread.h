@@ -122,6 +122,18 @@ SAMITE_INLINE void rotate(T (&elements)[count]) {
   for (int r = 0; r < by; ++r) elements[count - by + r] = front[r];
 }
 
+// Reduces what several warps have found of each row, by all threads of the block.
+template <class Step, class V, int rows, int parts, int threads, class R, class Part>
+SAMITE_INLINE void reduce_parts(R *out, const Part *scratch) {
+  __syncthreads();
+  for (int row = int(flat_thread()); row < rows; row += threads) {
+    V sum = V(scratch[row * parts]);
+#pragma unroll
+    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[row * parts + p]));
+    out[row] = R(sum);
+  }
+}
+
 // Reduces each row of what the threads have of a product. `scratch` has one element for each row and warp.
 template <class Step, class Layout, class R, class V, class Part>
 SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
@@ -151,14 +163,7 @@ SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
     else
       scratch[place * parts + part] = Part(sum);
   }
-  if (parts == 1) return;
-  __syncthreads();
-  for (int row = int(flat_thread()); row < Layout::rows; row += Layout::warps * Pieces::threads) {
-    V sum = V(scratch[row * parts]);
-#pragma unroll
-    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[row * parts + p]));
-    out[row] = R(sum);
-  }
+  if (parts > 1) reduce_parts<Step, V, Layout::rows, parts, Layout::warps * Pieces::threads>(out, scratch);
 }
 template <class Step, class Layout, class R, class V>
 SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
@@ -186,14 +191,7 @@ SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, Part *scratch) {
     else
       scratch[place * parts + part] = Part(sum);
   }
-  if (parts == 1) return;
-  __syncthreads();
-  for (int row = thread; row < rows; row += Layout::warps * 32) {
-    V sum = V(scratch[row * parts]);
-#pragma unroll
-    for (int p = 1; p < parts; ++p) sum = Step::apply(sum, V(scratch[row * parts + p]));
-    out[row] = R(sum);
-  }
+  if (parts > 1) reduce_parts<Step, V, rows, parts, Layout::warps * 32>(out, scratch);
 }
 
 }  // namespace samite
