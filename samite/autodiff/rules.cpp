@@ -98,6 +98,7 @@ const Row rows[] = {
     {Op::Cbrt, [](const Context &c) -> Partials { return {scale(c.inverse(c.mul(c.number(3), c.square(c.r))))}; }},
     {Op::Exp, [](const Context &c) -> Partials { return {scale(c.r)}; }},
     {Op::Exp2, [](const Context &c) -> Partials { return {scale(c.mul(c.r, c.number(std::numbers::ln2)))}; }},
+    {Op::FastExp2, [](const Context &c) -> Partials { return {scale(c.mul(c.r, c.number(std::numbers::ln2)))}; }},
     {Op::Expm1, [](const Context &c) -> Partials { return {scale(c.add(c.r, c.number(1)))}; }},
     {Op::Log, [](const Context &c) -> Partials { return {scale(c.inverse(c.x))}; }},
     {Op::Log2, [](const Context &c) -> Partials { return {scale(c.div(c.number(std::numbers::log2e), c.x))}; }},

@@ -103,13 +103,15 @@ void ElementLoops::compute_rows(LocalArrayId tile) {
   out.close();
 }
 
-// All of them have one layout.
+// All of them have one layout, but those that have a value for each row of the others.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
-  std::set<LocalArrayId> found;
+  std::set<LocalArrayId> found, of_rows;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
-    if (const auto array = local_array_touched(stmt); array && places_.fragments_of(*array)) found.insert(*array);
+    const auto array = local_array_touched(stmt);
+    const FragmentLayout *layout = array ? places_.fragments_of(*array) : nullptr;
+    if (layout) (layout->repeats() ? of_rows : found).insert(*array);
   });
-  return found;
+  return found.empty() ? of_rows : found;
 }
 
 void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
@@ -191,14 +193,20 @@ void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
   name(grouped_.additions, "added", additions_);
 }
 
-// Asks at the tile's first and last element whether the loop needs no bounds, and its arrays have whole units.
+// Asks at the tile's first and last element, or at its corners, whether the loop needs no bounds, and its arrays have
+// whole units.
 void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, const std::string &whole) {
   SourceWriter &out = emission_.out;
   out.line("bool {} = true;", whole);
   out.line("#pragma unroll");
-  out.open("for (i32 corner = 0; corner < 2; ++corner) {{");
-  out.line("[[maybe_unused]] const {} {} = corner == 0 ? 0 : {};", scalar_name(loop.type), local_name(loop.index),
-           layout.rows * layout.columns - 1);
+  out.open("for (i32 corner = 0; corner < {}; ++corner) {{", grouped_.all_corners ? 4 : 2);
+  const std::string_view type = scalar_name(loop.type);
+  const std::int64_t last = layout.rows * layout.columns - 1;
+  if (grouped_.all_corners)
+    out.line("[[maybe_unused]] const {0} {1} = {0}(corner / 2 * {2} + corner % 2 * {3});", type, local_name(loop.index),
+             last + 1 - layout.columns, layout.columns - 1);
+  else
+    out.line("[[maybe_unused]] const {} {} = corner == 0 ? 0 : {};", type, local_name(loop.index), last);
   for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
   for (LocalId bound : grouped_.bounds) out.line("{0} = {0} && {1};", whole, local_name(bound));
   const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices, std::int64_t count) {
@@ -303,6 +311,9 @@ bool ElementLoops::grouped_addition(const Accumulate &addition, const std::strin
 }
 
 std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
+  const FragmentLayout *layout = places_.fragments_of(array);
+  if (layout && layout->repeats() && in_registers_ && !places_.fragments_of(in_registers_->tile)->repeats())
+    return fmt::format("of_row<Sums{}>({}, r)", in_registers_->tile, array_name(array));
   return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - front" : "r");
 }
 

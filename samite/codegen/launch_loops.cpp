@@ -10,7 +10,10 @@ using namespace ir;
 void ThreadsEmitter::loop(const For &loop) {
   if (loop.kind == LoopKind::Serial) {
     if (warp_loops_.loop(loop)) return;
-    return common_loop(loop);
+    if (loop.in_turns) out_.line("turns.take();");
+    common_loop(loop);
+    if (loop.in_turns) out_.line("turns.give();");
+    return;
   }
   if (failures_.in_instance()) return element_loops_.loop(loop);
   if (of_blocks()) return launch_blocks(loop);

@@ -21,7 +21,8 @@ std::string Walk::expression(const Operation &operation, SourceLocation where) {
   }
   switch (operation.op) {
     case Op::Cast: return cast_text(operation, scalar(operands[0]));
-    case Op::Select: return fmt::format("{} ? {} : {}", scalar(operands[0]), scalar(operands[1]), scalar(operands[2]));
+    case Op::Select:
+      return fmt::format("{} ? {} : {}", condition(operands[0]), scalar(operands[1]), scalar(operands[2]));
     case Op::Div:
     case Op::Rem: return division(operation, where);
     case Op::LaunchBegin: return fmt::format("{}(begin[{}])", type, operation.attribute);

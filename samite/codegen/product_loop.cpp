@@ -43,7 +43,16 @@ std::string TileCalls::kind_of_loop(const TileCall &call) const {
                          : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
 }
 
+std::string TileCalls::bulk_windows(const TileCall &call, std::size_t brought) const {
+  const LoopWindows &windows = call.windows[brought];
+  const auto map = std::ranges::find(maps_, passes::tensor_map_of(call, brought)) - maps_.begin();
+  std::string first;
+  for (const Value &index : windows.indices) first += (first.empty() ? "" : ", ") + scalar_text(index);
+  return fmt::format("BulkWindows<{}>{{&maps.at[{}], {{{}}}}}", windows.indices.size(), map, first);
+}
+
 void TileCalls::product_loop(const TileCall &call) {
+  if (call.has_first_factor()) return product_of_windows(call);
   const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
   const bool copies = call.part == TileCall::Part::copies, products = call.part == TileCall::Part::products;
   std::string steps, arguments = copies ? "" : array_name(call.result.array);
@@ -51,12 +60,8 @@ void TileCalls::product_loop(const TileCall &call) {
     arguments += (arguments.empty() ? "" : ", ") + array_name(operand.array);
   if (copies || products) arguments += ", ring_position";
   for (std::size_t i = 0; i < call.windows.size() && !products; ++i) {
-    const LoopWindows &windows = call.windows[i];
-    const auto map = std::ranges::find(maps_, passes::tensor_map_of(call, i)) - maps_.begin();
-    std::string first;
-    for (const Value &index : windows.indices) first += (first.empty() ? "" : ", ") + scalar_text(index);
-    arguments += fmt::format(", BulkWindows<{}>{{&maps.at[{}], {{{}}}}}", windows.indices.size(), map, first);
-    steps += fmt::format(", {}, {}", windows.rows, windows.columns);
+    arguments += ", " + bulk_windows(call, i);
+    steps += fmt::format(", {}, {}", call.windows[i].rows, call.windows[i].columns);
   }
   const std::string_view function = copies         ? "tile_produce"
                                     : products     ? "tile_consume"
@@ -65,20 +70,51 @@ void TileCalls::product_loop(const TileCall &call) {
   emission_.out.line("{}<{}{}>({}, {});", function, kind_of_loop(call), steps, arguments, scalar_text(*call.count));
 }
 
+// Of windows that copies bring with what the block has, of which each call has a ring of its own.
+void TileCalls::product_of_windows(const TileCall &call) {
+  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
+  const bool transposed = (call.attribute & transposed_b) != 0;
+  const std::int64_t stages = call.operands[2].type.count() / 2;
+  const std::string ring = fmt::format("{0}, {1}, ring_position_{2}", array_name(call.operands[1].array),
+                                       array_name(call.operands[2].array), call.operands[2].array);
+  const std::string product =
+      fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
+                  kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages);
+  if (call.part == TileCall::Part::copies)
+    emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
+  else
+    emission_.out.line("tile_consume_factor<{}, {}, {}>({}, {}, {}{}{});", product,
+                       (call.attribute & transposed_a) != 0, transposed, array_name(call.result.array),
+                       array_name(call.operands[0].array), ring, call.takes_turn ? ", TakesTurn{turns}" : "",
+                       call.gives_turn ? ", GivesTurn{turns}" : "");
+}
+
 void TileCalls::make_rings() {
-  const TileCall *loop = nullptr;
+  std::vector<const TileCall *> loops;
   std::map<LocalArrayId, const Allocate *> memory;
   for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
-    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop()) loop = call;
+    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop()) loops.push_back(call);
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
-  internal_check(loop != nullptr, "roles without a loop of products");
+  internal_check(!loops.empty(), "roles without a loop of products");
+  const auto place = [&](const TileMemory &operand) {
+    return fmt::format("reinterpret_cast<{} *>(shared + {})", memory_name(operand.type),
+                       memory.at(operand.array)->offset.value());
+  };
+  if (loops[0]->has_first_factor()) {
+    for (const TileCall *loop : loops)
+      emission_.out.line("tile_make_ring<{}, {}>({});", loop->operands[2].type.count() / 2,
+                         emission_.kernel.block_threads / 32, place(loop->operands[2]));
+    emission_.out.line("__syncthreads();");
+    for (const TileCall *loop : loops)
+      emission_.out.line("RingPosition<{}> ring_position_{};", loop->operands[2].type.count() / 2,
+                         loop->operands[2].array);
+    return;
+  }
   std::string arguments;
-  for (const TileMemory &operand : loop->operands)
-    arguments += fmt::format("{}reinterpret_cast<{} *>(shared + {})", arguments.empty() ? "" : ", ",
-                             memory_name(operand.type), memory.at(operand.array)->offset.value());
-  emission_.out.line("tile_make_rings<{}>({});", kind_of_loop(*loop), arguments);
-  emission_.out.line("RingPosition<{}> ring_position;", loop->operands[2].type.count() / 2);
+  for (const TileMemory &operand : loops[0]->operands) arguments += (arguments.empty() ? "" : ", ") + place(operand);
+  emission_.out.line("tile_make_rings<{}>({});", kind_of_loop(*loops[0]), arguments);
+  emission_.out.line("RingPosition<{}> ring_position;", loops[0]->operands[2].type.count() / 2);
 }
 
 }  // namespace samite::codegen

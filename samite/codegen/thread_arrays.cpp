@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
 
 #include <algorithm>
 
@@ -15,7 +16,21 @@ ThreadArrays::ThreadArrays(Emission &emission, Failures &failures, const TilePla
       failures_(failures),
       places_(places),
       element_loops_(element_loops),
-      arrays_(emission.kernel.local_array_count) {}
+      arrays_(emission.kernel.local_array_count) {
+  std::set<LocalArrayId> read;
+  for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
+    const auto *let = stmt.as<Let>();
+    if (let && let->value.op == Op::LocalLoad) read.insert(let->value.array);
+    if (let && let->value.op == Op::Cast && let->value.operands[0].type() == Type(ScalarType::Float32) &&
+        is_floating(let->value.type.element()) && size_of(let->value.type.element()) == 2)
+      rounded_.emplace(let->local, let->value.operands[0]);
+  });
+  for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    if (!call || !call->has_first_factor() || !places.fragments_of(call->operands[0].array)) return;
+    if (!read.contains(call->operands[0].array)) rounded_when_multiplied_.insert(call->operands[0].array);
+  });
+}
 
 const ThreadArrays::LocalArray &ThreadArrays::array_of(LocalArrayId array) const {
   const auto &known = arrays_[array];
@@ -59,9 +74,15 @@ std::string ThreadArrays::load(const Operation &operation, SourceLocation where)
 
 void ThreadArrays::store(const LocalStore &store, SourceLocation where) {
   const LocalArray &array = array_of(store.array);
-  const std::string index = scalar_text(store.index), value = scalar_text(store.value);
+  const auto rounded = store.value.is_local() && rounded_when_multiplied_.contains(store.array)
+                           ? rounded_.find(store.value.id())
+                           : rounded_.end();
+  const std::string index = scalar_text(store.index),
+                    value = scalar_text(rounded == rounded_.end() ? store.value : rounded->second);
+  // What is in registers has been rounded already.
   if (array.of_block)
-    return emission_.out.line("{} = {}({});", element_loops_.element(store.array, index), memory_name(array.type),
+    return emission_.out.line("{} = {}({});", element_loops_.element(store.array, index),
+                              places_.fragments_of(store.array) ? scalar_name(array.type) : memory_name(array.type),
                               value);
   const std::string guard =
       emission_.options.debug ? fmt::format("if ({}) ", in_bounds(store.index, array.size, where)) : "";

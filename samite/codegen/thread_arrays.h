@@ -6,7 +6,9 @@
 #include "samite/codegen/failures.h"
 #include "samite/codegen/tile_places.h"
 
+#include <map>
 #include <optional>
+#include <set>
 
 namespace samite::codegen {
 
@@ -32,6 +34,10 @@ class ThreadArrays {
   const TilePlaces &places_;
   const ElementLoops &element_loops_;
   std::vector<std::optional<LocalArray>> arrays_;  // by LocalArrayId, once it is allocated
+  // Factors in registers that nothing but products reads. These round pairs of numbers at once; so a store takes what a
+  // cast to 16 bits has rounded: by the cast, and what it was of.
+  std::set<ir::LocalArrayId> rounded_when_multiplied_;
+  std::map<ir::LocalId, ir::Value> rounded_;
 };
 
 }  // namespace samite::codegen

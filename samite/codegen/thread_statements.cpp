@@ -69,6 +69,8 @@ void ThreadsEmitter::of_threads(const Stmt &stmt) {
 }
 
 void ThreadsEmitter::barrier(const Barrier &barrier) {
+  // What the threads have written is read by products of warp groups, as bulk copies would.
+  if (shows_to_products_) out_.line("fence_for_copies();");
   if (barrier.threads == 0)
     out_.line("__syncthreads();");
   else

@@ -1,9 +1,11 @@
 #include "samite/codegen/threads_emitter.h"
 
 #include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/product_loops.h"
+#include "samite/passes/take_turns.h"
 
 namespace samite::codegen {
 
@@ -16,7 +18,12 @@ ThreadsEmitter::ThreadsEmitter(const Kernel &kernel, const EmitOptions &options,
       element_loops_(emission_, places_, *this),
       arrays_(emission_, failures_, places_, element_loops_),
       rows_(emission_),
-      warp_loops_(emission_, access_, rows_, loop_text_, *this) {}
+      warp_loops_(emission_, access_, rows_, loop_text_, *this) {
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->has_first_factor() && places_.panels_of(call->operands[0].array)) shows_to_products_ = true;
+  });
+}
 
 void ThreadsEmitter::open_kernel(const std::string &entry) {
   const CudaForm &form = options_.cuda;
@@ -31,8 +38,10 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
     out_.close("};");
   }
   out_.line("");
+  // Where registers go from one role to another, the assembler must know how many there are.
   const int blocks =
-      form.blocks_at_once != 0
+      passes::registers_of_roles(kernel_) ? 1
+      : form.blocks_at_once != 0
           ? form.blocks_at_once
           : passes::blocks_at_once(kernel_, {form.threads_per_block, form.instances_per_thread, form.march});
   out_.line("extern \"C\" __global__ void __launch_bounds__({}{})", form.threads_per_block,
@@ -71,7 +80,11 @@ void ThreadsEmitter::body() {
   out_.close();
   out_.open("else {{");
   if (registers) out_.line("take_registers<{}>();", registers->multiplying);
+  const int groups = passes::groups_in_turns(kernel_);
+  if (groups != 0) out_.line("const Turns<{}> turns;", groups);
+  if (groups != 0) out_.line("turns.open();");
   block(kernel_.body);
+  if (groups != 0) out_.line("turns.close();");
   out_.close();
   // Others of the cluster may still bring windows to this block, or tell it what they have read.
   if (kernel_.cluster_blocks != 0) out_.line("sync_cluster();");

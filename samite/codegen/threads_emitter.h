@@ -35,6 +35,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   void load_pack(const ir::LoadPack &load);
   void store_pack(const ir::StorePack &store);
   void barrier(const ir::Barrier &barrier);
+  bool shows_to_products_ = false;
   void print(const ir::Print &print, SourceLocation where) override;
   void check(const ir::Check &check, SourceLocation where) override;
   void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);

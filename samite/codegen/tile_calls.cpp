@@ -85,7 +85,10 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
       break;
     case Typing::Reduce:
       if (const FragmentLayout *layout = places_.fragments_of(call.operands[0].array);
-          layout && layout->unit != FragmentLayout::Unit::rows) {
+          layout && places_.fragments_of(call.result.array)) {
+        write(fmt::format("tile_reduce_rows<{}, Sums{}>", step_name(call.op), call.operands[0].array));
+        break;
+      } else if (layout && layout->unit != FragmentLayout::Unit::rows) {
         write(fmt::format("tile_reduce_sums<{}, Sums{}>", step_name(call.op), call.operands[0].array));
         break;
       } else if (layout) {

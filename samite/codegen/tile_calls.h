@@ -44,6 +44,8 @@ class TileCalls {
 
   // product_loop.cpp
   void product_loop(const ir::TileCall &call);
+  void product_of_windows(const ir::TileCall &call);
+  std::string bulk_windows(const ir::TileCall &call, std::size_t brought) const;
   std::string kind_of_loop(const ir::TileCall &call) const;
 
   // tile_objects.cpp: the name to call `function` by, which is of samite/device/tile/, with its template arguments.

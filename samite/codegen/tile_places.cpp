@@ -13,6 +13,10 @@ std::string rows_name(std::string_view element, const RowLayout &rows) {
   return fmt::format("TileRows<{}, {}, {}, {}>", element, rows.columns, rows.units, rows.swizzled);
 }
 
+std::string panels_name(std::string_view element, const PanelLayout &panels) {
+  return fmt::format("TilePanels<{}, {}, {}>", element, panels.rows, panels.columns);
+}
+
 }  // namespace
 
 std::string fragments_type(const FragmentLayout &f) {
@@ -21,6 +25,7 @@ std::string fragments_type(const FragmentLayout &f) {
                              : f.unit == transposed_matrices ? "TransposedMatrixPieces"
                              : f.unit == rows                ? "SpreadPieces"
                              : f.unit == group_matrices      ? "GroupMatrixPieces"
+                             : f.unit == group_rows          ? "GroupRowPieces"
                                                              : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
@@ -32,6 +37,7 @@ TilePlaces::TilePlaces(const Kernel &kernel) : allocations_(kernel.local_array_c
 }
 
 std::string TilePlaces::rows_type(const TileMemory &memory) const {
+  if (const PanelLayout *panels = panels_of(memory.array)) return panels_name(memory_name(memory.type), *panels);
   const TileShape shape = memory.type.shape();
   const RowLayout *known = rows_of(memory.array);
   return rows_name(memory_name(memory.type), known ? *known : RowLayout{shape[shape.rank() - 1], 0, false});
@@ -46,8 +52,9 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
     return;
   }
   // Buffers have names of their own, but those of a call that goes through them itself.
-  const bool panels = std::holds_alternative<PanelLayout>(allocate.layout);
+  const PanelLayout *panels = panels_of(allocate.array);
   if (allocate.stages > 1 && !panels) return;
+  if (panels && allocate.stages == 1) out.line("using Rows{} = {};", allocate.array, panels_name(element, *panels));
   if (const RowLayout *rows = rows_of(allocate.array))
     out.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
   const Allocate &memory = allocate.buffer ? *allocations_[allocate.buffer->of] : allocate;
@@ -66,7 +73,7 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
 std::string TilePlaces::element(LocalArrayId array, const std::string &index, const std::string &in_registers) const {
   const std::string name = array_name(array);
   if (fragments_of(array)) return fmt::format("{}[{}]", name, in_registers);
-  if (rows_of(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
+  if (rows_of(array) || panels_of(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
   return fmt::format("{}[{}]", name, index);
 }
 

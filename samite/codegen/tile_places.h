@@ -17,6 +17,7 @@ class TilePlaces {
   // The layout of an array, where it is of that kind; else null.
   const ir::FragmentLayout *fragments_of(ir::LocalArrayId array) const { return layout<ir::FragmentLayout>(array); }
   const ir::RowLayout *rows_of(ir::LocalArrayId array) const { return layout<ir::RowLayout>(array); }
+  const ir::PanelLayout *panels_of(ir::LocalArrayId array) const { return layout<ir::PanelLayout>(array); }
 
   // The rows of a tile as a type, also where it lies element after element.
   std::string rows_type(const ir::TileMemory &memory) const;

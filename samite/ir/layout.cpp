@@ -38,6 +38,7 @@ constexpr UnitRow units[] = {
     {transposed_matrices, "transposed_matrices", {8, 16, 4, 2}, transposed_matrix_row, transposed_matrix_column},
     {rows, "rows", {1, 128, 4, 4}, spread_row, spread_column},
     {group_matrices, "group_matrices", {64, 8, 4, 2, 128}, group_matrix_row, group_matrix_column},
+    {group_rows, "group_rows", {64, 1, 2, 1, 128}, group_row_row, group_row_column},
 };
 
 const UnitRow &row_of(FragmentLayout::Unit unit) {
@@ -97,6 +98,17 @@ std::int64_t FragmentLayout::column(int thread, std::int64_t element) const {
 
 bool FragmentLayout::holds(int thread, std::int64_t element) const {
   return row(thread, element) < rows && column(thread, element) < columns;
+}
+
+std::optional<FragmentLayout> FragmentLayout::of_rows() const {
+  if (unit != group_matrices || across != 1) return std::nullopt;
+  return FragmentLayout{group_rows, rows, 1, down, 1};
+}
+
+std::int64_t FragmentLayout::register_of_row(std::int64_t element) const {
+  const FragmentPiece piece = piece_of(unit);
+  return samite::register_of_row(narrow(element), narrow(ceil_div(columns, piece.columns * across)),
+                                 narrow(piece.registers), narrow(piece.together));
 }
 
 std::int64_t bytes_of(const Layout &layout, ScalarType type, std::int64_t elements) {

@@ -53,6 +53,7 @@ struct FragmentLayout {
     transposed_matrices,  // 8 by 16, as they have those of the transposed product
     rows,                 // 1 by 128: each thread has 4 elements of a row
     group_matrices,       // 64 by 8, of the four warps of a group, as their tensor cores have the sums
+    group_rows,  // 64 by 1: of each row that a thread has a part of in those, one value, which four threads have
   };
 
   Unit unit;
@@ -66,6 +67,13 @@ struct FragmentLayout {
   std::int64_t column(int thread, std::int64_t element) const;
   // Whether that element of that thread is one of the tile's.
   bool holds(int thread, std::int64_t element) const;
+
+  // Whether several threads have the same element.
+  bool repeats() const { return unit == Unit::group_rows; }
+  // How the threads have one value for each row of such a tile, where each row is of one warp; and which of these is
+  // that of an element's row.
+  std::optional<FragmentLayout> of_rows() const;
+  std::int64_t register_of_row(std::int64_t element) const;
   friend bool operator==(const FragmentLayout &, const FragmentLayout &) = default;
 };
 

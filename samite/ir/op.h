@@ -73,6 +73,7 @@ enum class Typing : std::uint8_t {
   X(Cbrt, "cbrt", 1, Floating, true)                                     \
   X(Exp, "exp", 1, Floating, true)                                       \
   X(Exp2, "exp2", 1, Floating, true)                                     \
+  X(FastExp2, "fast_exp2", 1, Floating, true)                            \
   X(Expm1, "expm1", 1, Floating, true)                                   \
   X(Log, "log", 1, Floating, true)                                       \
   X(Log2, "log2", 1, Floating, true)                                     \

@@ -500,6 +500,8 @@ class Parser {
     }
     if (accept("loop")) parse_windows(call);
     if (accept("by")) call.sums = parse_fragments();
+    call.takes_turn = accept("takes_turn");
+    call.gives_turn = accept("gives_turn");
     SourceLocation where = parse_location();
     return Stmt(std::move(call), where);
   }
@@ -660,8 +662,9 @@ class Parser {
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
     const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
     const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
-    For loop{index, type, begin,  end,       step,    {},   parse_carried(), kind, stages,
-             ahead, jam,  rolled, instances, by_warp, march};
+    const bool in_turns = accept("in_turns");
+    For loop{index,  type,  begin, end,    step,      {},      parse_carried(), kind,
+             stages, ahead, jam,   rolled, instances, by_warp, march,           in_turns};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);

@@ -132,7 +132,8 @@ std::string notes(const For &loop) {
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
   return rolled + instances + by_warp + march +
-         (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam;
+         (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam +
+         (loop.in_turns ? " in_turns" : "");
 }
 
 class Printer {
@@ -233,6 +234,8 @@ class Printer {
                 element(windows.array, windows.indices), windows.rows, windows.columns,
                 windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
           if (call.sums) operands += " by " + to_string(*call.sums);
+          if (call.takes_turn) operands += " takes_turn";
+          if (call.gives_turn) operands += " gives_turn";
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
                 where);
         },

@@ -177,6 +177,7 @@ struct LoopWindows {
 // `tile_call matmul 0 $3: … = $1: …, $2: …, $4: tile<u64, 8> loop %5 of @a[%1, 0] step 0, 64, @b[0, %2] step 64, 0 by
 // …` is a whole loop of %5 products, in which bulk copies bring the factors. $1 and $2 have a buffer for each stage of
 // it, $4 two barriers for each. `loop copies %5 of` and `loop products %5 of` are the parts of threads that have roles.
+// With the windows of one array alone these are of $2, and the threads multiply them with what is in $1.
 struct TileCall {
   Op op;
   std::int32_t attribute;
@@ -193,8 +194,14 @@ struct TileCall {
   std::optional<Value> count = {};
   // Of such a loop where threads have roles: that of those who call it.
   enum class Part : std::uint8_t { whole, copies, products } part = Part::whole;
+  // Of the products of a group of warps: it waits for its turn before, and gives it to the next group after
+  // (`in_turns`).
+  bool takes_turn = false, gives_turn = false;
 
   bool is_product_loop() const { return !windows.empty(); }
+  // Whether bulk copies bring the second factor alone, and which operand is the first that they bring.
+  bool has_first_factor() const { return windows.size() == 1; }
+  std::size_t first_brought() const { return has_first_factor() ? 1 : 0; }
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
@@ -304,10 +311,11 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
-// for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]: counts
-// up where step > 0, down where step < 0. A thread loop of a kernel whose instances are threads may have a step of more
-// than one: its body then runs so many neighbours, or fewer at the end. The index of a neighbour, which is a sum of the
-// loop's index and a constant below the step, is computed only where that is inside of the loop's bounds.
+// for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]
+// [in_turns]: counts up where step > 0, down where step < 0. A thread loop of a kernel whose instances are threads may
+// have a step of more than one: its body then runs so many neighbours, or fewer at the end. The index of a neighbour,
+// which is a sum of the loop's index and a constant below the step, is computed only where that is inside of the loop's
+// bounds.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -328,6 +336,8 @@ struct For {
   // (`load_by_warp`) what so many iterations need at once. 0: each thread by itself.
   int by_warp = 0;
   int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
+  // Groups of warps take turns at its products (passes/take_turns.h): each enters it, and leaves it, with its turn.
+  bool in_turns = false;
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

@@ -465,6 +465,16 @@ class Verifier {
     }
   }
 
+  // A group has its turn where an iteration begins and ends: it gives it once, and then takes it once.
+  void check_turns(const For &loop) const {
+    std::string turns;
+    for (const Stmt &stmt : loop.body)
+      if (const auto *call = stmt.as<TileCall>())
+        turns += std::string(call->takes_turn ? "t" : "") + (call->gives_turn ? "g" : "");
+    if (kernel_.producers == 0 || loop.kind != LoopKind::Serial || turns != "gt")
+      fail("a loop in turns that does not give its turn and then takes it again");
+  }
+
   // Vectors side by side go one way.
   void check_jammed(const Block &block) const {
     for (const Stmt &stmt : block) {
@@ -570,8 +580,11 @@ class Verifier {
                                     : kernel_.producing.empty()                       ? TileCall::Part::copies
                                                                                       : TileCall::Part::products;
     if (call.part != expected) fail("a part of a loop of products for threads of another role");
+    if ((call.takes_turn || call.gives_turn) && (call.part != TileCall::Part::products || !call.has_first_factor()))
+      fail("a turn at what is no product of a group of warps");
     if (!copies) check_memory(call.result);
-    for (const TileMemory &operand : call.operands) check_memory(operand);
+    for (const TileMemory &operand : call.operands)
+      if (!copies || !call.has_first_factor() || &operand != call.operands.data()) check_memory(operand);
     if (call.sums) check_sums(call);
     Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
     if (call.op == Op::Load) {
@@ -606,18 +619,20 @@ class Verifier {
   void check_windows(const TileCall &call) const {
     if (call.op != Op::MatMul || !call.sums || !call.count)
       fail("a loop of what is no product, or that does not say how");
-    if (call.operands.size() != 3 || call.windows.size() != 2)
-      fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 2", call.operands.size(),
+    if (call.operands.size() != 3 || call.windows.size() > 2)
+      fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 1 or 2", call.operands.size(),
            call.windows.size());
+    if (call.has_first_factor() && (!call.count->is_constant() || call.count->as_int() != 1))
+      fail("a loop of several products with one first factor");
     check_value(*call.count, ScalarType::Int32, "the number of products");
     const auto stages_of = [&](const TileMemory &memory) {
       const auto known = buffers_.find(memory.array);
       return known == buffers_.end() ? 1 : known->second.stages;
     };
-    const int stages = stages_of(call.operands[0]);
+    const int stages = stages_of(call.operands[call.first_brought()]);
     for (std::size_t i = 0; i < call.windows.size(); ++i) {
       const LoopWindows &windows = call.windows[i];
-      const TileMemory &factor = call.operands[i];
+      const TileMemory &factor = call.operands[call.first_brought() + i];
       check_element(array(windows.array), windows.indices, factor.type);
       if (array(windows.array).type != factor.type.element())
         fail("windows of @{} of type {} for a factor of type {}", array(windows.array).name,
@@ -777,6 +792,7 @@ class Verifier {
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
     check_notes(loop);
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
+    if (loop.in_turns) check_turns(loop);
     if (loop.ahead != 0) check_lowered("loop with statements that are done ahead");
     if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
       fail("a loop of {} stages and {} statements, of which {} are done ahead", loop.stages, loop.body.size(),

@@ -36,6 +36,7 @@
 #include "samite/passes/structure_jumps.h"
 #include "samite/passes/sum_over_lanes.h"
 #include "samite/passes/sum_over_launch.h"
+#include "samite/passes/take_turns.h"
 #include "samite/passes/unsynchronised.h"
 #include "samite/passes/warp_loops.h"
 #include "samite/passes/widen_tile_origins.h"
@@ -236,6 +237,7 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
+  kernel = checked(passes::take_turns(std::move(kernel)), ir::Form::lowered, "take_turns");
   kernel = checked(passes::form_clusters(std::move(kernel), architecture, choices.paired), ir::Form::lowered,
                    "form_clusters");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);

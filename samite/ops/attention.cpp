@@ -15,15 +15,16 @@ namespace samite::ops {
 namespace {
 
 using detail::AttentionKernels;
+using detail::AttentionPart;
 using detail::AttentionPlan;
 
 AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                      Direction direction, SourceLocation where) {
+                      AttentionPart part, SourceLocation where) {
   if (shape.size > detail::largest_attention_size)
     throw UserError(where, fmt::format("attention: expected up to {} numbers for each row of a head; {} given: have "
                                        "more heads",
                                        detail::largest_attention_size, shape.size));
-  return detail::attention_plan(type, shape, causal, device, direction);
+  return detail::attention_plan(type, shape, causal, device, part);
 }
 
 // The kernels of one type that were asked for so far.
@@ -98,7 +99,7 @@ jit::Argument scale_of(const AttentionOptions &options, const Check &check) {
 
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                                SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, device, Direction::forward, where);
+  const AttentionPlan plan = plan_of(type, shape, causal, device, AttentionPart::forward, where);
   return by_type(type, where, [&](auto &made) -> PlannedLaunch {
     return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
   });
@@ -106,10 +107,11 @@ PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, boo
 
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
                                             const PlanDevice &device, SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, device, Direction::adjoint, where);
+  const auto plan = [&](AttentionPart part) { return plan_of(type, shape, causal, device, part, where); };
+  const AttentionPlan queries = plan(AttentionPart::of_queries), keys = plan(AttentionPart::of_keys);
   return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
-    return {{made.of_queries.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)},
-            {made.of_keys.at(plan).definition(), blocks_of(shape, shape.terms, plan.keys)}};
+    return {{made.of_queries.at(queries).definition(), blocks_of(shape, shape.rows, queries.queries)},
+            {made.of_keys.at(keys).definition(), blocks_of(shape, shape.terms, keys.keys)}};
   });
 }
 

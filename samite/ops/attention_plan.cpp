@@ -25,17 +25,23 @@ int keys_on_cpu(std::int64_t rows) { return static_cast<int>(round_up(height_on_
 }  // namespace
 
 AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                             Direction direction) {
+                             AttentionPart part) {
   // Products take 16 terms at a time; what is beyond the array is zero.
   const int size = static_cast<int>(round_up(std::max<std::int64_t>(shape.size, 1), 16));
   if (device.is_cpu()) return {queries_on_cpu(shape.rows), keys_on_cpu(shape.terms), size, 32, causal};
   const int threads = size > 64 ? 256 : 128;  // so that sums fit into registers
-  const bool forward = direction == Direction::forward;
+  const bool forward = part == AttentionPart::forward;
   if (size_of(type) == 2) {
-    // A multiprocessor has one such block, and shared memory for two stages of it on compute capability 9.0.
-    const bool high = shape.batches * shape.heads * ceil_div(shape.rows, 128) >= device.multiprocessors;
-    if (forward && size > 64 && size <= 128 && high && device.compute_capability / 10 == 9)
-      return {128, 128, size, 256, causal, 2};
+    // Groups of warps multiply rows of whole 128 bytes (passes/product_loops.h), in one block a multiprocessor. Of few
+    // rows most would be beyond the last.
+    const int panels = static_cast<int>(round_up(size, 64));
+    const bool hopper = device.compute_capability / 10 == 9 && shape.rows > 64;
+    if (hopper && part != AttentionPart::of_keys && panels <= 128) {
+      // Registers are for sums of both products; without a mask, three groups have their work evenly.
+      if (!forward) return {128, 64, panels, 256, causal, 2};
+      return panels == 64 && !causal && shape.rows > 128 ? AttentionPlan{192, 128, 64, 384, causal, 2}
+                                                         : AttentionPlan{128, 128, panels, 256, causal, 2};
+    }
     return {64, 64, size, threads, causal, forward || size > 64 ? 2 : 1};  // which leaves registers for the sums
   }
   // Products of other types take the threads' own arithmetic, or twice the registers. The adjoint holds twice as many.

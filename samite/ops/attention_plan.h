@@ -14,9 +14,11 @@ struct AttentionPlan {
   friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
 };
 
+enum class AttentionPart : std::uint8_t { forward, of_queries, of_keys };
+
 // Of up to largest_attention_size numbers in a row.
 constexpr std::int64_t largest_attention_size = 256;
 AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                             Direction direction);
+                             AttentionPart part);
 
 }  // namespace samite::ops::detail

@@ -3,9 +3,11 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/spread_tiles.h"
 #include "samite/passes/tile_uses.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -27,34 +29,56 @@ bool may_have_roles(const Kernel &kernel) {
   if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
     return false;
   const std::set<LocalArrayId> registers = arrays_in(kernel, {MemorySpace::registers});
-  int loops = 0;
+  std::map<LocalArrayId, FragmentLayout> sums;  // and other tiles in registers
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *allocate = stmt.as<Allocate>();
+    if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
+      sums.emplace(allocate->array, *layout);
+  });
+  int loops = 0, with_first = 0;
   bool may = true;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (is_loop(stmt)) {
       ++loops;
+      with_first += stmt.as<TileCall>()->has_first_factor();
       may = may && registers.contains(stmt.as<TileCall>()->result.array);
     }
     if (const auto *call = stmt.as<TileCall>()) {
       const Typing typing = info(call->op).typing;
-      may = may && (typing == Typing::Load || typing == Typing::Cast || typing == Typing::MatMul);
+      const auto rows = typing == Typing::Reduce ? sums.find(call->operands[0].array) : sums.end();
+      // Where no row is of several warps, and not several warps are at one row.
+      const bool of_warp =
+          typing == Typing::Reduce && reduces_rows(*call) &&
+          (rows != sums.end() ? rows->second.across == 1 : call->result.type.count() >= kernel.block_threads / 32);
+      may = may && (typing == Typing::Load || typing == Typing::Cast || typing == Typing::MatMul || of_warp);
     }
     if (const auto *allocate = stmt.as<Allocate>()) may = may && !allocate->in_workspace();
   });
-  return may && loops == 1;
+  return may && loops > 0 && (loops == 1 || loops == with_first);
+}
+
+// What copies write to.
+std::set<LocalArrayId> rings_of(const Kernel &kernel) {
+  std::set<LocalArrayId> rings;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (!is_loop(stmt)) return;
+    const auto *loop = stmt.as<TileCall>();
+    for (std::size_t i = loop->first_brought(); i < loop->operands.size(); ++i) rings.insert(loop->operands[i].array);
+  });
+  return rings;
 }
 
 // Whether a multiprocessor has room for one block at a time alone.
-bool fills_multiprocessor(const Kernel &kernel, const TileCall &loop, const Architecture &architecture) {
+bool fills_multiprocessor(const Kernel &kernel, const std::set<LocalArrayId> &rings, const Architecture &architecture) {
   constexpr std::int64_t other_registers = 40;
-  std::int64_t buffers = 0;
+  std::int64_t buffers = 0, registers = other_registers;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (is_loop(stmt)) registers += stmt.as<TileCall>()->sums->registers();
     const auto *allocate = stmt.as<Allocate>();
-    const auto is_buffer = [&](const TileMemory &operand) { return allocate && operand.array == allocate->array; };
-    if (std::ranges::any_of(loop.operands, is_buffer))
+    if (allocate && rings.contains(allocate->array))
       buffers += allocate->stages *
                  buffer_bytes(allocate->layout, allocate->type.element(), allocate->size.as_int(), allocate->stages);
   });
-  const std::int64_t registers = loop.sums->registers() + other_registers;
   const std::int64_t of_two_blocks = 2 * registers * kernel.block_threads;
   return 2 * buffers > architecture.shared_bytes || of_two_blocks > architecture.registers;
 }
@@ -63,9 +87,8 @@ bool fills_multiprocessor(const Kernel &kernel, const TileCall &loop, const Arch
 class Slice {
  public:
   // `read_only`: arrays that nothing writes to while the kernel runs.
-  Slice(const TileCall &loop, std::set<std::uint32_t> read_only) : read_only_(std::move(read_only)) {
-    for (const TileMemory &operand : loop.operands) rings_.insert(operand.array);
-  }
+  Slice(std::set<LocalArrayId> rings, std::set<std::uint32_t> read_only)
+      : rings_(std::move(rings)), read_only_(std::move(read_only)) {}
 
   std::optional<Block> of(const Block &body) {
     Block slice = leading(body);
@@ -168,12 +191,9 @@ std::set<std::uint32_t> read_only_arrays(const Kernel &kernel, const FactsOfArra
 
 Kernel assign_roles(Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays) {
   if (!may_have_roles(planned)) return planned;
-  const TileCall *loop = nullptr;
-  for_each_statement(planned.body, [&](const Stmt &stmt) {
-    if (is_loop(stmt)) loop = stmt.as<TileCall>();
-  });
-  if (!fills_multiprocessor(planned, *loop, architecture)) return planned;
-  auto producing = Slice(*loop, read_only_arrays(planned, arrays)).of(planned.body);
+  const std::set<LocalArrayId> rings = rings_of(planned);
+  if (!fills_multiprocessor(planned, rings, architecture)) return planned;
+  auto producing = Slice(rings, read_only_arrays(planned, arrays)).of(planned.body);
   if (!producing) return planned;
   Kernel apart = planned;
   apart.producers = group;

@@ -53,6 +53,7 @@ class Hazards {
   }
 
   void called(const TileCall &call, Arrays &reading) {
+    if (is_in_registers(call, registers_)) return;
     if (call.op != Op::Load) return reading.clear();
     reading.insert(call.array);
     copies_ = copies_ || !registers_.contains(call.result.array);
@@ -124,6 +125,12 @@ bool others_see(const For &loop, const std::set<LocalArrayId> &registers) {
     elsewhere = elsewhere || array_written(stmt);
   });
   return elsewhere || !in_registers;
+}
+
+bool is_in_registers(const TileCall &call, const std::set<LocalArrayId> &registers) {
+  if (!registers.contains(call.result.array)) return false;
+  return call.is_product_loop() ||
+         (info(call.op).typing == Typing::Reduce && registers.contains(call.operands[0].array));
 }
 
 bool goes_beside_copies(const Stmt &stmt) {

@@ -25,6 +25,9 @@ bool touches_no_memory(const ir::Stmt &stmt);
 // Whether a loop over elements touches more than tiles in registers, which these are, and arrays that it reads.
 bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers);
 
+// Whether the threads go on from a call alone: it leaves what it makes in registers, and others see nothing of it.
+bool is_in_registers(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
+
 // Whether a statement needs nothing of a tile that is on its way to shared memory, and takes no memory from another:
 // all others wait for what is on its way.
 bool goes_beside_copies(const ir::Stmt &stmt);

@@ -31,6 +31,9 @@ class Courses {
     return is_integer(value.type()) && is_known(value) && goes_up(forms_.moving(value, loop_));
   }
 
+  // Whether it is computed in the loop.
+  bool depends_on_element(const Value &value) const { return !outside(value); }
+
   // Whether such a place, or several of them, are inside of something.
   bool is_bound(const Value &value) const {
     if (outside(value)) return true;
@@ -41,6 +44,23 @@ class Courses {
       case Op::And: return is_bound(a) && is_bound(b);
       case Op::GreaterEqual:
       case Op::Less: return is_place(a) && outside(b);
+      default: return false;
+    }
+  }
+
+  // Whether something compares sums of multiples of the row and the column: where it holds at the tile's corners, it
+  // holds between them.
+  bool is_bound_of_corners(const Value &value) const {
+    if (outside(value)) return true;
+    const auto known = definitions_.find(value.id());
+    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
+    const Value &a = known->second->operands[0], &b = known->second->operands[1];
+    switch (known->second->op) {
+      case Op::And: return is_bound_of_corners(a) && is_bound_of_corners(b);
+      case Op::GreaterEqual:
+      case Op::Greater:
+      case Op::LessEqual:
+      case Op::Less: return goes_with_rows_and_columns(a) && goes_with_rows_and_columns(b);
       default: return false;
     }
   }
@@ -101,6 +121,15 @@ class Courses {
     if (term.kind != Kind::Remainder) return divided(one_of(term)).has_value();
     const auto by = divided((*term.operands)[0]);
     return by && count_ % (*by * term.by) == 0;
+  }
+
+  bool goes_with_rows_and_columns(const Value &value) const {
+    if (!is_integer(value.type()) || !is_known(value)) return false;
+    const Affine form = forms_.moving(value, loop_), index = index_;
+    return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
+             if (term.kind == Kind::Remainder) return term.by == columns_ && (*term.operands)[0] == index;
+             return divided(one_of(term)) == columns_;
+           });
   }
 
   // By how much a place grows from each of so many elements to the next, where these begin at a multiple of that.
@@ -194,10 +223,20 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     }
   };
   accesses(loop.body);
+  bool has_accesses = !found.empty();
   for (const Stmt &stmt : loop.body) {
     auto *branch = stmt.as<If>();
+    const auto *let = stmt.as<Let>();
+    if (let && let->value.op == Op::Select && let->value.operands[0].is_local() &&
+        courses.depends_on_element(let->value.operands[0])) {
+      const Value &condition = let->value.operands[0];
+      const bool bound = courses.is_bound(condition), of_corners = !bound && courses.is_bound_of_corners(condition);
+      if (bound || of_corners) found.bounds.insert(condition.id());
+      found.all_corners = found.all_corners || of_corners;
+    }
     if (!branch || !branch->condition.is_local() || !courses.is_bound(branch->condition)) continue;
     found.bounds.insert(branch->condition.id());
+    has_accesses = true;
     accesses(branch->then_block);
   }
   std::set<LocalId> needed = found.bounds;
@@ -209,7 +248,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   for (const auto &store : found.stores) need(store.access->indices);
   for (const auto &addition : found.additions) need(addition.access->indices);
   found.places = courses.statements(std::move(needed));
-  found.rotates = !found.empty() && layout.unit != FragmentLayout::Unit::rows && layout.registers() > count;
+  found.rotates = has_accesses && layout.unit != FragmentLayout::Unit::rows && layout.registers() > count;
   return found;
 }
 

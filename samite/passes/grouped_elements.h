@@ -36,9 +36,11 @@ struct GroupedElements {
   // Additions that no other thread makes to the same element. Each element of the tile has its own place, so that all
   // may be loaded before any is stored.
   std::vector<Grouped<ir::Accumulate>> additions;
-  // The conditions of the loop's branches that ask for bounds of places in arrays: where they hold of the tile's first
-  // and last element, they hold of every one.
+  // The conditions of the loop's branches and selections that compare places, such as with the bounds of an array:
+  // where they hold of the tile's first and last element, they hold of every one; or, with `all_corners`, where they
+  // hold of the elements at its four corners.
   std::set<ir::LocalId> bounds;
+  bool all_corners = false;
   std::vector<const ir::Stmt *> places;  // what computes these, and the indices, in order
 
   // Where bounds are asked for, the loop is not written out: a thread's elements go around in their registers, and the

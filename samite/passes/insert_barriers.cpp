@@ -17,7 +17,9 @@ class Inserter {
       : after_reads_(std::move(after_reads)),
         next_local_(kernel.local_count),
         registers_(arrays_in(kernel, {MemorySpace::registers})),
-        shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})) {}
+        shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})) {
+    note_changes(kernel.body, false);
+  }
 
   Block with_barriers(const Block &block, std::size_t from = 0) {
     Block made(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(from));
@@ -58,7 +60,7 @@ class Inserter {
       made.push_back(stmt);
       if (call->op == Op::Load)
         copies_ = copies_ || !registers_.contains(call->result.array);
-      else if (call != waited_for_ && !(call->is_product_loop() && registers_.contains(call->result.array)))
+      else if (call != waited_for_ && (!is_in_registers(*call, registers_) || reads_what_changes(*call)))
         barrier(made, where);
     } else if (const If *branch = stmt.as<If>()) {
       If copy = *branch;
@@ -92,6 +94,24 @@ class Inserter {
     made.emplace_back(std::move(copy), where);
   }
 
+  // What is written to again after it was read: by loops over elements, or by a load in a loop.
+  void note_changes(const Block &block, bool in_loop) {
+    for (const Stmt &stmt : block) {
+      if (const auto *store = stmt.as<LocalStore>()) changing_.insert(store->array);
+      if (const auto *call = stmt.as<TileCall>(); call && (in_loop || call->op != Op::Load))
+        changing_.insert(call->result.array);
+      if (const auto *branch = stmt.as<If>())
+        note_changes(branch->then_block, in_loop), note_changes(branch->else_block, in_loop);
+      if (const auto *loop = stmt.as<For>()) note_changes(loop->body, in_loop || loop->kind == LoopKind::Serial);
+      if (const auto *loop = stmt.as<While>())
+        note_changes(loop->condition_block, true), note_changes(loop->body, true);
+    }
+  }
+  bool reads_what_changes(const TileCall &call) const {
+    return call.has_first_factor() && shared_.contains(call.operands[0].array) &&
+           changing_.contains(call.operands[0].array);
+  }
+
   For by_one_thread(const Stmt &stmt) {
     For loop{next_local_++, ScalarType::Int32, index_number(0), index_number(1), index_number(1), {stmt}, {}};
     loop.kind = LoopKind::Thread;
@@ -101,6 +121,7 @@ class Inserter {
   std::set<LocalId> after_reads_;
   LocalId next_local_;
   const std::set<LocalArrayId> registers_, shared_;
+  std::set<LocalArrayId> changing_;
   bool copies_ = false;                   // tiles are on their way to shared memory
   const TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
 };

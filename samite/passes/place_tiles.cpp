@@ -49,6 +49,7 @@ struct Demands {
   bool reduced = false;                  // each of its rows
   bool reduced_in_parts = true;          // wherever it is, with memory for what several warps find of a row
   std::vector<FragmentLayout> products;  // whose sums it is
+  std::vector<const TileCall *> firsts;  // products of it with what copies bring
   std::optional<Type> factor_type;
   std::set<std::int64_t> columns;    // of what calls read and write it as, which differ where it is reshaped
   std::optional<Reading> reading;    // by products
@@ -67,7 +68,10 @@ class Placer {
   }
 
   std::map<LocalArrayId, Layout> place(bool in_registers) {
-    if (in_registers) place_in_registers();
+    if (in_registers) {
+      place_in_registers();
+      place_values_of_rows();
+    }
     place_rows();
     return std::move(layouts_);
   }
@@ -110,6 +114,7 @@ class Placer {
       own.reduced_in_parts = own.reduced_in_parts && call.operands.size() == 2;
       return;
     }
+    if (call.has_first_factor() && *operand.operand == 0) return own.firsts.push_back(&call);
     own.elementwise = false;
     if (call.is_product_loop()) return;
     if (served && (!own.factor_type || own.factor_type == operand.memory().type)) {
@@ -124,7 +129,8 @@ class Placer {
   // Of a thread, which the sums leave fewer. Where all elements of a row are one value, such as the scale of the row,
   // it keeps one for each of its rows, which are few.
   static std::int64_t registers_of(const TileUse &use, const FragmentLayout &layout) {
-    const std::int64_t of_elements = passes::registers_of(layout, use.type());
+    // A factor of 16 bits is in pairs when it is multiplied.
+    const std::int64_t of_elements = passes::registers_of(layout, use.type()) / (size_of(use.type()) == 2 ? 2 : 1);
     if (!use.operands.empty()) return of_elements;
     for (const TileTouch &touch : use.touches) {
       if (touch.loads) continue;
@@ -165,8 +171,7 @@ class Placer {
   // The buffers of a loop of products, which are so as its copies need them.
   static bool is_placed(const TileUse &use) {
     return !std::holds_alternative<LinearLayout>(use.allocation->layout) ||
-           std::ranges::any_of(use.operands,
-                               [](const TileOperand &own) { return own.call->is_product_loop() && own.operand; });
+           std::ranges::any_of(use.operands, &TileOperand::is_brought);
   }
 
   // How many arrays a loop over elements goes through.
@@ -179,9 +184,19 @@ class Placer {
   bool may_lie_so(LocalArrayId array, const FragmentLayout &wanted) const {
     const TileUse &use = uses_.arrays.at(array);
     const Demands &own = demands_.at(array);
-    return own.elementwise && use.count() == wanted.rows * wanted.columns && size_of(use.type()) >= 4 &&
+    const bool may_be = own.firsts.empty() ? size_of(use.type()) >= 4 : may_be_first_factor(own, wanted);
+    return own.elementwise && use.count() == wanted.rows * wanted.columns && may_be &&
            (!own.reduced || wanted.across == 1 || own.reduced_in_parts) &&
            std::ranges::all_of(own.products, [&](const FragmentLayout &f) { return f == wanted; });
+  }
+  // The rows of sums are those of the first factor, whose terms a group of warps has as it would have sums.
+  static bool may_be_first_factor(const Demands &own, const FragmentLayout &wanted) {
+    return wanted.unit == group_matrices && wanted.across == 1 &&
+           std::ranges::all_of(own.firsts, [&](const TileCall *product) {
+             const TileShape shape = product->operands[0].type.shape();
+             return !(product->attribute & transposed_a) && product->sums->across == 1 &&
+                    product->sums->down == wanted.down && shape[0] == wanted.rows && shape[1] == wanted.columns;
+           });
   }
 
   // Whether all tiles could whose own elements a loop reads.
@@ -197,7 +212,7 @@ class Placer {
   // From the sums of products on to what the loops over them touch, as long as no loop has two layouts. Of a tile that
   // is added to in such a loop, others may set it to zero, or store it.
   void place_in_registers() {
-    std::map<LocalId, FragmentLayout> of_loop;
+    std::map<LocalId, FragmentLayout> &of_loop = of_loop_;
     const auto place = [&](LocalArrayId array, const FragmentLayout &wanted) {
       const TileUse &use = uses_.arrays.at(array);
       const Demands &own = demands_.at(array);
@@ -233,9 +248,102 @@ class Placer {
     }
   }
 
+  // Tiles of one value for each row of sums, such as their largest: where nothing but loops over these values makes
+  // them, or reductions of the sums, each thread has those of its rows. The others of its warp that have parts of the
+  // same rows make them as well.
+  void place_values_of_rows() {
+    const auto rows = layout_of_rows();
+    if (!rows) return;
+    std::set<LocalArrayId> may;
+    for (const auto &[array, use] : uses_.arrays)
+      if (!in_registers(array) && may_be_of_rows(use, *rows)) may.insert(array);
+    for (std::size_t before = may.size() + 1; before != may.size();) {
+      before = may.size();
+      std::erase_if(may, [&](LocalArrayId array) {
+        return !std::ranges::all_of(uses_.arrays.at(array).loops(), [&](LocalId loop) { return repeats(loop, may); });
+      });
+    }
+    // Those that have to do with sums.
+    std::set<LocalId> loops;
+    for (bool more = true; more;) {
+      more = false;
+      for (const LocalArrayId array : may) {
+        const TileUse &use = uses_.arrays.at(array);
+        const std::set<LocalId> own = use.loops();
+        const bool of_sums = !use.operands.empty() ||
+                             std::ranges::any_of(use.touches, [](const TileTouch &t) { return !t.own_element; });
+        const bool linked = of_sums || std::ranges::any_of(own, [&](LocalId loop) { return loops.contains(loop); });
+        if (!linked || !layouts_.emplace(array, *rows).second) continue;
+        loops.insert(own.begin(), own.end());
+        more = true;
+      }
+    }
+  }
+  // One for all: that of the first sums that warps have whole rows of.
+  std::optional<FragmentLayout> layout_of_rows() const {
+    for (const auto &[loop, layout] : of_loop_)
+      if (const auto rows = layout.of_rows()) return rows;
+    return std::nullopt;
+  }
+  bool may_be_of_rows(const TileUse &use, const FragmentLayout &rows) const {
+    const auto has_rows = [&](const std::optional<FragmentLayout> &sums) { return sums && sums->of_rows() == rows; };
+    return use.count() == rows.rows && size_of(use.type()) >= 4 && !is_placed(use) &&
+           std::ranges::all_of(use.touches,
+                               [&](const TileTouch &touch) {
+                                 if (touch.own_element) return true;
+                                 const auto known =
+                                     touch.threads ? of_loop_.find(touch.threads->index) : of_loop_.end();
+                                 return touch.loads && known != of_loop_.end() && has_rows(known->second) &&
+                                        is_row(touch.index, *touch.threads, known->second);
+                               }) &&
+           std::ranges::all_of(use.operands, [&](const TileOperand &own) {
+             if (own.operand || info(own.call->op).typing != Typing::Reduce || !reduces_rows(*own.call)) return false;
+             const auto from = layouts_.find(own.call->operands[0].array);
+             return from != layouts_.end() && has_rows(std::get<FragmentLayout>(from->second));
+           });
+  }
+  // The row of the element that a loop over sums is at.
+  bool is_row(const Value &index, const For &loop, const FragmentLayout &sums) const {
+    const Operation *made = index.is_local() ? definition(loop.body, index.id()) : nullptr;
+    return made && made->op == Op::Div && made->operands[0] == Value::local(loop.type, loop.index) &&
+           made->operands[1].is_constant() && made->operands[1].as_int() == sums.columns;
+  }
+  static const Operation *definition(const Block &block, LocalId local) {
+    const Operation *found = nullptr;
+    for_each_statement(block, [&](const Stmt &stmt) {
+      if (const auto *let = stmt.as<Let>(); let && let->local == local) found = &let->value;
+    });
+    return found;
+  }
+  // Whether several threads may do the same in a loop over elements: it writes to no memory that they share but what
+  // all of them write alike.
+  bool repeats(LocalId index, const std::set<LocalArrayId> &of_rows) const {
+    const For *loop = nullptr;
+    for (const LoopSpan &span : uses_.loops)
+      if (span.over_elements && span.loop->as<For>()->index == index) loop = span.loop->as<For>();
+    bool may = loop != nullptr;
+    if (may)
+      for_each_statement(loop->body, [&](const Stmt &stmt) {
+        const auto *let = stmt.as<Let>();
+        const auto *store = stmt.as<LocalStore>();
+        const bool pure =
+            let && (info(let->value.op).pure || let->value.op == Op::Load || let->value.op == Op::LocalLoad);
+        const auto array = local_array_touched(stmt);
+        const bool of_others = array && in_registers(*array);
+        may =
+            may && !of_others && (pure || (store ? of_rows.contains(store->array) : stmt.as<Store>() || stmt.as<If>()));
+      });
+    return may;
+  }
+
   void place_rows() {
     for (const auto &[array, own] : demands_) {
       const TileUse &use = uses_.arrays.at(array);
+      if (!own.firsts.empty() && !in_registers(array)) {
+        const TileShape shape = own.firsts[0]->operands[0].type.shape();
+        layouts_.emplace(array, PanelLayout{shape[0], shape[1]});
+        continue;
+      }
       if (own.other_call || own.columns.size() > 1 || in_registers(array) || is_placed(use)) continue;
       if (own.factor)
         layouts_.emplace(array, factor_rows(*own.columns.begin(), size_of(use.type()), *own.reading));
@@ -260,6 +368,7 @@ class Placer {
   const Architecture &architecture_;
   std::map<LocalArrayId, Demands> demands_;
   std::map<LocalArrayId, Layout> layouts_;
+  std::map<LocalId, FragmentLayout> of_loop_;       // over elements, by its index
   std::map<LocalArrayId, std::int64_t> registers_;  // of a thread
 };
 
@@ -305,12 +414,33 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
 Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
   if (!is_tile_kernel(lowered) || !architecture.blocks_have_threads()) return lowered;
   const std::map<LocalArrayId, Layout> layouts = Placer(lowered, architecture).place(!lowered.sums_in_shared);
+  const auto in_registers = [&](const TileMemory &tile) {
+    const auto known = layouts.find(tile.array);
+    return known != layouts.end() && std::holds_alternative<FragmentLayout>(known->second);
+  };
+  // What reduces into registers needs no memory for what several warps find.
+  std::set<LocalArrayId> dropped;
+  for_each_statement(lowered.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    if (call && info(call->op).typing == Typing::Reduce && in_registers(call->result) && call->operands.size() == 2)
+      dropped.insert(call->operands[1].array);
+  });
+  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
+    const auto *allocate = stmt.as<Allocate>();
+    if (!allocate || !dropped.contains(allocate->array)) made.push_back(stmt);
+  });
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
     if (auto *allocate = stmt.as<Allocate>(); allocate && layouts.contains(allocate->array)) {
       Allocate placed = *allocate;
       placed.layout = layouts.at(allocate->array);
       if (std::holds_alternative<FragmentLayout>(placed.layout)) placed.space = MemorySpace::registers;
       return {placed, stmt.where()};
+    }
+    if (auto *call = stmt.as<TileCall>();
+        call && !dropped.empty() && info(call->op).typing == Typing::Reduce && in_registers(call->result)) {
+      TileCall placed = *call;
+      placed.operands.erase(placed.operands.begin() + 1, placed.operands.end());
+      return {std::move(placed), stmt.where()};
     }
     if (auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul && !call->is_product_loop()) {
       TileCall placed = *call;

@@ -62,7 +62,8 @@ std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int6
 // A loop of products, or why it is none.
 struct Match {
   std::string why_not;
-  bool steps = false;  // an iteration does more, around the product of its own two windows
+  bool steps = false;      // an iteration does more, around the product of its own two windows
+  bool has_first = false;  // the block has the first factor: there are windows of the second one alone
   const TileCall *product = nullptr;
   std::array<const TileCall *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
@@ -106,9 +107,82 @@ class Matcher {
     return found;
   }
 
+  // Of a loop whose iterations multiply what the block has with windows: a match for each product. None where one of
+  // them is not so.
+  std::vector<Match> match_each(const For &loop) const {
+    std::vector<Match> products;
+    if (!may_step_ || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
+    for (const Stmt &stmt : loop.body) {
+      const auto *call = stmt.as<TileCall>();
+      if (!call || call->op != Op::MatMul || call->is_product_loop()) continue;
+      Match found;
+      found.product = call;
+      found.has_first = found.steps = true;
+      if (!multiplies_windows(loop, found)) return {};
+      products.push_back(std::move(found));
+    }
+    return products;
+  }
+
  private:
+  // Whether each iteration loads the second factor for this product alone, and nothing else multiplies the first one,
+  // which comes from outside of the loop or is made in it.
+  bool multiplies_windows(const For &loop, Match &found) const {
+    const TileCall &product = *found.product;
+    const LocalArrayId first = product.operands[0].array, second = product.operands[1].array;
+    if (first == second || size_of(product.operands[0].type.element()) != 2 ||
+        product.operands[0].type.shape().rank() != 2)
+      return false;
+    // Several products of a window have a ring each.
+    const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
+      const auto *call = stmt.as<TileCall>();
+      return call && call->op == Op::MatMul && call->operands[1].array == second && call->operands[0].array != second &&
+             call->operands[1].type == product.operands[1].type;
+    });
+    if (touches(loop.body, second) != 1 + products) return false;
+    bool own = false, may_be_factor = true;
+    for (const Stmt &stmt : loop.body) {
+      const auto *allocate = stmt.as<Allocate>();
+      const auto *call = stmt.as<TileCall>();
+      own = own || (allocate && allocate->array == second && allocate->space == MemorySpace::shared);
+      if (call && call->op == Op::Load && call->result.array == second && call->result.type == product.operands[1].type)
+        found.loads[1] = call;
+      may_be_factor = may_be_factor && !(call && call->op == Op::Load && call->result.array == first);
+    }
+    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+      const auto *allocate = stmt.as<Allocate>();
+      const auto *call = stmt.as<TileCall>();
+      if (allocate && allocate->array == first) may_be_factor = may_be_factor && allocate->space == MemorySpace::shared;
+      for (std::size_t i = 0; call && i < call->operands.size(); ++i)
+        if (call->operands[i].array == first)
+          may_be_factor = may_be_factor && i == 0 && call->op == Op::MatMul && !call->is_product_loop() &&
+                          call->operands[0].type == product.operands[0].type && is_in(loop.body, *call);
+      if (call && call->result.array == first)
+        may_be_factor = may_be_factor && call->op == Op::Load && call->result.type == product.operands[0].type;
+    });
+    if (!own || !found.loads[1] || !may_be_factor) return false;
+    const TileShape shape = product.operands[0].type.shape();
+    if (shape[0] % 8 != 0 || shape[0] > most_box_rows ||
+        shape[1] * bytes_of(product.operands[0].type) % panel_bytes != 0)
+      return false;
+    return why_no_sums(found).empty() && why_no_windows(loop, 1, found).empty() &&
+           argument_bytes_ <= most_argument_bytes;
+  }
+  static bool is_in(const Block &block, const TileCall &call) {
+    return std::ranges::any_of(block, [&](const Stmt &stmt) { return stmt.as<TileCall>() == &call; });
+  }
+
   std::string why_not(const For &loop, Match &found) const {
     if (const std::string other = find(loop, found); !other.empty()) return other;
+    if (const std::string other = why_no_sums(found); !other.empty()) return other;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (const std::string other = why_no_windows(loop, i, found); !other.empty()) return other;
+    if (argument_bytes_ > most_argument_bytes) return "the kernel has too many arguments for tensor maps beside them";
+    return "";
+  }
+
+  // Whether and how groups of warps have the sums.
+  std::string why_no_sums(Match &found) const {
     const TileCall &product = *found.product;
     const Type a = product.operands[0].type, b = product.operands[1].type, sums = product.result.type;
     const auto unit = std::ranges::find_if(architecture_.of_groups, [&](const Multiplication &row) {
@@ -132,9 +206,6 @@ class Matcher {
       return fmt::format(
           "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
           kernel_.block_threads, sums.shape().to_string());
-    for (std::size_t i = 0; i < 2; ++i)
-      if (const std::string other = why_no_windows(loop, i, found); !other.empty()) return other;
-    if (argument_bytes_ > most_argument_bytes) return "the kernel has too many arguments for tensor maps beside them";
     return "";
   }
 
@@ -252,7 +323,7 @@ TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
   TileCall call = match.call();
   call.sums = match.sums;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) {
     const Type type = call.operands[i].type;
     Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
                      MemorySpace::shared};
@@ -281,21 +352,25 @@ void write_loop(const Match &match, const For &loop, int stages, Builder &build)
   build.append({std::move(call), build.where()});
 }
 
-// The loop stays, and each iteration has a call of one step.
-void write_steps(const Match &match, const For &loop, int stages, Builder &build) {
-  TileCall call = call_with_buffers(match, stages, build);
-  call.count = Value::constant(ScalarType::Int32, 1);
+// The loop stays, and each iteration has a call of one step for each of these products.
+void write_steps(const std::vector<Match> &products, const For &loop, int stages, Builder &build) {
+  std::map<const TileCall *, TileCall> calls;
+  std::set<LocalArrayId> brought;
+  for (const Match &match : products) {
+    TileCall call = call_with_buffers(match, stages, build);
+    call.count = Value::constant(ScalarType::Int32, 1);
+    calls.emplace(match.product, std::move(call));
+    for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) brought.insert(match.product->operands[i].array);
+  }
   For made = loop;
   made.body.clear();
   for (const Stmt &stmt : loop.body) {
     const auto *allocate = stmt.as<Allocate>();
     const auto *own = stmt.as<TileCall>();
-    const bool of_factor = std::ranges::any_of(match.product->operands, [&](const TileMemory &factor) {
-      return (allocate && allocate->array == factor.array) ||
-             (own && own->op == Op::Load && own->result.array == factor.array);
-    });
-    if (own && own->op == Op::MatMul)
-      made.body.emplace_back(call, stmt.where());
+    const bool of_factor = (allocate && brought.contains(allocate->array)) ||
+                           (own && own->op == Op::Load && brought.contains(own->result.array));
+    if (const auto call = calls.find(own); call != calls.end())
+      made.body.emplace_back(call->second, stmt.where());
     else if (!of_factor)
       made.body.push_back(stmt);
   }
@@ -332,10 +407,15 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     Match match;
     match.why_not = "it is not pipelined";
     if (stages > 1) match = matcher.match(*loop);
-    if (!match.why_not.empty()) return made.push_back(stmt);
+    std::vector<Match> steps;
+    if (match.why_not.empty() && match.steps)
+      steps = {match};
+    else if (!match.why_not.empty() && loop && loop->stages > 1)
+      steps = matcher.match_each(*loop);
+    if (!match.why_not.empty() && steps.empty()) return made.push_back(stmt);
     build.at(stmt.where());
     Block outer = build.open();
-    match.steps ? write_steps(match, *loop, stages, build) : write_loop(match, *loop, stages, build);
+    steps.empty() ? write_loop(match, *loop, stages, build) : write_steps(steps, *loop, stages, build);
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();
@@ -373,15 +453,18 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architec
     Match match;
     match.why_not = !loop ? "it is in no loop" : "sums are asked for in shared memory";
     if (loop && !lowered.sums_in_shared) match = matcher.match(*loop);
+    if (!match.why_not.empty() && loop && loop->stages > 1 && !lowered.sums_in_shared)
+      for (Match &own : matcher.match_each(*loop))
+        if (own.product == product.as<TileCall>()) match = std::move(own);
     if (!match.why_not.empty()) match.copied.clear();
     ways.push_back({product.where(), std::move(match.why_not), std::move(match.copied)});
   });
   return ways;
 }
 
-TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t operand) {
-  const Type type = product_loop.operands[operand].type;
-  const LoopWindows &windows = product_loop.windows[operand];
+TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t brought) {
+  const Type type = product_loop.operands[product_loop.first_brought() + brought].type;
+  const LoopWindows &windows = product_loop.windows[brought];
   return {windows.array, type.element(), static_cast<int>(windows.indices.size()), type.shape()[0] / windows.parts,
           panel_bytes / bytes_of(type)};
 }

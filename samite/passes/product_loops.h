@@ -7,7 +7,9 @@
 //
 // A loop that does more, such as to scale each product before it is added to the sums, stays a loop, with a call of one
 // step in each iteration. That pays where warps of their own start the copies (assign_roles), which run ahead of the
-// loop; elsewhere each step would wait for its own copies.
+// loop; elsewhere each step would wait for its own copies. A pipelined loop may have several such products, of windows
+// of 16 bits with what the block has: a tile from outside of the loop, or one that it makes in each iteration, which
+// place_tiles then leaves in registers where it can.
 //
 // Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
 // array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes. Where there is a copy of the array
@@ -55,7 +57,7 @@ struct TensorMapNeeded {
 };
 // Each once, in program order.
 std::vector<TensorMapNeeded> tensor_maps(const ir::Kernel &planned);
-// That of a factor.
-TensorMapNeeded tensor_map_of(const ir::TileCall &product_loop, std::size_t operand);
+// That of one of the factors that copies bring.
+TensorMapNeeded tensor_map_of(const ir::TileCall &product_loop, std::size_t brought);
 
 }  // namespace samite::passes

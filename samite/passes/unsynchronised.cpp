@@ -169,12 +169,15 @@ class Checker {
     for (const LoopWindows &windows : call.windows) touch(of_array(windows.array, false));
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
-    for (std::size_t i = 0; i < call.operands.size(); ++i)
-      if (in_memory(call.operands[i].array) && call.part != TileCall::Part::products)
-        touch(of_block(call.operands[i].array, call.is_product_loop() || (scratch && i != 0)));
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const bool brought = call.is_product_loop() && i >= call.first_brought();
+      if (in_memory(call.operands[i].array) && !(brought && call.part == TileCall::Part::products))
+        touch(of_block(call.operands[i].array, brought || (scratch && i != 0)));
+    }
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
-    if (call.is_product_loop()) barrier();  // at its end, after which nothing is in its buffers
+    // At its end, after which nothing is in its buffers.
+    if (call.is_product_loop() && call.part == TileCall::Part::whole) barrier();
     if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
       touch(of_block(call.result.array, true));
   }

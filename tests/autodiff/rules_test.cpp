@@ -49,6 +49,7 @@ const std::vector<Function> functions = {
     {"cbrt", 0.1, 2, [](Double x, Double) { return cbrt(x); }},
     {"exp", -2, 2, [](Double x, Double) { return exp(x); }},
     {"exp2", -2, 2, [](Double x, Double) { return exp2(x); }},
+    {"fast_exp2", -2, 2, [](Double x, Double) { return fast_exp2(x); }},
     {"expm1", -2, 2, [](Double x, Double) { return expm1(x); }},
     {"log", 0.1, 2, [](Double x, Double) { return log(x); }},
     {"log2", 0.1, 2, [](Double x, Double) { return log2(x); }},

@@ -2,8 +2,7 @@
 // they may.
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/form_clusters.h"
-#include "tests/codegen/cuda_on_host.h"
-#include "tests/codegen/sm90_on_host.h"
+#include "tests/codegen/staying_blocks.h"
 
 #include <gtest/gtest.h>
 
@@ -25,38 +24,8 @@ std::string cluster_text(std::int64_t rows, std::int64_t columns) {
 
 class ClusterOnHost {
  public:
-  ClusterOnHost(std::int64_t rows, std::int64_t columns, std::uint64_t paired) : rows_(rows), columns_(columns) {
-    codegen::EmitOptions options = cuda_options();
-    for (passes::ArrayFacts &facts : options.arrays)
-      facts.unit_stride = facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
-    ir::Kernel kernel = ir::parse_kernel(cluster_text(rows, columns));
-    kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
-    const ir::Kernel planned =
-        jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), options.arrays, {.paired = paired});
-    EXPECT_EQ(planned.producers, 128);
-    EXPECT_EQ(planned.cluster_blocks, paired == 0 ? 0 : 2);
-    blocks_of_cluster_ = paired == 0 ? 1 : 2;
-    threads_ = static_cast<unsigned>(planned.block_threads + planned.producers);
-    options.cuda.tile_threads = static_cast<int>(threads_);
-    options.cuda.grid_stride = options.cuda.stays = true;
-    const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
-    maps_ = source.tensor_maps;
-    text_.emplace(source.text + fmt::format(R"(
-namespace samite {{
-struct Given {{
-  const Arguments *arguments;
-  const Box *box;
-  const TensorMaps *maps;
-}};
-void kernel(const void *given) {{
-  const auto &own = *static_cast<const Given *>(given);
-  {}(*own.arguments, *own.box, nullptr, Workspace{{}}, *own.maps);
-}}
-}}  // namespace samite
-)",
-                                            source.entry),
-                  "kernel");
-  }
+  ClusterOnHost(std::int64_t rows, std::int64_t columns, std::uint64_t paired)
+      : rows_(rows), columns_(columns), kernel_(planned(rows, columns, paired), good_arrays()) {}
 
   // Over so many tiles, by so many blocks, which take further tiles.
   void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
@@ -67,22 +36,17 @@ void kernel(const void *given) {{
     const std::int64_t m = down * rows_ - 8, n = across * columns_ - 16, held = std::max(terms, terms_of_step);
     const std::vector<half> a = values(m * held, 3), b = values(n * held, 5);
     std::vector<float> c(static_cast<std::size_t>(m * n), 0.0f);
-    std::vector<unsigned char> arguments;
-    for (const Argument &argument : {array(a, {m, held}), array(b, {n, held}), array(c, {m, n}),
-                                     scalar(static_cast<int>((terms + terms_of_step - 1) / terms_of_step))})
-      arguments.insert(arguments.end(), argument.bytes.begin(), argument.bytes.end());
     std::vector<TensorMapOnHost> maps;
-    for (const passes::TensorMapNeeded &map : maps_) {
+    for (const passes::TensorMapNeeded &map : kernel_.maps()) {
       const bool of_a = map.array == 0;
       maps.emplace_back((of_a ? a : b).data(), 2u,
                         std::vector{static_cast<std::uint64_t>(of_a ? m : n), static_cast<std::uint64_t>(held)},
                         std::vector{static_cast<std::uint64_t>(held) * 2},
                         std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)});
     }
-    codegen::CudaBox box;
-    box.end[0] = down, box.end[1] = across;
-    const void *const given[] = {arguments.data(), &box, maps.data()};
-    text_->run(blocks, threads_, given, order, blocks_of_cluster_);
+    kernel_.run({array(a, {m, held}), array(b, {n, held}), array(c, {m, n}),
+                 scalar(static_cast<int>((terms + terms_of_step - 1) / terms_of_step))},
+                maps, {down, across}, blocks, order);
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         double sum = 1;
@@ -101,10 +65,18 @@ void kernel(const void *given) {{
     return values;
   }
 
+  static ir::Kernel planned(std::int64_t rows, std::int64_t columns, std::uint64_t paired) {
+    ir::Kernel kernel = ir::parse_kernel(cluster_text(rows, columns));
+    kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
+    kernel =
+        jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), good_arrays().arrays, {.paired = paired});
+    EXPECT_EQ(kernel.producers, 128);
+    EXPECT_EQ(kernel.cluster_blocks, paired == 0 ? 0 : 2);
+    return kernel;
+  }
+
   std::int64_t rows_, columns_;
-  unsigned threads_ = 0, blocks_of_cluster_ = 1;
-  std::vector<passes::TensorMapNeeded> maps_;
-  std::optional<CudaTextOnHost> text_;
+  StayingBlocksOnHost kernel_;
 };
 
 // Without a product each tile is 1: whether each is visited once, by blocks alone and in clusters, in strips of columns

@@ -99,6 +99,10 @@ SAMITE_INLINE u16 small_bits(f32 value, int fraction_bits, int lowest_exponent, 
   return u16(sign | (digits + (u32(exponent - lowest_exponent) << fraction_bits)));
 }
 SAMITE_INLINE u16 f16_bits(f32 value) { return small_bits(value, 10, -14, 0x7c00, 65520); }
+SAMITE_INLINE f32 exp2_or_zero(f32 x) {
+  const f32 power = __builtin_exp2f(x);
+  return power < 1.17549435e-38f ? 0 : power;
+}
 SAMITE_INLINE u16 bf16_bits(f32 value) {
   return small_bits(value, 7, -126, 0x7f80, __builtin_ldexpf(2 - 1.0f / 256, 127));
 }

@@ -26,6 +26,7 @@ const Function functions[] = {
     {"cbrt", [](Wide x, Wide) { return std::cbrt(x); }, -1e6, 1e6, 4},
     {"exp", [](Wide x, Wide) { return std::exp(x); }, -80, 80, 4},
     {"exp2", [](Wide x, Wide) { return std::exp2(x); }, -100, 100, 4},
+    {"fast_exp2", [](Wide x, Wide) { return std::exp2(x); }, -100, 100, 4},
     {"expm1", [](Wide x, Wide) { return std::expm1(x); }, -10, 80, 4},
     {"log", [](Wide x, Wide) { return std::log(x); }, 1e-6, 1e6, 4},
     {"log2", [](Wide x, Wide) { return std::log2(x); }, 1e-6, 1e6, 4},

@@ -221,16 +221,6 @@ TEST_F(ReadyOperationsCompiled, Rows) {
   }
 }
 
-TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
-  for (const std::int64_t size : {64, 128}) {
-    const ops::AttentionShape shape{1, 2, 1024, size, 1024};
-    expect_compiles_for_hopper(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, true, hopper)));
-    const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, true, hopper);
-    expect_compiles_for_hopper(kernel_of(adjoint.of_queries));
-    expect_compiles_for_hopper(kernel_of(adjoint.of_keys));
-  }
-}
-
 ops::ScaledMatmulByType scaled_by_blocks() {
   return {ScalarType::Float8E4M3,
           ScalarType::Float8E4M3,
@@ -268,6 +258,18 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   EXPECT_THAT(image->log(), testing::Not(testing::HasSubstr("C75")));
   const CudaKernelResources needs = image->report().kernels.at(0);
   EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
+}
+
+// The products of each block of k and v, and what lies between them.
+TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
+  for (const std::int64_t size : {64, 128})
+    for (const bool causal : {false, true}) {
+      const ops::AttentionShape shape{1, 2, 1024, size, 1024};
+      expect_multiplied_by_groups(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, causal, hopper)));
+      const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, causal, hopper);
+      expect_multiplied_by_groups(kernel_of(adjoint.of_queries));
+      if (causal) expect_compiles_for_hopper(kernel_of(adjoint.of_keys));
+    }
 }
 
 // Both gradients of a plain product have its tiles, in kernels of their own.

@@ -174,12 +174,15 @@ template <int> SAMITE_INLINE void give_registers() {}
 template <int> SAMITE_INLINE void take_registers() {}
 SAMITE_INLINE bool is_elected() { return threadIdx.x % 32 == 0; }
 static struct { int waiting, times; } named_barriers[2][16];
-template <int barrier, int threads> SAMITE_INLINE void sync_threads_at() {
+SAMITE_INLINE void come_to(int barrier, int threads, bool waits) {
   auto &own = named_barriers[block_of_cluster()][barrier];
   const int before = own.times;
   if (++own.waiting == threads) own.waiting = 0, ++own.times;
-  while (own.times == before) machine.wait_for_others();
+  while (waits && own.times == before) machine.wait_for_others();
 }
+template <int barrier, int threads> SAMITE_INLINE void sync_threads_at() { come_to(barrier, threads, true); }
+SAMITE_INLINE void sync_with_group(int barrier) { come_to(barrier, 256, true); }
+SAMITE_INLINE void arrive_for_group(int barrier) { come_to(barrier, 256, false); }
 
 template <class A, class B, class Sum_> struct WgmmaOnHost {
   using TypeA = A;
@@ -187,8 +190,12 @@ template <class A, class B, class Sum_> struct WgmmaOnHost {
   using Sum = Sum_;
   static constexpr int bytes = sizeof(typename A::Element);
 };
-struct WgmmaF16 : WgmmaOnHost<MatrixF16, MatrixF16, f32> {};
-struct WgmmaBF16 : WgmmaOnHost<MatrixBF16, MatrixBF16, f32> {};
+struct WgmmaF16 : WgmmaOnHost<MatrixF16, MatrixF16, f32> {
+  static u32 pair(f32 low, f32 high) { return f16_bits(low, high); }
+};
+struct WgmmaBF16 : WgmmaOnHost<MatrixBF16, MatrixBF16, f32> {
+  static u32 pair(f32 low, f32 high) { return bf16_bits(low, high); }
+};
 struct WgmmaTF32 : WgmmaOnHost<MatrixTF32, MatrixTF32, f32> {};
 struct WgmmaE4M3 : WgmmaOnHost<MatrixE4M3, MatrixE4M3, f32> {};
 struct WgmmaE5M2 : WgmmaOnHost<MatrixE5M2, MatrixE5M2, f32> {};
@@ -264,7 +271,48 @@ SAMITE_INLINE void multiply_by_group(Kind, C (&c)[count], u64 left, u64 right, b
   added = {finish_product<columns, Kind, C, transposed_a, transposed_b>, c + first, left, right, adding, own.group, {}};
   products_of<columns, Kind, transposed_a, transposed_b>(left, right, added.result);
 }
+// The first factor in the registers of the warp's threads, which they give when they come here, and which must be there
+// for all of them when one finishes.
+struct RegisterFactor {
+  u32 words[4];
+  bool given;
+};
+static struct { RegisterFactor at[64]; u32 count; } register_factors[2048];
+template <int columns, class Kind, class C, bool transposed_b>
+SAMITE_INLINE void finish_product_of_registers(const ProductOnItsWay &own) {
+  using Element = typename Kind::TypeA::Element;
+  C *const sums = static_cast<C *>(own.sums);
+  const int thread = int(threadIdx.x) % 128, first_of_warp = int(thread_of_block()) / 32 * 32;
+  for (int r = 0; r < columns / 2; ++r) {
+    const int row = thread % 32 / 4 + r % 4 / 2 * 8, column = r / 4 * 8 + thread % 4 * 2 + r % 2;
+    f64 sum = 0;
+    for (int k = 0; k < 16; ++k) {
+      const int other = first_of_warp + row % 8 * 4 + k % 8 / 2;
+      const RegisterFactor &factor = register_factors[slot_of(other)].at[own.left % 64];
+      if (!factor.given) __builtin_trap();
+      const u16 bits = u16(factor.words[k / 8 * 2 + row / 8] >> (k % 2 * 16));
+      Element element;
+      __builtin_memcpy(&element, &bits, sizeof element);
+      sum += Kind::TypeA::value(element) * factor_element<typename Kind::TypeB, transposed_b>(own.right, column, k);
+    }
+    sums[r] = C((own.adding ? f64(sums[r]) : 0) + sum);
+  }
+}
+template <int columns, bool transposed_b, int first, class Kind, class C, int count>
+SAMITE_INLINE void multiply_registers_by_group(Kind, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
+  static_assert(first + columns / 2 <= count && columns % 8 == 0 && columns <= 256);
+  auto &own = products_on_their_way[slot_of(thread_of_block())];
+  if (!own.begun || own.count == 32) __builtin_trap();
+  auto &factors = register_factors[slot_of(thread_of_block())];
+  RegisterFactor &factor = factors.at[factors.count % 64];
+  for (int w = 0; w < 4; ++w) factor.words[w] = left[w];
+  factor.given = true;
+  factors.at[(factors.count + 32) % 64].given = false;
+  own.at[own.count++] = {finish_product_of_registers<columns, Kind, C, transposed_b>, c + first, factors.count++, right,
+                         adding, own.group, {}};
+}
 template <int groups> SAMITE_INLINE void wait_for_products() {
+  machine.wait_warp();
   auto &own = products_on_their_way[slot_of(thread_of_block())];
   int done = 0;
   for (; done < own.count && own.at[done].group < own.group - groups; ++done) own.at[done].finish(own.at[done]);

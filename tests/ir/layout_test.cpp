@@ -5,6 +5,7 @@
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/fragments.h"
+#include "samite/device/tile/sm90_panels.h"
 
 namespace samite {
 
@@ -95,6 +96,66 @@ TEST(FragmentLayout, IsTheDevices) {
   expect_as_on_device<GroupMatrixPieces, 128, 256, 2, 1>(Unit::group_matrices);
   expect_as_on_device<GroupMatrixPieces, 256, 128, 2, 1>(Unit::group_matrices);
   expect_as_on_device<GroupMatrixPieces, 64, 256, 1, 2>(Unit::group_matrices);
+}
+
+// One value for each row, which all threads have that have a part of the row in such sums, at the register that the
+// sums' own registers say.
+template <int rows, int columns, int down>
+void expect_rows_beside() {
+  using OnDevice = Fragments<GroupRowPieces, rows, 1, down, 1>;
+  const FragmentLayout sums{Unit::group_matrices, rows, columns, down, 1};
+  const FragmentLayout layout = sums.of_rows().value();
+  EXPECT_TRUE(layout.repeats());
+  ASSERT_EQ(layout.registers(), OnDevice::registers);
+  std::map<std::int64_t, int> held;
+  for (int thread = 0; thread < layout.threads(); ++thread) {
+    current_thread = static_cast<u32>(thread);
+    for (int r = 0; r < OnDevice::registers; ++r) {
+      ++held[layout.row(thread, r)];
+      ASSERT_TRUE(layout.holds(thread, r));
+      ASSERT_EQ(layout.column(thread, r), 0);
+      ASSERT_EQ(layout.row(thread, r), OnDevice::row(r));
+      ASSERT_EQ(layout.column(thread, r), OnDevice::column(r));
+    }
+    for (std::int64_t r = 0; r < sums.registers(); ++r)
+      ASSERT_EQ(layout.row(thread, sums.register_of_row(r)), sums.row(thread, r)) << thread << ' ' << r;
+  }
+  ASSERT_EQ(static_cast<std::int64_t>(held.size()), rows);
+  for (const auto &[row, count] : held) EXPECT_EQ(count, 4) << row;
+}
+
+TEST(FragmentLayout, ThreadsHaveValuesOfTheirRows) {
+  expect_rows_beside<64, 128, 1>();
+  expect_rows_beside<128, 64, 2>();
+  expect_rows_beside<128, 8, 1>();
+  expect_rows_beside<192, 256, 3>();
+  EXPECT_FALSE((FragmentLayout{Unit::group_matrices, 64, 256, 1, 2}.of_rows())) << "rows of two groups";
+  EXPECT_FALSE((FragmentLayout{Unit::matrices, 64, 64, 4, 1}.of_rows()));
+}
+
+// A thread that copies several units finds all of them from the place of its first.
+template <int rows, int columns>
+void expect_offsets_of_panels() {
+  using OnDevice = TilePanels<u16, rows, columns>;
+  const PanelLayout layout{rows, columns};
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      ASSERT_EQ(OnDevice::place(row, column), layout.place(row, column, 2));
+      ASSERT_EQ(OnDevice::place(row * columns + column), layout.place(row, column, 2));
+    }
+  for (int down = 1; down < rows; down *= 2)
+    for (int row = 0; row < down; ++row)
+      for (int column = 0; column < columns; column += 8)
+        for (int on = down; row + on < rows; on += down)
+          ASSERT_EQ(OnDevice::place(row + on, column),
+                    (OnDevice::place(row, column) ^ OnDevice::swizzled_by(on, 0)) + OnDevice::further_by(on, 0))
+              << row << " + " << on << ", " << column;
+}
+
+TEST(PanelLayout, IsTheDevices) {
+  expect_offsets_of_panels<64, 64>();
+  expect_offsets_of_panels<128, 128>();
+  expect_offsets_of_panels<192, 64>();
 }
 
 // Each element has a place of its own within the tile's bytes, and where the hardware's swizzle puts it: the address

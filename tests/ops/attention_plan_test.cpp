@@ -10,34 +10,39 @@ namespace samite::ops::detail {
 namespace {
 
 AttentionPlan plan(std::int64_t rows, std::int64_t terms, const PlanDevice &device,
-                   ScalarType type = ScalarType::Float32, Direction direction = Direction::forward) {
-  return attention_plan(type, {1, 1, rows, 64, terms}, false, device, direction);
+                   ScalarType type = ScalarType::Float32, AttentionPart part = AttentionPart::forward) {
+  return attention_plan(type, {1, 1, rows, 64, terms}, false, device, part);
 }
 
 TEST(AttentionPlan, OnCudaTilesDependOnTheTypeAndTheDirection) {
-  const auto adjoint = Direction::adjoint;
+  const auto adjoint = AttentionPart::of_keys;
   EXPECT_EQ(plan(1, 1, hopper), (AttentionPlan{64, 64, 64, 128, false, 2}));
   EXPECT_EQ(plan(1, 1, hopper, ScalarType::Float32, adjoint), (AttentionPlan{32, 32, 64, 128, false, 1}));
   EXPECT_EQ(plan(1, 1, hopper, ScalarType::Float64), (AttentionPlan{32, 32, 64, 128, false, 1}));
-  for (const auto direction : {Direction::forward, adjoint}) {
-    EXPECT_EQ(plan(4096, 4096, hopper, ScalarType::BFloat16, direction),
-              (AttentionPlan{64, 64, 64, 128, false, direction == adjoint ? 1 : 2}));
-    EXPECT_EQ(attention_plan(ScalarType::Float16, {1, 1, 70, 100, 70}, true, hopper, direction),
+  for (const auto part : {AttentionPart::forward, adjoint}) {
+    EXPECT_EQ(plan(4096, 4096, {80, 108}, ScalarType::BFloat16, part),
+              (AttentionPlan{64, 64, 64, 128, false, part == adjoint ? 1 : 2}));
+    EXPECT_EQ(attention_plan(ScalarType::Float16, {1, 1, 70, 100, 70}, true, {80, 108}, part),
               (AttentionPlan{64, 64, 112, 256, true, 2}));
   }
 }
 
-// Of 128 rows, where there are as many tiles as multiprocessors, and shared memory for them.
+// Of 128 rows, where there are as many, and shared memory for them.
 TEST(AttentionPlan, LargeTilesOnHopper) {
-  const AttentionShape many{1, 16, 2048, 128, 2048}, few{1, 4, 2048, 128, 2048}, wide{1, 16, 2048, 192, 2048};
-  const auto rows = [](const AttentionShape &shape, const PlanDevice &device, Direction direction) {
-    return attention_plan(ScalarType::BFloat16, shape, false, device, direction).queries;
+  const AttentionShape many{1, 16, 2048, 128, 2048}, few{1, 4, 64, 128, 2048}, wide{1, 16, 2048, 192, 2048};
+  const auto rows = [](const AttentionShape &shape, const PlanDevice &device, AttentionPart part) {
+    return attention_plan(ScalarType::BFloat16, shape, false, device, part).queries;
   };
-  EXPECT_EQ(rows(many, hopper, Direction::forward), 128);
-  EXPECT_EQ(rows(many, hopper, Direction::adjoint), 64);
-  EXPECT_EQ(rows(few, hopper, Direction::forward), 64);
-  EXPECT_EQ(rows(wide, hopper, Direction::forward), 64);
-  EXPECT_EQ(rows(many, {80, 108}, Direction::forward), 64);
+  EXPECT_EQ(rows(many, hopper, AttentionPart::forward), 128);
+  EXPECT_EQ(rows(many, hopper, AttentionPart::of_queries), 128);
+  EXPECT_EQ(rows(many, hopper, AttentionPart::of_keys), 64);
+  EXPECT_EQ(rows(few, hopper, AttentionPart::forward), 64);
+  EXPECT_EQ(rows(wide, hopper, AttentionPart::forward), 64);
+  EXPECT_EQ(rows(many, {80, 108}, AttentionPart::forward), 64);
+  // Rows of whole 128 bytes.
+  for (const auto &[size, panels] : {std::pair{1, 64}, {64, 64}, {65, 128}, {112, 128}})
+    EXPECT_EQ(attention_plan(ScalarType::Float16, {1, 1, 70, size, 70}, true, hopper, AttentionPart::forward),
+              (AttentionPlan{128, 128, panels, 256, true, 2}));
 }
 
 TEST(AttentionPlan, OnTheCpuTilesHaveUpTo64Rows) {
@@ -72,7 +77,7 @@ TEST(AttentionPlan, OnTheCpuFewRowsAreBeyondTheLast) {
 TEST(AttentionPlan, NumbersOfARowAreMultiplesOf16) {
   for (const PlanDevice &device : {hopper, cpu})
     for (const std::int64_t size : {0, 1, 16, 17, 255, 256})
-      EXPECT_EQ(attention_plan(ScalarType::Float32, {1, 1, 8, size, 8}, false, device, Direction::forward).size,
+      EXPECT_EQ(attention_plan(ScalarType::Float32, {1, 1, 8, size, 8}, false, device, AttentionPart::forward).size,
                 std::max<std::int64_t>(16, (size + 15) / 16 * 16));
 }
 

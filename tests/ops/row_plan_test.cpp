@@ -15,9 +15,9 @@ constexpr std::int64_t longest = 10000;
 RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest); }
 
 TEST(RowPlan, OnCudaWidthsArePowersOfTwo) {
-  EXPECT_EQ(row_plan(0, hopper, longest), (RowPlan{64, 32, 256, false}));
-  EXPECT_EQ(row_plan(1000, hopper, longest), (RowPlan{2, 1024, 256, false}));
-  EXPECT_EQ(row_plan(8192, hopper, longest), (RowPlan{1, 8192, 512, false}));
+  EXPECT_EQ(row_plan(0, hopper, longest), (RowPlan{64, 32, 128, false}));
+  EXPECT_EQ(row_plan(1000, hopper, longest), (RowPlan{2, 1024, 128, false}));
+  EXPECT_EQ(row_plan(8192, hopper, longest), (RowPlan{1, 8192, 256, false}));
   EXPECT_EQ(row_plan(8193, hopper, longest), (RowPlan{1, 4096, 512, true}));
 }
 

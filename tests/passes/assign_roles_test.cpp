@@ -105,8 +105,11 @@ TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
 
 TEST(AssignRoles, NotWhereACallWaitsForTheWholeBlock) {
   std::string text = kernel_text(large);
-  text.insert(text.rfind("store"), "%51: tile<f32, 64, 1> = reduce_add %6 store @c[@n, 0] = %51 ");
-  EXPECT_EQ(with_roles(text).producers, 0);
+  std::string rows = text;
+  text.insert(text.rfind("store"), "%51: tile<f32, 1, 256> = reduce_add %6 store @c[@n, 0] = %51 ");
+  EXPECT_EQ(with_roles(text).producers, 0) << "warps have parts of each column";
+  rows.insert(rows.rfind("store"), "%51: tile<f32, 64, 1> = reduce_add %6 store @c[@n, 0] = %51 ");
+  EXPECT_EQ(with_roles(rows).producers, 128) << "and whole rows";
 }
 
 // Under a condition, and in a loop around the loop of products, each time again.

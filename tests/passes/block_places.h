@@ -65,6 +65,7 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
                       : layout.unit == matrices       ? Piece{16, 8, 4}
                       : layout.unit == rows           ? Piece{1, 128, 4}
                       : layout.unit == group_matrices ? Piece{64, 8, 4, 128}
+                      : layout.unit == group_rows     ? Piece{64, 1, 2, 128}
                                                       : Piece{8, 16, 4};
   const auto row = [&](std::int64_t lane, std::int64_t r) -> std::int64_t {
     switch (layout.unit) {
@@ -73,6 +74,7 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
       case matrices: return lane / 4 + r / 2 * 8;
       case transposed_matrices: return lane % 4 * 2 + r / 2;
       case group_matrices: return lane / 32 * 16 + lane % 32 / 4 + r / 2 * 8;
+      case group_rows: return lane / 32 * 16 + lane % 32 / 4 + r * 8;
       default: return 0;
     }
   };
@@ -83,6 +85,7 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
       case matrices:
       case group_matrices: return lane % 4 * 2 + r % 2;
       case transposed_matrices: return lane / 4 * 2 + r % 2;
+      case group_rows: return 0;
       default: return lane * 4 + r;
     }
   };

@@ -5,6 +5,7 @@
 #include "tests/passes/block_memory.h"
 #include "tests/passes/block_places.h"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -26,19 +27,9 @@ class BlockTiles {
   using Array = ir::LocalArrayId;
 
   explicit BlockTiles(const ir::Kernel &planned)
-      : threads_(planned.block_threads),
-        all_(block_places(planned)),
-        own_(all_.tiles.size()),
-        owners_(all_.tiles.size()) {
-    for (std::size_t array = 0; array < all_.tiles.size(); ++array) {
-      if (!all_.tiles[array].layout) continue;
-      own_[array] = elements_of_threads(*all_.tiles[array].layout, threads_);
-      owners_[array].resize(
-          static_cast<std::size_t>(all_.tiles[array].layout->rows * all_.tiles[array].layout->columns), -1);
-      for (std::size_t thread = 0; thread < own_[array].size(); ++thread)
-        for (const std::int64_t element : own_[array][thread])
-          owners_[array][static_cast<std::size_t>(element)] = static_cast<int>(thread);
-    }
+      : threads_(planned.block_threads), all_(block_places(planned)), own_(all_.tiles.size()) {
+    for (std::size_t array = 0; array < all_.tiles.size(); ++array)
+      if (all_.tiles[array].layout) own_[array] = elements_of_threads(*all_.tiles[array].layout, threads_);
   }
 
   // Memory of another block, in which nothing is yet.
@@ -53,12 +44,14 @@ class BlockTiles {
   // Of a tile in registers: those of each thread.
   const std::vector<std::vector<std::int64_t>> &elements_of_threads_of(Array array) const { return own_.at(array); }
 
-  TileView view(Array array, std::int64_t elements, std::uint32_t allocation) {
+  TileView view(Array array, std::int64_t elements, std::uint32_t allocation, int thread) {
     const TilePlace &own = place(array);
     if (own.space == ir::MemorySpace::shared) return {own.offset, elements, array, allocation};
+    const bool repeats = own.layout && own.layout->repeats();  // each thread has elements of its own
+    const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(own.type));
     const auto [known, added] = apart_.try_emplace({array, own.space == ir::MemorySpace::device ? allocation : 0});
-    if (added) known->second = memory_.grow(elements * static_cast<std::int64_t>(size_of(own.type)));
-    return {known->second, elements, array, allocation};
+    if (added) known->second = memory_.grow(repeats ? bytes * threads_ : bytes);
+    return {known->second + (repeats ? bytes * thread : 0), elements, array, allocation};
   }
   // A buffer of other memory.
   TileView buffer_of(const TileView &memory, std::int64_t number) const {
@@ -84,7 +77,8 @@ class BlockTiles {
 
   // Throws where an element is in another thread's registers.
   void check_owner(Array array, std::int64_t element, int thread) const {
-    if (in_registers(array) && owners_[array].at(static_cast<std::size_t>(element)) != thread)
+    if (in_registers(array) && std::ranges::find(own_[array].at(static_cast<std::size_t>(thread)), element) ==
+                                   own_[array].at(static_cast<std::size_t>(thread)).end())
       throw std::runtime_error("element " + std::to_string(element) + " of " + text(array) + " is another thread's");
   }
 
@@ -117,7 +111,6 @@ class BlockTiles {
   int threads_;
   BlockPlaces all_;
   std::vector<std::vector<std::vector<std::int64_t>>> own_;  // by array and thread
-  std::vector<std::vector<int>> owners_;                     // by array and element
   BlockMemory memory_;
   std::map<std::pair<Array, std::uint32_t>, std::int64_t> apart_;  // where tiles lie that share no bytes
 };

@@ -93,6 +93,28 @@ TEST(GroupedElements, WhereBoundsAreAskedForElementsGoAroundInTheirRegisters) {
   EXPECT_FALSE(GroupedElements().rotates);
 }
 
+// A mask that holds of a whole tile is asked for once; elements are then selected without it.
+TEST(GroupedElements, ConditionsThatHoldOfAWholeTileAreAskedForAtItsCorners) {
+  const std::string columns = "%10: tile<i32, 64, 64> = coordinate 1 ", rows = "%11: tile<i32, 64, 64> = coordinate 0 ",
+                    number = "%12: tile<i32, 64, 64> = broadcast @n ";
+  const auto selected = [&](const std::string &condition) {
+    return of_product(columns + rows + number + condition +
+                      " %14: tile<f32, 64, 64> = select %13, %3, 0.0:tile<f32, 64, 64> "
+                      "%15: tile<f32, 64, 1> = reduce_add %14 store @x[0, 0] = %15")
+        .grouped;
+  };
+  const GroupedElements bound = selected("%13: tile<bool, 64, 64> = lt %10, %12");
+  EXPECT_THAT(bound.bounds, SizeIs(1));
+  EXPECT_FALSE(bound.all_corners) << "columns grow from the first element to the last";
+  EXPECT_FALSE(bound.rotates) << "a few instructions for each element";
+  const GroupedElements causal = selected("%13: tile<bool, 64, 64> = le %10, %11");
+  EXPECT_THAT(causal.bounds, SizeIs(1));
+  EXPECT_TRUE(causal.all_corners) << "the first and the last element are on the diagonal";
+  EXPECT_THAT(selected("%16: tile<i32, 64, 64> = mul %10, %10 %13: tile<bool, 64, 64> = lt %16, %12").bounds,
+              IsEmpty());
+  EXPECT_THAT(selected("%13: tile<bool, 64, 64> = eq %10, %11").bounds, IsEmpty());
+}
+
 TEST(GroupedElements, AnotherWayThroughTheArrayIsNone) {
   EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = transpose(1, 0) %3 store @x[0, 0] = %4").grouped.stores, IsEmpty());
 }

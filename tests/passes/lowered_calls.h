@@ -100,8 +100,8 @@ class LoweredCalls : protected tiles::TileOperations {
     check_apart(thread, call);
     const std::optional<Meeting::Of> inside = meets_inside(call, tiles_, threads_);
     // What a warp reduces by itself its first thread has.
-    const std::vector<std::int64_t> share =
-        inside == Meeting::Of::Warp ? rows_of_warp(thread, call) : share_of(thread, call.result);
+    const bool of_warp = inside == Meeting::Of::Warp && !tiles_.in_registers(call.result.array);
+    const std::vector<std::int64_t> share = of_warp ? rows_of_warp(thread, call) : share_of(thread, call.result);
     if (inside) {
       arrive(thread, call, state, share);
       co_await Meeting{*inside, &at};
@@ -125,7 +125,15 @@ class LoweredCalls : protected tiles::TileOperations {
                      std::vector<std::vector<std::int64_t>> windows, std::int64_t count) {
     Call &state = calls_[&call];
     state.products.clear();
-    for (const ir::TileMemory &operand : call.operands) {
+    // What the block has of the first factor, as all of its threads find it when they come here.
+    if (call.has_first_factor()) {
+      const ir::TileMemory &first = call.operands[0];
+      state.arrived.resize(1);
+      state.arrived[0].resize(size_of_type(first.type));
+      for (const std::int64_t e : share_read(thread, first))
+        state.arrived[0][static_cast<std::size_t>(e)] = tiles_.read(first.array, thread.tiles[first.array], e);
+    }
+    for (const ir::TileMemory &operand : std::span(call.operands).subspan(call.first_brought())) {
       const TileView &view = thread.tiles[operand.array];
       const int stages =
           &operand == &call.operands.back() ? 1 : static_cast<int>(call.operands.back().type.count() / 2);
@@ -136,11 +144,15 @@ class LoweredCalls : protected tiles::TileOperations {
     co_await Meeting{Meeting::Of::Block, &at};
     for (std::int64_t step = static_cast<std::int64_t>(state.products.size()); step < count; ++step) {
       std::vector<TileValue> operands;
+      if (call.has_first_factor()) {
+        operands.push_back(zero(call.operands[0].type));
+        operands.back().elements = state.arrived[0];
+      }
       for (std::size_t i = 0; i < windows.size(); ++i) {
         std::vector<std::int64_t> origin = windows[i];
         origin.back() += step * call.windows[i].columns;
         origin[origin.size() - 2] += step * call.windows[i].rows;
-        operands.push_back(loaded(call.windows[i].array, call.operands[i].type, origin));
+        operands.push_back(loaded(call.windows[i].array, call.operands[call.first_brought() + i].type, origin));
       }
       operands.push_back(zero(call.result.type));
       state.products.push_back(of_tiles({call.op, call.result.type, {}, 0, call.attribute}, operands).value());

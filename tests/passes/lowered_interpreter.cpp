@@ -232,7 +232,8 @@ class LoweredInterpreter : private LoweredCalls {
         const auto *let = stmt.as<ir::Let>();
         if (!store && !(let && let->value.op == Op::LocalLoad)) return;
         const ir::LocalArrayId array = store ? store->array : let->value.array;
-        if (tiles_.in_registers(array)) known->second = array;
+        if (tiles_.in_registers(array) && (!known->second || !tiles_.place(array).layout->repeats()))
+          known->second = array;
       });
     if (!known->second) return nullptr;
     return &tiles_.elements_of_threads_of(*known->second)[static_cast<std::size_t>(thread)];
@@ -281,7 +282,7 @@ class LoweredInterpreter : private LoweredCalls {
       return;
     }
     const std::int64_t elements = std::max<std::int64_t>(integer(thread, allocate.size), 0);
-    view = tiles_.view(allocate.array, elements, ++thread.allocations);
+    view = tiles_.view(allocate.array, elements, ++thread.allocations, thread.number);
   }
 
   void open(BlockThread &thread, const ir::LoadStream &stream) {

@@ -119,7 +119,7 @@ TEST(ProductLoops, SayWhyNot) {
   EXPECT_EQ(
       why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true})),
       "");
-  EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %3, %3 store @c[0, 0] = 1.0")),
+  EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %4, %4 store @c[0, 0] = 1.0")),
               HasSubstr("a factor is not loaded in each iteration as it is"));
 }
 

@@ -70,7 +70,8 @@ T floating(Op op, T a, T b) {
     case Op::Rsqrt: return 1 / std::sqrt(a);
     case Op::Cbrt: return std::cbrt(a);
     case Op::Exp: return std::exp(a);
-    case Op::Exp2: return std::exp2(a);
+    case Op::Exp2:
+    case Op::FastExp2: return std::exp2(a);
     case Op::Expm1: return std::expm1(a);
     case Op::Log: return std::log(a);
     case Op::Log2: return std::log2(a);

@@ -56,16 +56,14 @@ SAMITE_INLINE_MEMBER F32x16 rsqrt(F32x16 x) {
 // exp of vectors of f32, where there is a fused multiply-add: at most 1.3 units in the last place off, at a third of
 // the time that the C library's takes. It is 2^n times a polynomial of what is left of x, at most log(2) / 2 (Moshier,
 // Cephes Mathematical Library, expf). I is the i32 as wide as V.
+//
+// An integer is in the last bits of a sum with this: 1.5 * 2^23.
+inline constexpr f32 integer_in_sum = 12582912.0f;
+// e^rest 2^n, where `sum` is n + 1.5 * 2^23.
 template <class I, class V>
-SAMITE_INLINE V exp_of_vector(V x) {
-  // Beyond, the result is zero or infinity. A NaN is neither less nor greater, and stays.
-  x = x < V(-110) ? V(-110) : x;
-  x = x > V(100) ? V(100) : x;
-  // An integer is in the last bits of a sum with 1.5 * 2^23.
-  const V magic = V(12582912.0f);
-  const V sum = __builtin_elementwise_fma(x, V(1.44269504f), magic);
-  const V n = sum - magic;
-  const V rest = __builtin_elementwise_fma(n, V(2.12194440e-4f), __builtin_elementwise_fma(n, V(-0.693359375f), x));
+SAMITE_INLINE V power_of_vector(V rest, V sum) {
+  const V magic = V(integer_in_sum);
+  [[maybe_unused]] const V n = sum - magic;
   V p = __builtin_elementwise_fma(V(1.9875691500e-4f), rest, V(1.3981999507e-3f));
   p = __builtin_elementwise_fma(p, rest, V(8.3334519073e-3f));
   p = __builtin_elementwise_fma(p, rest, V(4.1665795894e-2f));
@@ -86,11 +84,28 @@ SAMITE_INLINE V exp_of_vector(V x) {
   }
 }
 
+// Beyond these bounds the result is zero or infinity. A NaN is neither less nor greater, and stays.
+template <class I, class V>
+SAMITE_INLINE V exp_of_vector(V x) {
+  x = x < V(-110) ? V(-110) : x;
+  x = x > V(100) ? V(100) : x;
+  const V sum = __builtin_elementwise_fma(x, V(1.44269504f), V(integer_in_sum)), n = sum - V(integer_in_sum);
+  const V rest = __builtin_elementwise_fma(n, V(2.12194440e-4f), __builtin_elementwise_fma(n, V(-0.693359375f), x));
+  return power_of_vector<I>(rest, sum);
+}
+template <class I, class V>
+SAMITE_INLINE V exp2_of_vector(V x) {
+  x = x < V(-160) ? V(-160) : x;
+  x = x > V(140) ? V(140) : x;
+  const V sum = x + V(integer_in_sum), n = sum - V(integer_in_sum);
+  return power_of_vector<I>((x - n) * V(0.693147181f), sum);
+}
+
 // The rows of the C library's functions: name, number of operands.
 // clang-format off
-#define SAMITE_LIBRARY_FUNCTIONS(X1, X2) X1(exp) SAMITE_LIBRARY_FUNCTIONS_BUT_EXP(X1, X2)
-#define SAMITE_LIBRARY_FUNCTIONS_BUT_EXP(X1, X2)                                            \
-  X1(cbrt) X1(exp2) X1(expm1) X1(log) X1(log2) X1(log10) X1(log1p) X1(sin) X1(cos)   \
+#define SAMITE_LIBRARY_FUNCTIONS(X1, X2) X1(exp) X1(exp2) SAMITE_LIBRARY_FUNCTIONS_BUT_POWERS(X1, X2)
+#define SAMITE_LIBRARY_FUNCTIONS_BUT_POWERS(X1, X2)                                            \
+  X1(cbrt) X1(expm1) X1(log) X1(log2) X1(log10) X1(log1p) X1(sin) X1(cos)   \
   X1(tan) X1(asin) X1(acos) X1(atan) X1(sinh) X1(cosh) X1(tanh) X1(asinh) X1(acosh) X1(atanh) \
   X1(erf) X1(erfc) X2(atan2) X2(pow) X2(hypot)
 // clang-format on
@@ -103,6 +118,8 @@ SAMITE_INLINE V exp_of_vector(V x) {
   SAMITE_INLINE f64 name(f64 x, f64 y) { return __builtin_##name(x, y); }
 SAMITE_LIBRARY_FUNCTIONS(SAMITE_SCALAR_1, SAMITE_SCALAR_2)
 SAMITE_SCALAR_2(fmod)
+SAMITE_INLINE f32 fast_exp2(f32 x) { return exp2(x); }
+SAMITE_INLINE f64 fast_exp2(f64 x) { return exp2(x); }
 
 // Integer division is defined for every operand, as on ARM: x / 0 is 0 and x % 0 is x; the most negative number
 // divided by -1 is itself. A trap would take the process with it.

@@ -20,6 +20,10 @@ SAMITE_INLINE void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
+// A barrier for two warp groups: one that waits, and one that does not.
+SAMITE_INLINE void sync_with_group(int barrier) { asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory"); }
+SAMITE_INLINE void arrive_for_group(int barrier) { asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory"); }
+
 // A barrier for as many threads of the block, whole warps. 0 is that of the whole block.
 template <int barrier, int threads>
 SAMITE_INLINE void sync_threads_at() {

@@ -12,10 +12,12 @@ namespace samite {
 // The types of the factors: the bytes of an element, and of sums. One product takes 32 bytes of terms.
 struct WgmmaF16 {
   static constexpr int bytes = 2;
+  static SAMITE_INLINE_MEMBER u32 pair(f32 low, f32 high) { return f16_bits(low, high); }
   using Sum = f32;
 };
 struct WgmmaBF16 {
   static constexpr int bytes = 2;
+  static SAMITE_INLINE_MEMBER u32 pair(f32 low, f32 high) { return bf16_bits(low, high); }
   using Sum = f32;
 };
 struct WgmmaTF32 {
@@ -158,5 +160,56 @@ SAMITE_WGMMA(WgmmaE4M3E5M2, SAMITE_WGMMA_SUM, "k32.f32.e4m3.e5m2", SAMITE_WGMMA_
 SAMITE_WGMMA(WgmmaE5M2E4M3, SAMITE_WGMMA_SUM, "k32.f32.e5m2.e4m3", SAMITE_WGMMA_SIGNS)
 SAMITE_WGMMA(WgmmaI8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.s8.s8", SAMITE_WGMMA_NOTHING)
 SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NOTHING)
+
+// The same with a, of 16-bit numbers, in registers: 64 rows of 16 terms, of which each thread has the four words that a
+// warp's tensor cores take.
+#define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, S, types, a0, a1, a2, a3, b, adds, turned_b)                       \
+  if constexpr (columns == n)                                                                                        \
+    asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n types \
+                 " {" names "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", adds, 1, 1, %" #turned_b ";\n}"   \
+                 : sums(S)                                                                                           \
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(int(adding)),             \
+                   "n"(transposed_b)                                                                                 \
+                 : "memory");
+#define SAMITE_WGMMA_REGISTERS(Kind, types)                                                                         \
+  template <int columns, bool transposed_b, int first, class C, int count>                                          \
+  SAMITE_INLINE void multiply_registers_by_group(Kind, C(&c)[count], const u32(&left)[4], u64 right, bool adding) { \
+    SAMITE_WGMMA_REGISTERS_ALL(types)                                                                               \
+  }
+#define SAMITE_WGMMA_REGISTERS_ALL(types)                                                                             \
+  SAMITE_WGMMA_REGISTERS_OF(8, SAMITE_WGMMA_NAMES_8, SAMITE_WGMMA_SUMS_8, SAMITE_WGMMA_SUM, types, 4, 5, 6, 7, 8, 9,  \
+                            10)                                                                                       \
+  SAMITE_WGMMA_REGISTERS_OF(16, SAMITE_WGMMA_NAMES_16, SAMITE_WGMMA_SUMS_16, SAMITE_WGMMA_SUM, types, 8, 9, 10, 11,   \
+                            12, 13, 14)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(24, SAMITE_WGMMA_NAMES_24, SAMITE_WGMMA_SUMS_24, SAMITE_WGMMA_SUM, types, 12, 13, 14, 15, \
+                            16, 17, 18)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(32, SAMITE_WGMMA_NAMES_32, SAMITE_WGMMA_SUMS_32, SAMITE_WGMMA_SUM, types, 16, 17, 18, 19, \
+                            20, 21, 22)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(40, SAMITE_WGMMA_NAMES_40, SAMITE_WGMMA_SUMS_40, SAMITE_WGMMA_SUM, types, 20, 21, 22, 23, \
+                            24, 25, 26)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(48, SAMITE_WGMMA_NAMES_48, SAMITE_WGMMA_SUMS_48, SAMITE_WGMMA_SUM, types, 24, 25, 26, 27, \
+                            28, 29, 30)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(56, SAMITE_WGMMA_NAMES_56, SAMITE_WGMMA_SUMS_56, SAMITE_WGMMA_SUM, types, 28, 29, 30, 31, \
+                            32, 33, 34)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(64, SAMITE_WGMMA_NAMES_64, SAMITE_WGMMA_SUMS_64, SAMITE_WGMMA_SUM, types, 32, 33, 34, 35, \
+                            36, 37, 38)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(80, SAMITE_WGMMA_NAMES_80, SAMITE_WGMMA_SUMS_80, SAMITE_WGMMA_SUM, types, 40, 41, 42, 43, \
+                            44, 45, 46)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(96, SAMITE_WGMMA_NAMES_96, SAMITE_WGMMA_SUMS_96, SAMITE_WGMMA_SUM, types, 48, 49, 50, 51, \
+                            52, 53, 54)                                                                               \
+  SAMITE_WGMMA_REGISTERS_OF(112, SAMITE_WGMMA_NAMES_112, SAMITE_WGMMA_SUMS_112, SAMITE_WGMMA_SUM, types, 56, 57, 58,  \
+                            59, 60, 61, 62)                                                                           \
+  SAMITE_WGMMA_REGISTERS_OF(128, SAMITE_WGMMA_NAMES_128, SAMITE_WGMMA_SUMS_128, SAMITE_WGMMA_SUM, types, 64, 65, 66,  \
+                            67, 68, 69, 70)                                                                           \
+  SAMITE_WGMMA_REGISTERS_OF(160, SAMITE_WGMMA_NAMES_160, SAMITE_WGMMA_SUMS_160, SAMITE_WGMMA_SUM, types, 80, 81, 82,  \
+                            83, 84, 85, 86)                                                                           \
+  SAMITE_WGMMA_REGISTERS_OF(192, SAMITE_WGMMA_NAMES_192, SAMITE_WGMMA_SUMS_192, SAMITE_WGMMA_SUM, types, 96, 97, 98,  \
+                            99, 100, 101, 102)                                                                        \
+  SAMITE_WGMMA_REGISTERS_OF(224, SAMITE_WGMMA_NAMES_224, SAMITE_WGMMA_SUMS_224, SAMITE_WGMMA_SUM, types, 112, 113,    \
+                            114, 115, 116, 117, 118)                                                                  \
+  SAMITE_WGMMA_REGISTERS_OF(256, SAMITE_WGMMA_NAMES_256, SAMITE_WGMMA_SUMS_256, SAMITE_WGMMA_SUM, types, 128, 129,    \
+                            130, 131, 132, 133, 134)
+SAMITE_WGMMA_REGISTERS(WgmmaF16, "k16.f32.f16.f16")
+SAMITE_WGMMA_REGISTERS(WgmmaBF16, "k16.f32.bf16.bf16")
 
 }  // namespace samite

@@ -134,28 +134,58 @@ SAMITE_INLINE void reduce_parts(R *out, const Part *scratch) {
   }
 }
 
-// Reduces each row of what the threads have of a product. `scratch` has one element for each row and warp.
-template <class Step, class Layout, class R, class V, class Part>
-SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
+// Of what a thread has for each of its rows, that of the row of register `r`. Registers have no numbers that are
+// computed.
+template <class Layout, class V, int count>
+SAMITE_INLINE V of_row(const V (&rows)[count], int r) {
   using Pieces = typename Layout::Unit;
-  constexpr int parts = Layout::across_warps, rows_of_thread = Pieces::registers / Pieces::together;
-  const int lane = lane_of_warp(), part = Layout::warp() % parts;
+  const int row = register_of_row(r, Layout::pieces_across, Pieces::registers, Pieces::together);
+  V value = rows[0];
 #pragma unroll
-  for (int row = 0; row < Layout::pieces_down * rows_of_thread; ++row) {
-    const int first = row / rows_of_thread * Layout::pieces_across * Pieces::registers +
-                      row % rows_of_thread * Pieces::together;  // of the thread's registers
+  for (int n = 1; n < count; ++n)
+    if (row == n) value = rows[n];
+  return value;
+}
+
+// The rows of a product that a thread has parts of.
+template <class Layout>
+struct RowsOfThread {
+  using Pieces = typename Layout::Unit;
+  static constexpr int of_piece = Pieces::registers / Pieces::together, count = Layout::pieces_down * of_piece;
+
+  // The first of its registers that are of such a row.
+  static SAMITE_INLINE_MEMBER constexpr int first(int row) {
+    return row / of_piece * Layout::pieces_across * Pieces::registers + row % of_piece * Pieces::together;
+  }
+  // What the threads of its warp have of it, in each of them.
+  template <class Step, class V>
+  static SAMITE_INLINE_MEMBER V reduce(const V *in, int row) {
     V sum = Step::template first<V>();
 #pragma unroll
     for (int piece = 0; piece < Layout::pieces_across; ++piece)
 #pragma unroll
       for (int k = 0; k < Pieces::together; ++k)
-        if (const int r = first + piece * Pieces::registers + k;
+        if (const int r = first(row) + piece * Pieces::registers + k;
             Layout::whole_columns || Layout::column(r) < Layout::columns)
           sum = Step::apply(sum, in[r]);
 #pragma unroll
     for (u32 distance = Pieces::first_lane; distance < Pieces::end_lane; distance *= 2)
       sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
-    const int place = Layout::row(first);
+    return sum;
+  }
+};
+
+// Reduces each row of what the threads have of a product. `scratch` has one element for each row and warp.
+template <class Step, class Layout, class R, class V, class Part>
+SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
+  using Pieces = typename Layout::Unit;
+  using Rows = RowsOfThread<Layout>;
+  constexpr int parts = Layout::across_warps;
+  const int lane = lane_of_warp(), part = Layout::warp() % parts;
+#pragma unroll
+  for (int row = 0; row < Rows::count; ++row) {
+    const V sum = Rows::template reduce<Step>(in, row);
+    const int place = Layout::row(Rows::first(row));
     if ((lane & (Pieces::end_lane - Pieces::first_lane)) != 0 || (!Layout::whole_rows && place >= Layout::rows))
       continue;
     if (parts == 1)
@@ -169,6 +199,14 @@ template <class Step, class Layout, class R, class V>
 SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
   static_assert(Layout::across_warps == 1, "several warps need memory for their parts");
   tile_reduce_sums<Step, Layout>(out, in, out);
+}
+
+// The same into the registers of the threads that have the rows.
+template <class Step, class Layout, int count, class R, class V>
+SAMITE_INLINE void tile_reduce_rows(R (&out)[count], const V *in) {
+  static_assert(Layout::across_warps == 1 && RowsOfThread<Layout>::count == count, "a warp has whole rows");
+#pragma unroll
+  for (int row = 0; row < count; ++row) out[row] = R(RowsOfThread<Layout>::template reduce<Step>(in, row));
 }
 
 // Reduces all elements, or each row. `scratch` has one element for each row and warp.

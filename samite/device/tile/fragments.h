@@ -64,6 +64,13 @@ struct GroupMatrixPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return group_matrix_column(int(flat_thread() % 128), r); }
 };
 
+// Pieces of 64 by 1: one value for each row that a thread has a part of in those.
+struct GroupRowPieces {
+  static constexpr int rows = 64, columns = 1, registers = 2, threads = 128, together = 1;
+  static SAMITE_INLINE_MEMBER int row(int r) { return group_row_row(int(flat_thread() % 128), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return group_row_column(0, r); }
+};
+
 // Pieces of 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their
 // result.
 struct TransposedMatrixPieces {

@@ -56,6 +56,10 @@ SAMITE_PLACE int matrix_column(int lane, int r) { return lane % 4 * 2 + r % 2; }
 SAMITE_PLACE int group_matrix_row(int thread, int r) { return thread / 32 * 16 + matrix_row(thread % 32, r); }
 SAMITE_PLACE int group_matrix_column(int thread, int r) { return matrix_column(thread % 32, r); }
 
+// 64 by 1: one value for each row that the thread has a part of above. Four threads have the same.
+SAMITE_PLACE int group_row_row(int thread, int r) { return thread / 32 * 16 + thread % 32 / 4 + r * 8; }
+SAMITE_PLACE int group_row_column(int, int) { return 0; }
+
 // 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result:
 // columns 2 n and 2 n + 1 of the piece are rows n and n + 8 of the result. So a thread reads pairs of neighbours from a
 // row of B.
@@ -79,6 +83,12 @@ SAMITE_PLACE int piece_row(int warp, int r, int across, int pieces_down, int pie
 }
 SAMITE_PLACE int piece_column(int warp, int r, int across, int pieces, int columns, int registers) {
   return warp % across * (pieces * columns) + r / registers % pieces * columns;
+}
+
+// Of a tile that has one value for each row, in the registers of threads that have parts of those rows: the register of
+// the row of register `r`.
+SAMITE_PLACE int register_of_row(int r, int pieces, int registers, int together) {
+  return r / (pieces * registers) * (registers / together) + r % registers / together;
 }
 
 }  // namespace samite

@@ -30,7 +30,40 @@ struct GroupProduct {
     return factor_at(factor_format<RowsOfB, transposed_b>(), b + u32(factor_offset<RowsOfB, transposed_b>(column, 0)));
   }
 
+  // A factor in panels.
+  template <class F>
+  static SAMITE_INLINE_MEMBER u64 first_factor(const F *a, int warp_group) {
+    return left(shared_address(a), warp_group);
+  }
+  // In the registers of the group's threads, as they would have sums of the same rows.
+  struct InRegisters {
+    u32 words[Product::pieces_down][K / 16][4];
+  };
+  template <class V, int count>
+  static SAMITE_INLINE_MEMBER InRegisters first_factor(const V (&a)[count], int) {
+    static_assert(count == Product::pieces_down * (K / 8) * 4 && Product::across_warps == 1 && !transposed_a);
+    InRegisters factor;
+#pragma unroll
+    for (int piece = 0; piece < Product::pieces_down; ++piece)
+#pragma unroll
+      for (int k = 0; k < K / 16; ++k)
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          const V *const pair = &a[(piece * (K / 8) + k * 2) * 4 + w * 2];
+          factor.words[piece][k][w] = Kind::pair(pair[0], pair[1]);
+        }
+    return factor;
+  }
+
   // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h.
+  template <class C>
+  static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const InRegisters &left, u64 right,
+                                         bool adding = true) {
+#pragma unroll
+    for (int k = 0; k < K; k += terms)
+      products_of_registers<0>(sums, left, k / terms, right + u64(factor_offset<RowsOfB, transposed_b>(0, k) / 16),
+                               adding || k > 0);
+  }
   template <class C>
   static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], u64 left, u64 right, bool adding = true) {
 #pragma unroll
@@ -40,6 +73,13 @@ struct GroupProduct {
   }
 
  private:
+  template <int piece, class C>
+  static SAMITE_INLINE_MEMBER void products_of_registers(C (&sums)[Product::registers], const InRegisters &left, int k,
+                                                         u64 right, bool adding) {
+    multiply_registers_by_group<columns, !transposed_b, piece * (columns / 2)>(Kind(), sums, left.words[piece][k],
+                                                                               right, adding);
+    if constexpr (piece + 1 < Product::pieces_down) products_of_registers<piece + 1>(sums, left, k, right, adding);
+  }
   // Of all 64 rows that the group has, from the `piece`-th on.
   template <int piece, class C>
   static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], u64 a, u64 b, bool adding) {

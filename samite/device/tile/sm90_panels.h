@@ -18,6 +18,22 @@ struct Panels {
   static SAMITE_INLINE_MEMBER int place(int row, int column) { return panel_place(row, column, rows, of_unit); }
 };
 
+// Such a tile of elements T, as threads load it and write to it: see TileRows.
+template <class T, int rows, int columns>
+struct TilePanels : Panels<int(sizeof(T)), rows, columns> {
+  using Own = Panels<int(sizeof(T)), rows, columns>;
+  static constexpr bool swizzled = true, linear = false, aligned = true;
+
+  using Own::place;
+  static SAMITE_INLINE_MEMBER int place(int index) { return Own::place(index / columns, index % columns); }
+  static constexpr SAMITE_INLINE_MEMBER int swizzled_by(int rows_on, int columns_on) {
+    return (columns_on / Own::of_unit % 8 ^ rows_on % 8) * Own::of_unit;
+  }
+  static constexpr SAMITE_INLINE_MEMBER int further_by(int rows_on, int columns_on) {
+    return (columns_on / Own::of_panel * rows + rows_on) * Own::of_panel;
+  }
+};
+
 // What products know of a factor besides where it begins: that its units are swizzled by 128 bytes, and two distances
 // in bytes. `along_terms`: a row has terms of one line, a row or column of the product; 8 lines are 1,024 bytes from
 // the next 8. Otherwise a row has the same term of many lines; 8 terms are 1,024 bytes from the next 8, and the lines

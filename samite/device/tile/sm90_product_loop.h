@@ -7,6 +7,7 @@
 
 #include "samite/device/cuda/sm90_copies.h"
 #include "samite/device/tile/sm90_multiply.h"
+#include "samite/device/tile/sm90_turns.h"
 
 namespace samite {
 
@@ -227,6 +228,61 @@ SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *rin
                                 RingPosition<stages> &at, i32 steps) {
   consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at,
           sums, steps);
+}
+
+// A ring of windows of the second factor alone, which a loop multiplies in each iteration with what the block has: in
+// panels, or in the registers of the threads that multiply.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b>
+struct FactorRing {
+  using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
+  using Rows = typename Factors::RowsOfB;
+  static SAMITE_INLINE_MEMBER u64 *full(u64 *barriers, u32 stage) { return barriers + stage; }
+  static SAMITE_INLINE_MEMBER u64 *empty(u64 *barriers, u32 stage) { return barriers + stages + stage; }
+};
+// By all threads of the block, before a barrier of theirs.
+template <int stages, int multiplying_warps>
+SAMITE_INLINE void tile_make_ring(u64 *barriers) {
+  fence_for_copies();
+  if (flat_thread() != 0) return;
+#pragma unroll 1
+  for (u32 stage = 0; stage < stages; ++stage) {
+    make_barrier(barriers + stage, 1);
+    make_barrier(barriers + stages + stage, multiplying_warps);
+  }
+  show_barriers();
+}
+// By the warp group that produces: one window.
+template <class Product, class Kind, int K, int stages, bool transposed_b, class G, int rank>
+SAMITE_INLINE void tile_produce_factor(G *ring, u64 *barriers, RingPosition<stages> &at,
+                                       const BulkWindows<rank> &window) {
+  using Ring = FactorRing<Product, Kind, K, stages, false, transposed_b>;
+  static_assert(sizeof(G) == Kind::bytes);
+  if (int(flat_thread()) != Product::warps * 128) return;
+  u64 *const full = Ring::full(barriers, at.stage);
+  wait_for_phase(Ring::empty(barriers, at.stage), at.parity ^ 1);
+  arrive_expecting(full, Ring::Rows::size);
+  copy_window<typename Ring::Rows>(reinterpret_cast<u8 *>(ring) + at.stage * Ring::Rows::size, window, full);
+  at.advance();
+}
+// By those that multiply: sums += a times the next window. `a` as GroupProduct::first_factor takes it.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class A, class G,
+          class Turn = NoTurn>
+SAMITE_INLINE void tile_consume_factor(C (&sums)[Product::registers], A &&a, G *ring, u64 *barriers,
+                                       RingPosition<stages> &at, const Turn &turn = {}) {
+  using Ring = FactorRing<Product, Kind, K, stages, transposed_a, transposed_b>;
+  using Factors = typename Ring::Factors;
+  const auto left = Factors::first_factor(a, at.warp_group);
+  const u64 right = Factors::right(shared_address(ring), at.warp_group);
+  wait_for_phase(Ring::full(barriers, at.stage), at.parity);
+  turn.begin();
+  begin_products();
+  Factors::begin(sums, left, right + at.stage * u64(Ring::Rows::size / 16));
+  end_group_of_products();
+  turn.end();
+  wait_for_products<0>();
+  changed_by_products(sums);
+  if (lane_of_warp() == 0) arrive(Ring::empty(barriers, at.stage));
+  at.advance();
 }
 
 // A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the

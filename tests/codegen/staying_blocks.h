@@ -1,0 +1,66 @@
+// Emitted kernels whose blocks stay on their multiprocessor and have warps that copy, on the host: capability 9.0.
+#pragma once
+
+#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/sm90_on_host.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace samite::test {
+
+// All that is known to be good of arrays.
+inline codegen::EmitOptions good_arrays() {
+  codegen::EmitOptions options = cuda_options();
+  for (passes::ArrayFacts &facts : options.arrays)
+    facts.unit_stride = facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
+  return options;
+}
+
+class StayingBlocksOnHost {
+ public:
+  StayingBlocksOnHost(const ir::Kernel &planned, codegen::EmitOptions options)
+      : threads_(static_cast<unsigned>(planned.block_threads + planned.producers)),
+        blocks_of_cluster_(planned.cluster_blocks == 0 ? 1 : static_cast<unsigned>(planned.cluster_blocks)) {
+    options.cuda.tile_threads = static_cast<int>(threads_);
+    options.cuda.grid_stride = options.cuda.stays = true;
+    const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
+    maps_ = source.tensor_maps;
+    text_.emplace(source.text + fmt::format(R"(
+namespace samite {{
+struct Given {{
+  const Arguments *arguments;
+  const Box *box;
+  const TensorMaps *maps;
+}};
+void kernel(const void *given) {{
+  const auto &own = *static_cast<const Given *>(given);
+  {}(*own.arguments, *own.box, nullptr, Workspace{{}}, *own.maps);
+}}
+}}  // namespace samite
+)",
+                                            source.entry),
+                  "kernel");
+  }
+
+  // Those that `run` wants, in order.
+  const std::vector<passes::TensorMapNeeded> &maps() const { return maps_; }
+
+  void run(const std::vector<Argument> &arguments, const std::vector<TensorMapOnHost> &maps,
+           const std::vector<std::int64_t> &extents, unsigned blocks, ThreadOrder order) const {
+    std::vector<unsigned char> bytes;
+    for (const Argument &argument : arguments) bytes.insert(bytes.end(), argument.bytes.begin(), argument.bytes.end());
+    codegen::CudaBox box;
+    for (std::size_t d = 0; d < extents.size(); ++d) box.end[d] = extents[d];
+    const void *const given[] = {bytes.data(), &box, maps.data()};
+    text_->run(blocks, threads_, given, order, blocks_of_cluster_);
+  }
+
+ private:
+  unsigned threads_, blocks_of_cluster_;
+  std::vector<passes::TensorMapNeeded> maps_;
+  std::optional<CudaTextOnHost> text_;
+};
+
+}  // namespace samite::test

@@ -1,0 +1,66 @@
+// Kernels whose loop multiplies windows with what the block has, from text, and what they are run on: for tests of the
+// passes that make steps with bulk copies of them.
+//
+// As attention they keep for each row of q the largest product with rows of k so far, and a sum of rows of v with
+// weights that depend on it. All numbers are small integers, so that the order of sums does not show: a weight is what
+// a product is above the largest less 8, and sums are dropped where that grows.
+#pragma once
+
+#include "tests/passes/product_loop_kernel.h"
+
+namespace samite::test::product_steps {
+
+struct StepShape {
+  std::int64_t queries, keys, size;
+  int threads = 256, stages = 2;
+  std::string type = "f16";
+  // What multiplies v: the weights; or, made in each iteration of another array, twice its rows.
+  bool of_weights = true;
+};
+inline void PrintTo(const StepShape &s, std::ostream *out) {
+  *out << s.queries << " by " << s.keys << ", " << s.size << " " << s.threads << " threads " << s.stages << " stages "
+       << s.type << (s.of_weights ? "" : " of another array");
+}
+
+// Of arrays (q, k, v, w, out, sums) and the number of windows.
+inline std::string kernel_text(const StepShape &s) {
+  const auto tile = [&](std::string_view type, std::int64_t rows, std::int64_t columns) {
+    return fmt::format("tile<{}, {}, {}>", type, rows, columns);
+  };
+  const std::string products = tile("f32", s.queries, s.keys), rows = tile("f32", s.queries, 1),
+                    sums = tile("f32", s.queries, s.size), factor = tile(s.type, s.queries, s.keys),
+                    window = tile(s.type, s.keys, s.size), own = tile(s.type, s.queries, s.size);
+  const std::string weights = s.of_weights ? fmt::format("%20: {} = cast %17 ", factor)
+                                           : fmt::format("%30: {0} = load @w[%1, %8] %20: {0} = add %30, %30 ", factor);
+  return fmt::format(
+      "kernel @k(@q: array<const {0}, 2>, @k: array<const {0}, 2>, @v: array<const {0}, 2>, @w: array<const {0}, 2>, "
+      "@out: array<f32, 2>, @sums: array<f32, 2>, @n: i32) blocks 1 of {1} {{ "
+      "%0: i32 = thread_index 0 %1: i32 = mul %0, {2} %2: {3} = load @q[%1, 0] "
+      "for %3: i32 in 0 .. @n step 1 stages {4} carry (%4 -> %5: {5} = 0.0:{5} then %22, "
+      "%6 -> %7: {6} = -8.0:{6} then %12, %25 -> %26: {6} = 0.0:{6} then %24) {{ "
+      "%8: i32 = mul %3, {7} %9: {8} = load @k[%8, 0] %10: {9} = matmul %2, transposed %9, 0.0:{9} "
+      "%11: {6} = reduce_max %10 %12: {6} = max %6, %11 %13: {6} = sub %6, %12 %14: {6} = add %13, 1.0:{6} "
+      "%27: {6} = max %14, 0.0:{6} %15: {9} = broadcast %12 %16: {9} = sub %10, %15 %18: {9} = add %16, 8.0:{9} "
+      "%17: {9} = max %18, 0.0:{9} %23: {6} = reduce_add %17 %28: {6} = mul %25, %27 %24: {6} = add %28, %23 "
+      "%19: {5} = broadcast %27 %21: {5} = mul %4, %19 {10} %29: {8} = load @v[%8, 0] "
+      "%22: {5} = matmul %20, %29, %21 }} store @out[%1, 0] = %5 store @sums[%1, 0] = %26 store @sums[%1, 1] = %7 }}",
+      s.type, s.threads, s.queries, own, s.stages, sums, rows, s.keys, window, products, weights);
+}
+
+inline std::vector<tiles::TileArray> arguments(const StepShape &s, std::int64_t rows, std::int64_t terms,
+                                               std::int64_t n) {
+  const ScalarType type = *scalar_type_from_name(s.type);
+  const auto small = [&](std::int64_t height, std::int64_t width, int seed) {
+    tiles::TileArray made = product_loops::array(type, height, width, seed);
+    for (tiles::Element &element : made.elements) element.value = element.value > 2 ? 1 : element.value < -2 ? -1 : 0;
+    return made;
+  };
+  std::vector<tiles::TileArray> made{small(rows, s.size, 1), small(terms, s.size, 2), small(terms, s.size, 3),
+                                     small(rows, terms, 4)};
+  made.push_back(product_loops::array(ScalarType::Float32, rows, s.size, 5));
+  made.push_back(product_loops::array(ScalarType::Float32, rows, 2, 6));
+  made.push_back({ScalarType::Int32, {}, {{0, 0, n}}});
+  return made;
+}
+
+}  // namespace samite::test::product_steps

@@ -1,0 +1,192 @@
+// Loops that multiply windows with what the block has: what each pass makes of them, and that the plan computes what
+// the structured form does, whatever thread runs first.
+#include "samite/base/error.h"
+#include "samite/jit/pipeline.h"
+#include "samite/passes/assign_roles.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/product_loops.h"
+#include "samite/passes/rewrite.h"
+#include "samite/passes/take_turns.h"
+#include "tests/passes/product_steps_kernel.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace test::product_steps;
+using test::product_loops::good;
+using test::product_loops::lowered;
+using test::product_loops::structured;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const StepShape steps{.queries = 128, .keys = 64, .size = 128};
+
+ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
+  ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), FactsOfArrays(7, good));
+  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  return plan;
+}
+std::vector<ir::TileCall> steps_of(const ir::Kernel &kernel) {
+  std::vector<ir::TileCall> found;
+  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
+    if (call.is_product_loop()) found.push_back(call);
+  return found;
+}
+
+TEST(ProductSteps, EachProductHasARingForItsWindows) {
+  const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(7, good));
+  ir::verify(kernel, ir::Form::lowered, "product_loops");
+  EXPECT_TRUE(has_product_steps(kernel));
+  const std::vector<ir::TileCall> calls = steps_of(kernel);
+  ASSERT_EQ(calls.size(), 2u);
+  for (const ir::TileCall &call : calls) {
+    EXPECT_TRUE(call.has_first_factor());
+    EXPECT_EQ(call.windows.size(), 1u);
+    EXPECT_EQ(call.operands.size(), 3u);
+  }
+  EXPECT_NE(calls[0].operands[1].array, calls[1].operands[1].array);
+  const std::vector<TensorMapNeeded> maps = tensor_maps(kernel);
+  ASSERT_EQ(maps.size(), 2u);
+  EXPECT_EQ(maps[0], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
+  EXPECT_EQ(maps[1], (TensorMapNeeded{2, ScalarType::Float16, 2, 64, 64}));
+  const std::string text = ir::to_string(steps_planned(kernel_text(steps)));
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+TEST(ProductSteps, AreReported) {
+  const auto ways = ways_of_products(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(7, good));
+  ASSERT_EQ(ways.size(), 2u);
+  for (const WayOfProduct &way : ways) EXPECT_EQ(way.why_not, "");
+}
+
+// All or none: a product that is not so would need the threads that copy to wait for it.
+TEST(ProductSteps, NotWhereOneOfTheProductsIsNotSo) {
+  const auto none = [](const std::string &text, const FactsOfArrays &facts = FactsOfArrays(7, good)) {
+    return steps_of(product_loops(lowered(text), gpu_architecture(90), facts)).empty();
+  };
+  EXPECT_FALSE(none(kernel_text(steps)));
+  FactsOfArrays facts(7, good);
+  facts[2].has_tensor_map = false;
+  EXPECT_TRUE(none(kernel_text(steps), facts));
+  StepShape one_stage = steps;
+  one_stage.stages = 1;
+  EXPECT_TRUE(none(kernel_text(one_stage))) << "it is not pipelined";
+  StepShape narrow = steps;
+  narrow.keys = 32;
+  EXPECT_TRUE(none(kernel_text(narrow))) << "weights of 64 bytes a row";
+  // The window is read by something else as well.
+  std::string twice = kernel_text(steps);
+  twice.replace(twice.find("%21: "), 5, "%40: tile<f16, 1, 128> = reduce_max %29 %21: ");
+  const std::size_t load = twice.find("%29: tile");
+  const std::string moved = twice.substr(load, twice.find("%22: ", load) - load);
+  twice.erase(load, moved.size());
+  twice.insert(twice.find("%8: i32 = mul") + std::string("%8: i32 = mul %3, 64 ").size(), moved);
+  EXPECT_TRUE(none(twice));
+  for (const int architecture : {80, 89, 100})
+    EXPECT_TRUE(steps_of(steps_planned(kernel_text(steps), architecture)).empty()) << architecture;
+}
+
+// A factor that is made of sums stays in registers, and so does what there is of each row; nobody waits for anybody.
+TEST(ProductSteps, NothingOfAnIterationIsInSharedMemory) {
+  const ir::Kernel plan = steps_planned(kernel_text(steps));
+  EXPECT_EQ(plan.producers, 128);
+  const std::string memory = test::memory(plan);
+  EXPECT_THAT(memory, HasSubstr("registers f16[8192] fragments(group_matrices, 128, 64, 2, 1)"));
+  EXPECT_THAT(memory, HasSubstr("registers f32[128] fragments(group_rows, 128, 1, 2, 1)"));
+  EXPECT_THAT(memory, HasSubstr("shared f16[16384] panels(128, 128)\n"));
+  EXPECT_THAT(memory, Not(HasSubstr("shared f32")));
+  for (const ir::For &loop : test::all<ir::For>(plan)) {
+    if (loop.kind != ir::LoopKind::Serial) continue;
+    for (const ir::Stmt &stmt : loop.body) EXPECT_FALSE(stmt.as<ir::Barrier>());
+  }
+}
+
+// What changes from iteration to iteration in shared memory is not written to while it is read.
+TEST(ProductSteps, AFactorInSharedMemoryHasBarriers) {
+  StepShape other = steps;
+  other.of_weights = false;
+  const ir::Kernel plan = steps_planned(kernel_text(other));
+  EXPECT_EQ(plan.producers, 128);
+  EXPECT_THAT(test::memory(plan), HasSubstr("shared f16[8192] panels(128, 64)\n"));
+  const auto missing = [](const ir::Kernel &kernel) {
+    return unsynchronised(kernel, shares_memory(FactsOfArrays(7, good))).missing;
+  };
+  EXPECT_THAT(missing(plan), ::testing::IsEmpty());
+  int barriers = 0;
+  for (const ir::For &loop : test::all<ir::For>(plan)) {
+    if (loop.kind != ir::LoopKind::Serial) continue;
+    ir::for_each_statement(loop.body, [&](const ir::Stmt &stmt) { barriers += stmt.as<ir::Barrier>() != nullptr; });
+  }
+  EXPECT_GE(barriers, 2);
+  EXPECT_EQ(groups_in_turns(plan), 0) << "all groups meet at these";
+  ir::Kernel without = plan;
+  without.body = rewrite(plan.body, [](const ir::Stmt &stmt, ir::Block &made) {
+    if (!stmt.as<ir::Barrier>()) made.push_back(stmt);
+  });
+  EXPECT_THAT(missing(without), Not(::testing::IsEmpty()));
+}
+
+// Values of rows that threads have several times are added to an array once: there they stay in memory.
+TEST(ProductSteps, WhatIsAddedToAnArrayIsMadeOnce) {
+  std::string text = kernel_text(steps);
+  text.replace(text.find("store @sums[%1, 0] ="), 20, "accumulate @sums[%1, 0] +=");
+  const std::string memory = test::memory(steps_planned(text));
+  EXPECT_THAT(memory, HasSubstr("shared f32[128]"));
+  EXPECT_THAT(memory, Not(HasSubstr("group_rows"))) << "and so does what is computed with them";
+}
+
+void expect_steps_as_structured(const StepShape &s, std::int64_t rows, std::int64_t terms, std::int64_t n,
+                                std::vector<test::ThreadOrder::Kind> orders = {test::ThreadOrder::Kind::Random}) {
+  SCOPED_TRACE(testing::PrintToString(s));
+  const std::string text = kernel_text(s);
+  const ir::Kernel plan = steps_planned(text);
+  ASSERT_EQ(steps_of(plan).size(), 2u);
+  EXPECT_TRUE(unsynchronised(plan, shares_memory(FactsOfArrays(7, good))).missing.empty());
+  const auto given = arguments(s, rows, terms, n);
+  const std::int64_t blocks = (rows + s.queries - 1) / s.queries;
+  const auto expected = test::tiles::TileInterpreter(structured(text), {blocks}, given).run();
+  for (const auto order : orders) {
+    const auto got = test::run_lowered(plan, {blocks}, given, {order, 3}).arguments;
+    for (const std::size_t array : {std::size_t{4}, std::size_t{5}})
+      for (std::size_t k = 0; k < expected[array].elements.size(); ++k)
+        ASSERT_EQ(got[array].elements[k].value, expected[array].elements[k].value) << array << ' ' << k;
+  }
+}
+
+// Windows that reach beyond the arrays, no window, fewer than stages, more; one to three groups of warps.
+TEST(ProductSteps, DoWhatTheStructuredFormDoes) {
+  using Kind = test::ThreadOrder::Kind;
+  expect_steps_as_structured(steps, 120, 150, 3, {Kind::FirstToLast, Kind::LastToFirst});
+  expect_steps_as_structured(steps, 128, 100, 0);
+  expect_steps_as_structured({.queries = 64, .keys = 64, .size = 128, .threads = 128, .stages = 4, .type = "bf16"}, 100,
+                             70, 2);
+  expect_steps_as_structured({.queries = 192, .keys = 64, .size = 64, .threads = 384, .stages = 4}, 190, 70, 1);
+  expect_steps_as_structured({.queries = 128, .keys = 64, .size = 128, .of_weights = false}, 120, 100, 2);
+}
+
+TEST(TakeTurns, AroundWhatLiesBetweenTheLastTwoProducts) {
+  const ir::Kernel plan = steps_planned(kernel_text(steps));
+  EXPECT_EQ(groups_in_turns(plan), 2);
+  const std::vector<ir::TileCall> calls = steps_of(plan);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_TRUE(calls[0].gives_turn && !calls[0].takes_turn);
+  EXPECT_TRUE(calls[1].takes_turn && !calls[1].gives_turn);
+  EXPECT_THAT(ir::to_string(plan), HasSubstr("in_turns"));
+  EXPECT_EQ(groups_in_turns(
+                steps_planned(kernel_text({.queries = 64, .keys = 64, .size = 128, .threads = 128, .stages = 4}))),
+            0)
+      << "one group has nobody to take turns with";
+  EXPECT_EQ(groups_in_turns(take_turns(lowered(kernel_text(steps)))), 0) << "threads without roles";
+}
+
+TEST(TakeTurns, AGroupThatKeepsItsTurnIsFound) {
+  std::string text = ir::to_string(steps_planned(kernel_text(steps)));
+  text.replace(text.find(" gives_turn"), 11, "");
+  EXPECT_THROW(ir::verify(ir::parse_kernel(text), ir::Form::lowered, "the test"), InternalError);
+}
+
+}  // namespace
+}  // namespace samite::passes
