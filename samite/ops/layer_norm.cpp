@@ -193,7 +193,7 @@ std::shared_ptr<jit::KernelDefinition> adjoint_kernel(const AdjointPlan &plan) {
 // On CUDA blocks go over several tiles, so that fewer sums are added to the same columns, where there are more of them
 // than run at once.
 AdjointPlan adjoint_plan(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device) {
-  const RowPlan part = detail::row_plan(columns, device, longest_on_cpu(type));
+  const RowPlan part = detail::row_plan(columns, device, longest_on_cpu(type), detail::few_numbers);
   if (device.is_cpu()) return {part, 1};
   const std::int64_t tiles = detail::row_blocks(rows, part)[0];
   const std::int64_t each = std::clamp<std::int64_t>(tiles / (std::int64_t{4} * device.multiprocessors), 1, 16);
@@ -217,7 +217,7 @@ PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std:
 
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
                                 const PlanDevice &device, SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu(type));
+  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu(type), detail::many_numbers(type));
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \

@@ -87,7 +87,7 @@ std::shared_ptr<jit::KernelDefinition> softmax_kernel(const RowPlan &plan) {
 
 PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
                              SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu);
+  const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu, detail::many_numbers(type));
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \
@@ -100,7 +100,7 @@ PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t co
 
 PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
                                      SourceLocation where) {
-  const RowPlan plan = detail::row_plan(columns, device, longest_adjoint_on_cpu);
+  const RowPlan plan = detail::row_plan(columns, device, longest_adjoint_on_cpu, detail::many_numbers(type));
   const Extents blocks = detail::row_blocks(rows, plan);
   switch (type) {
 #define SAMITE_CASE(T) \

@@ -12,13 +12,21 @@ namespace {
 
 constexpr std::int64_t longest = 10000;
 
-RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest); }
+RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest, few_numbers); }
 
 TEST(RowPlan, OnCudaWidthsArePowersOfTwo) {
-  EXPECT_EQ(row_plan(0, hopper, longest), (RowPlan{64, 32, 128, false}));
-  EXPECT_EQ(row_plan(1000, hopper, longest), (RowPlan{2, 1024, 128, false}));
-  EXPECT_EQ(row_plan(8192, hopper, longest), (RowPlan{1, 8192, 256, false}));
-  EXPECT_EQ(row_plan(8193, hopper, longest), (RowPlan{1, 4096, 512, true}));
+  EXPECT_EQ(row_plan(0, hopper, longest, few_numbers), (RowPlan{64, 32, 256, false}));
+  EXPECT_EQ(row_plan(1000, hopper, longest, few_numbers), (RowPlan{2, 1024, 256, false}));
+  EXPECT_EQ(row_plan(8192, hopper, longest, few_numbers), (RowPlan{1, 8192, 512, false}));
+  EXPECT_EQ(row_plan(8193, hopper, longest, few_numbers), (RowPlan{1, 4096, 512, true}));
+}
+
+TEST(RowPlan, OnCudaThreadsHaveManyNumbersButOfDoubles) {
+  const int many = many_numbers(ScalarType::BFloat16);
+  EXPECT_EQ(row_plan(1000, hopper, longest, many), (RowPlan{2, 1024, 128, false}));
+  EXPECT_EQ(row_plan(4096, hopper, longest, many), (RowPlan{1, 4096, 128, false}));
+  EXPECT_EQ(row_plan(8192, hopper, longest, many), (RowPlan{1, 8192, 256, false}));
+  EXPECT_EQ(row_plan(4096, hopper, longest, many_numbers(ScalarType::Float64)), (RowPlan{1, 4096, 512, false}));
 }
 
 TEST(RowPlan, OnTheCpuShortRowsShareATileOfWholeRegisters) {
@@ -59,7 +67,7 @@ TEST(RowPlan, OnTheCpuTilesHoldTheRowAndNotMuchMore) {
 // Each width is a kernel that is compiled.
 TEST(RowPlan, OnTheCpuThereAreFewWidths) {
   std::set<RowPlan> all;
-  for (std::int64_t columns = 1; columns <= 65536; ++columns) all.insert(row_plan(columns, cpu, 65536));
+  for (std::int64_t columns = 1; columns <= 65536; ++columns) all.insert(row_plan(columns, cpu, 65536, few_numbers));
   EXPECT_LE(all.size(), 32u + 7 * 16);
 }
 
