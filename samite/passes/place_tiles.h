@@ -4,7 +4,10 @@
 // sums. A tile that nothing but such products, loops over its own elements and reductions of its rows touch stays there
 // for good, as long as all of these want it in one layout; loops over its elements then go through each thread's own.
 // So do tiles that follow from it in such loops, while a thread has registers for those that are needed at one time. A
-// row that several warps share is reduced there where the call has memory for their parts. All other tiles are in
+// row that several warps share is reduced there where the call has memory for their parts. The first factor of a
+// product of windows (passes/product_loops.h) that is made of sums stays there as well, where groups of warps have
+// whole rows of both, and else lies in panels. So do tiles of one value for each row of such sums, which all threads
+// have that have a part of the row: where loops that do the same in several threads make them. All other tiles are in
 // shared memory: factors of such products, where nothing else than loads and loops touch them, with rows at multiples
 // of 16 bytes, such that no two threads meet in a bank; where a transpose reads them, likewise, so that four threads of
 // a warp meet at most; the rest row by row.
