@@ -29,6 +29,9 @@ std::string_view kind_of(ScalarType a, ScalarType b) {
   }
 }
 
+// Where a thread is in the ring of such a call.
+std::string ring_position(const TileCall &call) { return fmt::format("ring_position_{}", call.operands[2].array); }
+
 }  // namespace
 
 std::string TileCalls::kind_of_loop(const TileCall &call) const {
@@ -58,7 +61,7 @@ void TileCalls::product_loop(const TileCall &call) {
   std::string steps, arguments = copies ? "" : array_name(call.result.array);
   for (const TileMemory &operand : call.operands)
     arguments += (arguments.empty() ? "" : ", ") + array_name(operand.array);
-  if (copies || products) arguments += ", ring_position";
+  if (copies || products) arguments += ", " + ring_position(call);
   for (std::size_t i = 0; i < call.windows.size() && !products; ++i) {
     arguments += ", " + bulk_windows(call, i);
     steps += fmt::format(", {}, {}", call.windows[i].rows, call.windows[i].columns);
@@ -75,8 +78,8 @@ void TileCalls::product_of_windows(const TileCall &call) {
   const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const bool transposed = (call.attribute & transposed_b) != 0;
   const std::int64_t stages = call.operands[2].type.count() / 2;
-  const std::string ring = fmt::format("{0}, {1}, ring_position_{2}", array_name(call.operands[1].array),
-                                       array_name(call.operands[2].array), call.operands[2].array);
+  const std::string ring = fmt::format("{}, {}, {}", array_name(call.operands[1].array),
+                                       array_name(call.operands[2].array), ring_position(call));
   const std::string product =
       fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
                   kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages);
@@ -97,24 +100,15 @@ void TileCalls::make_rings() {
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!loops.empty(), "roles without a loop of products");
-  const auto place = [&](const TileMemory &operand) {
-    return fmt::format("reinterpret_cast<{} *>(shared + {})", memory_name(operand.type),
-                       memory.at(operand.array)->offset.value());
-  };
-  if (loops[0]->has_first_factor()) {
-    for (const TileCall *loop : loops)
-      emission_.out.line("tile_make_ring<{}, {}>({});", loop->operands[2].type.count() / 2,
-                         emission_.kernel.block_threads / 32, place(loop->operands[2]));
-    emission_.out.line("__syncthreads();");
-    for (const TileCall *loop : loops)
-      emission_.out.line("RingPosition<{}> ring_position_{};", loop->operands[2].type.count() / 2,
-                         loop->operands[2].array);
-    return;
+  const int blocks = std::max(emission_.kernel.cluster_blocks, 1);
+  for (const TileCall *loop : loops) {
+    const TileMemory &barriers = loop->operands[2];
+    const std::int64_t stages = barriers.type.count() / 2;
+    emission_.out.line("tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));", stages,
+                       emission_.kernel.block_threads / 32 * blocks, memory.at(barriers.array)->offset.value());
+    emission_.out.line("RingPosition<{}> {};", stages, ring_position(*loop));
   }
-  std::string arguments;
-  for (const TileMemory &operand : loops[0]->operands) arguments += (arguments.empty() ? "" : ", ") + place(operand);
-  emission_.out.line("tile_make_rings<{}>({});", kind_of_loop(*loops[0]), arguments);
-  emission_.out.line("RingPosition<{}> ring_position;", loops[0]->operands[2].type.count() / 2);
+  emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");
 }
 
 }  // namespace samite::codegen

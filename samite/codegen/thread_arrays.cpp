@@ -17,18 +17,18 @@ ThreadArrays::ThreadArrays(Emission &emission, Failures &failures, const TilePla
       places_(places),
       element_loops_(element_loops),
       arrays_(emission.kernel.local_array_count) {
-  std::set<LocalArrayId> read;
+  for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->has_first_factor() && places.fragments_of(call->operands[0].array))
+      rounded_when_multiplied_.insert(call->operands[0].array);
+  });
+  if (rounded_when_multiplied_.empty()) return;
   for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
     const auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::LocalLoad) read.insert(let->value.array);
+    if (let && let->value.op == Op::LocalLoad) rounded_when_multiplied_.erase(let->value.array);
     if (let && let->value.op == Op::Cast && let->value.operands[0].type() == Type(ScalarType::Float32) &&
         is_floating(let->value.type.element()) && size_of(let->value.type.element()) == 2)
       rounded_.emplace(let->local, let->value.operands[0]);
-  });
-  for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    if (!call || !call->has_first_factor() || !places.fragments_of(call->operands[0].array)) return;
-    if (!read.contains(call->operands[0].array)) rounded_when_multiplied_.insert(call->operands[0].array);
   });
 }
 

@@ -35,7 +35,6 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   void load_pack(const ir::LoadPack &load);
   void store_pack(const ir::StorePack &store);
   void barrier(const ir::Barrier &barrier);
-  bool shows_to_products_ = false;
   void print(const ir::Print &print, SourceLocation where) override;
   void check(const ir::Check &check, SourceLocation where) override;
   void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);
@@ -80,6 +79,8 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   ThreadArrays arrays_;
   Rows rows_;
   WarpLoops warp_loops_;
+  // A product of warp groups reads tiles that threads have written to shared memory.
+  bool shows_to_products_ = false;
 };
 
 }  // namespace samite::codegen

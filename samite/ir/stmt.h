@@ -202,6 +202,8 @@ struct TileCall {
   // Whether bulk copies bring the second factor alone, and which operand is the first that they bring.
   bool has_first_factor() const { return windows.size() == 1; }
   std::size_t first_brought() const { return has_first_factor() ? 1 : 0; }
+  // Whether an operand is memory for what copies bring, or their barriers, and not what the threads have.
+  bool brings(std::size_t operand) const { return is_product_loop() && operand >= first_brought(); }
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4

@@ -583,8 +583,8 @@ class Verifier {
     if ((call.takes_turn || call.gives_turn) && (call.part != TileCall::Part::products || !call.has_first_factor()))
       fail("a turn at what is no product of a group of warps");
     if (!copies) check_memory(call.result);
-    for (const TileMemory &operand : call.operands)
-      if (!copies || !call.has_first_factor() || &operand != call.operands.data()) check_memory(operand);
+    for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
+      check_memory(call.operands[i]);
     if (call.sums) check_sums(call);
     Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
     if (call.op == Op::Load) {

@@ -24,16 +24,32 @@ bool is_loop(const Stmt &stmt) {
   return call && call->is_product_loop();
 }
 
+using Fragments = std::map<LocalArrayId, FragmentLayout>;  // of the tiles in registers
+
+// Whether a call's device function waits for the whole block. One that reduces rows does not where no row is of several
+// warps, and not several warps are at one row.
+bool waits_for_block(const TileCall &call, const Fragments &registers, int warps) {
+  switch (info(call.op).typing) {
+    case Typing::Load:
+    case Typing::Cast:
+    case Typing::MatMul: return false;
+    case Typing::Reduce: break;
+    default: return true;
+  }
+  const auto layout = registers.find(call.operands[0].array);
+  const bool of_warp = layout == registers.end() ? call.result.type.count() >= warps : layout->second.across == 1;
+  return !reduces_rows(call) || !of_warp;
+}
+
 // Whether the body's threads can do without those that copy: a call of another kind may wait for the whole block.
 bool may_have_roles(const Kernel &kernel) {
   if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
     return false;
-  const std::set<LocalArrayId> registers = arrays_in(kernel, {MemorySpace::registers});
-  std::map<LocalArrayId, FragmentLayout> sums;  // and other tiles in registers
+  Fragments registers;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     const auto *allocate = stmt.as<Allocate>();
     if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
-      sums.emplace(allocate->array, *layout);
+      registers.emplace(allocate->array, *layout);
   });
   int loops = 0, with_first = 0;
   bool may = true;
@@ -43,15 +59,8 @@ bool may_have_roles(const Kernel &kernel) {
       with_first += stmt.as<TileCall>()->has_first_factor();
       may = may && registers.contains(stmt.as<TileCall>()->result.array);
     }
-    if (const auto *call = stmt.as<TileCall>()) {
-      const Typing typing = info(call->op).typing;
-      const auto rows = typing == Typing::Reduce ? sums.find(call->operands[0].array) : sums.end();
-      // Where no row is of several warps, and not several warps are at one row.
-      const bool of_warp =
-          typing == Typing::Reduce && reduces_rows(*call) &&
-          (rows != sums.end() ? rows->second.across == 1 : call->result.type.count() >= kernel.block_threads / 32);
-      may = may && (typing == Typing::Load || typing == Typing::Cast || typing == Typing::MatMul || of_warp);
-    }
+    if (const auto *call = stmt.as<TileCall>())
+      may = may && !waits_for_block(*call, registers, kernel.block_threads / 32);
     if (const auto *allocate = stmt.as<Allocate>()) may = may && !allocate->in_workspace();
   });
   return may && loops > 0 && (loops == 1 || loops == with_first);

@@ -31,38 +31,22 @@ class Courses {
     return is_integer(value.type()) && is_known(value) && goes_up(forms_.moving(value, loop_));
   }
 
-  // Whether it is computed in the loop.
-  bool depends_on_element(const Value &value) const { return !outside(value); }
+  bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
 
   // Whether such a place, or several of them, are inside of something.
   bool is_bound(const Value &value) const {
-    if (outside(value)) return true;
-    const auto known = definitions_.find(value.id());
-    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
-    const Value &a = known->second->operands[0], &b = known->second->operands[1];
-    switch (known->second->op) {
-      case Op::And: return is_bound(a) && is_bound(b);
-      case Op::GreaterEqual:
-      case Op::Less: return is_place(a) && outside(b);
-      default: return false;
-    }
+    return all_compare(value, [&](Op op, const Value &a, const Value &b) {
+      return (op == Op::GreaterEqual || op == Op::Less) && is_place(a) && outside(b);
+    });
   }
 
   // Whether something compares sums of multiples of the row and the column: where it holds at the tile's corners, it
   // holds between them.
   bool is_bound_of_corners(const Value &value) const {
-    if (outside(value)) return true;
-    const auto known = definitions_.find(value.id());
-    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
-    const Value &a = known->second->operands[0], &b = known->second->operands[1];
-    switch (known->second->op) {
-      case Op::And: return is_bound_of_corners(a) && is_bound_of_corners(b);
-      case Op::GreaterEqual:
-      case Op::Greater:
-      case Op::LessEqual:
-      case Op::Less: return goes_with_rows_and_columns(a) && goes_with_rows_and_columns(b);
-      default: return false;
-    }
+    return all_compare(value, [&](Op op, const Value &a, const Value &b) {
+      const bool orders = op == Op::GreaterEqual || op == Op::Greater || op == Op::LessEqual || op == Op::Less;
+      return orders && goes_with_rows_and_columns(a) && goes_with_rows_and_columns(b);
+    });
   }
 
   // So many elements from a multiple of that on lie together in an array.
@@ -98,7 +82,16 @@ class Courses {
  private:
   using Kind = AffineTerm::Kind;
 
-  bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
+  // Whether a condition is made of such comparisons, all of which are to hold.
+  template <class Compares>
+  bool all_compare(const Value &condition, const Compares &compares) const {
+    if (outside(condition)) return true;
+    const auto known = definitions_.find(condition.id());
+    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
+    const Value &a = known->second->operands[0], &b = known->second->operands[1];
+    if (known->second->op == Op::And) return all_compare(a, compares) && all_compare(b, compares);
+    return compares(known->second->op, a, b);
+  }
 
   bool is_known(const Value &value) const {
     return outside(value) || value.id() == loop_.index || definitions_.contains(value.id());
@@ -227,8 +220,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   for (const Stmt &stmt : loop.body) {
     auto *branch = stmt.as<If>();
     const auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Select && let->value.operands[0].is_local() &&
-        courses.depends_on_element(let->value.operands[0])) {
+    if (let && let->value.op == Op::Select && !courses.outside(let->value.operands[0])) {
       const Value &condition = let->value.operands[0];
       const bool bound = courses.is_bound(condition), of_corners = !bound && courses.is_bound_of_corners(condition);
       if (bound || of_corners) found.bounds.insert(condition.id());

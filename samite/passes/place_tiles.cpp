@@ -212,14 +212,13 @@ class Placer {
   // From the sums of products on to what the loops over them touch, as long as no loop has two layouts. Of a tile that
   // is added to in such a loop, others may set it to zero, or store it.
   void place_in_registers() {
-    std::map<LocalId, FragmentLayout> &of_loop = of_loop_;
     const auto place = [&](LocalArrayId array, const FragmentLayout &wanted) {
       const TileUse &use = uses_.arrays.at(array);
       const Demands &own = demands_.at(array);
       const std::set<LocalId> loops = use.loops();
       const bool free = std::ranges::all_of(loops, [&](LocalId loop) {
-        auto known = of_loop.find(loop);
-        return known == of_loop.end() || known->second == wanted;
+        auto known = of_loop_.find(loop);
+        return known == of_loop_.end() || known->second == wanted;
       });
       const std::int64_t registers = registers_of(use, wanted);
       const std::int64_t others =
@@ -227,7 +226,7 @@ class Placer {
       if (!may_lie_so(array, wanted) || !free || others + registers > most_registers) return false;
       if (!own.products.empty()) uses_.scopes.take(use.scope, registers);
       registers_.emplace(array, registers);
-      for (const LocalId loop : loops) of_loop.emplace(loop, wanted);
+      for (const LocalId loop : loops) of_loop_.emplace(loop, wanted);
       return layouts_.emplace(array, wanted).second;
     };
     for (const auto &[array, own] : demands_)
@@ -237,11 +236,11 @@ class Placer {
       for (const auto &[array, own] : demands_) {
         const std::set<LocalId> loops = uses_.arrays.at(array).loops();
         if (!own.products.empty() || in_registers(array)) continue;
-        const auto known = std::ranges::find_if(loops, [&](LocalId loop) { return of_loop.contains(loop); });
+        const auto known = std::ranges::find_if(loops, [&](LocalId loop) { return of_loop_.contains(loop); });
         if (known == loops.end()) continue;
-        const FragmentLayout wanted = of_loop.at(*known);
+        const FragmentLayout wanted = of_loop_.at(*known);
         const bool all = std::ranges::all_of(loops, [&](LocalId loop) {
-          return of_loop.contains(loop) || touched_by(loop) == 1 || reads_what_may_lie_so(loop, wanted);
+          return of_loop_.contains(loop) || touched_by(loop) == 1 || reads_what_may_lie_so(loop, wanted);
         });
         more = (all && place(array, wanted)) || more;
       }
@@ -260,7 +259,9 @@ class Placer {
     for (std::size_t before = may.size() + 1; before != may.size();) {
       before = may.size();
       std::erase_if(may, [&](LocalArrayId array) {
-        return !std::ranges::all_of(uses_.arrays.at(array).loops(), [&](LocalId loop) { return repeats(loop, may); });
+        return std::ranges::any_of(uses_.arrays.at(array).touches, [&](const TileTouch &touch) {
+          return touch.own_element && !repeats(*touch.threads, may);
+        });
       });
     }
     // Those that have to do with sums.
@@ -294,7 +295,7 @@ class Placer {
                                  const auto known =
                                      touch.threads ? of_loop_.find(touch.threads->index) : of_loop_.end();
                                  return touch.loads && known != of_loop_.end() && has_rows(known->second) &&
-                                        is_row(touch.index, *touch.threads, known->second);
+                                        is_row(touch, known->second);
                                }) &&
            std::ranges::all_of(use.operands, [&](const TileOperand &own) {
              if (own.operand || info(own.call->op).typing != Typing::Reduce || !reduces_rows(*own.call)) return false;
@@ -303,36 +304,23 @@ class Placer {
            });
   }
   // The row of the element that a loop over sums is at.
-  bool is_row(const Value &index, const For &loop, const FragmentLayout &sums) const {
-    const Operation *made = index.is_local() ? definition(loop.body, index.id()) : nullptr;
-    return made && made->op == Op::Div && made->operands[0] == Value::local(loop.type, loop.index) &&
-           made->operands[1].is_constant() && made->operands[1].as_int() == sums.columns;
-  }
-  static const Operation *definition(const Block &block, LocalId local) {
-    const Operation *found = nullptr;
-    for_each_statement(block, [&](const Stmt &stmt) {
-      if (const auto *let = stmt.as<Let>(); let && let->local == local) found = &let->value;
-    });
-    return found;
+  bool is_row(const TileTouch &touch, const FragmentLayout &sums) const {
+    return forms_(touch.index).form == quotient(Symbol::local(touch.threads->index), sums.columns);
   }
   // Whether several threads may do the same in a loop over elements: it writes to no memory that they share but what
   // all of them write alike.
-  bool repeats(LocalId index, const std::set<LocalArrayId> &of_rows) const {
-    const For *loop = nullptr;
-    for (const LoopSpan &span : uses_.loops)
-      if (span.over_elements && span.loop->as<For>()->index == index) loop = span.loop->as<For>();
-    bool may = loop != nullptr;
-    if (may)
-      for_each_statement(loop->body, [&](const Stmt &stmt) {
-        const auto *let = stmt.as<Let>();
-        const auto *store = stmt.as<LocalStore>();
-        const bool pure =
-            let && (info(let->value.op).pure || let->value.op == Op::Load || let->value.op == Op::LocalLoad);
-        const auto array = local_array_touched(stmt);
-        const bool of_others = array && in_registers(*array);
-        may =
-            may && !of_others && (pure || (store ? of_rows.contains(store->array) : stmt.as<Store>() || stmt.as<If>()));
-      });
+  bool repeats(const For &loop, const std::set<LocalArrayId> &of_rows) const {
+    bool may = true;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      const auto *let = stmt.as<Let>();
+      const auto *store = stmt.as<LocalStore>();
+      const bool reads =
+          let && (info(let->value.op).pure || let->value.op == Op::Load || let->value.op == Op::LocalLoad);
+      const auto array = local_array_touched(stmt);
+      const bool of_others = array && in_registers(*array);
+      may =
+          may && !of_others && (reads || (store ? of_rows.contains(store->array) : stmt.as<Store>() || stmt.as<If>()));
+    });
     return may;
   }
 
@@ -419,35 +407,33 @@ Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
     return known != layouts.end() && std::holds_alternative<FragmentLayout>(known->second);
   };
   // What reduces into registers needs no memory for what several warps find.
+  const auto has_no_parts = [&](const TileCall &call) {
+    return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 && in_registers(call.result);
+  };
   std::set<LocalArrayId> dropped;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    if (call && info(call->op).typing == Typing::Reduce && in_registers(call->result) && call->operands.size() == 2)
-      dropped.insert(call->operands[1].array);
+    if (const auto *call = stmt.as<TileCall>(); call && has_no_parts(*call)) dropped.insert(call->operands[1].array);
   });
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
     const auto *allocate = stmt.as<Allocate>();
-    if (!allocate || !dropped.contains(allocate->array)) made.push_back(stmt);
-  });
-  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
-    if (auto *allocate = stmt.as<Allocate>(); allocate && layouts.contains(allocate->array)) {
+    const auto *call = stmt.as<TileCall>();
+    if (allocate && dropped.contains(allocate->array)) return;
+    if (allocate && layouts.contains(allocate->array)) {
       Allocate placed = *allocate;
       placed.layout = layouts.at(allocate->array);
       if (std::holds_alternative<FragmentLayout>(placed.layout)) placed.space = MemorySpace::registers;
-      return {placed, stmt.where()};
-    }
-    if (auto *call = stmt.as<TileCall>();
-        call && !dropped.empty() && info(call->op).typing == Typing::Reduce && in_registers(call->result)) {
+      made.emplace_back(placed, stmt.where());
+    } else if (call && has_no_parts(*call)) {
       TileCall placed = *call;
-      placed.operands.erase(placed.operands.begin() + 1, placed.operands.end());
-      return {std::move(placed), stmt.where()};
-    }
-    if (auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul && !call->is_product_loop()) {
+      placed.operands.pop_back();
+      made.emplace_back(std::move(placed), stmt.where());
+    } else if (call && call->op == Op::MatMul && !call->is_product_loop()) {
       TileCall placed = *call;
       placed.sums = fragments(*call, lowered.block_threads, architecture);
-      return {std::move(placed), stmt.where()};
+      made.emplace_back(std::move(placed), stmt.where());
+    } else {
+      made.push_back(stmt);
     }
-    return stmt;
   });
   return lowered;
 }

@@ -73,6 +73,8 @@ struct Match {
   std::array<bool, 2> swapped{};
   std::vector<std::string> copied;  // as in WayOfProduct
 
+  std::size_t first_brought() const { return has_first ? 1 : 0; }
+
   // The product of the windows as they are read.
   TileCall call() const {
     TileCall call = *product;
@@ -107,11 +109,11 @@ class Matcher {
     return found;
   }
 
-  // Of a loop whose iterations multiply what the block has with windows: a match for each product. None where one of
-  // them is not so.
+  // Of a pipelined loop whose iterations multiply what the block has with windows: a match for each product. None where
+  // one of them is not so.
   std::vector<Match> match_each(const For &loop) const {
     std::vector<Match> products;
-    if (!may_step_ || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
+    if (!may_step_ || loop.stages == 1 || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
     for (const Stmt &stmt : loop.body) {
       const auto *call = stmt.as<TileCall>();
       if (!call || call->op != Op::MatMul || call->is_product_loop()) continue;
@@ -323,7 +325,7 @@ TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
   TileCall call = match.call();
   call.sums = match.sums;
-  for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) {
+  for (std::size_t i = match.first_brought(); i < 2; ++i) {
     const Type type = call.operands[i].type;
     Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
                      MemorySpace::shared};
@@ -360,7 +362,7 @@ void write_steps(const std::vector<Match> &products, const For &loop, int stages
     TileCall call = call_with_buffers(match, stages, build);
     call.count = Value::constant(ScalarType::Int32, 1);
     calls.emplace(match.product, std::move(call));
-    for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) brought.insert(match.product->operands[i].array);
+    for (std::size_t i = match.first_brought(); i < 2; ++i) brought.insert(match.product->operands[i].array);
   }
   For made = loop;
   made.body.clear();
@@ -410,7 +412,7 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     std::vector<Match> steps;
     if (match.why_not.empty() && match.steps)
       steps = {match};
-    else if (!match.why_not.empty() && loop && loop->stages > 1)
+    else if (!match.why_not.empty() && loop)
       steps = matcher.match_each(*loop);
     if (!match.why_not.empty() && steps.empty()) return made.push_back(stmt);
     build.at(stmt.where());
@@ -452,10 +454,12 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architec
   for_each_product(lowered.body, nullptr, [&](const Stmt &product, const For *loop) {
     Match match;
     match.why_not = !loop ? "it is in no loop" : "sums are asked for in shared memory";
-    if (loop && !lowered.sums_in_shared) match = matcher.match(*loop);
-    if (!match.why_not.empty() && loop && loop->stages > 1 && !lowered.sums_in_shared)
-      for (Match &own : matcher.match_each(*loop))
-        if (own.product == product.as<TileCall>()) match = std::move(own);
+    if (loop && !lowered.sums_in_shared) {
+      match = matcher.match(*loop);
+      if (!match.why_not.empty())
+        for (Match &own : matcher.match_each(*loop))
+          if (own.product == product.as<TileCall>()) match = std::move(own);
+    }
     if (!match.why_not.empty()) match.copied.clear();
     ways.push_back({product.where(), std::move(match.why_not), std::move(match.copied)});
   });

@@ -29,8 +29,7 @@ struct TileOperand {
   const ir::TileCall *call;
   std::optional<std::size_t> operand;  // nothing: the result
   const ir::TileMemory &memory() const { return operand ? call->operands[*operand] : call->result; }
-  // Whether it is memory for what the copies of a loop of products bring, and not what the threads have of it.
-  bool is_brought() const { return operand && call->is_product_loop() && *operand >= call->first_brought(); }
+  bool is_brought() const { return operand && call->brings(*operand); }
 };
 
 struct TileUse {

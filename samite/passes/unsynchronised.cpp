@@ -170,9 +170,8 @@ class Checker {
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      const bool brought = call.is_product_loop() && i >= call.first_brought();
-      if (in_memory(call.operands[i].array) && !(brought && call.part == TileCall::Part::products))
-        touch(of_block(call.operands[i].array, brought || (scratch && i != 0)));
+      if (in_memory(call.operands[i].array) && !(call.brings(i) && call.part == TileCall::Part::products))
+        touch(of_block(call.operands[i].array, call.brings(i) || (scratch && i != 0)));
     }
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };

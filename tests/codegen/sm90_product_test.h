@@ -87,7 +87,8 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
   return text +
          fmt::format(
              R"(  {element} *const ring_a = reinterpret_cast<{element} *>(memory), *const ring_b = ring_a + {b_at};
-  tile_make_rings<{of_product}>(ring_a, ring_b, barriers);
+  tile_make_barriers<{stages}, Product::warps * 4 * {blocks}>(barriers);
+  {meet}
   RingPosition<{stages}> at;
   if (warp_group_of_block() == Product::warps) {{
     give_registers<40>();
@@ -110,6 +111,8 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
 
 }}  // namespace samite
 )",
+             fmt::arg("blocks", s.clusters() ? 2 : 1),
+             fmt::arg("meet", s.clusters() ? "sync_cluster();" : "__syncthreads();"),
              fmt::arg("end", s.clusters() ? "sync_cluster();" : ""), fmt::arg("element", s.element),
              fmt::arg("b_at", s.stages * s.rows * s.terms), fmt::arg("of_product", of_product),
              fmt::arg("stages", s.stages), fmt::arg("steps", steps), fmt::arg("down_a", s.transposed_a ? 1 : 0),

@@ -117,7 +117,7 @@ SAMITE_INLINE void changed_by_products(i32 (&sums)[count]) {
       S(123), S(124), S(125), S(126), S(127)
 #define SAMITE_WGMMA_SUM(i) "+f"(c[first + i])
 #define SAMITE_WGMMA_INTEGER_SUM(i) "+r"(c[first + i])
-#define SAMITE_WGMMA_OF(n, names, sums, S, types, rest, a, b, adds, turned_a, turned_b)                              \
+#define SAMITE_WGMMA_OF(n, names, sums, a, b, adds, turned_a, turned_b, unused5, unused6, S, types, rest)            \
   if constexpr (columns == n)                                                                                        \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n types \
                  " {" names "}, %" #a ", %" #b ", adds" rest(turned_a, turned_b) ";\n}"                              \
@@ -127,29 +127,33 @@ SAMITE_INLINE void changed_by_products(i32 (&sums)[count]) {
 #define SAMITE_WGMMA_WAYS(turned_a, turned_b) ", 1, 1, %" #turned_a ", %" #turned_b
 #define SAMITE_WGMMA_SIGNS(turned_a, turned_b) ", 1, 1"
 #define SAMITE_WGMMA_NOTHING(turned_a, turned_b)
+// `X` for each number of columns: with the sums' names, the sums, and the numbers of the operands behind them. In full,
+// since a kernel has the macros alone that its text names.
+#define SAMITE_WGMMA_WIDTHS(X, ...)                                                                     \
+  X(8, SAMITE_WGMMA_NAMES_8, SAMITE_WGMMA_SUMS_8, 4, 5, 6, 7, 8, 9, 10, __VA_ARGS__)                    \
+  X(16, SAMITE_WGMMA_NAMES_16, SAMITE_WGMMA_SUMS_16, 8, 9, 10, 11, 12, 13, 14, __VA_ARGS__)             \
+  X(24, SAMITE_WGMMA_NAMES_24, SAMITE_WGMMA_SUMS_24, 12, 13, 14, 15, 16, 17, 18, __VA_ARGS__)           \
+  X(32, SAMITE_WGMMA_NAMES_32, SAMITE_WGMMA_SUMS_32, 16, 17, 18, 19, 20, 21, 22, __VA_ARGS__)           \
+  X(40, SAMITE_WGMMA_NAMES_40, SAMITE_WGMMA_SUMS_40, 20, 21, 22, 23, 24, 25, 26, __VA_ARGS__)           \
+  X(48, SAMITE_WGMMA_NAMES_48, SAMITE_WGMMA_SUMS_48, 24, 25, 26, 27, 28, 29, 30, __VA_ARGS__)           \
+  X(56, SAMITE_WGMMA_NAMES_56, SAMITE_WGMMA_SUMS_56, 28, 29, 30, 31, 32, 33, 34, __VA_ARGS__)           \
+  X(64, SAMITE_WGMMA_NAMES_64, SAMITE_WGMMA_SUMS_64, 32, 33, 34, 35, 36, 37, 38, __VA_ARGS__)           \
+  X(80, SAMITE_WGMMA_NAMES_80, SAMITE_WGMMA_SUMS_80, 40, 41, 42, 43, 44, 45, 46, __VA_ARGS__)           \
+  X(96, SAMITE_WGMMA_NAMES_96, SAMITE_WGMMA_SUMS_96, 48, 49, 50, 51, 52, 53, 54, __VA_ARGS__)           \
+  X(112, SAMITE_WGMMA_NAMES_112, SAMITE_WGMMA_SUMS_112, 56, 57, 58, 59, 60, 61, 62, __VA_ARGS__)        \
+  X(128, SAMITE_WGMMA_NAMES_128, SAMITE_WGMMA_SUMS_128, 64, 65, 66, 67, 68, 69, 70, __VA_ARGS__)        \
+  X(160, SAMITE_WGMMA_NAMES_160, SAMITE_WGMMA_SUMS_160, 80, 81, 82, 83, 84, 85, 86, __VA_ARGS__)        \
+  X(192, SAMITE_WGMMA_NAMES_192, SAMITE_WGMMA_SUMS_192, 96, 97, 98, 99, 100, 101, 102, __VA_ARGS__)     \
+  X(224, SAMITE_WGMMA_NAMES_224, SAMITE_WGMMA_SUMS_224, 112, 113, 114, 115, 116, 117, 118, __VA_ARGS__) \
+  X(256, SAMITE_WGMMA_NAMES_256, SAMITE_WGMMA_SUMS_256, 128, 129, 130, 131, 132, 133, 134, __VA_ARGS__)
 // c += a b, or c = a b. The factors are given by descriptors (samite/device/tile/sm90_panels.h). Each row of a, and
 // each column of b, has its terms one after another in memory; or `transposed` the other way, for 16-bit factors. The
 // thread's sums are `columns / 2` from c[first] on: of each 8 columns four, those of a piece of 16 by 8 that its warp
 // has (device/tile/place.h).
-#define SAMITE_WGMMA(Kind, S, types, rest)                                                                       \
-  template <int columns, bool transposed_a, bool transposed_b, int first, class C, int count>                    \
-  SAMITE_INLINE void multiply_by_group(Kind, C(&c)[count], u64 left, u64 right, bool adding) {                   \
-    SAMITE_WGMMA_OF(8, SAMITE_WGMMA_NAMES_8, SAMITE_WGMMA_SUMS_8, S, types, rest, 4, 5, 6, 7, 8)                 \
-    SAMITE_WGMMA_OF(16, SAMITE_WGMMA_NAMES_16, SAMITE_WGMMA_SUMS_16, S, types, rest, 8, 9, 10, 11, 12)           \
-    SAMITE_WGMMA_OF(24, SAMITE_WGMMA_NAMES_24, SAMITE_WGMMA_SUMS_24, S, types, rest, 12, 13, 14, 15, 16)         \
-    SAMITE_WGMMA_OF(32, SAMITE_WGMMA_NAMES_32, SAMITE_WGMMA_SUMS_32, S, types, rest, 16, 17, 18, 19, 20)         \
-    SAMITE_WGMMA_OF(40, SAMITE_WGMMA_NAMES_40, SAMITE_WGMMA_SUMS_40, S, types, rest, 20, 21, 22, 23, 24)         \
-    SAMITE_WGMMA_OF(48, SAMITE_WGMMA_NAMES_48, SAMITE_WGMMA_SUMS_48, S, types, rest, 24, 25, 26, 27, 28)         \
-    SAMITE_WGMMA_OF(56, SAMITE_WGMMA_NAMES_56, SAMITE_WGMMA_SUMS_56, S, types, rest, 28, 29, 30, 31, 32)         \
-    SAMITE_WGMMA_OF(64, SAMITE_WGMMA_NAMES_64, SAMITE_WGMMA_SUMS_64, S, types, rest, 32, 33, 34, 35, 36)         \
-    SAMITE_WGMMA_OF(80, SAMITE_WGMMA_NAMES_80, SAMITE_WGMMA_SUMS_80, S, types, rest, 40, 41, 42, 43, 44)         \
-    SAMITE_WGMMA_OF(96, SAMITE_WGMMA_NAMES_96, SAMITE_WGMMA_SUMS_96, S, types, rest, 48, 49, 50, 51, 52)         \
-    SAMITE_WGMMA_OF(112, SAMITE_WGMMA_NAMES_112, SAMITE_WGMMA_SUMS_112, S, types, rest, 56, 57, 58, 59, 60)      \
-    SAMITE_WGMMA_OF(128, SAMITE_WGMMA_NAMES_128, SAMITE_WGMMA_SUMS_128, S, types, rest, 64, 65, 66, 67, 68)      \
-    SAMITE_WGMMA_OF(160, SAMITE_WGMMA_NAMES_160, SAMITE_WGMMA_SUMS_160, S, types, rest, 80, 81, 82, 83, 84)      \
-    SAMITE_WGMMA_OF(192, SAMITE_WGMMA_NAMES_192, SAMITE_WGMMA_SUMS_192, S, types, rest, 96, 97, 98, 99, 100)     \
-    SAMITE_WGMMA_OF(224, SAMITE_WGMMA_NAMES_224, SAMITE_WGMMA_SUMS_224, S, types, rest, 112, 113, 114, 115, 116) \
-    SAMITE_WGMMA_OF(256, SAMITE_WGMMA_NAMES_256, SAMITE_WGMMA_SUMS_256, S, types, rest, 128, 129, 130, 131, 132) \
+#define SAMITE_WGMMA(Kind, S, types, rest)                                                     \
+  template <int columns, bool transposed_a, bool transposed_b, int first, class C, int count>  \
+  SAMITE_INLINE void multiply_by_group(Kind, C(&c)[count], u64 left, u64 right, bool adding) { \
+    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_OF, S, types, rest)                                       \
   }
 SAMITE_WGMMA(WgmmaF16, SAMITE_WGMMA_SUM, "k16.f32.f16.f16", SAMITE_WGMMA_WAYS)
 SAMITE_WGMMA(WgmmaBF16, SAMITE_WGMMA_SUM, "k16.f32.bf16.bf16", SAMITE_WGMMA_WAYS)
@@ -163,52 +167,19 @@ SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NO
 
 // The same with a, of 16-bit numbers, in registers: 64 rows of 16 terms, of which each thread has the four words that a
 // warp's tensor cores take.
-#define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, S, types, a0, a1, a2, a3, b, adds, turned_b)                       \
+#define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, a0, a1, a2, a3, b, adds, turned_b, types)                          \
   if constexpr (columns == n)                                                                                        \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n types \
                  " {" names "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", adds, 1, 1, %" #turned_b ";\n}"   \
-                 : sums(S)                                                                                           \
+                 : sums(SAMITE_WGMMA_SUM)                                                                            \
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(int(adding)),             \
                    "n"(transposed_b)                                                                                 \
                  : "memory");
 #define SAMITE_WGMMA_REGISTERS(Kind, types)                                                                         \
   template <int columns, bool transposed_b, int first, class C, int count>                                          \
   SAMITE_INLINE void multiply_registers_by_group(Kind, C(&c)[count], const u32(&left)[4], u64 right, bool adding) { \
-    SAMITE_WGMMA_REGISTERS_ALL(types)                                                                               \
+    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_REGISTERS_OF, types)                                                           \
   }
-#define SAMITE_WGMMA_REGISTERS_ALL(types)                                                                             \
-  SAMITE_WGMMA_REGISTERS_OF(8, SAMITE_WGMMA_NAMES_8, SAMITE_WGMMA_SUMS_8, SAMITE_WGMMA_SUM, types, 4, 5, 6, 7, 8, 9,  \
-                            10)                                                                                       \
-  SAMITE_WGMMA_REGISTERS_OF(16, SAMITE_WGMMA_NAMES_16, SAMITE_WGMMA_SUMS_16, SAMITE_WGMMA_SUM, types, 8, 9, 10, 11,   \
-                            12, 13, 14)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(24, SAMITE_WGMMA_NAMES_24, SAMITE_WGMMA_SUMS_24, SAMITE_WGMMA_SUM, types, 12, 13, 14, 15, \
-                            16, 17, 18)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(32, SAMITE_WGMMA_NAMES_32, SAMITE_WGMMA_SUMS_32, SAMITE_WGMMA_SUM, types, 16, 17, 18, 19, \
-                            20, 21, 22)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(40, SAMITE_WGMMA_NAMES_40, SAMITE_WGMMA_SUMS_40, SAMITE_WGMMA_SUM, types, 20, 21, 22, 23, \
-                            24, 25, 26)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(48, SAMITE_WGMMA_NAMES_48, SAMITE_WGMMA_SUMS_48, SAMITE_WGMMA_SUM, types, 24, 25, 26, 27, \
-                            28, 29, 30)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(56, SAMITE_WGMMA_NAMES_56, SAMITE_WGMMA_SUMS_56, SAMITE_WGMMA_SUM, types, 28, 29, 30, 31, \
-                            32, 33, 34)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(64, SAMITE_WGMMA_NAMES_64, SAMITE_WGMMA_SUMS_64, SAMITE_WGMMA_SUM, types, 32, 33, 34, 35, \
-                            36, 37, 38)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(80, SAMITE_WGMMA_NAMES_80, SAMITE_WGMMA_SUMS_80, SAMITE_WGMMA_SUM, types, 40, 41, 42, 43, \
-                            44, 45, 46)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(96, SAMITE_WGMMA_NAMES_96, SAMITE_WGMMA_SUMS_96, SAMITE_WGMMA_SUM, types, 48, 49, 50, 51, \
-                            52, 53, 54)                                                                               \
-  SAMITE_WGMMA_REGISTERS_OF(112, SAMITE_WGMMA_NAMES_112, SAMITE_WGMMA_SUMS_112, SAMITE_WGMMA_SUM, types, 56, 57, 58,  \
-                            59, 60, 61, 62)                                                                           \
-  SAMITE_WGMMA_REGISTERS_OF(128, SAMITE_WGMMA_NAMES_128, SAMITE_WGMMA_SUMS_128, SAMITE_WGMMA_SUM, types, 64, 65, 66,  \
-                            67, 68, 69, 70)                                                                           \
-  SAMITE_WGMMA_REGISTERS_OF(160, SAMITE_WGMMA_NAMES_160, SAMITE_WGMMA_SUMS_160, SAMITE_WGMMA_SUM, types, 80, 81, 82,  \
-                            83, 84, 85, 86)                                                                           \
-  SAMITE_WGMMA_REGISTERS_OF(192, SAMITE_WGMMA_NAMES_192, SAMITE_WGMMA_SUMS_192, SAMITE_WGMMA_SUM, types, 96, 97, 98,  \
-                            99, 100, 101, 102)                                                                        \
-  SAMITE_WGMMA_REGISTERS_OF(224, SAMITE_WGMMA_NAMES_224, SAMITE_WGMMA_SUMS_224, SAMITE_WGMMA_SUM, types, 112, 113,    \
-                            114, 115, 116, 117, 118)                                                                  \
-  SAMITE_WGMMA_REGISTERS_OF(256, SAMITE_WGMMA_NAMES_256, SAMITE_WGMMA_SUMS_256, SAMITE_WGMMA_SUM, types, 128, 129,    \
-                            130, 131, 132, 133, 134)
 SAMITE_WGMMA_REGISTERS(WgmmaF16, "k16.f32.f16.f16")
 SAMITE_WGMMA_REGISTERS(WgmmaBF16, "k16.f32.bf16.bf16")
 

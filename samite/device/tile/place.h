@@ -57,7 +57,7 @@ SAMITE_PLACE int group_matrix_row(int thread, int r) { return thread / 32 * 16 +
 SAMITE_PLACE int group_matrix_column(int thread, int r) { return matrix_column(thread % 32, r); }
 
 // 64 by 1: one value for each row that the thread has a part of above. Four threads have the same.
-SAMITE_PLACE int group_row_row(int thread, int r) { return thread / 32 * 16 + thread % 32 / 4 + r * 8; }
+SAMITE_PLACE int group_row_row(int thread, int r) { return group_matrix_row(thread, r * 2); }
 SAMITE_PLACE int group_row_column(int, int) { return 0; }
 
 // 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their result:

@@ -55,37 +55,33 @@ struct GroupProduct {
     return factor;
   }
 
-  // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h.
-  template <class C>
-  static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const InRegisters &left, u64 right,
+  // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h. `left`: A in panels, or in registers.
+  template <class C, class Left>
+  static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const Left &left, u64 right,
                                          bool adding = true) {
 #pragma unroll
     for (int k = 0; k < K; k += terms)
-      products_of_registers<0>(sums, left, k / terms, right + u64(factor_offset<RowsOfB, transposed_b>(0, k) / 16),
-                               adding || k > 0);
-  }
-  template <class C>
-  static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], u64 left, u64 right, bool adding = true) {
-#pragma unroll
-    for (int k = 0; k < K; k += terms)
-      products<0>(sums, left + u64(factor_offset<RowsOfA, !transposed_a>(0, k) / 16),
-                  right + u64(factor_offset<RowsOfB, transposed_b>(0, k) / 16), adding || k > 0);
+      products<0>(sums, left, k, right + u64(factor_offset<RowsOfB, transposed_b>(0, k) / 16), adding || k > 0);
   }
 
  private:
-  template <int piece, class C>
-  static SAMITE_INLINE_MEMBER void products_of_registers(C (&sums)[Product::registers], const InRegisters &left, int k,
-                                                         u64 right, bool adding) {
-    multiply_registers_by_group<columns, !transposed_b, piece * (columns / 2)>(Kind(), sums, left.words[piece][k],
-                                                                               right, adding);
-    if constexpr (piece + 1 < Product::pieces_down) products_of_registers<piece + 1>(sums, left, k, right, adding);
+  // Of all 64 rows that the group has, from the `piece`-th on, with the terms from `k` on.
+  template <int piece, class C, class Left>
+  static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], const Left &left, int k, u64 right,
+                                            bool adding) {
+    multiply<piece>(sums, left, k, right, adding);
+    if constexpr (piece + 1 < Product::pieces_down) products<piece + 1>(sums, left, k, right, adding);
   }
-  // Of all 64 rows that the group has, from the `piece`-th on.
   template <int piece, class C>
-  static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], u64 a, u64 b, bool adding) {
+  static SAMITE_INLINE_MEMBER void multiply(C (&sums)[Product::registers], u64 left, int k, u64 right, bool adding) {
     multiply_by_group<columns, transposed_a, !transposed_b, piece * (columns / 2)>(
-        Kind(), sums, a + u64(factor_offset<RowsOfA, !transposed_a>(piece * 64, 0) / 16), b, adding);
-    if constexpr (piece + 1 < Product::pieces_down) products<piece + 1>(sums, a, b, adding);
+        Kind(), sums, left + u64(factor_offset<RowsOfA, !transposed_a>(piece * 64, k) / 16), right, adding);
+  }
+  template <int piece, class C>
+  static SAMITE_INLINE_MEMBER void multiply(C (&sums)[Product::registers], const InRegisters &left, int k, u64 right,
+                                            bool adding) {
+    multiply_registers_by_group<columns, !transposed_b, piece * (columns / 2)>(
+        Kind(), sums, left.words[piece][k / terms], right, adding);
   }
 };
 

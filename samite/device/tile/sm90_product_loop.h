@@ -35,6 +35,30 @@ struct RingPosition {
   }
 };
 
+// The two barriers of each stage of a ring, at `barriers`: the first half are `full`.
+template <int stages>
+struct RingBarriers {
+  u64 *barriers;
+
+  SAMITE_INLINE_MEMBER u64 *full(u32 stage) const { return barriers + stage; }
+  SAMITE_INLINE_MEMBER u64 *empty(u32 stage) const { return barriers + stages + stage; }
+
+  // By one thread. The block's threads use them after a barrier of the block. `readers`: who tells that a stage is
+  // empty.
+  SAMITE_INLINE_MEMBER void make(u32 readers) const {
+#pragma unroll 1
+    for (u32 stage = 0; stage < stages; ++stage) {
+      make_barrier(full(stage), 1);
+      make_barrier(empty(stage), readers);
+    }
+    show_barriers();
+  }
+  SAMITE_INLINE_MEMBER void end() const {
+#pragma unroll 1
+    for (u32 barrier = 0; barrier < 2 * stages; ++barrier) end_barrier(barriers + barrier);
+  }
+};
+
 // The blocks of a cluster, whose producers bring each other parts of the windows of the factors that they share.
 template <int blocks_, bool shares_a_, bool shares_b_>
 struct Cluster {
@@ -43,47 +67,29 @@ struct Cluster {
 };
 using Alone = Cluster<1, false, false>;
 
-// The rings of both factors, each at a multiple of 1,024 bytes. Of the 2 * stages barriers the first half are `full`.
-// In a cluster a stage is written to by all blocks, so that it is empty when those who multiply have read it in all of
-// them. The bytes of others may arrive before a block has said how many it expects, but not before the products of the
-// ring's last round there.
+// The rings of both factors, each at a multiple of 1,024 bytes. In a cluster a stage is written to by all blocks, so
+// that it is empty when those who multiply have read it in all of them. The bytes of others may arrive before a block
+// has said how many it expects, but not before the products of the ring's last round there.
 template <class Product, class Kind, int K, int stages_, bool transposed_a, bool transposed_b, class Cluster_>
-struct ProductRings {
+struct ProductRings : RingBarriers<stages_> {
   using Cluster = Cluster_;
   using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
   using RowsOfA = typename Factors::RowsOfA;
   using RowsOfB = typename Factors::RowsOfB;
   using Position = RingPosition<stages_>;
-  static constexpr int stages = stages_, multiplying_warps = Product::warps * 4;
+  static constexpr int stages = stages_, readers = Product::warps * 4 * Cluster::blocks;
   static_assert(stages >= 2, "a stage is free when the products of the next one have begun");
 
   u8 *a, *b;
-  u64 *barriers;
 
-  SAMITE_INLINE_MEMBER u64 *full(u32 stage) const { return barriers + stage; }
-  SAMITE_INLINE_MEMBER u64 *empty(u32 stage) const { return barriers + stages + stage; }
-
-  // By one thread. The block's threads use the barriers after a barrier of the block.
-  SAMITE_INLINE_MEMBER void make_barriers() const {
-#pragma unroll 1
-    for (u32 stage = 0; stage < stages; ++stage) {
-      make_barrier(full(stage), 1);
-      make_barrier(empty(stage), multiplying_warps * Cluster::blocks);
-    }
-    show_barriers();
-  }
   // By each multiplying warp, when the products of a stage are done.
   SAMITE_INLINE_MEMBER void release(u32 stage) const {
     const u32 lane = lane_of_warp();
     if constexpr (Cluster::blocks == 1) {
-      if (lane == 0) arrive(empty(stage));
+      if (lane == 0) arrive(this->empty(stage));
     } else {
-      if (lane < Cluster::blocks) arrive_in_block(empty(stage), lane);
+      if (lane < Cluster::blocks) arrive_in_block(this->empty(stage), lane);
     }
-  }
-  SAMITE_INLINE_MEMBER void end_barriers() const {
-#pragma unroll 1
-    for (u32 barrier = 0; barrier < 2 * stages; ++barrier) end_barrier(barriers + barrier);
   }
 };
 
@@ -195,21 +201,14 @@ SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b,
                                                                                                         G *ring_b,
                                                                                                         u64 *barriers) {
   static_assert(sizeof(F) == Kind::bytes);
-  return {reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b), barriers};
+  return {{barriers}, reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b)};
 }
 
-// By all threads of the block.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class F,
-          class G>
-SAMITE_INLINE void tile_make_rings(F *ring_a, G *ring_b, u64 *barriers) {
+// By all threads of the block, before they wait for each other; in a cluster, before all of its threads do.
+template <int stages, int readers>
+SAMITE_INLINE void tile_make_barriers(u64 *barriers) {
   fence_for_copies();
-  if (flat_thread() == 0)
-    product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers)
-        .make_barriers();
-  if constexpr (Cluster::blocks == 1)
-    __syncthreads();
-  else
-    sync_cluster();
+  if (flat_thread() == 0) RingBarriers<stages>{barriers}.make(readers);
 }
 // By the warp group that produces, the one after those that multiply.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
@@ -231,37 +230,17 @@ SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *rin
 }
 
 // A ring of windows of the second factor alone, which a loop multiplies in each iteration with what the block has: in
-// panels, or in the registers of the threads that multiply.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b>
-struct FactorRing {
-  using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
-  using Rows = typename Factors::RowsOfB;
-  static SAMITE_INLINE_MEMBER u64 *full(u64 *barriers, u32 stage) { return barriers + stage; }
-  static SAMITE_INLINE_MEMBER u64 *empty(u64 *barriers, u32 stage) { return barriers + stages + stage; }
-};
-// By all threads of the block, before a barrier of theirs.
-template <int stages, int multiplying_warps>
-SAMITE_INLINE void tile_make_ring(u64 *barriers) {
-  fence_for_copies();
-  if (flat_thread() != 0) return;
-#pragma unroll 1
-  for (u32 stage = 0; stage < stages; ++stage) {
-    make_barrier(barriers + stage, 1);
-    make_barrier(barriers + stages + stage, multiplying_warps);
-  }
-  show_barriers();
-}
-// By the warp group that produces: one window.
+// panels, or in the registers of the threads that multiply. By the warp group that produces: one window.
 template <class Product, class Kind, int K, int stages, bool transposed_b, class G, int rank>
 SAMITE_INLINE void tile_produce_factor(G *ring, u64 *barriers, RingPosition<stages> &at,
                                        const BulkWindows<rank> &window) {
-  using Ring = FactorRing<Product, Kind, K, stages, false, transposed_b>;
+  using Rows = typename GroupProduct<Product, Kind, K, false, transposed_b>::RowsOfB;
+  const RingBarriers<stages> own{barriers};
   static_assert(sizeof(G) == Kind::bytes);
   if (int(flat_thread()) != Product::warps * 128) return;
-  u64 *const full = Ring::full(barriers, at.stage);
-  wait_for_phase(Ring::empty(barriers, at.stage), at.parity ^ 1);
-  arrive_expecting(full, Ring::Rows::size);
-  copy_window<typename Ring::Rows>(reinterpret_cast<u8 *>(ring) + at.stage * Ring::Rows::size, window, full);
+  wait_for_phase(own.empty(at.stage), at.parity ^ 1);
+  arrive_expecting(own.full(at.stage), Rows::size);
+  copy_window<Rows>(reinterpret_cast<u8 *>(ring) + at.stage * Rows::size, window, own.full(at.stage));
   at.advance();
 }
 // By those that multiply: sums += a times the next window. `a` as GroupProduct::first_factor takes it.
@@ -269,19 +248,19 @@ template <class Product, class Kind, int K, int stages, bool transposed_a, bool 
           class Turn = NoTurn>
 SAMITE_INLINE void tile_consume_factor(C (&sums)[Product::registers], A &&a, G *ring, u64 *barriers,
                                        RingPosition<stages> &at, const Turn &turn = {}) {
-  using Ring = FactorRing<Product, Kind, K, stages, transposed_a, transposed_b>;
-  using Factors = typename Ring::Factors;
+  using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
+  const RingBarriers<stages> own{barriers};
   const auto left = Factors::first_factor(a, at.warp_group);
   const u64 right = Factors::right(shared_address(ring), at.warp_group);
-  wait_for_phase(Ring::full(barriers, at.stage), at.parity);
+  wait_for_phase(own.full(at.stage), at.parity);
   turn.begin();
   begin_products();
-  Factors::begin(sums, left, right + at.stage * u64(Ring::Rows::size / 16));
+  Factors::begin(sums, left, right + at.stage * u64(Factors::RowsOfB::size / 16));
   end_group_of_products();
   turn.end();
   wait_for_products<0>();
   changed_by_products(sums);
-  if (lane_of_warp() == 0) arrive(Ring::empty(barriers, at.stage));
+  if (lane_of_warp() == 0) arrive(own.empty(at.stage));
   at.advance();
 }
 
@@ -301,7 +280,7 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
   if (copies) {
     fetch_map(a.map);
     fetch_map(b.map);
-    rings.make_barriers();
+    rings.make(rings.readers);
   }
   __syncthreads();
   i32 left = steps;
@@ -325,7 +304,7 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
     if (stage == last) parity ^= 1;
   });
   __syncthreads();
-  if (copies) rings.end_barriers();
+  if (copies) rings.end();
   __syncthreads();
 }
 

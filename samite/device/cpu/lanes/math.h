@@ -117,15 +117,17 @@ namespace samite::SAMITE_LANES_NAMESPACE {
 #endif
 #endif
 
-#define SAMITE_VECTOR_1(name)       \
+#define SAMITE_VECTOR_F32_1(name)   \
   SAMITE_INLINE F32 name(F32 x) {   \
     [[maybe_unused]] typedef F32 V; \
     SAMITE_F32_1(name)              \
-  }                                 \
+  }
+#define SAMITE_VECTOR_F64_1(name)   \
   SAMITE_INLINE F64 name(F64 x) {   \
     [[maybe_unused]] typedef F64 V; \
     SAMITE_F64_1(name)              \
   }
+#define SAMITE_VECTOR_1(name) SAMITE_VECTOR_F32_1(name) SAMITE_VECTOR_F64_1(name)
 #define SAMITE_VECTOR_2(name)            \
   SAMITE_INLINE F32 name(F32 x, F32 y) { \
     [[maybe_unused]] typedef F32 V;      \
@@ -140,23 +142,11 @@ SAMITE_LIBRARY_FUNCTIONS_BUT_POWERS(SAMITE_VECTOR_1, SAMITE_VECTOR_2)
 SAMITE_INLINE F32 exp(F32 x) { return exp_of_vector<I32>(x); }
 SAMITE_INLINE F32 exp2(F32 x) { return exp2_of_vector<I32>(x); }
 #else
-SAMITE_INLINE F32 exp(F32 x) {
-  [[maybe_unused]] typedef F32 V;
-  SAMITE_F32_1(exp)
-}
-SAMITE_INLINE F32 exp2(F32 x) {
-  [[maybe_unused]] typedef F32 V;
-  SAMITE_F32_1(exp2)
-}
+SAMITE_VECTOR_F32_1(exp)
+SAMITE_VECTOR_F32_1(exp2)
 #endif
-SAMITE_INLINE F64 exp(F64 x) {
-  [[maybe_unused]] typedef F64 V;
-  SAMITE_F64_1(exp)
-}
-SAMITE_INLINE F64 exp2(F64 x) {
-  [[maybe_unused]] typedef F64 V;
-  SAMITE_F64_1(exp2)
-}
+SAMITE_VECTOR_F64_1(exp)
+SAMITE_VECTOR_F64_1(exp2)
 SAMITE_INLINE F32 fast_exp2(F32 x) { return exp2(x); }
 SAMITE_INLINE F64 fast_exp2(F64 x) { return exp2(x); }
 
@@ -172,6 +162,8 @@ SAMITE_INLINE F64 fmod(F64 x, F64 y) { return __builtin_elementwise_fmod(x, y); 
 #undef SAMITE_F64_1
 #undef SAMITE_F64_2
 #undef SAMITE_VECTOR_1
+#undef SAMITE_VECTOR_F32_1
+#undef SAMITE_VECTOR_F64_1
 #undef SAMITE_VECTOR_2
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE
