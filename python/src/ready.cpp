@@ -182,7 +182,7 @@ class ReadyKernels {
                                            int device) {
     const ops::AttentionAdjoint planned =
         ops::attention_adjoint_launches(type_named(type), of(shape), causal, device_of(device));
-    return {made(planned.of_queries), made(planned.of_keys)};
+    return {made(planned.row_products), made(planned.of_queries), made(planned.of_keys)};
   }
 
  private:

@@ -73,7 +73,7 @@ void TileCalls::product_loop(const TileCall &call) {
   emission_.out.line("{}<{}{}>({}, {});", function, kind_of_loop(call), steps, arguments, scalar_text(*call.count));
 }
 
-// Of windows that copies bring with what the block has, of which each call has a ring of its own.
+// Of windows that copies bring with what the block has.
 void TileCalls::product_of_windows(const TileCall &call) {
   const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const bool transposed = (call.attribute & transposed_b) != 0;
@@ -84,19 +84,29 @@ void TileCalls::product_of_windows(const TileCall &call) {
       fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
                   kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages);
   if (call.part == TileCall::Part::copies)
-    emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
-  else
-    emission_.out.line("tile_consume_factor<{}, {}, {}>({}, {}, {}{}{});", product,
-                       (call.attribute & transposed_a) != 0, transposed, array_name(call.result.array),
-                       array_name(call.operands[0].array), ring, call.takes_turn ? ", TakesTurn{turns}" : "",
-                       call.gives_turn ? ", GivesTurn{turns}" : "");
+    return emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
+  // Else they would be made when this one is on its way, for which the assembler waits.
+  if (call.runs_into) emission_.out.line("changed_by_products({});", array_name(*call.runs_into));
+  emission_.out.line("tile_begin_factor<{}, {}, {}, {}>({}, {}, {}{}{});", product,
+                     (call.attribute & transposed_a) != 0, transposed, !call.has_window, array_name(call.result.array),
+                     array_name(call.operands[0].array), ring, call.takes_turn ? ", TakesTurn{turns}" : "",
+                     call.gives_turn ? ", GivesTurn{turns}" : "");
+  running_.push_back(&call);
+  if (call.runs_into) return;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    const TileCall &own = *running_[i];
+    emission_.out.line("tile_end_factor<{}, {}>({}, {}, {});", running_.size() - 1 - i, !own.keeps_window,
+                       array_name(own.result.array), array_name(own.operands[2].array), ring_position(own));
+  }
+  running_.clear();
 }
 
 void TileCalls::make_rings() {
   std::vector<const TileCall *> loops;
   std::map<LocalArrayId, const Allocate *> memory;
   for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
-    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop()) loops.push_back(call);
+    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop() && !call->has_window)
+      loops.push_back(call);
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!loops.empty(), "roles without a loop of products");

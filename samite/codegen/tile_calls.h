@@ -56,6 +56,7 @@ class TileCalls {
   const TileFunctions functions_;
   const std::string threads_;  // the last template argument
   std::string declarations_;
+  std::vector<const ir::TileCall *> running_;  // products that have begun
   const std::vector<passes::TensorMapNeeded> maps_;
 };
 

@@ -500,6 +500,9 @@ class Parser {
     }
     if (accept("loop")) parse_windows(call);
     if (accept("by")) call.sums = parse_fragments();
+    call.has_window = accept("has_window");
+    call.keeps_window = accept("keeps_window");
+    if (accept("runs_into")) call.runs_into = parse_local_array();
     call.takes_turn = accept("takes_turn");
     call.gives_turn = accept("gives_turn");
     SourceLocation where = parse_location();

@@ -234,6 +234,9 @@ class Printer {
                 element(windows.array, windows.indices), windows.rows, windows.columns,
                 windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
           if (call.sums) operands += " by " + to_string(*call.sums);
+          if (call.has_window) operands += " has_window";
+          if (call.keeps_window) operands += " keeps_window";
+          if (call.runs_into) operands += " runs_into " + local_array(*call.runs_into);
           if (call.takes_turn) operands += " takes_turn";
           if (call.gives_turn) operands += " gives_turn";
           write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,

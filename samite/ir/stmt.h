@@ -197,6 +197,11 @@ struct TileCall {
   // Of the products of a group of warps: it waits for its turn before, and gives it to the next group after
   // (`in_turns`).
   bool takes_turn = false, gives_turn = false;
+  // Where several products of an iteration are of one window: all but the first find it (`has_window`), and all but the
+  // last leave it for the next (`keeps_window`).
+  bool has_window = false, keeps_window = false;
+  // The next statement is a product with this result, which begins before this one has ended.
+  std::optional<LocalArrayId> runs_into = {};
 
   bool is_product_loop() const { return !windows.empty(); }
   // Whether bulk copies bring the second factor alone, and which operand is the first that they bring.

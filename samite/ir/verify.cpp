@@ -170,6 +170,43 @@ class Verifier {
       visit(stmt, [&](const auto &kind) { check(kind); });
     }
     statement_ = outer;
+    check_steps(block);
+  }
+
+  // A window is kept for the next product of the same ring in the same block of statements, which finds it. While a
+  // product runs on, the next one begins, and nothing needs its sums.
+  void check_steps(const Block &block) const {
+    std::map<LocalArrayId, const TileCall *> kept;
+    std::set<LocalArrayId> on_their_way;
+    std::optional<LocalArrayId> next;
+    for (const Stmt &stmt : block) {
+      const auto *call = stmt.as<TileCall>();
+      const bool is_step = call && call->has_first_factor();
+      if (next && (!is_step || call->result.array != *next || on_their_way.contains(call->result.array) ||
+                   on_their_way.contains(call->operands[0].array)))
+        fail("a product that runs into ${}, and what follows is not a product of something else to that", *next);
+      if (!is_step) continue;
+      next = call->runs_into;
+      if (next)
+        on_their_way.insert(call->result.array);
+      else
+        on_their_way.clear();
+      const TileMemory &ring = call->operands[1];
+      const auto known = kept.find(ring.array);
+      if (call->has_window != (known != kept.end()))
+        fail("a product {} a window that the one before it {}", call->has_window ? "finds" : "waits for",
+             call->has_window ? "has not kept" : "has kept");
+      if (call->has_window && (known->second->windows[0].array != call->windows[0].array ||
+                               known->second->windows[0].indices != call->windows[0].indices ||
+                               known->second->operands[2].array != call->operands[2].array))
+        fail("a product of another window than the one that was kept");
+      if (call->keeps_window)
+        kept.insert_or_assign(ring.array, call);
+      else
+        kept.erase(ring.array);
+    }
+    if (!kept.empty()) fail("a window that is kept for no other product");
+    if (next) fail("a product that runs into ${}, and nothing follows", *next);
   }
 
   void define(LocalId id, Type type, bool assignable = false) {
@@ -582,6 +619,10 @@ class Verifier {
     if (call.part != expected) fail("a part of a loop of products for threads of another role");
     if ((call.takes_turn || call.gives_turn) && (call.part != TileCall::Part::products || !call.has_first_factor()))
       fail("a turn at what is no product of a group of warps");
+    if ((call.has_window || call.keeps_window) && (copies || !call.has_first_factor()))
+      fail("a window that is kept at what is no product with one");
+    if (call.runs_into && (call.part != TileCall::Part::products || !call.has_first_factor()))
+      fail("what runs into another product is none of a group of warps");
     if (!copies) check_memory(call.result);
     for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
       check_memory(call.operands[i]);

@@ -18,6 +18,7 @@
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/march.h"
 #include "samite/passes/number_iterations.h"
+#include "samite/passes/overlap_products.h"
 #include "samite/passes/pack_accesses.h"
 #include "samite/passes/pipeline_loops.h"
 #include "samite/passes/place_arrays.h"
@@ -238,6 +239,7 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
   kernel = checked(passes::take_turns(std::move(kernel)), ir::Form::lowered, "take_turns");
+  kernel = checked(passes::overlap_products(std::move(kernel)), ir::Form::lowered, "overlap_products");
   kernel = checked(passes::form_clusters(std::move(kernel), architecture, choices.paired), ir::Form::lowered,
                    "form_clusters");
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(kernel);

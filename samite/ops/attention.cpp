@@ -32,6 +32,7 @@ template <Scalar T>
 struct Made {
   using Of = AttentionKernels<T>;
   detail::Kernels<AttentionPlan, typename Of::Forward> forward{Of::forward};
+  detail::Kernels<detail::RowPlan, typename Of::RowProducts> row_products{Of::row_products};
   detail::Kernels<AttentionPlan, typename Of::OfQueries> of_queries{Of::of_queries};
   detail::Kernels<AttentionPlan, typename Of::OfKeys> of_keys{Of::of_keys};
 
@@ -109,8 +110,11 @@ AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShap
                                             const PlanDevice &device, SourceLocation where) {
   const auto plan = [&](AttentionPart part) { return plan_of(type, shape, causal, device, part, where); };
   const AttentionPlan queries = plan(AttentionPart::of_queries), keys = plan(AttentionPart::of_keys);
+  const detail::RowPlan rows =
+      detail::row_plan(shape.size, device, detail::largest_attention_size, detail::many_numbers(type));
   return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
-    return {{made.of_queries.at(queries).definition(), blocks_of(shape, shape.rows, queries.queries)},
+    return {{made.row_products.at(rows).definition(), blocks_of(shape, shape.rows, rows.rows)},
+            {made.of_queries.at(queries).definition(), blocks_of(shape, shape.rows, queries.queries)},
             {made.of_keys.at(keys).definition(), blocks_of(shape, shape.terms, keys.keys)}};
   });
 }
@@ -140,9 +144,9 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
       attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), where);
   const AnyBuffer products(q.device(), check.sums(), check.of_rows());
   const jit::Argument scale = scale_of(options, check);
+  detail::launch_planned(planned.row_products, {{&out}, {&out_gradient}, {&products}}, where);
   detail::launch_planned(planned.of_queries,
-                         {{&q}, {&k}, {&v}, {&out}, {&row_sums}, {&out_gradient}, {&q_gradient}, {&products}, scale},
-                         where);
+                         {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&q_gradient}, scale}, where);
   detail::launch_planned(
       planned.of_keys,
       {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&k_gradient}, {&v_gradient}, scale}, where);

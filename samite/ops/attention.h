@@ -10,8 +10,9 @@
 // 2023).
 //
 // The adjoint computes weights again from the logarithm of each row's sum of powers, which the forward run stores. It
-// is two kernels: one goes over k and v for each block of q, the other over q for each block of k and v, so that no two
-// blocks add to one element. On a tape the forward launch has the adjoint that is derived of it, which keeps more.
+// is three kernels: one for what each row of out and of its gradient give together, one that goes over k and v for each
+// block of q, and one over q for each block of k and v, so that no two blocks add to one element. On a tape the forward
+// launch has the adjoint that is derived of it, which keeps more.
 #pragma once
 
 #include "samite/ops/plan_device.h"
@@ -48,13 +49,14 @@ struct AttentionShape {
 // The launches by themselves, as is best on that device; the scale is of row_sums' type.
 //
 //   attention_launch        (q, k, v, out, row_sums, scale)
-//   of_queries              (q, k, v, out, row_sums, out_gradient, q_gradient, products, scale), which runs first and
-//                           overwrites products, an array like row_sums
+//   row_products            (out, out_gradient, products), which runs first and overwrites products, an array like
+//                           row_sums
+//   of_queries              (q, k, v, row_sums, products, out_gradient, q_gradient, scale)
 //   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                                SourceLocation where = std::source_location::current());
 struct AttentionAdjoint {
-  PlannedLaunch of_queries, of_keys;
+  PlannedLaunch row_products, of_queries, of_keys;
 };
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
                                             const PlanDevice &device,

@@ -4,6 +4,7 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/ops/as_type.h"
 #include "samite/ops/attention_plan.h"
+#include "samite/ops/rows.h"
 
 #include <limits>
 #include <numbers>
@@ -19,7 +20,8 @@ struct AttentionKernels {
   using RowsIn = Array<const S, 3>;
   using Number = Traced<S>;
   using Forward = TileKernel<void(In, In, In, Out, Rows, Number)>;
-  using OfQueries = TileKernel<void(In, In, In, In, RowsIn, In, Out, Rows, Number)>;
+  using RowProducts = TileKernel<void(In, In, Rows)>;
+  using OfQueries = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Number)>;
   using OfKeys = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Out, Number)>;
 
   // Powers are those of two, which are fewer instructions than those of e.
@@ -40,19 +42,18 @@ struct AttentionKernels {
   static void store_rows(const Out &x, const Block &block, const Tile<S> &values) {
     tile::store(x, {block.batch, block.head, block.tile, 0}, detail::as_type<T>(values));
   }
-  // The sum of each row of the products of two arrays' elements: by parts of the rows, each of which takes memory.
-  static Tile<S> row_products(const In &x, const In &y, const Block &block, const AttentionPlan &plan) {
-    const int part = plan.size % 64 == 0 ? 64 : plan.size;
-    const auto factor = [&](const In &of, int number) {
-      return detail::as_type<S>(tile::load(of, {block.batch, block.head, block.tile, number}, {plan.queries, part}));
-    };
-    Tile<S> sum = tile::sum(factor(x, 0) * factor(y, 0), {1});
-    for (int number = 1; number < plan.size / part; ++number)
-      sum = sum + tile::sum(factor(x, number) * factor(y, number), {1});
-    return sum;
-  }
+  // A number for each row of q, in each column, or the same across the rows of k.
   static Tile<S> column_of(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
     return tile::reshape(tile::load(x, {block.batch, block.head, tile}, {plan.queries}), {plan.queries, 1});
+  }
+  static Tile<S> across_keys(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
+    return tile::load_view(x, {block.batch, block.head, tile * plan.queries}, {plan.keys, plan.queries},
+                           {.steps = {0, 1}});
+  }
+  // Products are added to what is to be subtracted of them, where it is divided by the scale.
+  static Number reciprocal(const Number &scale) {
+    constexpr S least = sizeof(S) == 8 ? S(1e-290) : S(1e-30);  // so that no quotient is infinite
+    return 1 / select(abs(scale) < least, Number(least), scale);
   }
   // Which rows of k, in tile j, those of q in tile i see. Rows of q beyond the last are zero, as their cotangents are.
   static Tile<bool> seen(const In &k, const Int &i, const Int &j, const AttentionPlan &plan) {
@@ -60,6 +61,12 @@ struct AttentionKernels {
     Tile<bool> inside = key < k.extent(2);
     if (!plan.causal) return inside;
     return inside && key <= tile::coordinate({plan.queries, plan.keys}, 0) + i * plan.queries;
+  }
+
+  // Which rows of q, in tile i, come no earlier than those of k in tile j.
+  static Tile<bool> seen_by_later(const Int &i, const Int &j, const AttentionPlan &plan) {
+    return tile::coordinate({plan.keys, plan.queries}, 0) + j * plan.keys <=
+           tile::coordinate({plan.keys, plan.queries}, 1) + i * plan.queries;
   }
 
   static Forward forward(const AttentionPlan &plan) {
@@ -93,35 +100,52 @@ struct AttentionKernels {
             TileOptions{.threads = plan.threads}};
   }
 
-  // Of softmax: weights p, and d(objective) / d(products) = p (out_gradient vᵀ - the row's sum of out_gradient out).
-  static OfQueries of_queries(const AttentionPlan &plan) {
-    return {"attention_of_queries",
-            {"q", "k", "v", "out", "row_sums", "out_gradient", "q_gradient", "products", "scale"},
-            [=](In q, In k, In v, In out, RowsIn row_sums, In out_gradient, Out q_gradient, Rows products,
-                const Number &scale) {
+  // The sum of each row's products of two arrays' elements.
+  static RowProducts row_products(const RowPlan &plan) {
+    return {"attention_row_products",
+            {"out", "out_gradient", "products"},
+            [=](In out, In out_gradient, Rows products) {
               const Block block;
-              const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
-              const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
-              const Tile<S> product = row_products(out, out_gradient, block, plan);
-              tile::store(products, {block.batch, block.head, block.tile}, tile::reshape(product, {plan.queries}));
-              const Number scale_of_logarithm = scale * binary_logarithm_of_e;
-              const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan) * binary_logarithm_of_e;
-              Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
-              for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
-                const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
-                const Tile<S> weights = select(
-                    seen(k, block.tile, j, plan),
-                    fast_exp2(tile::matmul(own, keys, tile::Transposes{.b = true}) * scale_of_logarithm - logarithm),
-                    S(0));
-                const Tile<S> of_weights =
-                    tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), tile::Transposes{.b = true});
-                tile::matmul(detail::as_type<T>(weights * (of_weights - product) * scale), keys, gradient);
-              }
-              store_rows(q_gradient, block, gradient);
+              const auto rows = [&](const In &x) {
+                return detail::as_type<S>(
+                    tile::load(x, {block.batch, block.head, block.tile, 0}, {plan.rows, plan.columns}));
+              };
+              tile::store(products, {block.batch, block.head, block.tile},
+                          tile::reshape(tile::sum(rows(out) * rows(out_gradient), {1}), {plan.rows}));
             },
             TileOptions{.threads = plan.threads}};
   }
 
+  // Of softmax: weights p, and d(objective) / d(products) = p (out_gradient vᵀ - the row's product of out_gradient and
+  // out).
+  static OfQueries of_queries(const AttentionPlan &plan) {
+    return {
+        "attention_of_queries",
+        {"q", "k", "v", "row_sums", "products", "out_gradient", "q_gradient", "scale"},
+        [=](In q, In k, In v, RowsIn row_sums, RowsIn products, In out_gradient, Out q_gradient, const Number &scale) {
+          const Block block;
+          const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
+          const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
+          const Number scale_of_logarithm = scale * binary_logarithm_of_e;
+          const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan) * -reciprocal(scale);
+          const Tile<S> product = -column_of(products, block, block.tile, plan);
+          Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
+          for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
+            const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
+            Tile<S> weights = tile::broadcast<S>(logarithm, {plan.queries, plan.keys});
+            Tile<S> of_weights = tile::broadcast<S>(product, {plan.queries, plan.keys});
+            tile::matmul(own, keys, weights, tile::Transposes{.b = true});
+            tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), of_weights, tile::Transposes{.b = true});
+            weights = select(seen(k, block.tile, j, plan), fast_exp2(weights * scale_of_logarithm), S(0));
+            tile::matmul(detail::as_type<T>(weights * of_weights), keys, gradient);
+          }
+          store_rows(q_gradient, block, gradient * scale);
+        },
+        TileOptions{.threads = plan.threads}};
+  }
+
+  // As above, with a row for each of k and a column for each of q: sums over rows of q then multiply what is in
+  // registers. What rows of k beyond the last have goes nowhere.
   static OfKeys of_keys(const AttentionPlan &plan) {
     return {"attention_of_keys",
             {"q", "k", "v", "row_sums", "products", "out_gradient", "k_gradient", "v_gradient", "scale"},
@@ -131,22 +155,22 @@ struct AttentionKernels {
               const Tile<T> own_keys = rows_of(k, block, block.tile, plan.keys, plan);
               const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan);
               Tile<S> of_keys = tile::zeros<S>({plan.keys, plan.size}), of_values = of_keys;
-              const Number scale_of_logarithm = scale * binary_logarithm_of_e;
+              const Number scale_of_logarithm = scale * binary_logarithm_of_e, divided = -reciprocal(scale);
               const Int first = plan.causal ? block.tile * plan.keys / plan.queries : Int(0);
               for (Int i : range(first, tile::ceil_div(q.extent(2), plan.queries), pipelined(plan.stages))) {
                 const Tile<T> queries = rows_of(q, block, i, plan.queries, plan);
                 const Tile<T> cotangent = rows_of(out_gradient, block, i, plan.queries, plan);
-                const Tile<S> weights =
-                    select(seen(k, i, block.tile, plan),
-                           fast_exp2(tile::matmul(queries, own_keys, tile::Transposes{.b = true}) * scale_of_logarithm -
-                                     column_of(row_sums, block, i, plan) * binary_logarithm_of_e),
-                           S(0));
-                tile::matmul(detail::as_type<T>(weights), cotangent, of_values, tile::Transposes{.a = true});
-                const Tile<S> of_weights = tile::matmul(cotangent, own_values, tile::Transposes{.b = true});
-                const Tile<S> of_products = weights * (of_weights - column_of(products, block, i, plan)) * scale;
-                tile::matmul(detail::as_type<T>(of_products), queries, of_keys, tile::Transposes{.a = true});
+                Tile<S> weights = across_keys(row_sums, block, i, plan) * divided;
+                Tile<S> of_weights = -across_keys(products, block, i, plan);
+                tile::matmul(own_keys, queries, weights, tile::Transposes{.b = true});
+                tile::matmul(own_values, cotangent, of_weights, tile::Transposes{.b = true});
+                weights = fast_exp2(weights * scale_of_logarithm);
+                if (plan.causal) weights = select(seen_by_later(i, block.tile, plan), weights, S(0));
+                const Tile<T> factor = detail::as_type<T>(weights * of_weights);
+                tile::matmul(detail::as_type<T>(weights), cotangent, of_values);
+                tile::matmul(factor, queries, of_keys);
               }
-              store_rows(k_gradient, block, of_keys);
+              store_rows(k_gradient, block, of_keys * scale);
               store_rows(v_gradient, block, of_values);
             },
             TileOptions{.threads = plan.threads}};

@@ -35,10 +35,12 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
     // Groups of warps multiply rows of whole 128 bytes (passes/product_loops.h), in one block a multiprocessor. Of few
     // rows most would be beyond the last.
     const int panels = static_cast<int>(round_up(size, 64));
-    const bool hopper = device.compute_capability / 10 == 9 && shape.rows > 64;
-    if (hopper && part != AttentionPart::of_keys && panels <= 128) {
-      // Registers are for sums of both products; without a mask, three groups have their work evenly.
-      if (!forward) return {128, 64, panels, 256, causal, 2};
+    const std::int64_t own_rows = part == AttentionPart::of_keys ? shape.terms : shape.rows;
+    if (device.compute_capability / 10 == 9 && own_rows > 64 && panels <= 128) {
+      // Registers are for sums of all products; without a mask, three groups have their work evenly.
+      const int others = panels == 64 ? 128 : 64;
+      if (part == AttentionPart::of_keys) return {others, 128, panels, 256, causal, 2};
+      if (!forward) return {128, others, panels, 256, causal, 2};
       return panels == 64 && !causal && shape.rows > 128 ? AttentionPlan{192, 128, 64, 384, causal, 2}
                                                          : AttentionPlan{128, 128, panels, 256, causal, 2};
     }

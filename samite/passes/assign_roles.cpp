@@ -119,7 +119,9 @@ class Slice {
     for (const Stmt &stmt : block) {
       if (is_loop(stmt)) {
         TileCall copies = *stmt.as<TileCall>();
+        if (copies.has_window) continue;  // it was brought for another product
         copies.part = TileCall::Part::copies;
+        copies.keeps_window = false;
         made.emplace_back(std::move(copies), stmt.where());
       } else if (const auto *allocate = stmt.as<Allocate>()) {
         if (rings_.contains(allocate->array)) made.push_back(stmt);

@@ -17,9 +17,20 @@ namespace {
 using namespace ir;
 using enum FragmentLayout::Unit;
 
-constexpr std::int64_t most_registers = 128;    // of a thread, for sums
-constexpr std::int64_t most_row_registers = 8;  // of a thread, for values of rows, beside those
-constexpr int warp = 32;
+constexpr std::int64_t most_registers = 128;      // of a thread, for sums
+constexpr std::int64_t most_of_two_groups = 192;  // where the threads that copy give them theirs (assign_roles.h)
+constexpr std::int64_t most_row_registers = 8;    // of a thread, for values of rows, beside those
+constexpr int warp = 32, group = 128;
+
+// Whether groups of warps multiply what the block has with windows that other threads bring.
+bool multiplies_windows(const Kernel &kernel) {
+  bool found = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    found = found || (call && call->has_first_factor());
+  });
+  return found;
+}
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -63,7 +74,8 @@ class Placer {
         lives_(lives(uses_)),
         forms_(kernel),
         threads_(kernel.block_threads),
-        architecture_(architecture) {
+        architecture_(architecture),
+        most_sums_(multiplies_windows(kernel) && threads_ == 2 * group ? most_of_two_groups : most_registers) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
   }
 
@@ -223,7 +235,7 @@ class Placer {
       const std::int64_t registers = registers_of(use, wanted);
       const std::int64_t others =
           own.products.empty() ? registers_beside(array) : uses_.scopes.registers_around(use.scope);
-      if (!may_lie_so(array, wanted) || !free || others + registers > most_registers) return false;
+      if (!may_lie_so(array, wanted) || !free || others + registers > most_sums_) return false;
       if (!own.products.empty()) uses_.scopes.take(use.scope, registers);
       registers_.emplace(array, registers);
       for (const LocalId loop : loops) of_loop_.emplace(loop, wanted);
@@ -354,6 +366,7 @@ class Placer {
   const IndexForms forms_;
   int threads_;
   const Architecture &architecture_;
+  const std::int64_t most_sums_;  // registers of a thread
   std::map<LocalArrayId, Demands> demands_;
   std::map<LocalArrayId, Layout> layouts_;
   std::map<LocalId, FragmentLayout> of_loop_;       // over elements, by its index

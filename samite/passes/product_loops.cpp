@@ -135,7 +135,7 @@ class Matcher {
     if (first == second || size_of(product.operands[0].type.element()) != 2 ||
         product.operands[0].type.shape().rank() != 2)
       return false;
-    // Several products of a window have a ring each.
+    // Several products of a window share its ring.
     const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
       const auto *call = stmt.as<TileCall>();
       return call && call->op == Op::MatMul && call->operands[1].array == second && call->operands[0].array != second &&
@@ -320,11 +320,21 @@ class Matcher {
   std::int64_t argument_bytes_ = 0;
 };
 
-// The memory for all buffers, and the call, whose windows are those of the first iteration.
-TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
-  const SourceLocation where = build.where();
+// A call of products, whose windows are those of the first iteration, without the memory for them.
+TileCall call_without_buffers(const Match &match) {
   TileCall call = match.call();
   call.sums = match.sums;
+  for (std::size_t i = match.first_brought(); i < 2; ++i) {
+    const std::uint32_t array = match.copies[i].value_or(match.loads[i]->array);
+    call.windows.push_back({array, match.indices(i), match.steps_of[i][0], match.steps_of[i][1]});
+  }
+  return call;
+}
+
+// With memory for all buffers.
+TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
+  const SourceLocation where = build.where();
+  TileCall call = call_without_buffers(match);
   for (std::size_t i = match.first_brought(); i < 2; ++i) {
     const Type type = call.operands[i].type;
     Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
@@ -333,8 +343,6 @@ TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
     buffers.stages = stages;
     call.operands[i].array = buffers.array;
     build.append({buffers, where});
-    const std::uint32_t array = match.copies[i].value_or(match.loads[i]->array);
-    call.windows.push_back({array, match.indices(i), match.steps_of[i][0], match.steps_of[i][1]});
   }
   const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
   call.operands.push_back({build.new_local_array(), barriers});
@@ -354,15 +362,25 @@ void write_loop(const Match &match, const For &loop, int stages, Builder &build)
   build.append({std::move(call), build.where()});
 }
 
-// The loop stays, and each iteration has a call of one step for each of these products.
+// The loop stays, and each iteration has a call of one step for each of these products. Those of one window take it
+// from one ring, one after another.
 void write_steps(const std::vector<Match> &products, const For &loop, int stages, Builder &build) {
   std::map<const TileCall *, TileCall> calls;
-  std::set<LocalArrayId> brought;
+  std::map<LocalArrayId, TileCall *> brought;  // and the last product of it
   for (const Match &match : products) {
-    TileCall call = call_with_buffers(match, stages, build);
+    const auto before = brought.find(match.product->operands[1].array);
+    const bool again = match.has_first && before != brought.end();
+    TileCall call = again ? call_without_buffers(match) : call_with_buffers(match, stages, build);
     call.count = Value::constant(ScalarType::Int32, 1);
-    calls.emplace(match.product, std::move(call));
-    for (std::size_t i = match.first_brought(); i < 2; ++i) brought.insert(match.product->operands[i].array);
+    if (again) {
+      TileCall &last = *before->second;
+      last.keeps_window = call.has_window = true;
+      call.operands[1].array = last.operands[1].array;
+      call.operands.push_back(last.operands[2]);
+    }
+    TileCall *made = &calls.emplace(match.product, std::move(call)).first->second;
+    for (std::size_t i = match.first_brought(); i < 2; ++i)
+      brought.insert_or_assign(match.product->operands[i].array, made);
   }
   For made = loop;
   made.body.clear();

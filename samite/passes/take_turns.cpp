@@ -17,8 +17,8 @@ std::optional<For> in_turns(const For &loop) {
   std::vector<std::size_t> products;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
     if (const auto *call = loop.body[i].as<TileCall>(); call && call->has_first_factor()) products.push_back(i);
-  if (loop.kind != LoopKind::Serial || products.size() < 2) return std::nullopt;
-  const std::size_t before = products[products.size() - 2], last = products.back();
+  if (loop.kind != LoopKind::Serial || products.size() != 2) return std::nullopt;
+  const std::size_t before = products.front(), last = products.back();
   bool between = false, all_meet = false;
   for (std::size_t i = before + 1; i < last; ++i) between = between || loop.body[i].as<For>();
   // A group would wait for all others to come, and they for its turn.

@@ -3,10 +3,11 @@
 // 2024, call it ping-pong). Without turns all groups of a block wait for the same copies, multiply at the same time and
 // then compute at the same time.
 //
-// A loop is such a one where each iteration has several products of windows (passes/product_loops.h), does something
-// else before the last one, and has no barrier of all groups. A group has its turn from before that product to after
-// the one before it in the next iteration; so it has one as well where it enters the loop, which it gives where it
-// leaves.
+// A loop is such a one where each iteration has two products of windows (passes/product_loops.h), does something else
+// between them, and has no barrier of all groups. A group has its turn from before the second product to after the
+// first one of the next iteration; so it has one as well where it enters the loop, which it gives where it leaves. With
+// more products the tensor cores have work without turns: attention's gradients, heads of 128, take 1.1 to 1.2 times as
+// long with them on an H100.
 //
 // After assign_roles. A pure function of a lowered kernel.
 #pragma once

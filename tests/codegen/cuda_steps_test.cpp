@@ -69,6 +69,15 @@ TEST(CudaSteps, OneGroupAndThree) {
   StepsOnHost({.queries = 192, .keys = 64, .size = 64, .threads = 384, .stages = 4}).expect_right(1, 130, 3, 1);
 }
 
+// Products that overlap, and a window that two of them multiply.
+TEST(CudaSteps, ThreeProductsOfTwoWindows) {
+  using Kind = ThreadOrder::Kind;
+  const StepsOnHost steps({.queries = 128, .keys = 64, .size = 128, .of_both = true});
+  for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
+    steps.expect_right(3, 250, 4, 2, order);
+  steps.expect_right(1, 64, 0, 1);
+}
+
 // The first factor is written to shared memory in each iteration, and read there by all warps of the group.
 TEST(CudaSteps, AFactorInSharedMemory) {
   const StepsOnHost steps({.queries = 128, .keys = 64, .size = 128, .of_weights = false});

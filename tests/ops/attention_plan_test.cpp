@@ -36,6 +36,12 @@ TEST(AttentionPlan, LargeTilesOnHopper) {
   EXPECT_EQ(rows(many, hopper, AttentionPart::forward), 128);
   EXPECT_EQ(rows(many, hopper, AttentionPart::of_queries), 128);
   EXPECT_EQ(rows(many, hopper, AttentionPart::of_keys), 64);
+  const auto of_keys = [&](const AttentionShape &shape) {
+    return attention_plan(ScalarType::BFloat16, shape, false, hopper, AttentionPart::of_keys).keys;
+  };
+  EXPECT_EQ(of_keys(many), 128);
+  EXPECT_EQ(of_keys(few), 128);
+  EXPECT_EQ(of_keys({1, 4, 2048, 128, 64}), 64) << "of few rows of k";
   EXPECT_EQ(rows(few, hopper, AttentionPart::forward), 64);
   EXPECT_EQ(rows(wide, hopper, AttentionPart::forward), 64);
   EXPECT_EQ(rows(many, {80, 108}, AttentionPart::forward), 64);

@@ -4,6 +4,7 @@
 #include "tests/passes/lowered_calls.h"
 
 #include <array>
+#include <map>
 #include <unordered_map>
 
 namespace samite::test {
@@ -133,7 +134,10 @@ class LoweredInterpreter : private LoweredCalls {
           continue;
         }
         Copies copies = windows_of(thread, *call);
-        if (call->part == ir::TileCall::Part::products) {
+        if (call->has_window && kept_[{thread.number, call->operands[1].array}] != copies)
+          throw std::runtime_error("products of another window than was kept");
+        if (call->keeps_window) kept_[{thread.number, call->operands[1].array}] = copies;
+        if (call->part == ir::TileCall::Part::products && !call->has_window) {
           const std::size_t own = consumed_ + thread.loops++;
           if (own >= copies_.size() || copies_[own] != copies)
             throw std::runtime_error("products of other windows than are copied");
@@ -417,6 +421,7 @@ class LoweredInterpreter : private LoweredCalls {
   bool producing_ = false;
   std::vector<Copies> copies_;
   std::size_t consumed_ = 0;
+  std::map<std::pair<int, ir::LocalArrayId>, Copies> kept_;  // by each thread, of a ring
   std::vector<std::int64_t> blocks_;
   ThreadOrder order_;
   BlockThread launch_;

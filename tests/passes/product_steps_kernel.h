@@ -16,10 +16,12 @@ struct StepShape {
   std::string type = "f16";
   // What multiplies v: the weights; or, made in each iteration of another array, twice its rows.
   bool of_weights = true;
+  // Rows of q are multiplied with those of v as well, in a product of its own, and both are added.
+  bool of_both = false;
 };
 inline void PrintTo(const StepShape &s, std::ostream *out) {
   *out << s.queries << " by " << s.keys << ", " << s.size << " " << s.threads << " threads " << s.stages << " stages "
-       << s.type << (s.of_weights ? "" : " of another array");
+       << s.type << (s.of_weights ? "" : " of another array") << (s.of_both ? " with rows of v" : "");
 }
 
 // Of arrays (q, k, v, w, out, sums) and the number of windows.
@@ -32,19 +34,29 @@ inline std::string kernel_text(const StepShape &s) {
                     window = tile(s.type, s.keys, s.size), own = tile(s.type, s.queries, s.size);
   const std::string weights = s.of_weights ? fmt::format("%20: {} = cast %17 ", factor)
                                            : fmt::format("%30: {0} = load @w[%1, %8] %20: {0} = add %30, %30 ", factor);
+  // Both sums begin with the largest one so far.
+  const std::string of_rows =
+      s.of_both ? fmt::format(
+                      "%29: {1} = load @v[%8, 0] %31: {0} = broadcast %6 %32: {0} = broadcast %6 "
+                      "%33: {0} = matmul %2, transposed %9, %31 %34: {0} = matmul %2, transposed %29, %32 "
+                      "%10: {0} = add %33, %34 ",
+                      products, window)
+                : fmt::format("%10: {0} = matmul %2, transposed %9, 0.0:{0} ", products);
+  const std::string other_window = s.of_both ? "" : fmt::format("%29: {} = load @v[%8, 0] ", window);
   return fmt::format(
       "kernel @k(@q: array<const {0}, 2>, @k: array<const {0}, 2>, @v: array<const {0}, 2>, @w: array<const {0}, 2>, "
       "@out: array<f32, 2>, @sums: array<f32, 2>, @n: i32) blocks 1 of {1} {{ "
       "%0: i32 = thread_index 0 %1: i32 = mul %0, {2} %2: {3} = load @q[%1, 0] "
       "for %3: i32 in 0 .. @n step 1 stages {4} carry (%4 -> %5: {5} = 0.0:{5} then %22, "
       "%6 -> %7: {6} = -8.0:{6} then %12, %25 -> %26: {6} = 0.0:{6} then %24) {{ "
-      "%8: i32 = mul %3, {7} %9: {8} = load @k[%8, 0] %10: {9} = matmul %2, transposed %9, 0.0:{9} "
+      "%8: i32 = mul %3, {7} %9: {8} = load @k[%8, 0] {11}"
       "%11: {6} = reduce_max %10 %12: {6} = max %6, %11 %13: {6} = sub %6, %12 %14: {6} = add %13, 1.0:{6} "
       "%27: {6} = max %14, 0.0:{6} %15: {9} = broadcast %12 %16: {9} = sub %10, %15 %18: {9} = add %16, 8.0:{9} "
       "%17: {9} = max %18, 0.0:{9} %23: {6} = reduce_add %17 %28: {6} = mul %25, %27 %24: {6} = add %28, %23 "
-      "%19: {5} = broadcast %27 %21: {5} = mul %4, %19 {10} %29: {8} = load @v[%8, 0] "
+      "%19: {5} = broadcast %27 %21: {5} = mul %4, %19 {10} {12}"
       "%22: {5} = matmul %20, %29, %21 }} store @out[%1, 0] = %5 store @sums[%1, 0] = %26 store @sums[%1, 1] = %7 }}",
-      s.type, s.threads, s.queries, own, s.stages, sums, rows, s.keys, window, products, weights);
+      s.type, s.threads, s.queries, own, s.stages, sums, rows, s.keys, window, products, weights, of_rows,
+      other_window);
 }
 
 inline std::vector<tiles::TileArray> arguments(const StepShape &s, std::int64_t rows, std::int64_t terms,

@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const StepShape steps{.queries = 128, .keys = 64, .size = 128};
+const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
 
 ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
   ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), FactsOfArrays(7, good));
@@ -143,7 +144,7 @@ void expect_steps_as_structured(const StepShape &s, std::int64_t rows, std::int6
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = kernel_text(s);
   const ir::Kernel plan = steps_planned(text);
-  ASSERT_EQ(steps_of(plan).size(), 2u);
+  ASSERT_EQ(steps_of(plan).size(), s.of_both ? 3u : 2u);
   EXPECT_TRUE(unsynchronised(plan, shares_memory(FactsOfArrays(7, good))).missing.empty());
   const auto given = arguments(s, rows, terms, n);
   const std::int64_t blocks = (rows + s.queries - 1) / s.queries;
@@ -165,6 +166,44 @@ TEST(ProductSteps, DoWhatTheStructuredFormDoes) {
                              70, 2);
   expect_steps_as_structured({.queries = 192, .keys = 64, .size = 64, .threads = 384, .stages = 4}, 190, 70, 1);
   expect_steps_as_structured({.queries = 128, .keys = 64, .size = 128, .of_weights = false}, 120, 100, 2);
+  expect_steps_as_structured(with_both, 120, 150, 3, {Kind::FirstToLast, Kind::LastToFirst});
+}
+
+TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
+  const ir::Kernel plan = steps_planned(kernel_text(with_both));
+  const std::vector<ir::TileCall> calls = steps_of(plan);
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_TRUE(calls[1].keeps_window && !calls[1].has_window && calls[2].has_window && !calls[2].keeps_window);
+  EXPECT_FALSE(calls[0].keeps_window || calls[0].has_window);
+  for (const std::size_t operand : {1u, 2u})
+    EXPECT_EQ(calls[1].operands[operand].array, calls[2].operands[operand].array);
+  int copies = 0;
+  for_each_statement(plan.producing, [&](const ir::Stmt &stmt) { copies += stmt.as<ir::TileCall>() != nullptr; });
+  EXPECT_EQ(copies, 2) << "of the windows of k and of v";
+  const std::string text = ir::to_string(plan);
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+  for (const std::string_view word : {" keeps_window", " has_window"}) {
+    std::string without = text;
+    without.replace(without.find(word), word.size(), "");
+    EXPECT_THROW(ir::verify(ir::parse_kernel(without), ir::Form::lowered, "the test"), InternalError) << word;
+  }
+}
+
+TEST(OverlapProducts, ThatFollowEachOtherDirectly) {
+  const ir::Kernel plan = steps_planned(kernel_text(with_both));
+  const std::vector<ir::TileCall> calls = steps_of(plan);
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].runs_into, calls[1].result.array);
+  EXPECT_FALSE(calls[1].runs_into) << "its sums are read before the next product";
+  EXPECT_FALSE(calls[2].runs_into) << "it is the last one";
+  EXPECT_EQ(groups_in_turns(plan), 0) << "there are three products";
+  for (const ir::TileCall &call : steps_of(steps_planned(kernel_text(steps)))) EXPECT_FALSE(call.runs_into);
+  // What follows must be that product.
+  std::string text = ir::to_string(plan);
+  const std::string other = "runs_into $" + std::to_string(calls[2].result.array);
+  text.replace(text.find("runs_into $"), text.find(' ', text.find("runs_into $") + 11) - text.find("runs_into $"),
+               other + "\n");
+  EXPECT_THROW(ir::verify(ir::parse_kernel(text), ir::Form::lowered, "the test"), InternalError);
 }
 
 TEST(TakeTurns, AroundWhatLiesBetweenTheLastTwoProducts) {

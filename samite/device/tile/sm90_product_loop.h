@@ -243,25 +243,31 @@ SAMITE_INLINE void tile_produce_factor(G *ring, u64 *barriers, RingPosition<stag
   copy_window<Rows>(reinterpret_cast<u8 *>(ring) + at.stage * Rows::size, window, own.full(at.stage));
   at.advance();
 }
-// By those that multiply: sums += a times the next window. `a` as GroupProduct::first_factor takes it.
-template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class C, class A, class G,
-          class Turn = NoTurn>
-SAMITE_INLINE void tile_consume_factor(C (&sums)[Product::registers], A &&a, G *ring, u64 *barriers,
-                                       RingPosition<stages> &at, const Turn &turn = {}) {
+// By those that multiply: sums += a times the next window begins. `a` as GroupProduct::first_factor takes it. `first`:
+// of the products of this window.
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, bool first, class C,
+          class A, class G, class Turn = NoTurn>
+SAMITE_INLINE void tile_begin_factor(C (&sums)[Product::registers], A &&a, G *ring, u64 *barriers,
+                                     const RingPosition<stages> &at, const Turn &turn = {}) {
   using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
-  const RingBarriers<stages> own{barriers};
   const auto left = Factors::first_factor(a, at.warp_group);
   const u64 right = Factors::right(shared_address(ring), at.warp_group);
-  wait_for_phase(own.full(at.stage), at.parity);
+  if constexpr (first) wait_for_phase(RingBarriers<stages>{barriers}.full(at.stage), at.parity);
   turn.begin();
   begin_products();
   Factors::begin(sums, left, right + at.stage * u64(Factors::RowsOfB::size / 16));
   end_group_of_products();
   turn.end();
-  wait_for_products<0>();
+}
+// Until these sums are there, with so many products after them on their way. `last`: of the products of this window.
+template <int running, bool last, int stages, class C, int count>
+SAMITE_INLINE void tile_end_factor(C (&sums)[count], u64 *barriers, RingPosition<stages> &at) {
+  wait_for_products<running>();
   changed_by_products(sums);
-  if (lane_of_warp() == 0) arrive(own.empty(at.stage));
-  at.advance();
+  if constexpr (last) {
+    if (lane_of_warp() == 0) arrive(RingBarriers<stages>{barriers}.empty(at.stage));
+    at.advance();
+  }
 }
 
 // A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the
