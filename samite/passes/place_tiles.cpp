@@ -1,6 +1,7 @@
 #include "samite/passes/place_tiles.h"
 
 #include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/row_values.h"
