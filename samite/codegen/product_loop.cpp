@@ -29,21 +29,27 @@ std::string_view kind_of(ScalarType a, ScalarType b) {
   }
 }
 
+std::int64_t stages_of(const TileCall &call) { return call.operands[2].type.count() / 2; }
+
+// The sums, the kind of factors, the terms and the stages, as template arguments.
+std::string product_text(const TileCall &call) {
+  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
+  return fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
+                     kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner,
+                     stages_of(call));
+}
+
 // Where a thread is in the ring of such a call.
 std::string ring_position(const TileCall &call) { return fmt::format("ring_position_{}", call.operands[2].array); }
 
 }  // namespace
 
 std::string TileCalls::kind_of_loop(const TileCall &call) const {
-  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
-  const std::int64_t stages = call.operands[2].type.count() / 2;
   const bool shares_a = call.windows[0].parts != 1, shares_b = call.windows[1].parts != 1;
-  return fmt::format("{}, {}, {}, {}, {}, {}, {}", fragments_type(*call.sums),
-                     kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages,
-                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0,
-                     !shares_a && !shares_b
-                         ? "Alone"
-                         : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
+  return fmt::format(
+      "{}, {}, {}, {}", product_text(call), (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0,
+      !shares_a && !shares_b ? "Alone"
+                             : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
 }
 
 std::string TileCalls::bulk_windows(const TileCall &call, std::size_t brought) const {
@@ -75,14 +81,10 @@ void TileCalls::product_loop(const TileCall &call) {
 
 // Of windows that copies bring with what the block has.
 void TileCalls::product_of_windows(const TileCall &call) {
-  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
   const bool transposed = (call.attribute & transposed_b) != 0;
-  const std::int64_t stages = call.operands[2].type.count() / 2;
   const std::string ring = fmt::format("{}, {}, {}", array_name(call.operands[1].array),
                                        array_name(call.operands[2].array), ring_position(call));
-  const std::string product =
-      fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
-                  kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner, stages);
+  const std::string product = product_text(call);
   if (call.part == TileCall::Part::copies)
     return emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
   // Else they would be made when this one is on its way, for which the assembler waits.
@@ -112,10 +114,10 @@ void TileCalls::make_rings() {
   internal_check(!loops.empty(), "roles without a loop of products");
   const int blocks = std::max(emission_.kernel.cluster_blocks, 1);
   for (const TileCall *loop : loops) {
-    const TileMemory &barriers = loop->operands[2];
-    const std::int64_t stages = barriers.type.count() / 2;
+    const std::int64_t stages = stages_of(*loop);
     emission_.out.line("tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));", stages,
-                       emission_.kernel.block_threads / 32 * blocks, memory.at(barriers.array)->offset.value());
+                       emission_.kernel.block_threads / 32 * blocks,
+                       memory.at(loop->operands[2].array)->offset.value());
     emission_.out.line("RingPosition<{}> {};", stages, ring_position(*loop));
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");

@@ -617,12 +617,11 @@ class Verifier {
                                     : kernel_.producing.empty()                       ? TileCall::Part::copies
                                                                                       : TileCall::Part::products;
     if (call.part != expected) fail("a part of a loop of products for threads of another role");
-    if ((call.takes_turn || call.gives_turn) && (call.part != TileCall::Part::products || !call.has_first_factor()))
-      fail("a turn at what is no product of a group of warps");
+    const bool of_group = call.part == TileCall::Part::products && call.has_first_factor();
+    if ((call.takes_turn || call.gives_turn) && !of_group) fail("a turn at what is no product of a group of warps");
     if ((call.has_window || call.keeps_window) && (copies || !call.has_first_factor()))
       fail("a window that is kept at what is no product with one");
-    if (call.runs_into && (call.part != TileCall::Part::products || !call.has_first_factor()))
-      fail("what runs into another product is none of a group of warps");
+    if (call.runs_into && !of_group) fail("what runs into another product is none of a group of warps");
     if (!copies) check_memory(call.result);
     for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
       check_memory(call.operands[i]);

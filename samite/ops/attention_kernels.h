@@ -36,8 +36,8 @@ struct AttentionKernels {
     }
   };
 
-  static Tile<T> rows_of(const In &x, const Block &block, const Int &tile, int rows, const AttentionPlan &plan) {
-    return tile::load(x, {block.batch, block.head, tile, 0}, {rows, plan.size});
+  static Tile<T> rows_of(const In &x, const Block &block, const Int &tile, int rows, int size) {
+    return tile::load(x, {block.batch, block.head, tile, 0}, {rows, size});
   }
   static void store_rows(const Out &x, const Block &block, const Tile<S> &values) {
     tile::store(x, {block.batch, block.head, block.tile, 0}, detail::as_type<T>(values));
@@ -74,7 +74,7 @@ struct AttentionKernels {
             {"q", "k", "v", "out", "row_sums", "scale"},
             [=](In q, In k, In v, Out out, Rows row_sums, const Number &scale) {
               const Block block;
-              const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
+              const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan.size);
               const Number scale_of_logarithm = scale * binary_logarithm_of_e;
               // The result does not depend on what is subtracted from products, so that it has no gradient.
               Tile<S> largest = tile::full<S>({plan.queries, 1}, std::numeric_limits<S>::lowest() / 2);
@@ -82,7 +82,7 @@ struct AttentionKernels {
               Tile<S> weighted = tile::zeros<S>({plan.queries, plan.size});
               for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
                 Tile<S> products =
-                    tile::matmul(own, rows_of(k, block, j, plan.keys, plan), tile::Transposes{.b = true}) *
+                    tile::matmul(own, rows_of(k, block, j, plan.keys, plan.size), tile::Transposes{.b = true}) *
                     scale_of_logarithm;
                 products = select(seen(k, block.tile, j, plan), products, -std::numeric_limits<S>::infinity());
                 // What there is of each row is computed together, before the powers of all.
@@ -90,7 +90,7 @@ struct AttentionKernels {
                 const Tile<S> smaller = fast_exp2(largest - next), powers = fast_exp2(products - next);
                 sum = sum * smaller + tile::sum(powers, {1});
                 weighted = weighted * smaller;
-                tile::matmul(detail::as_type<T>(powers), rows_of(v, block, j, plan.keys, plan), weighted);
+                tile::matmul(detail::as_type<T>(powers), rows_of(v, block, j, plan.keys, plan.size), weighted);
                 largest = next;
               }
               store_rows(out, block, weighted / sum);
@@ -107,8 +107,7 @@ struct AttentionKernels {
             [=](In out, In out_gradient, Rows products) {
               const Block block;
               const auto rows = [&](const In &x) {
-                return detail::as_type<S>(
-                    tile::load(x, {block.batch, block.head, block.tile, 0}, {plan.rows, plan.columns}));
+                return detail::as_type<S>(rows_of(x, block, block.tile, plan.rows, plan.columns));
               };
               tile::store(products, {block.batch, block.head, block.tile},
                           tile::reshape(tile::sum(rows(out) * rows(out_gradient), {1}), {plan.rows}));
@@ -124,18 +123,19 @@ struct AttentionKernels {
         {"q", "k", "v", "row_sums", "products", "out_gradient", "q_gradient", "scale"},
         [=](In q, In k, In v, RowsIn row_sums, RowsIn products, In out_gradient, Out q_gradient, const Number &scale) {
           const Block block;
-          const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan);
-          const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan);
+          const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan.size);
+          const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan.size);
           const Number scale_of_logarithm = scale * binary_logarithm_of_e;
           const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan) * -reciprocal(scale);
           const Tile<S> product = -column_of(products, block, block.tile, plan);
           Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
           for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
-            const Tile<T> keys = rows_of(k, block, j, plan.keys, plan);
+            const Tile<T> keys = rows_of(k, block, j, plan.keys, plan.size);
             Tile<S> weights = tile::broadcast<S>(logarithm, {plan.queries, plan.keys});
             Tile<S> of_weights = tile::broadcast<S>(product, {plan.queries, plan.keys});
             tile::matmul(own, keys, weights, tile::Transposes{.b = true});
-            tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan), of_weights, tile::Transposes{.b = true});
+            tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan.size), of_weights,
+                         tile::Transposes{.b = true});
             weights = select(seen(k, block.tile, j, plan), fast_exp2(weights * scale_of_logarithm), S(0));
             tile::matmul(detail::as_type<T>(weights * of_weights), keys, gradient);
           }
@@ -152,14 +152,14 @@ struct AttentionKernels {
             [=](In q, In k, In v, RowsIn row_sums, RowsIn products, In out_gradient, Out k_gradient, Out v_gradient,
                 const Number &scale) {
               const Block block;
-              const Tile<T> own_keys = rows_of(k, block, block.tile, plan.keys, plan);
-              const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan);
+              const Tile<T> own_keys = rows_of(k, block, block.tile, plan.keys, plan.size);
+              const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan.size);
               Tile<S> of_keys = tile::zeros<S>({plan.keys, plan.size}), of_values = of_keys;
               const Number scale_of_logarithm = scale * binary_logarithm_of_e, divided = -reciprocal(scale);
               const Int first = plan.causal ? block.tile * plan.keys / plan.queries : Int(0);
               for (Int i : range(first, tile::ceil_div(q.extent(2), plan.queries), pipelined(plan.stages))) {
-                const Tile<T> queries = rows_of(q, block, i, plan.queries, plan);
-                const Tile<T> cotangent = rows_of(out_gradient, block, i, plan.queries, plan);
+                const Tile<T> queries = rows_of(q, block, i, plan.queries, plan.size);
+                const Tile<T> cotangent = rows_of(out_gradient, block, i, plan.queries, plan.size);
                 Tile<S> weights = across_keys(row_sums, block, i, plan) * divided;
                 Tile<S> of_weights = -across_keys(products, block, i, plan);
                 tile::matmul(own_keys, queries, weights, tile::Transposes{.b = true});

@@ -12,7 +12,7 @@ using namespace ir;
 
 const TileCall *step_of(const Stmt &stmt) {
   const auto *call = stmt.as<TileCall>();
-  return call && call->has_first_factor() && call->part == TileCall::Part::products ? call : nullptr;
+  return call && call->has_first_factor() ? call : nullptr;
 }
 
 Block overlapped(Block block) {

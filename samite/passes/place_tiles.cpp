@@ -21,17 +21,7 @@ using enum FragmentLayout::Unit;
 constexpr std::int64_t most_registers = 128;      // of a thread, for sums
 constexpr std::int64_t most_of_two_groups = 192;  // where the threads that copy give them theirs (assign_roles.h)
 constexpr std::int64_t most_row_registers = 8;    // of a thread, for values of rows, beside those
-constexpr int warp = 32, group = 128;
-
-// Whether groups of warps multiply what the block has with windows that other threads bring.
-bool multiplies_windows(const Kernel &kernel) {
-  bool found = false;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || (call && call->has_first_factor());
-  });
-  return found;
-}
+constexpr int warp = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -75,9 +65,10 @@ class Placer {
         lives_(lives(uses_)),
         forms_(kernel),
         threads_(kernel.block_threads),
-        architecture_(architecture),
-        most_sums_(multiplies_windows(kernel) && threads_ == 2 * group ? most_of_two_groups : most_registers) {
+        architecture_(architecture) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
+    const bool steps = std::ranges::any_of(demands_, [](const auto &own) { return !own.second.firsts.empty(); });
+    if (steps && threads_ == 2 * piece_of(group_matrices).threads) most_sums_ = most_of_two_groups;
   }
 
   std::map<LocalArrayId, Layout> place(bool in_registers) {
@@ -367,7 +358,7 @@ class Placer {
   const IndexForms forms_;
   int threads_;
   const Architecture &architecture_;
-  const std::int64_t most_sums_;  // registers of a thread
+  std::int64_t most_sums_ = most_registers;  // registers of a thread
   std::map<LocalArrayId, Demands> demands_;
   std::map<LocalArrayId, Layout> layouts_;
   std::map<LocalId, FragmentLayout> of_loop_;       // over elements, by its index

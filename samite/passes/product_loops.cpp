@@ -73,8 +73,6 @@ struct Match {
   std::array<bool, 2> swapped{};
   std::vector<std::string> copied;  // as in WayOfProduct
 
-  std::size_t first_brought() const { return has_first ? 1 : 0; }
-
   // The product of the windows as they are read.
   TileCall call() const {
     TileCall call = *product;
@@ -324,7 +322,7 @@ class Matcher {
 TileCall call_without_buffers(const Match &match) {
   TileCall call = match.call();
   call.sums = match.sums;
-  for (std::size_t i = match.first_brought(); i < 2; ++i) {
+  for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) {
     const std::uint32_t array = match.copies[i].value_or(match.loads[i]->array);
     call.windows.push_back({array, match.indices(i), match.steps_of[i][0], match.steps_of[i][1]});
   }
@@ -335,7 +333,7 @@ TileCall call_without_buffers(const Match &match) {
 TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
   TileCall call = call_without_buffers(match);
-  for (std::size_t i = match.first_brought(); i < 2; ++i) {
+  for (std::size_t i = call.first_brought(); i < 2; ++i) {
     const Type type = call.operands[i].type;
     Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
                      MemorySpace::shared};
@@ -379,7 +377,7 @@ void write_steps(const std::vector<Match> &products, const For &loop, int stages
       call.operands.push_back(last.operands[2]);
     }
     TileCall *made = &calls.emplace(match.product, std::move(call)).first->second;
-    for (std::size_t i = match.first_brought(); i < 2; ++i)
+    for (std::size_t i = made->first_brought(); i < 2; ++i)
       brought.insert_or_assign(match.product->operands[i].array, made);
   }
   For made = loop;

@@ -57,6 +57,10 @@ struct RingBarriers {
 #pragma unroll 1
     for (u32 barrier = 0; barrier < 2 * stages; ++barrier) end_barrier(barriers + barrier);
   }
+  // By each multiplying warp, when the products of a stage are done.
+  SAMITE_INLINE_MEMBER void release(u32 stage) const {
+    if (lane_of_warp() == 0) arrive(empty(stage));
+  }
 };
 
 // The blocks of a cluster, whose producers bring each other parts of the windows of the factors that they share.
@@ -82,14 +86,12 @@ struct ProductRings : RingBarriers<stages_> {
 
   u8 *a, *b;
 
-  // By each multiplying warp, when the products of a stage are done.
+  // In all blocks of the cluster.
   SAMITE_INLINE_MEMBER void release(u32 stage) const {
-    const u32 lane = lane_of_warp();
-    if constexpr (Cluster::blocks == 1) {
-      if (lane == 0) arrive(this->empty(stage));
-    } else {
-      if (lane < Cluster::blocks) arrive_in_block(this->empty(stage), lane);
-    }
+    if constexpr (Cluster::blocks == 1)
+      RingBarriers<stages>::release(stage);
+    else if (const u32 lane = lane_of_warp(); lane < Cluster::blocks)
+      arrive_in_block(this->empty(stage), lane);
   }
 };
 
@@ -265,7 +267,7 @@ SAMITE_INLINE void tile_end_factor(C (&sums)[count], u64 *barriers, RingPosition
   wait_for_products<running>();
   changed_by_products(sums);
   if constexpr (last) {
-    if (lane_of_warp() == 0) arrive(RingBarriers<stages>{barriers}.empty(at.stage));
+    RingBarriers<stages>{barriers}.release(at.stage);
     at.advance();
   }
 }
