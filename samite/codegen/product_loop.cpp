@@ -39,8 +39,9 @@ std::string product_text(const TileCall &call) {
                      stages_of(call));
 }
 
-// Where a thread is in the ring of such a call.
-std::string ring_position(const TileCall &call) { return fmt::format("ring_position_{}", call.operands[2].array); }
+// Where a thread is in the ring with these barriers.
+std::string ring_position(const TileMemory &barriers) { return fmt::format("ring_position_{}", barriers.array); }
+std::string ring_position(const TileCall &call) { return ring_position(call.operands[2]); }
 
 }  // namespace
 
@@ -52,15 +53,18 @@ std::string TileCalls::kind_of_loop(const TileCall &call) const {
                              : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
 }
 
-std::string TileCalls::bulk_windows(const TileCall &call, std::size_t brought) const {
-  const LoopWindows &windows = call.windows[brought];
-  const auto map = std::ranges::find(maps_, passes::tensor_map_of(call, brought)) - maps_.begin();
+std::string TileCalls::bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<Value> &indices) const {
+  const auto map = std::ranges::find(maps_, needed) - maps_.begin();
   std::string first;
-  for (const Value &index : windows.indices) first += (first.empty() ? "" : ", ") + scalar_text(index);
-  return fmt::format("BulkWindows<{}>{{&maps.at[{}], {{{}}}}}", windows.indices.size(), map, first);
+  for (const Value &index : indices) first += (first.empty() ? "" : ", ") + scalar_text(index);
+  return fmt::format("BulkWindows<{}>{{&maps.at[{}], {{{}}}}}", indices.size(), map, first);
+}
+std::string TileCalls::bulk_windows(const TileCall &call, std::size_t brought) const {
+  return bulk_windows(passes::tensor_map_of(call, brought), call.windows[brought].indices);
 }
 
 void TileCalls::product_loop(const TileCall &call) {
+  if (call.in_stage) return product_in_stage(call);
   if (call.has_first_factor()) return product_of_windows(call);
   const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
   const bool copies = call.part == TileCall::Part::copies, products = call.part == TileCall::Part::products;
@@ -103,22 +107,52 @@ void TileCalls::product_of_windows(const TileCall &call) {
   running_.clear();
 }
 
+// Of windows that have been waited for.
+void TileCalls::product_in_stage(const TileCall &call) {
+  emission_.out.line("tile_multiply_stage<{}, {}, {}, {}>({}, {}, {}, {});", product_text(call),
+                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, !call.sets,
+                     array_name(call.result.array), array_name(call.operands[0].array),
+                     array_name(call.operands[1].array), ring_position(call));
+}
+
+void TileCalls::bring_windows(const BringWindows &bring) {
+  const std::string position = ring_position(bring.barriers);
+  SourceWriter &out = emission_.out;
+  if (bring.part == TileCall::Part::copies) {
+    std::string windows;
+    for (const BringWindows::Window &each : bring.windows) {
+      const std::string window = bulk_windows(passes::tensor_map_of(each), each.indices),
+                        ring = array_name(each.ring.array);
+      windows += each.values ? fmt::format(", values_to<{}>({}_ring, {})", each.ring.type.count(), ring, window)
+                             : fmt::format(", factor_to<{}>({}, {})", places_.rows_type(each.ring), ring, window);
+    }
+    return out.line("tile_bring<{}>({}, {}{});", emission_.kernel.block_threads, array_name(bring.barriers.array),
+                    position, windows);
+  }
+  out.line("tile_wait_for_stage({}, {});", array_name(bring.barriers.array), position);
+  for (const BringWindows::Window &each : bring.windows)
+    if (each.values)
+      out.line("const {0} *const {1} = {1}_ring + {2}.stage * {3};", memory_name(each.ring.type),
+               array_name(each.ring.array), position, each.ring.type.count());
+}
+void TileCalls::release_windows(const ReleaseWindows &release) {
+  emission_.out.line("tile_release_stage({}, ring_position_{});", array_name(release.barriers), release.barriers);
+}
+
 void TileCalls::make_rings() {
-  std::vector<const TileCall *> loops;
+  std::map<LocalArrayId, std::int64_t> rings;  // the stages, by their barriers
   std::map<LocalArrayId, const Allocate *> memory;
   for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
-    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop() && !call->has_window)
-      loops.push_back(call);
+    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop())
+      rings.emplace(call->operands[2].array, stages_of(*call));
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
-  internal_check(!loops.empty(), "roles without a loop of products");
+  internal_check(!rings.empty(), "roles without a loop of products");
   const int blocks = std::max(emission_.kernel.cluster_blocks, 1);
-  for (const TileCall *loop : loops) {
-    const std::int64_t stages = stages_of(*loop);
+  for (const auto &[barriers, stages] : rings) {
     emission_.out.line("tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));", stages,
-                       emission_.kernel.block_threads / 32 * blocks,
-                       memory.at(loop->operands[2].array)->offset.value());
-    emission_.out.line("RingPosition<{}> {};", stages, ring_position(*loop));
+                       emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
+    emission_.out.line("RingPosition<{}> ring_position_{};", stages, barriers);
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");
 }

@@ -28,6 +28,8 @@ class TileCalls {
 
   void call(const ir::TileCall &call, SourceLocation where);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
+  void bring_windows(const ir::BringWindows &bring);
+  void release_windows(const ir::ReleaseWindows &release);
 
   // Where threads have roles: what both have of the loop of products.
   void make_rings();
@@ -45,6 +47,8 @@ class TileCalls {
   // product_loop.cpp
   void product_loop(const ir::TileCall &call);
   void product_of_windows(const ir::TileCall &call);
+  void product_in_stage(const ir::TileCall &call);
+  std::string bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<ir::Value> &indices) const;
   std::string bulk_windows(const ir::TileCall &call, std::size_t brought) const;
   std::string kind_of_loop(const ir::TileCall &call) const;
 

@@ -33,6 +33,10 @@ std::string fragments_type(const FragmentLayout &f) {
 TilePlaces::TilePlaces(const Kernel &kernel) : allocations_(kernel.local_array_count, nullptr) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (auto *allocate = stmt.as<Allocate>()) allocations_[allocate->array] = allocate;
+    if (auto *bring = stmt.as<BringWindows>())
+      for (const BringWindows::Window &window : bring->windows)
+        if (window.values) rings_of_values_.insert(window.ring.array);
+    if (auto *call = stmt.as<TileCall>(); call && call->sets) set_by_products_.insert(call->result.array);
   });
 }
 
@@ -48,8 +52,15 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   const std::string_view element = memory_name(allocate.type);
   if (const FragmentLayout *fragments = fragments_of(allocate.array)) {
     out.line("using Sums{} = {};", allocate.array, fragments_type(*fragments));
-    out.line("Register<{}> {}[Sums{}::registers] = {{}};", element, name, allocate.array);
+    // Zeros would be moved to registers that a product is going to set.
+    out.line("Register<{}> {}[Sums{}::registers]{};", element, name, allocate.array,
+             set_by_products_.contains(allocate.array) ? "" : " = {}");
     return;
+  }
+  // The present stage of a ring of values has the ring's own name.
+  if (rings_of_values_.contains(allocate.array)) {
+    internal_check(allocate.offset.has_value(), "a ring without a place");
+    return out.line("{0} *const {1}_ring = reinterpret_cast<{0} *>(shared + {2});", element, name, *allocate.offset);
   }
   // Buffers have names of their own, but those of a call that goes through them itself.
   const PanelLayout *panels = panels_of(allocate.array);

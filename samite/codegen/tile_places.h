@@ -5,6 +5,8 @@
 #include "samite/codegen/emission.h"
 #include "samite/ir/layout.h"
 
+#include <set>
+
 namespace samite::codegen {
 
 // A type of samite/device/tile/: the elements of a tile that each thread has.
@@ -32,7 +34,8 @@ class TilePlaces {
     return allocations_[array] ? std::get_if<Layout>(&allocations_[array]->layout) : nullptr;
   }
 
-  std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
+  std::vector<const ir::Allocate *> allocations_;
+  std::set<ir::LocalArrayId> rings_of_values_, set_by_products_;  // by LocalArrayId
 };
 
 }  // namespace samite::codegen

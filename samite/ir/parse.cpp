@@ -226,6 +226,12 @@ class Parser {
     if (accept("local_store")) return parse_local_store();
     if (accept("tile_call")) return parse_tile_call();
     if (accept("load_stream")) return parse_load_stream();
+    if (accept("bring_windows")) return parse_bring_windows();
+    if (accept("release_windows")) {
+      const LocalArrayId barriers = parse_local_array();
+      SourceLocation where = parse_location();
+      return Stmt(ReleaseWindows{barriers}, where);
+    }
     if (accept("load_pack")) return parse_load_pack();
     if (accept("store_pack"))
       return parse_store_pack(accept("streaming") ? StorePack::How::streaming : StorePack::How::store);
@@ -252,7 +258,8 @@ class Parser {
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
         "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, "
-        "load_stream, load_pack, store_pack, accumulate_pack, barrier, commit_copies, wait_for_copies, print, check, "
+        "load_stream, bring_windows, release_windows, load_pack, store_pack, accumulate_pack, barrier, commit_copies, "
+        "wait_for_copies, print, check, "
         "if, "
         "for, while, label, leave, custom or adjoint_of) or '}'");
   }
@@ -502,6 +509,8 @@ class Parser {
     if (accept("by")) call.sums = parse_fragments();
     call.has_window = accept("has_window");
     call.keeps_window = accept("keeps_window");
+    call.in_stage = accept("in_stage");
+    call.sets = accept("sets");
     if (accept("runs_into")) call.runs_into = parse_local_array();
     call.takes_turn = accept("takes_turn");
     call.gives_turn = accept("gives_turn");
@@ -510,9 +519,7 @@ class Parser {
   }
 
   void parse_windows(TileCall &call) {
-    call.part = accept("copies")     ? TileCall::Part::copies
-                : accept("products") ? TileCall::Part::products
-                                     : TileCall::Part::whole;
+    call.part = parse_part();
     call.count = parse_value();
     expect_word("of");
     do {
@@ -550,6 +557,27 @@ class Parser {
     stream.in_units = accept("in_units");
     SourceLocation where = parse_location();
     return Stmt(std::move(stream), where);
+  }
+
+  TileCall::Part parse_part() {
+    return accept("copies")     ? TileCall::Part::copies
+           : accept("products") ? TileCall::Part::products
+                                : TileCall::Part::whole;
+  }
+
+  Stmt parse_bring_windows() {
+    const TileCall::Part part = parse_part();
+    BringWindows bring{parse_tile_memory(), {}, part};
+    expect_word("to");
+    do {
+      const TileMemory ring = parse_tile_memory();
+      const bool values = accept("values");
+      expect_word("of");
+      const std::uint32_t array = parse_array();
+      bring.windows.push_back({ring, array, parse_indices(), values});
+    } while (accept(","));
+    SourceLocation where = parse_location();
+    return Stmt(std::move(bring), where);
   }
 
   Stmt parse_load_pack() {

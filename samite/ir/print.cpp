@@ -114,13 +114,13 @@ std::string_view keyword(StorePack::How how) {
   return "store_pack unknown";
 }
 
-std::string_view loop_words(TileCall::Part part) {
+std::string_view part_words(TileCall::Part part) {
   switch (part) {
-    case TileCall::Part::whole: return " loop ";
-    case TileCall::Part::copies: return " loop copies ";
-    case TileCall::Part::products: return " loop products ";
+    case TileCall::Part::whole: return "";
+    case TileCall::Part::copies: return "copies ";
+    case TileCall::Part::products: return "products ";
   }
-  return " loop unknown ";
+  return "unknown ";
 }
 
 // What is said of a loop after its step.
@@ -228,14 +228,17 @@ class Printer {
           if (call.op == Op::Load && !call.stream)
             operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
           for (const LoopWindows &windows : call.windows)
-            operands += fmt::format(
-                "{} {} step {}, {}{}",
-                &windows == call.windows.data() ? std::string(loop_words(call.part)) + value(*call.count) + " of" : ",",
-                element(windows.array, windows.indices), windows.rows, windows.columns,
-                windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
+            operands += fmt::format("{} {} step {}, {}{}",
+                                    &windows == call.windows.data()
+                                        ? fmt::format(" loop {}{} of", part_words(call.part), value(*call.count))
+                                        : ",",
+                                    element(windows.array, windows.indices), windows.rows, windows.columns,
+                                    windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
           if (call.sums) operands += " by " + to_string(*call.sums);
           if (call.has_window) operands += " has_window";
           if (call.keeps_window) operands += " keeps_window";
+          if (call.in_stage) operands += " in_stage";
+          if (call.sets) operands += " sets";
           if (call.runs_into) operands += " runs_into " + local_array(*call.runs_into);
           if (call.takes_turn) operands += " takes_turn";
           if (call.gives_turn) operands += " gives_turn";
@@ -247,6 +250,14 @@ class Printer {
                 local(stream.inside), tile_memory(stream.to), element(stream.array, stream.indices), stream.rows,
                 stream.columns, units(stream.in_units), where);
         },
+        [&](const BringWindows &bring) {
+          std::string windows;
+          for (const BringWindows::Window &window : bring.windows)
+            windows += fmt::format("{}{}{} of {}", windows.empty() ? "" : ", ", tile_memory(window.ring),
+                                   window.values ? " values" : "", element(window.array, window.indices));
+          write("bring_windows {}{} to {}{}", part_words(bring.part), tile_memory(bring.barriers), windows, where);
+        },
+        [&](const ReleaseWindows &release) { write("release_windows {}{}", local_array(release.barriers), where); },
         [&](const LoadPack &load) {
           std::string locals;
           for (const LocalId each : load.locals)

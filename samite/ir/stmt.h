@@ -200,6 +200,10 @@ struct TileCall {
   // Where several products of an iteration are of one window: all but the first find it (`has_window`), and all but the
   // last leave it for the next (`keeps_window`).
   bool has_window = false, keeps_window = false;
+  // Its windows are in the present stage of what bring_windows has brought, which stays there for others.
+  bool in_stage = false;
+  // Its sums are the product, and not added to what they were.
+  bool sets = false;
   // The next statement is a product with this result, which begins before this one has ended.
   std::optional<LocalArrayId> runs_into = {};
 
@@ -209,6 +213,8 @@ struct TileCall {
   std::size_t first_brought() const { return has_first_factor() ? 1 : 0; }
   // Whether an operand is memory for what copies bring, or their barriers, and not what the threads have.
   bool brings(std::size_t operand) const { return is_product_loop() && operand >= first_brought(); }
+  // Whether it may be one of several of an iteration.
+  bool is_step() const { return has_first_factor() || in_stage; }
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
@@ -222,6 +228,27 @@ struct LoadStream {
   std::vector<Value> indices;
   std::int64_t rows, columns;  // of a step
   bool in_units = false;       // as of a load
+};
+
+// bring_windows products $7: tile<u64, 8> to $8: tile<f16, 64, 64> of @a[%1, 0], $9: tile<f32, 64, 4> values of @x[%1,
+// %2] release_windows $7 What an iteration of a loop of products reads of arrays: a window for each ring, which bulk
+// copies bring together. From here on until the release, each ring is the stage that they came to. A ring holds a
+// factor in panels, or values, row by row, which nothing but loads of their elements may read. The first array has two
+// barriers for each stage. The part is that of the threads that say so, as of a loop of products; those who copy do not
+// release.
+struct BringWindows {
+  struct Window {
+    TileMemory ring;
+    std::uint32_t array;
+    std::vector<Value> indices;
+    bool values = false;
+  };
+  TileMemory barriers;
+  std::vector<Window> windows;
+  TileCall::Part part = TileCall::Part::whole;
+};
+struct ReleaseWindows {
+  LocalArrayId barriers;
 };
 
 // barrier             no thread of the block goes on before all have come here   (lowered tile kernels only)
@@ -417,15 +444,16 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, LoadPack,
-                              StorePack, Barrier, CommitCopies, WaitForCopies, Print, Check, If, For, While, Labelled,
-                              Leave, CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, BringWindows,
+                              ReleaseWindows, LoadPack, StorePack, Barrier, CommitCopies, WaitForCopies, Print, Check,
+                              If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the lowered form alone.
 template <class Kind>
-concept LoweredOnly = std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, LoadPack> ||
-                      std::same_as<Kind, StorePack> || std::same_as<Kind, Barrier> ||
-                      std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
+concept LoweredOnly =
+    std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, BringWindows> ||
+    std::same_as<Kind, ReleaseWindows> || std::same_as<Kind, LoadPack> || std::same_as<Kind, StorePack> ||
+    std::same_as<Kind, Barrier> || std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
 
 // The statements of the captured form alone.
 template <class Kind>

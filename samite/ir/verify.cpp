@@ -176,6 +176,7 @@ class Verifier {
   // A window is kept for the next product of the same ring in the same block of statements, which finds it. While a
   // product runs on, the next one begins, and nothing needs its sums.
   void check_steps(const Block &block) const {
+    check_stages(block);
     std::map<LocalArrayId, const TileCall *> kept;
     std::set<LocalArrayId> on_their_way;
     std::optional<LocalArrayId> next;
@@ -207,6 +208,27 @@ class Verifier {
     }
     if (!kept.empty()) fail("a window that is kept for no other product");
     if (next) fail("a product that runs into ${}, and nothing follows", *next);
+  }
+  // Windows are brought and released in one block of statements, and products in a stage are between.
+  void check_stages(const Block &block) const {
+    std::map<LocalArrayId, const BringWindows *> open;  // by their barriers
+    for (const Stmt &stmt : block) {
+      if (const auto *bring = stmt.as<BringWindows>(); bring && bring->part != TileCall::Part::copies) {
+        if (!open.emplace(bring->barriers.array, bring).second) fail("windows of a ring that has not been released");
+      } else if (const auto *release = stmt.as<ReleaseWindows>()) {
+        if (open.erase(release->barriers) == 0) fail("a release of windows that nothing has brought");
+      } else if (const auto *call = stmt.as<TileCall>(); call && call->in_stage) {
+        const auto known = call->operands.size() == 3 ? open.find(call->operands[2].array) : open.end();
+        if (known == open.end()) fail("a product in a stage whose windows nothing has brought");
+        for (std::size_t i = 0; i < call->windows.size(); ++i)
+          if (std::ranges::none_of(known->second->windows, [&](const BringWindows::Window &window) {
+                return window.ring.array == call->operands[i].array && window.array == call->windows[i].array &&
+                       window.indices == call->windows[i].indices && !window.values;
+              }))
+            fail("a product of another window than was brought");
+      }
+    }
+    if (!open.empty()) fail("windows that are not released");
   }
 
   void define(LocalId id, Type type, bool assignable = false) {
@@ -613,14 +635,14 @@ class Verifier {
     if (!is_tile_kernel(kernel_)) fail("a call on tiles, and the kernel has none");
     check_lowered("call on tiles in memory");
     const bool copies = call.part == TileCall::Part::copies;
-    const TileCall::Part expected = !call.is_product_loop() || kernel_.producers == 0 ? TileCall::Part::whole
-                                    : kernel_.producing.empty()                       ? TileCall::Part::copies
-                                                                                      : TileCall::Part::products;
-    if (call.part != expected) fail("a part of a loop of products for threads of another role");
+    if (call.part != (call.is_product_loop() ? expected_part() : TileCall::Part::whole))
+      fail("a part of a loop of products for threads of another role");
     const bool of_group = call.part == TileCall::Part::products && call.has_first_factor();
     if ((call.takes_turn || call.gives_turn) && !of_group) fail("a turn at what is no product of a group of warps");
     if ((call.has_window || call.keeps_window) && (copies || !call.has_first_factor()))
       fail("a window that is kept at what is no product with one");
+    if (call.in_stage && (copies || call.windows.size() != 2)) fail("a stage at what is no product of two windows");
+    if (call.sets && !call.in_stage) fail("sums that are set by what is no product in a stage");
     if (call.runs_into && !of_group) fail("what runs into another product is none of a group of warps");
     if (!copies) check_memory(call.result);
     for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
@@ -662,7 +684,7 @@ class Verifier {
     if (call.operands.size() != 3 || call.windows.size() > 2)
       fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 1 or 2", call.operands.size(),
            call.windows.size());
-    if (call.has_first_factor() && (!call.count->is_constant() || call.count->as_int() != 1))
+    if (call.is_step() && (!call.count->is_constant() || call.count->as_int() != 1))
       fail("a loop of several products with one first factor");
     check_value(*call.count, ScalarType::Int32, "the number of products");
     const auto stages_of = [&](const TileMemory &memory) {
@@ -677,10 +699,7 @@ class Verifier {
       if (array(windows.array).type != factor.type.element())
         fail("windows of @{} of type {} for a factor of type {}", array(windows.array).name,
              name(array(windows.array).type), name(factor.type));
-      for_each_statement(kernel_.body, [&](const Stmt &stmt) {
-        if (array_written(stmt) == windows.array)
-          fail("bulk copies from @{}, which the kernel writes to", array(windows.array).name);
-      });
+      check_not_written(windows.array);
       if (windows.parts != 1 &&
           (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (std::int64_t{8} * windows.parts) != 0))
         fail("windows of {} in {} parts, expected 1 or those of a cluster, of whole 8 rows", name(factor.type),
@@ -690,6 +709,45 @@ class Verifier {
     const Type barriers = call.operands[2].type;
     if (barriers.element() != ScalarType::UInt64 || barriers.count() != std::int64_t{2} * stages)
       fail("barriers of type {} for {} stages", name(barriers), stages);
+  }
+
+  // Windows of arrays that the kernel does not write to, in rings of one number of stages, of at least two, since one
+  // is filled while another is read.
+  void check(const BringWindows &bring) const {
+    if (!is_tile_kernel(kernel_)) fail("windows that bulk copies bring, and the kernel has no tiles");
+    check_lowered("bulk copy of windows");
+    if (bring.part != expected_part()) fail("windows that are brought for threads of another role");
+    check_memory(bring.barriers);
+    const Type barriers = bring.barriers.type;
+    const std::int64_t stages = barriers.count() / 2;
+    if (stages < 2 || barriers.element() != ScalarType::UInt64 || barriers.count() != 2 * stages)
+      fail("barriers of type {} for windows", name(barriers));
+    for (const BringWindows::Window &window : bring.windows) {
+      check_memory(window.ring);
+      const Parameter &from = array(window.array);
+      check_element(from, window.indices, window.ring.type);
+      if (from.type != window.ring.type.element())
+        fail("windows of @{} of type {} in a ring of type {}", from.name, name(from.type), name(window.ring.type));
+      check_not_written(window.array);
+      const auto known = buffers_.find(window.ring.array);
+      if (known == buffers_.end() || known->second.stages != stages)
+        fail("windows of @{} in a ring of another number of stages than {}", from.name, stages);
+    }
+  }
+  void check(const ReleaseWindows &release) const {
+    check_lowered("release of windows");
+    check_local_array(release.barriers);
+  }
+  // Of threads that do what is checked now.
+  TileCall::Part expected_part() const {
+    return kernel_.producers == 0      ? TileCall::Part::whole
+           : kernel_.producing.empty() ? TileCall::Part::copies
+                                       : TileCall::Part::products;
+  }
+  void check_not_written(std::uint32_t index) const {
+    for_each_statement(kernel_.body, [&](const Stmt &stmt) {
+      if (array_written(stmt) == index) fail("bulk copies from @{}, which the kernel writes to", array(index).name);
+    });
   }
 
   // A load of the next window of a stream: into memory like that which the stream is for.

@@ -63,7 +63,11 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
         for (const LoopWindows &windows : call.windows) all(windows.indices);
         if (call.count) f(*call.count);
       },
-      [&](const LoadStream &stream) { all(stream.indices); }, [&](const LoadPack &load) { all(load.indices); },
+      [&](const LoadStream &stream) { all(stream.indices); },
+      [&](const BringWindows &bring) {
+        for (const BringWindows::Window &window : bring.windows) all(window.indices);
+      },
+      [](const ReleaseWindows &) {}, [&](const LoadPack &load) { all(load.indices); },
       [&](const StorePack &store) { all(store.indices), all(store.values); }, [](const Barrier &) {},
       [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
@@ -127,7 +131,8 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
-      [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); },
+      [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); }, [](const BringWindows &) {},
+      [](const ReleaseWindows &) {},
       [&](const LoadPack &load) {
         for (const LocalId local : load.locals) f(local, load.type);
       },
@@ -198,6 +203,11 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         stream.indices = map_all(std::move(stream.indices));
         return Stmt(std::move(stream), stmt.where());
       },
+      [&](BringWindows bring) {
+        for (BringWindows::Window &window : bring.windows) window.indices = map_all(std::move(window.indices));
+        return Stmt(std::move(bring), stmt.where());
+      },
+      [&](const ReleaseWindows &release) { return Stmt(release, stmt.where()); },
       [&](LoadPack load) {
         load.indices = map_all(std::move(load.indices));
         return Stmt(std::move(load), stmt.where());

@@ -7,7 +7,7 @@
 namespace samite::jit {
 namespace {
 
-// 8-bit floats move as bits. 32-bit ones are factors of tf32 products, which are rounded on the way.
+// Of factors. 8-bit floats move as bits. 32-bit ones are those of tf32 products, which are rounded on the way.
 driver::TensorType type_of(ScalarType type) {
   switch (type) {
     case ScalarType::Float16: return driver::TensorType::f16;
@@ -31,10 +31,10 @@ driver::TiledTensor tensor_of(const Variant &variant, const passes::TensorMapNee
   const int rank = needed.rank;
   const std::byte *array = arguments + variant.layout.offsets[needed.array];
   driver::TiledTensor tensor;
-  tensor.type = type_of(needed.type);
+  tensor.type = needed.values ? driver::TensorType::f32 : type_of(needed.type);
   tensor.rank = static_cast<unsigned>(rank);
   tensor.address = word_at<driver::CUdeviceptr>(array + Layout::data_offset());
-  tensor.swizzle = driver::Swizzle::bytes_128;
+  tensor.swizzle = needed.values ? driver::Swizzle::none : driver::Swizzle::bytes_128;
   tensor.promotion = driver::L2Promotion::bytes_256;
   for (int d = 0; d < rank; ++d) {
     const auto own = static_cast<std::size_t>(rank - 1 - d);

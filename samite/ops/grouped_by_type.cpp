@@ -9,14 +9,16 @@
 #include <fmt/format.h>
 
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace samite::ops {
 namespace {
 
 using Kernel = std::shared_ptr<jit::KernelDefinition>;
 
-// A kernel of (factors…, offsets, bias, c); `sums` makes, of what the factors are, a function that gives the sums of a
-// block's tile.
+// A kernel of (factors…, offsets, bias, c); `sums` makes, of what the factors are, for each part of a block's tile,
+// side by side, a function that gives its sums.
 template <Scalar C, class... Factors>
 struct GroupedLayer {
   template <class Sums>
@@ -36,16 +38,20 @@ struct GroupedLayer {
       const auto [i, j] = block_index<2>(where);
       if (search.checked) detail::check_offsets(name, offsets, i, j, c.extent(0), where);
       const RowsOfGroup tile = detail::rows_of_group(offsets, i, plan.rows, search, where);
-      const auto values = sums(tile, j, factors...);
-      using S = typename decltype(values())::value_type;
+      const std::vector parts = sums(tile, j, factors...);
+      const int count = static_cast<int>(parts.size()), width = plan.columns / count;
+      using S = typename decltype(parts[0]())::value_type;
       detail::with_rows_of_group(tile, plan.rows, [&](const RowsOfGroup &rows) {
-        Tile<S> x = values();
-        [[maybe_unused]] const auto add = [&](const auto &array) {
-          x = x + detail::as_type<S>(tile::load(array, {rows.group, j}, {1, plan.columns}, where));
-        };
-        (add(bias), ...);
-        detail::store_rows_of_group(c, rows, Int(j * plan.columns),
-                                    detail::as_type<C>(detail::activated(epilogue.activation, x)), where);
+        for (int part = 0; part < count; ++part) {
+          const Int column = count == 1 ? Int(j) : Int(j * count + part);
+          Tile<S> x = parts[static_cast<std::size_t>(part)]();
+          [[maybe_unused]] const auto add = [&](const auto &array) {
+            x = x + detail::as_type<S>(tile::load(array, {rows.group, column}, {1, width}, where));
+          };
+          (add(bias), ...);
+          detail::store_rows_of_group(c, rows, Int(column * width),
+                                      detail::as_type<C>(detail::activated(epilogue.activation, x)), where);
+        }
       });
     };
     const auto kernel = [&](std::initializer_list<std::string> names) {
@@ -78,7 +84,7 @@ Kernel kernel(const GroupedByType &kind, const MatmulPlan &plan, const detail::G
         "grouped_mm", {scalar_type_of<C>, activation, bias}, plan, search,
         [&](const RowsOfGroup &rows, const Int &column, const Left &a, const Right &b) {
           auto sum = detail::grouped_block_sums<T>(a, b, rows, column, options, plan, std::source_location::current());
-          return [sum = std::move(sum)] { return sum; };
+          return std::vector{[sum = std::move(sum)] { return sum; }};
         });
   });
   return made.at({plan, search, kind.epilogue.activation, kind.epilogue.bias, kind.b_transposed,
@@ -98,9 +104,14 @@ Kernel scaled_kernel(const ScaledGroupedByType &kind, const detail::ScaledGroupe
         "scaled_grouped_mm", {scalar_type_of<C>, activation, bias}, plan.scaled.plan, plan.search,
         [&](const RowsOfGroup &rows, const Int &column, const Left &a, const Right &b, const ScalesOfLeft &scale_a,
             const ScalesOfRight &scale_b) {
-          auto sums = detail::scaled_grouped_block_sums<A, B>(a, b, scale_a, scale_b, rows, column, tb, plan.scaled,
-                                                              std::source_location::current());
-          return [sums = std::move(sums), scaled = plan.scaled] { return sums.applied(scaled); };
+          const auto applied = [&](const detail::ScaledGroupedSums &part) {
+            return [part, scaled = plan.scaled] { return part.applied(scaled); };
+          };
+          std::vector<decltype(applied(std::declval<detail::ScaledGroupedSums>()))> parts;
+          for (const auto &part : detail::scaled_grouped_block_sums<A, B>(a, b, scale_a, scale_b, rows, column, tb,
+                                                                          plan.scaled, std::source_location::current()))
+            parts.push_back(applied(part));
+          return parts;
         });
   });
   return made.at({plan, kind.epilogue.activation, kind.epilogue.bias, kind.b_transposed});

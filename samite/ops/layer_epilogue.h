@@ -7,6 +7,7 @@
 #include "samite/ops/matmul_by_type.h"
 
 #include <numbers>
+#include <vector>
 
 namespace samite::ops::detail {
 
@@ -25,7 +26,8 @@ Tile<S> activated(Activation activation, const Tile<S> &x) {
   return x;
 }
 
-// A kernel of (factors…, bias, residual, c); `sums` makes the sums of a block's tile of what the factors are.
+// A kernel of (factors…, bias, residual, c); `sums` makes the sums of each part of a block's tile, side by side, of
+// what the factors are.
 template <int Rank, Scalar C, class... Factors>
 struct LayerKernel {
   using Bias = Array<const C, 1>;
@@ -53,25 +55,31 @@ struct LayerKernel {
     const auto function = [&](const Factors &...factors, const More &...more, const Result &c) {
       const SourceLocation where = std::source_location::current();
       const std::array<Int, Rank> block = block_index<Rank>(where);
-      const Int &i = block[Rank - 2], &j = block[Rank - 1];
-      auto x = sums(block, factors...);
-      using S = typename decltype(x)::value_type;
-      const auto add = [&]<class P>(const P &array) {
-        if constexpr (std::same_as<P, Bias>)
-          x = x + tile::reshape(as_type<S>(tile::load(array, {j}, {plan.columns}, where)), {1, plan.columns}, where);
-        else
-          x = x + as_type<S>(load_part<Rank>(array, block, i, j, {plan.rows, plan.columns}, where));
-      };
-      [[maybe_unused]] const auto add_bias = [&]<class P>(const P &array) {
-        if constexpr (std::same_as<P, Bias>) add(array);
-      };
-      [[maybe_unused]] const auto add_residual = [&]<class P>(const P &array) {
-        if constexpr (!std::same_as<P, Bias>) add(array);
-      };
-      (add_bias(more), ...);
-      x = activated(epilogue.activation, x);
-      (add_residual(more), ...);
-      store_part<Rank>(c, block, as_type<C>(x), where);
+      const std::vector parts = sums(block, factors...);
+      const int count = static_cast<int>(parts.size()), width = plan.columns / count;
+      for (int part = 0; part < count; ++part) {
+        std::array<Int, Rank> own = block;
+        if (count != 1) own[Rank - 1] = block[Rank - 1] * count + part;
+        const Int &i = own[Rank - 2], &j = own[Rank - 1];
+        auto x = parts[static_cast<std::size_t>(part)];
+        using S = typename decltype(x)::value_type;
+        const auto add = [&]<class P>(const P &array) {
+          if constexpr (std::same_as<P, Bias>)
+            x = x + tile::reshape(as_type<S>(tile::load(array, {j}, {width}, where)), {1, width}, where);
+          else
+            x = x + as_type<S>(load_part<Rank>(array, own, i, j, {plan.rows, width}, where));
+        };
+        [[maybe_unused]] const auto add_bias = [&]<class P>(const P &array) {
+          if constexpr (std::same_as<P, Bias>) add(array);
+        };
+        [[maybe_unused]] const auto add_residual = [&]<class P>(const P &array) {
+          if constexpr (!std::same_as<P, Bias>) add(array);
+        };
+        (add_bias(more), ...);
+        x = activated(epilogue.activation, x);
+        (add_residual(more), ...);
+        store_part<Rank>(c, own, as_type<C>(x), where);
+      }
     };
     const auto kernel = [&](std::initializer_list<std::string> names) {
       return TileKernel<void(Factors..., More..., Result)>(name, names, function, TileOptions{.threads = plan.threads})

@@ -9,6 +9,7 @@
 
 #include <iterator>
 #include <tuple>
+#include <vector>
 
 namespace samite::ops {
 namespace {
@@ -28,7 +29,7 @@ std::shared_ptr<jit::KernelDefinition> kernel(const MatmulByType &kind, const Ma
     return detail::LayerKernel<Rank, C, Factor, Factor>::made(
         "matmul", {scalar_type_of<C>, activation, bias, residual}, plan,
         [&](const std::array<Int, Rank> &block, const Factor &a, const Factor &b) {
-          return detail::block_sums<Rank, T>(a, b, block, options, plan, std::source_location::current());
+          return std::vector{detail::block_sums<Rank, T>(a, b, block, options, plan, std::source_location::current())};
         });
   });
   const LayerEpilogue &e = kind.epilogue;

@@ -25,11 +25,16 @@ constexpr MatmulPlan groups_of_eight_bits[] = {
     {128, 256, 128, 256, 4}, {128, 128, 128, 256, 6}, {64, 128, 128, 128, 8}, {64, 64, 256, 128, 6}};
 constexpr MatmulPlan groups_of_tf32[] = {
     {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
-// A thread has the sums of 128 terms beside those of all, and a tile no more columns than a block of scales. The stages
-// fill a multiprocessor, so that warps of their own start the copies (passes/assign_roles.h).
-// Three groups hide more of each other's additions than two, but more of the last round of blocks is idle for a tile so
-// high: it is for results of many rounds, and comes first.
+// A thread has the sums of 128 terms beside those of all. The stages fill a multiprocessor, so that warps of their own
+// start the copies (passes/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts of
+// so many, where its scales come by copies as well. Three groups hide more of each other's additions than two, but more
+// of the last round of blocks is idle for a tile so high: it is for results of many rounds, and comes first.
 constexpr std::int64_t rounds_of_three_groups = 10;
+constexpr MatmulPlan scaled_beside[] = {{128, 256, 128, 256, 4},
+                                        {128, 128, 128, 256, 6},
+                                        {64, 128, 128, 128, 6},
+                                        {64, 64, 128, 128, 8},
+                                        {64, 32, 128, 128, 10}};
 constexpr MatmulPlan scaled_by_blocks[] = {{192, 128, 128, 384, 4},
                                            {128, 128, 128, 256, 6},
                                            {64, 128, 128, 128, 6},
@@ -79,6 +84,7 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
       return rounded_to_tf32;
     default:
       if (size_of(factors.type) != 1) return std::span(threads_multiply).subspan(1);
+      if (factors.scales_beside && groups) return scaled_beside;
       // A block of rows with one scale has whole tiles.
       if (factors.block_scales && groups) return std::span(scaled_by_blocks).subspan(factors.row_blocks ? 1 : 0);
       if (factors.block_scales) return scaled_by_blocks_in_warps;

@@ -38,8 +38,9 @@ struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool block_scales = false;  // the sums of 128 terms are scaled before they are added up
-  bool row_blocks = false;    // by scales of 128 rows each
+  bool block_scales = false;   // the sums of 128 terms are scaled before they are added up
+  bool scales_beside = false;  // which bulk copies bring beside the factors
+  bool row_blocks = false;     // by scales of 128 rows each
   // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
   bool copied_where_that_pays = false;
 

@@ -30,7 +30,7 @@ ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shap
                                const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
                                SourceLocation where);
 
-// The sums of a block's tile, and the scales that are still to be applied to them, where they are stored.
+// The sums of a part of a block's tile, and the scales that are still to be applied to them, where they are stored.
 struct ScaledGroupedSums {
   ScalesOfTile<2, 3> scales;
   Tile<float> sums;
@@ -38,21 +38,28 @@ struct ScaledGroupedSums {
   Tile<float> applied(const ScaledPlan &p) const { return scales.applied(sums, p); }
 };
 template <Scalar A, Scalar B>
-ScaledGroupedSums scaled_grouped_block_sums(const Array<const A, 2> &a, const Array<const B, 3> &b,
-                                            const Array<const float, 2> &scale_a, const Array<const float, 3> &scale_b,
-                                            const RowsOfGroup &rows, const Int &column, bool b_transposed,
-                                            const ScaledPlan &p, SourceLocation where) {
+std::vector<ScaledGroupedSums> scaled_grouped_block_sums(const Array<const A, 2> &a, const Array<const B, 3> &b,
+                                                         const Array<const float, 2> &scale_a,
+                                                         const Array<const float, 3> &scale_b, const RowsOfGroup &rows,
+                                                         const Int &column, bool b_transposed, const ScaledPlan &p,
+                                                         SourceLocation where) {
   const MatmulPlan &plan = p.plan;
-  ScalesOfTile<2, 3> scales{
-      {scale_a, rows.group, where}, {scale_b, rows.group, where}, rows.first, column * plan.columns};
-  Tile<float> sums = scaled_sums<A, B>(
+  const int width = p.columns_of_part();
+  std::vector<ScalesOfTile<2, 3>> scales;
+  for (int part = 0; part < p.parts(); ++part)
+    scales.push_back(
+        {{scale_a, rows.group, where}, {scale_b, rows.group, where}, rows.first, p.column(column, part) * width});
+  std::vector<Tile<float>> sums = scaled_sums<A, B>(
       [&](const Int &k) { return load_rows_of_group(a, rows, Int(k * plan.inner), {plan.rows, plan.inner}, where); },
-      [&](const Int &k) {
-        return b_transposed ? tile::load(b, {rows.group, column, k}, {plan.columns, plan.inner}, where)
-                            : tile::load(b, {rows.group, k, column}, {plan.inner, plan.columns}, where);
+      [&](const Int &k, int part) {
+        const Int own = p.column(column, part);
+        return b_transposed ? tile::load(b, {rows.group, own, k}, {width, plan.inner}, where)
+                            : tile::load(b, {rows.group, k, own}, {plan.inner, width}, where);
       },
       scales, steps_of_group(rows, a.extent(1), plan), {.b = b_transposed}, p, where);
-  return {std::move(scales), std::move(sums)};
+  std::vector<ScaledGroupedSums> parts;
+  for (std::size_t part = 0; part < sums.size(); ++part) parts.push_back({scales[part], sums[part]});
+  return parts;
 }
 
 }  // namespace detail
@@ -137,11 +144,16 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
           const auto [i, j] = block_index<2>(where);
           if (p.search.checked) detail::check_offsets(name, offsets, i, j, a.extent(0), where);
           const RowsOfGroup tile = detail::rows_of_group(offsets, i, plan.rows, p.search, where);
-          const auto sum =
+          const auto parts =
               detail::scaled_grouped_block_sums<A, B>(a, b, scale_a, scale_b, tile, j, transposed.b, p.scaled, where);
           detail::with_rows_of_group(tile, plan.rows, [&](const RowsOfGroup &rows) {
-            const Tile<C> values = epilogue(Sums<float>(sum.applied(p.scaled), rows, j, c.extent(1)), extras...);
-            detail::store_rows_of_group(c, rows, Int(j * plan.columns), values, where);
+            for (int part = 0; part < p.scaled.parts(); ++part) {
+              const Int column = p.scaled.column(j, part);
+              const Tile<float> sums = parts[static_cast<std::size_t>(part)].applied(p.scaled);
+              const Sums<float> sum(sums, rows, column, c.extent(1));
+              const Tile<C> values = epilogue(sum, extras...);
+              detail::store_rows_of_group(c, rows, Int(column * p.scaled.columns_of_part()), values, where);
+            }
           });
         },
         TileOptions{.threads = p.scaled.plan.threads}, where);

@@ -20,7 +20,6 @@
 #include "samite/ops/matmul.h"
 #include "samite/ops/scales.h"
 
-#include <optional>
 #include <vector>
 
 namespace samite::ops {
@@ -30,11 +29,19 @@ namespace detail {
 struct ScaledPlan {
   MatmulPlan plan;
   ScaleGroups a, b;
+  bool beside = false;  // scales of terms come by copies beside the factors
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
+  // A thread has the products of 128 terms beside the sums of all. A tile with more columns than a block of scales is
+  // multiplied in parts of so many, one after another, so that it has the products of one part.
+  int parts() const { return by_terms() && beside && plan.columns > scale_block ? plan.columns / scale_block : 1; }
+  int columns_of_part() const { return plan.columns / parts(); }
+  // Of the result, in parts.
+  Int column(const Int &block, int part) const { return parts() == 1 ? Int(block) : Int(block * parts() + part); }
   void describe(MatmulFactors &factors) const {
     factors.block_scales = by_terms();
     factors.row_blocks = a.rows == ScaleGroup::block;
+    factors.scales_beside = by_terms() && beside;
   }
   bool on_cpu() const { return plan.stages == 1; }
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
@@ -82,7 +89,7 @@ class ScalesOfMatrix {
   SourceLocation where_;
 };
 
-// The scales of both factors for a block's tile of the result, which begins at this row and this column.
+// The scales of both factors for a part of a block's tile of the result, which begins at this row and this column.
 template <int RankOfA, int RankOfB>
 struct ScalesOfTile {
   ScalesOfMatrix<RankOfA> a;
@@ -98,8 +105,13 @@ struct ScalesOfTile {
   }
   Tile<float> of_columns(const Int &k, const ScaledPlan &p) const {
     const Int at = p.b.rows == ScaleGroup::all ? Int(0) : Int(k);
-    if (p.b.columns == ScaleGroup::one) return b.load(at, column, {1, p.plan.columns});
+    if (p.b.columns == ScaleGroup::one) return b.load(at, column, {1, p.columns_of_part()});
     return b.load(at, p.b.columns == ScaleGroup::all ? Int(0) : Int(column / scale_block), {1, 1});
+  }
+  // The first of them as one number for each row, (rows x 1), where a block of rows has one as well.
+  Tile<float> of_each_row(const Int &k, const ScaledPlan &p) const {
+    const Tile<float> scales = of_rows(k, p);
+    return p.beside && p.a.rows != ScaleGroup::one ? tile::broadcast<float>(scales, {p.plan.rows, 1}) : scales;
   }
   // The sums of all terms, of which scales that change along them have been applied already.
   Tile<float> applied(const Tile<float> &sums, const ScaledPlan &p) const {
@@ -108,8 +120,8 @@ struct ScalesOfTile {
   }
 };
 
-// The scales of 128 terms of a block's tile of the result, in blocks of threads. Those of single rows and columns are
-// views, without memory of the block: threads that wait for each other in each iteration would take longer.
+// The scales of 128 terms of a part of a block's tile of the result, in blocks of threads. Those of single rows and
+// columns are views, without memory of the block: threads that wait for each other in each iteration would take longer.
 template <int RankOfA, int RankOfB>
 class ScalesOfTerms {
  public:
@@ -123,10 +135,10 @@ class ScalesOfTerms {
     return of_rows(k) * of_columns(k);
   }
 
-  // One for each row, if there is one, of all columns.
+  // One for each row, if there is one.
   bool of_each_row() const { return p_.a.rows == ScaleGroup::one; }
   Tile<float> row_scales(const Int &k) const {
-    return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.plan.columns}, {.steps = {1, 0}});
+    return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.columns_of_part()}, {.steps = {1, 0}});
   }
 
   // `number` where there is one, and `rows` where there are scales of each row.
@@ -148,70 +160,90 @@ class ScalesOfTerms {
     return scales_.b.at(of_b(k), p_.b.columns == ScaleGroup::all ? Int(0) : Int(scales_.column / scale_block));
   }
   Tile<float> column_scales(const Int &k) const {
-    return scales_.b.view(of_b(k), scales_.column, {p_.plan.rows, p_.plan.columns}, {.steps = {0, 1}});
+    return scales_.b.view(of_b(k), scales_.column, {p_.plan.rows, p_.columns_of_part()}, {.steps = {0, 1}});
   }
 
   const ScalesOfTile<RankOfA, RankOfB> &scales_;
   const ScaledPlan &p_;
 };
 
-// The sums of a block's tile of the result, of so many steps, without scales of all terms; `load_left` and `load_right`
-// are of one step.
+// The sums of each part of a block's tile of the result, of so many steps, without scales of all terms; `load_left` and
+// `load_right` are of one step, the latter of one part.
 template <Scalar A, Scalar B, int RankOfA, int RankOfB, class Left, class Right>
-Tile<float> scaled_sums(const Left &load_left, const Right &load_right, const ScalesOfTile<RankOfA, RankOfB> &scales,
-                        const Int &steps, tile::Transposes transposed, const ScaledPlan &p, SourceLocation where) {
+std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_right,
+                                     const std::vector<ScalesOfTile<RankOfA, RankOfB>> &parts, const Int &steps,
+                                     tile::Transposes transposed, const ScaledPlan &p, SourceLocation where) {
   const MatmulPlan &plan = p.plan;
-  Tile<float> sum = tile::zeros<float>({plan.rows, plan.columns}, where);
-  const ScalesOfTerms<RankOfA, RankOfB> scales_of_terms(scales, p);
-  // Read an iteration ahead: they come from far, and the products of an iteration are soon done.
-  const bool by_terms = p.by_terms() && !p.on_cpu();
-  const bool number_ahead = by_terms && scales_of_terms.has_number();
-  const bool rows_ahead = by_terms && scales_of_terms.of_each_row();
+  const auto zeros = [&] { return tile::zeros<float>({plan.rows, p.columns_of_part()}, where); };
+  std::vector<Tile<float>> sums;
+  for (std::size_t part = 0; part < parts.size(); ++part) sums.push_back(zeros());
+  // Where copies do not bring them, read an iteration ahead: they come from far.
+  const bool ahead = p.by_terms() && !p.on_cpu() && !p.beside;
+  const ScalesOfTerms<RankOfA, RankOfB> own(parts[0], p);
+  const bool number_ahead = ahead && own.has_number(), rows_ahead = ahead && own.of_each_row();
   Float next = 0;
-  if (number_ahead) if_(steps > 0, [&] { next = scales_of_terms.number(0); });
-  Tile<float> rows = rows_ahead ? scales_of_terms.row_scales(0) : sum;
+  if (number_ahead) if_(steps > 0, [&] { next = own.number(0); });
+  Tile<float> next_rows = rows_ahead ? own.row_scales(0) : sums[0];
   for (Int k : range(steps, pipelined(plan.stages))) {
     const Float number = next;
-    if (number_ahead) next = scales_of_terms.number(min(k + 1, steps - 1));
-    const Tile<A> left = load_left(k);
-    const Tile<B> right = load_right(k);
-    const auto product = [&] {
-      return add_product(left, right, tile::zeros<float>({plan.rows, plan.columns}, where), transposed, p.on_cpu(),
-                         where);
-    };
-    if (!p.by_terms()) {
-      sum = add_product(left, right, sum, transposed, p.on_cpu(), where);
-    } else if (p.on_cpu()) {
-      sum += product() * (scales.of_rows(k, p) * scales.of_columns(k, p));
-    } else {
-      sum += scales_of_terms.applied(product(), k, number, rows);
-      if (rows_ahead) rows = scales_of_terms.row_scales(k + 1);
+    if (number_ahead) next = own.number(min(k + 1, steps - 1));
+    std::vector<Tile<float>> scales;
+    if (p.by_terms() && !ahead) {
+      const Tile<float> of_rows = parts[0].of_each_row(k, p);
+      for (const auto &part : parts) scales.push_back(of_rows * part.of_columns(k, p));
     }
+    const Tile<A> left = load_left(k);
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      const Tile<B> right = load_right(k, static_cast<int>(part));
+      const auto sum_and_product = [&](const Tile<float> &sum) {
+        return add_product(left, right, sum, transposed, p.on_cpu(), where);
+      };
+      if (!p.by_terms())
+        sums[part] = sum_and_product(sums[part]);
+      else if (!ahead)
+        sums[part] += sum_and_product(zeros()) * scales[part];
+      else
+        sums[part] += own.applied(sum_and_product(zeros()), k, number, next_rows);
+    }
+    if (rows_ahead) next_rows = own.row_scales(k + 1);
   }
-  return sum;
+  return sums;
 }
+// Of each part, with all scales.
 template <int Rank, Scalar A, Scalar B>
-Tile<float> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
-                              const Array<const float, Rank> &scale_a, const Array<const float, Rank> &scale_b,
-                              const std::array<Int, Rank> &block, tile::Transposes transposed, const ScaledPlan &p,
-                              SourceLocation where) {
+std::vector<Tile<float>> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
+                                           const Array<const float, Rank> &scale_a,
+                                           const Array<const float, Rank> &scale_b, const std::array<Int, Rank> &block,
+                                           tile::Transposes transposed, const ScaledPlan &p, SourceLocation where) {
   const Int &i = block[Rank - 2], &j = block[Rank - 1];
   const MatmulPlan &plan = p.plan;
-  const ScalesOfTile<Rank, Rank> scales{
-      {scale_a, block[0], where}, {scale_b, block[0], where}, i * plan.rows, j * plan.columns};
-  const Tile<float> sums = scaled_sums<A, B>(
+  std::vector<ScalesOfTile<Rank, Rank>> parts;
+  for (int part = 0; part < p.parts(); ++part)
+    parts.push_back({{scale_a, block[0], where},
+                     {scale_b, block[0], where},
+                     i * plan.rows,
+                     p.column(j, part) * p.columns_of_part()});
+  std::vector<Tile<float>> sums = scaled_sums<A, B>(
       [&](const Int &k) { return load_factor<Rank>(a, block, i, k, {plan.rows, plan.inner}, transposed.a, where); },
-      [&](const Int &k) { return load_factor<Rank>(b, block, k, j, {plan.inner, plan.columns}, transposed.b, where); },
-      scales, tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner), transposed, p, where);
-  return scales.applied(sums, p);
+      [&](const Int &k, int part) {
+        return load_factor<Rank>(b, block, k, p.column(j, part), {plan.inner, p.columns_of_part()}, transposed.b,
+                                 where);
+      },
+      parts, tile::ceil_div(a.extent(Rank - (transposed.a ? 2 : 1)), plan.inner), transposed, p, where);
+  for (std::size_t part = 0; part < parts.size(); ++part) sums[part] = parts[part].applied(sums[part], p);
+  return sums;
 }
 
-// How a product with scales of these groups is cut. UserError where there is a scale for each term.
+// How a product with scales of these groups is cut. UserError where there is a scale for each term. `copied`: bulk
+// copies can read both arrays of scales.
 inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, MatmulFactors factors,
-                              const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
+                              const ScaleGroups &of_a, const ScaleGroups &of_b, bool copied, const PlanDevice &device,
                               SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
-  ScaledPlan plan{{}, of_a, of_b};
+  // Of blocks of terms on both sides, and of b of columns: those of single ones would be one more tile in registers.
+  const bool of_blocks = of_a.columns == ScaleGroup::block && of_b == ScaleGroups{ScaleGroup::block, ScaleGroup::block};
+  const bool beside = copied && of_blocks && device.compute_capability / 10 == 9;
+  ScaledPlan plan{{}, of_a, of_b, beside};
   plan.describe(factors);
   plan.plan = matmul_plan(shape, factors, device);
   return plan;
@@ -297,8 +329,8 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
     const detail::ScaledPlan plan = detail::scaled_plan(
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), plan_device(a.device()),
-        where);
+        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where),
+        bulk_copies_read(scale_a) && bulk_copies_read(scale_b), plan_device(a.device()), where);
     plan.describe(factors);
     return {{state_->identity, shape, factors, a.device()}, plan};
   }
@@ -325,12 +357,15 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
         [&](Array<const A, Rank> a, Array<const B, Rank> b, Array<const float, Rank> scale_a,
             Array<const float, Rank> scale_b, Array<C, Rank> c, Extras... extras) {
           const std::array<Int, Rank> block = block_index<Rank>(where);
-          const Int &i = block[Rank - 2], &j = block[Rank - 1];
-          auto sum = detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, p, where);
-          detail::store_part<Rank>(
-              c, block,
-              Tile<C>(epilogue(Sums<float>(std::move(sum), i, j, c.extent(Rank - 2), c.extent(Rank - 1)), extras...)),
-              where);
+          const Int &i = block[Rank - 2];
+          auto sums = detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, p, where);
+          for (int part = 0; part < p.parts(); ++part) {
+            std::array<Int, Rank> own = block;
+            own[Rank - 1] = p.column(block[Rank - 1], part);
+            Sums<float> sum(std::move(sums[static_cast<std::size_t>(part)]), i, own[Rank - 1], c.extent(Rank - 2),
+                            c.extent(Rank - 1));
+            detail::store_part<Rank>(c, own, Tile<C>(epilogue(sum, extras...)), where);
+          }
         },
         TileOptions{.threads = p.plan.threads}, where);
   }

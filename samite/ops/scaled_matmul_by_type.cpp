@@ -41,7 +41,7 @@ PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulS
                                    SourceLocation where) {
   const detail::ScaledPlan plan =
       detail::scaled_plan("scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed}, kind.scales_of_a,
-                          kind.scales_of_b, device, where);
+                          kind.scales_of_b, kind.scales_copied, device, where);
   const Extents blocks = matmul_blocks(shape, plan.plan, kind.in_batches);
 #define SAMITE_RESULT(A, B, C)                                                                                 \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+
 namespace samite::ops {
 namespace {
 
@@ -46,6 +49,15 @@ ScaleGroups scale_groups(const std::string &name, const std::string &what, const
                  rows, columns, before, before, rows, before, columns, before, rows, scale_blocks(columns), scale_block,
                  before, scale_blocks(rows), columns, scale_block, before, scale_blocks(rows), scale_blocks(columns),
                  scale_block, scale_block));
+}
+
+bool bulk_copies_read(const AnyBuffer &scales) {
+  constexpr std::uintptr_t unit = 16;
+  const auto strides = scales.strides();
+  return strides.back() == 1 && reinterpret_cast<std::uintptr_t>(scales.data()) % unit == 0 &&
+         std::ranges::all_of(strides.first(strides.size() - 1), [&](std::int64_t stride) {
+           return stride * std::int64_t{sizeof(float)} % std::int64_t{unit} == 0;
+         });
 }
 
 void refuse_scale_for_each_term(const std::string &name, SourceLocation where) {

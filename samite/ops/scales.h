@@ -39,6 +39,9 @@ ScaleGroups scale_groups(const std::string &name, const std::string &what, const
 std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
                                         std::int64_t columns);
 
+// Whether rows of an array of scales lie as bulk copies of compute capability 9.0 read them.
+bool bulk_copies_read(const AnyBuffer &scales);
+
 // UserError: scales along the sum are for blocks of 128 terms.
 [[noreturn]] void refuse_scale_for_each_term(const std::string &name, SourceLocation where);
 

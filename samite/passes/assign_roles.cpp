@@ -51,25 +51,29 @@ bool may_have_roles(const Kernel &kernel) {
     if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
       registers.emplace(allocate->array, *layout);
   });
-  int loops = 0, with_first = 0;
+  int loops = 0, steps = 0;
   bool may = true;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (is_loop(stmt)) {
       ++loops;
-      with_first += stmt.as<TileCall>()->has_first_factor();
+      steps += stmt.as<TileCall>()->is_step();
       may = may && registers.contains(stmt.as<TileCall>()->result.array);
     }
     if (const auto *call = stmt.as<TileCall>())
       may = may && !waits_for_block(*call, registers, kernel.block_threads / 32);
     if (const auto *allocate = stmt.as<Allocate>()) may = may && !allocate->in_workspace();
   });
-  return may && loops > 0 && (loops == 1 || loops == with_first);
+  return may && loops > 0 && (loops == 1 || loops == steps);
 }
 
 // What copies write to.
 std::set<LocalArrayId> rings_of(const Kernel &kernel) {
   std::set<LocalArrayId> rings;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto *bring = stmt.as<BringWindows>()) {
+      rings.insert(bring->barriers.array);
+      for (const BringWindows::Window &window : bring->windows) rings.insert(window.ring.array);
+    }
     if (!is_loop(stmt)) return;
     const auto *loop = stmt.as<TileCall>();
     for (std::size_t i = loop->first_brought(); i < loop->operands.size(); ++i) rings.insert(loop->operands[i].array);
@@ -119,9 +123,13 @@ class Slice {
     for (const Stmt &stmt : block) {
       if (is_loop(stmt)) {
         TileCall copies = *stmt.as<TileCall>();
-        if (copies.has_window) continue;  // it was brought for another product
+        if (copies.has_window || copies.in_stage) continue;  // its windows are brought by another statement
         copies.part = TileCall::Part::copies;
         copies.keeps_window = false;
+        made.emplace_back(std::move(copies), stmt.where());
+      } else if (const auto *bring = stmt.as<BringWindows>()) {
+        BringWindows copies = *bring;
+        copies.part = TileCall::Part::copies;
         made.emplace_back(std::move(copies), stmt.where());
       } else if (const auto *allocate = stmt.as<Allocate>()) {
         if (rings_.contains(allocate->array)) made.push_back(stmt);
@@ -212,6 +220,11 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   if (apart.launch_rank == 2) apart.strip_columns = strip_columns;
   apart.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
     if (stmt.as<Barrier>()) return {Barrier{planned.block_threads}, stmt.where()};
+    if (const auto *bring = stmt.as<BringWindows>()) {
+      BringWindows products = *bring;
+      products.part = TileCall::Part::products;
+      return {std::move(products), stmt.where()};
+    }
     if (!is_loop(stmt)) return stmt;
     TileCall products = *stmt.as<TileCall>();
     products.part = TileCall::Part::products;

@@ -8,13 +8,13 @@
 // A multiprocessor has one such block at a time, which takes one place of the launch after another, so that copies for
 // the next place run while the others store. Those that run at one time lie together: see `Kernel::strip_columns`.
 //
-// A kernel is such a one where it has one loop of products, or several steps with a first factor of the block's own,
-// whose windows and number follow from the block's indices, arguments, extents, and elements of arrays that the kernel
-// does not write to, and whose sums are in registers; where its buffers or its sums leave a multiprocessor no room for
-// two blocks, since several small ones hide each other's waiting better; where the buffers, which are in use all the
-// time, leave room for all else in shared memory; where no operation on whole tiles has barriers of its own, as
-// reductions have but those of rows that warps have whole; and where nothing is in the workspace, of which each thread
-// has a share. All other kernels are left as they are.
+// A kernel is such a one where it has one loop of products, or several that are steps of a loop, whose windows and
+// number follow from the block's indices, arguments, extents, and elements of arrays that the kernel does not write to,
+// and whose sums are in registers; where its buffers or its sums leave a multiprocessor no room for two blocks, since
+// several small ones hide each other's waiting better; where the buffers, which are in use all the time, leave room for
+// all else in shared memory; where no operation on whole tiles has barriers of its own, as reductions have but those of
+// rows that warps have whole; and where nothing is in the workspace, of which each thread has a share. All other
+// kernels are left as they are.
 //
 // Before memory is planned. A pure function of a lowered kernel.
 #pragma once

@@ -15,7 +15,7 @@ using Arrays = std::set<std::uint32_t>;
 class Hazards {
  public:
   Hazards(const Kernel &kernel, const SharesMemory &shares_memory)
-      : registers_(arrays_in(kernel, {MemorySpace::registers})),
+      : registers_(arrays_without_barriers(kernel)),
         shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})),
         shares_memory_(shares_memory) {}
 

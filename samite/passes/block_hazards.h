@@ -22,7 +22,7 @@ namespace samite::passes {
 // Whether a statement touches no memory at all, but for making room in it.
 bool touches_no_memory(const ir::Stmt &stmt);
 
-// Whether a loop over elements touches more than tiles in registers, which these are, and arrays that it reads.
+// Whether a loop over elements touches more than arrays that it reads and tiles which need no barriers: in registers.
 bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers);
 
 // Whether the threads go on from a call alone: it leaves what it makes in registers, and others see nothing of it.

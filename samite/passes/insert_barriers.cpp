@@ -16,7 +16,7 @@ class Inserter {
   Inserter(const Kernel &kernel, std::set<LocalId> after_reads)
       : after_reads_(std::move(after_reads)),
         next_local_(kernel.local_count),
-        registers_(arrays_in(kernel, {MemorySpace::registers})),
+        registers_(arrays_without_barriers(kernel)),
         shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})) {
     note_changes(kernel.body, false);
   }

@@ -67,7 +67,11 @@ class Placer {
         threads_(kernel.block_threads),
         architecture_(architecture) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
-    const bool steps = std::ranges::any_of(demands_, [](const auto &own) { return !own.second.firsts.empty(); });
+    bool steps = false;
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const auto *call = stmt.as<TileCall>();
+      steps = steps || (call && call->is_step());
+    });
     if (steps && threads_ == 2 * piece_of(group_matrices).threads) most_sums_ = most_of_two_groups;
   }
 
@@ -174,8 +178,7 @@ class Placer {
   }
   // The buffers of a loop of products, which are so as its copies need them.
   static bool is_placed(const TileUse &use) {
-    return !std::holds_alternative<LinearLayout>(use.allocation->layout) ||
-           std::ranges::any_of(use.operands, &TileOperand::is_brought);
+    return !std::holds_alternative<LinearLayout>(use.allocation->layout) || use.is_brought();
   }
 
   // How many arrays a loop over elements goes through.

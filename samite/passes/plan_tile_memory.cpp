@@ -43,8 +43,9 @@ class LiveRanges {
     int last = use.allocated;
     for (const TileTouch &touch : use.touches) last = std::max(last, touch.time);
     for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
+    for (const int time : use.brought) last = std::max(last, time);
     // Threads that start copies run ahead, into what the others have before and after the loop.
-    const bool of_copies = with_roles && std::ranges::any_of(use.operands, &TileOperand::is_brought);
+    const bool of_copies = with_roles && use.is_brought();
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,

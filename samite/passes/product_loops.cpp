@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/loop_iterations.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/stage_steps.h"
 #include "samite/passes/window_steps.h"
 
 #include <fmt/format.h>
@@ -107,8 +108,8 @@ class Matcher {
     return found;
   }
 
-  // Of a pipelined loop whose iterations multiply what the block has with windows: a match for each product. None where
-  // one of them is not so.
+  // Of a pipelined loop whose iterations multiply what the block has with windows, or one window with several: a match
+  // for each product. None where one of them is not so.
   std::vector<Match> match_each(const For &loop) const {
     std::vector<Match> products;
     if (!may_step_ || loop.stages == 1 || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
@@ -117,14 +118,92 @@ class Matcher {
       if (!call || call->op != Op::MatMul || call->is_product_loop()) continue;
       Match found;
       found.product = call;
-      found.has_first = found.steps = true;
-      if (!multiplies_windows(loop, found)) return {};
+      found.steps = true;
+      found.has_first = !load_in(loop, call->operands[0]);
+      if (!products.empty() && !go_together(products[0], found)) return {};
+      if (!(found.has_first ? multiplies_windows(loop, found) : shares_first_window(loop, found))) return {};
       products.push_back(std::move(found));
     }
     return products;
   }
 
+  // What an iteration loads beside its factors.
+  std::vector<StepValues> values_beside(const For &loop, const std::vector<Match> &products) const {
+    std::vector<StepValues> values;
+    for (const Stmt &stmt : loop.body) {
+      const auto *load = stmt.as<TileCall>();
+      const bool factor = std::ranges::any_of(
+          products, [&](const Match &match) { return std::ranges::find(match.loads, load) != match.loads.end(); });
+      if (!load || load->op != Op::Load || factor) continue;
+      if (auto own = values_of(loop, *load)) values.push_back(*own);
+    }
+    return values;
+  }
+
  private:
+  static bool go_together(const Match &one, const Match &other) {
+    return one.has_first == other.has_first &&
+           (one.has_first || one.product->operands[0].array == other.product->operands[0].array);
+  }
+
+  // How an iteration loads a factor into memory of its own, if it does.
+  static const TileCall *load_in(const For &loop, const TileMemory &factor) {
+    const TileCall *load = nullptr;
+    bool own = false;
+    for (const Stmt &stmt : loop.body) {
+      const auto *allocate = stmt.as<Allocate>();
+      const auto *call = stmt.as<TileCall>();
+      own = own || (allocate && allocate->array == factor.array && allocate->space == MemorySpace::shared);
+      if (call && call->op == Op::Load && call->result.array == factor.array && call->result.type == factor.type)
+        load = call;
+    }
+    return own ? load : nullptr;
+  }
+
+  // Whether an iteration loads a tile of its own for nothing but loads of its elements, as a window that a bulk copy
+  // can bring.
+  std::optional<StepValues> values_of(const For &loop, const TileCall &load) const {
+    constexpr std::int64_t most_extent = 256;
+    const Type type = load.result.type;
+    const ArrayFacts facts = facts_of(arrays_, load.array);
+    if (type.element() != ScalarType::Float32 || type.shape().rank() != 2 || !load_in(loop, load.result) ||
+        written_.contains(load.array) || !facts.unaliased || !why_no_map(facts, "it").empty() ||
+        !known_at_begin(loop, load.indices))
+      return std::nullopt;
+    int loads = 0;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      const auto *let = stmt.as<Let>();
+      loads += let && let->value.op == Op::LocalLoad && let->value.array == load.result.array;
+    });
+    if (touches(loop.body, load.result.array) != 1 + loads) return std::nullopt;
+    for (const Value &index : load.indices)
+      if (index.type().element() != ScalarType::Int32) return std::nullopt;
+    // A copy begins at a multiple of 16 bytes in a row, and has as many, and a stage begins at a multiple of 128.
+    const std::int64_t unit = unit_bytes / bytes_of(type), rows = type.shape()[0], columns = type.shape()[1];
+    const bool whole = columns % unit == 0 && forms_.divisor(load.indices.back()) % unit == 0;
+    if (!whole && columns != 1) return std::nullopt;
+    StepValues values{&load, rows, whole ? columns : unit, !whole};
+    while (rows * values.columns * bytes_of(type) % panel_bytes != 0) values.columns *= 2;
+    if (rows > most_extent || values.columns > most_extent) return std::nullopt;
+    return values;
+  }
+
+  // Whether an iteration loads both factors, the second for this product alone, the first for others of this kind too.
+  bool shares_first_window(const For &loop, Match &found) const {
+    const TileMemory &first = found.product->operands[0], &second = found.product->operands[1];
+    const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
+      const auto *call = stmt.as<TileCall>();
+      return call && call->op == Op::MatMul && call->operands[0].array == first.array &&
+             call->operands[0].type == first.type;
+    });
+    found.loads = {load_in(loop, first), load_in(loop, second)};
+    return found.loads[1] && first.array != second.array && touches(loop.body, first.array) == 1 + products &&
+           touches(loop.body, second.array) == 2 && why_no_sums(found).empty() &&
+           why_no_windows(loop, 0, found).empty() && why_no_windows(loop, 1, found).empty() &&
+           known_at_begin(loop, found.loads[0]->indices) && known_at_begin(loop, found.loads[1]->indices) &&
+           argument_bytes_ <= most_argument_bytes;
+  }
+
   // Whether each iteration loads the second factor for this product alone, and nothing else multiplies the first one,
   // which comes from outside of the loop or is made in it.
   bool multiplies_windows(const For &loop, Match &found) const {
@@ -140,15 +219,11 @@ class Matcher {
              call->operands[1].type == product.operands[1].type;
     });
     if (touches(loop.body, second) != 1 + products) return false;
-    bool own = false, may_be_factor = true;
-    for (const Stmt &stmt : loop.body) {
-      const auto *allocate = stmt.as<Allocate>();
+    found.loads[1] = load_in(loop, product.operands[1]);
+    bool may_be_factor = std::ranges::none_of(loop.body, [&](const Stmt &stmt) {
       const auto *call = stmt.as<TileCall>();
-      own = own || (allocate && allocate->array == second && allocate->space == MemorySpace::shared);
-      if (call && call->op == Op::Load && call->result.array == second && call->result.type == product.operands[1].type)
-        found.loads[1] = call;
-      may_be_factor = may_be_factor && !(call && call->op == Op::Load && call->result.array == first);
-    }
+      return call && call->op == Op::Load && call->result.array == first;
+    });
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
       const auto *allocate = stmt.as<Allocate>();
       const auto *call = stmt.as<TileCall>();
@@ -160,7 +235,7 @@ class Matcher {
       if (call && call->result.array == first)
         may_be_factor = may_be_factor && call->op == Op::Load && call->result.type == product.operands[0].type;
     });
-    if (!own || !found.loads[1] || !may_be_factor) return false;
+    if (!found.loads[1] || !may_be_factor) return false;
     const TileShape shape = product.operands[0].type.shape();
     if (shape[0] % 8 != 0 || shape[0] > most_box_rows ||
         shape[1] * bytes_of(product.operands[0].type) % panel_bytes != 0)
@@ -395,6 +470,19 @@ void write_steps(const std::vector<Match> &products, const For &loop, int stages
   build.append({std::move(made), build.where()});
 }
 
+// The same of windows of both factors, where several products share one, or other tiles come with them.
+void write_stages_of(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop,
+                     int stages, Builder &build) {
+  std::vector<StepProduct> steps;
+  for (const Match &match : products) {
+    const TileCall call = call_without_buffers(match);
+    TileCall own = call;
+    own.windows.clear();
+    steps.push_back({match.product, std::move(own), match.loads, {call.windows[0], call.windows[1]}});
+  }
+  write_stages(steps, values, loop, stages, build);
+}
+
 // Calls `see` with each product, and the loop that it is in; null where it is in none.
 void for_each_product(const Block &block, const For *around,
                       const std::function<void(const Stmt &product, const For *loop)> &see) {
@@ -433,7 +521,14 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     if (!match.why_not.empty() && steps.empty()) return made.push_back(stmt);
     build.at(stmt.where());
     Block outer = build.open();
-    steps.empty() ? write_loop(match, *loop, stages, build) : write_steps(steps, *loop, stages, build);
+    const bool both = !steps.empty() && !steps[0].has_first;
+    const std::vector<StepValues> values = both ? matcher.values_beside(*loop, steps) : std::vector<StepValues>();
+    if (steps.empty())
+      write_loop(match, *loop, stages, build);
+    else if (steps.size() > 1 ? both : !values.empty())
+      write_stages_of(steps, values, *loop, stages, build);
+    else
+      write_steps(steps, *loop, stages, build);
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();
@@ -489,13 +584,26 @@ TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t brought)
           panel_bytes / bytes_of(type)};
 }
 
+TensorMapNeeded tensor_map_of(const BringWindows::Window &window) {
+  const Type type = window.ring.type;
+  return {window.array,
+          type.element(),
+          static_cast<int>(window.indices.size()),
+          type.shape()[0],
+          window.values ? type.shape()[1] : panel_bytes / bytes_of(type),
+          window.values};
+}
+
 std::vector<TensorMapNeeded> tensor_maps(const Kernel &planned) {
   std::vector<TensorMapNeeded> maps;
+  const auto add = [&](const TensorMapNeeded &map) {
+    if (std::ranges::find(maps, map) == maps.end()) maps.push_back(map);
+  };
   for_each_statement(planned.body, [&](const Stmt &stmt) {
     const auto *call = stmt.as<TileCall>();
-    for (std::size_t i = 0; call && i < call->windows.size(); ++i)
-      if (const TensorMapNeeded map = tensor_map_of(*call, i); std::ranges::find(maps, map) == maps.end())
-        maps.push_back(map);
+    for (std::size_t i = 0; call && i < call->windows.size(); ++i) add(tensor_map_of(*call, i));
+    if (const auto *bring = stmt.as<BringWindows>())
+      for (const BringWindows::Window &window : bring->windows) add(tensor_map_of(window));
   });
   return maps;
 }

@@ -7,9 +7,12 @@
 //
 // A loop that does more, such as to scale each product before it is added to the sums, stays a loop, with a call of one
 // step in each iteration. That pays where warps of their own start the copies (assign_roles), which run ahead of the
-// loop; elsewhere each step would wait for its own copies. A pipelined loop may have several such products, of windows
-// of 16 bits with what the block has: a tile from outside of the loop, or one that it makes in each iteration, which
-// place_tiles then leaves in registers where it can.
+// loop; elsewhere each step would wait for its own copies. A pipelined loop may have several such products: of windows
+// of 16 bits with what the block has, a tile from outside of the loop, or one that it makes in each iteration, which
+// place_tiles then leaves in registers where it can; or of one window of the first factor with several of the second,
+// so that a thread has the products of one of them beside the sums of all.
+// What else an iteration with two windows loads, to read its elements, such as scales of rows, comes by copies with the
+// windows (passes/stage_steps.h): a load of a thread would wait behind them.
 //
 // Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
 // array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes. Where there is a copy of the array
@@ -53,11 +56,13 @@ struct TensorMapNeeded {
   ScalarType type;
   int rank;  // of the array
   std::int64_t rows, columns;
+  bool values = false;  // row by row, for loads of their elements; else in panels, for products
   friend bool operator==(const TensorMapNeeded &, const TensorMapNeeded &) = default;
 };
 // Each once, in program order.
 std::vector<TensorMapNeeded> tensor_maps(const ir::Kernel &planned);
 // That of one of the factors that copies bring.
 TensorMapNeeded tensor_map_of(const ir::TileCall &product_loop, std::size_t brought);
+TensorMapNeeded tensor_map_of(const ir::BringWindows::Window &window);
 
 }  // namespace samite::passes

@@ -73,7 +73,7 @@ class Spreader {
   std::int64_t count_of(LocalArrayId array) const { return uses_.arrays.at(array).count(); }
 
   static Candidate candidate(const TileUse &use, TileLife life) {
-    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4, {}, use.loops(), life};
+    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4 && !use.is_brought(), {}, use.loops(), life};
     for (const TileOperand &operand : use.operands) call(operand, own);
     return own;
   }

@@ -57,6 +57,9 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
     } else if (auto *call = stmt.as<TileCall>()) {
       called(*call, {});
       for (std::size_t i = 0; i < call->operands.size(); ++i) called(*call, i);
+    } else if (auto *bring = stmt.as<BringWindows>()) {
+      arrays[bring->barriers.array].brought.push_back(end);
+      for (const BringWindows::Window &window : bring->windows) arrays[window.ring.array].brought.push_back(end);
     } else if (auto *store = stmt.as<LocalStore>()) {
       touch(store->array, store->index, threads, false);
     } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
@@ -100,6 +103,15 @@ std::set<LocalArrayId> arrays_in(const Kernel &kernel, std::initializer_list<Mem
   return found;
 }
 
+std::set<LocalArrayId> arrays_without_barriers(const Kernel &kernel) {
+  std::set<LocalArrayId> found = arrays_in(kernel, {MemorySpace::registers});
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto *bring = stmt.as<BringWindows>())
+      for (const BringWindows::Window &window : bring->windows) found.insert(window.ring.array);
+  });
+  return found;
+}
+
 std::map<LocalArrayId, TileLife> lives(const TileUses &uses) {
   std::map<LocalId, int> begins;
   for (const LoopSpan &span : uses.loops)
@@ -110,6 +122,7 @@ std::map<LocalArrayId, TileLife> lives(const TileUses &uses) {
     for (const TileTouch &touch : use.touches)
       times.push_back(touch.own_element ? begins.at(touch.threads->index) : touch.time);
     for (const TileOperand &operand : use.operands) times.push_back(operand.time);
+    times.insert(times.end(), use.brought.begin(), use.brought.end());
     TileLife &own = lives[array];
     if (!times.empty()) own = {*std::ranges::min_element(times), *std::ranges::max_element(times)};
   }

@@ -6,6 +6,7 @@
 
 #include "samite/ir/kernel.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -39,7 +40,10 @@ struct TileUse {
   std::size_t scope = 0;
   std::vector<TileTouch> touches;
   std::vector<TileOperand> operands;
+  std::vector<int> brought;  // when copies bring windows to it, or it says that they have
 
+  // Whether copies of other threads write to it, or it has their barriers.
+  bool is_brought() const { return !brought.empty() || std::ranges::any_of(operands, &TileOperand::is_brought); }
   ScalarType type() const { return allocation->type.element(); }
   // Elements; 0 where that is no constant.
   std::int64_t count() const { return allocation->size.is_constant() ? allocation->size.as_int() : 0; }
@@ -104,5 +108,8 @@ std::map<ir::LocalArrayId, TileLife> lives(const TileUses &uses);
 
 // The local arrays of a kernel that are in one of these spaces.
 std::set<ir::LocalArrayId> arrays_in(const ir::Kernel &kernel, std::initializer_list<ir::MemorySpace> spaces);
+// Those whose threads need no barrier of the block: in registers, and rings of windows that bulk copies bring, which
+// have barriers of their own.
+std::set<ir::LocalArrayId> arrays_without_barriers(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

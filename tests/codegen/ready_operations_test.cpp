@@ -328,6 +328,18 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
       {ScalarType::Float32, {ScalarType::Float32}, {.b = true}, tile::Precision::tf32}, shape, {90, 132})));
 }
 
+// What an iteration reads of scales comes with the factors, of which a tile has two parts of columns.
+TEST_F(ReadyOperationsCompiled, ProductsWithScalesOfTermsBesideTheFactors) {
+  using enum ops::ScaleGroup;
+  for (const ops::ScaleGroup of_rows : {one, block})
+    for (const std::int64_t size : {512, 4096}) {
+      SCOPED_TRACE(size);
+      ops::ScaledMatmulByType kind = scaled_by_blocks();
+      kind.scales_of_a.rows = of_rows, kind.scales_copied = true;
+      expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch(kind, {1, size, size, size}, {90, 132})));
+    }
+}
+
 TEST_F(ReadyOperationsCompiled, ProductsOfTwoTypesOf8BitsForEveryGpu) {
   for (const auto &[a, b] : {std::pair{ScalarType::Float8E4M3, ScalarType::Float8E5M2},
                              std::pair{ScalarType::Float8E5M2, ScalarType::Float8E4M3}})

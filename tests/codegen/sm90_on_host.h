@@ -18,10 +18,10 @@ struct TensorMapOnHost {
 
   TensorMapOnHost(const void *data, unsigned element_bytes, const std::vector<std::uint64_t> &extents,
                   const std::vector<std::uint64_t> &strides, const std::vector<std::uint64_t> &box,
-                  bool rounds_to_tf32 = false) {
+                  bool rounds_to_tf32 = false, bool in_rows = false) {
     const std::size_t rank = extents.size();
     words[0] = reinterpret_cast<std::uintptr_t>(data);
-    words[1] = rank | element_bytes << 8 | std::uint64_t{rounds_to_tf32} << 16;
+    words[1] = rank | element_bytes << 8 | std::uint64_t{rounds_to_tf32} << 16 | std::uint64_t{in_rows} << 17;
     for (std::size_t d = 0; d < rank; ++d) {
       words[2 + d] = extents[rank - 1 - d];
       words[11 + d] = box[rank - 1 - d];
@@ -104,7 +104,7 @@ template <class See> SAMITE_INLINE void for_each_of_box(const TensorMap &map, co
       address += u64(index) * (d == 0 ? bytes : map.words[6 + d]);
     }
     u64 place = shared + n * bytes;
-    place ^= (place >> 7 & 7) << 4;
+    if (!(map.words[1] >> 17 & 1)) place ^= (place >> 7 & 7) << 4;
     see(memory + place, inside ? reinterpret_cast<u8 *>(address) : nullptr, bytes);
   }
 }
@@ -118,7 +118,10 @@ template <int rank> SAMITE_INLINE void send_box(u32 block, void *to, const Tenso
   BoxOnItsWay box{block, shared_address(to), map, {}, in_block(barrier, block)};
   for (int d = 0; d < rank; ++d) box.at[d] = at[rank - 1 - d];
   const u64 width = map->words[11] * (map->words[1] >> 8 & 255);
-  if ((map->words[1] & 255) != rank || width != 128 || shared_address(to) % 1024 != 0 || boxes_on_their_way.count == 1024)
+  const bool in_rows = map->words[1] >> 17 & 1;
+  const u32 unit = in_rows ? 128 : 1024;
+  if ((map->words[1] & 255) != rank || (in_rows ? width % 16 : width - 128) != 0 || shared_address(to) % unit != 0 ||
+      i64(at[rank - 1]) * i64(map->words[1] >> 8 & 255) % 16 != 0 || boxes_on_their_way.count == 1024)
     __builtin_trap();
   barrier_at(box.barrier);
   __builtin_memset(in_block(static_cast<u8 *>(to), block), 0xff, bytes_of_box(*map));

@@ -345,8 +345,9 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
   EXPECT_EQ(
       error_of("kernel @k() threads 1 {"),
       "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-      "local_store, tile_call, load_stream, load_pack, store_pack, accumulate_pack, barrier, commit_copies, "
-      "wait_for_copies, print, check, if, for, while, label, leave, custom or adjoint_of) or '}', found the end of the "
+      "local_store, tile_call, load_stream, bring_windows, release_windows, load_pack, store_pack, accumulate_pack, "
+      "barrier, commit_copies, wait_for_copies, print, check, if, for, while, label, leave, custom or adjoint_of) or "
+      "'}', found the end of the "
       "text");
 }
 

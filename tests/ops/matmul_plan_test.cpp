@@ -125,6 +125,14 @@ TEST(MatmulPlan, OfScaledBlocks) {
   EXPECT_EQ(matmul_plan({1, 16, 4096, 8192}, factors, hopper), (MatmulPlan{64, 32, 128, 128, 10}));
   factors.row_blocks = true;
   EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
+  // Two parts of columns where copies bring the scales.
+  factors.scales_beside = true;
+  for (const bool row_blocks : {false, true}) {
+    factors.row_blocks = row_blocks;
+    EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+    EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+    EXPECT_EQ(matmul_plan({1, 1024, 2048, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
+  }
 }
 
 }  // namespace

@@ -152,7 +152,8 @@ TEST_F(Tune, ShapesTypesAndOperationsHaveKeysOfTheirOwn) {
   add([](auto &p) { p.factors.precision = tile::Precision::tf32; });
   add([](auto &p) { p.factors.block_scales = true; });
   add([](auto &p) { p.factors.row_blocks = true; });
-  EXPECT_EQ(keys.size(), 10u);
+  add([](auto &p) { p.factors.scales_beside = true; });
+  EXPECT_EQ(keys.size(), 11u);
 }
 
 TEST_F(Tune, TellsItsProgress) {

@@ -25,6 +25,7 @@ struct BlockThread {
   std::vector<std::vector<std::optional<tiles::Element>>> own_arrays;  // likewise
   std::uint32_t allocations = 0;                                       // of memory of the block
   bool in_elements = false;                                            // of tiles
+  std::map<ir::LocalArrayId, std::size_t> taken;                       // windows by their barriers, in this block
 
   struct Copy {
     ir::LocalArrayId array;
@@ -119,6 +120,27 @@ class LoweredCalls : protected tiles::TileOperations {
     }
   }
 
+  // A window of an array, with zeros outside of that.
+  TileValue loaded(std::uint32_t array, const ir::Type &type, const std::vector<std::int64_t> &origin) const {
+    const TileArray &from = arguments_.at(array);
+    const Shape extents = shape_of(type);
+    TileValue made = zero(type);
+    for (std::int64_t e = 0; e < type.count(); ++e) {
+      Shape index = origin;
+      std::int64_t rest = e;
+      for (std::size_t d = extents.size(); d-- > 0; rest /= extents[d])
+        index[origin.size() - extents.size() + d] += rest % extents[d];
+      if (const auto at = place(from.extents, index)) made.elements[static_cast<std::size_t>(e)] = from.elements[*at];
+    }
+    return made;
+  }
+
+  struct Window {
+    std::uint32_t array;
+    std::vector<std::int64_t> origin;
+    friend bool operator==(const Window &, const Window &) = default;
+  };
+
   // A loop of products: its buffers are the copies' from when all threads have come until all have their sums, which
   // each thread adds its own products to, one step after another. The windows begin at these places.
   Steps product_loop(Thread &thread, const ir::Stmt &at, const ir::TileCall &call,
@@ -159,10 +181,12 @@ class LoweredCalls : protected tiles::TileOperations {
     }
     const TileView &view = thread.tiles[call.result.array];
     for (const std::int64_t e : share_of(thread, call.result))
-      for (const TileValue &product : state.products)
-        tiles_.write(call.result.array, view, e,
-                     combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e),
-                              product.elements[static_cast<std::size_t>(e)]));
+      for (const TileValue &product : state.products) {
+        const Element &own = product.elements[static_cast<std::size_t>(e)];
+        tiles_.write(
+            call.result.array, view, e,
+            call.sets ? own : combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e), own));
+      }
     co_await Meeting{Meeting::Of::Block, &at};
   }
 
@@ -214,21 +238,6 @@ class LoweredCalls : protected tiles::TileOperations {
     TileValue result;
     std::vector<TileValue> products;  // of a loop of them, since the threads have met before it
   };
-
-  // A window of an array, with zeros outside of that.
-  TileValue loaded(std::uint32_t array, const ir::Type &type, const std::vector<std::int64_t> &origin) const {
-    const TileArray &from = arguments_.at(array);
-    const Shape extents = shape_of(type);
-    TileValue made = zero(type);
-    for (std::int64_t e = 0; e < type.count(); ++e) {
-      Shape index = origin;
-      std::int64_t rest = e;
-      for (std::size_t d = extents.size(); d-- > 0; rest /= extents[d])
-        index[origin.size() - extents.size() + d] += rest % extents[d];
-      if (const auto at = place(from.extents, index)) made.elements[static_cast<std::size_t>(e)] = from.elements[*at];
-    }
-    return made;
-  }
 
   static bool same(const Element &a, const Element &b) {
     return a.integer == b.integer && (a.value == b.value || (std::isnan(a.value) && std::isnan(b.value)));

@@ -26,6 +26,8 @@ class LoweredInterpreter : private LoweredCalls {
     }
     launch(kernel_.body, 0);
     if (consumed_ != copies_.size()) throw std::runtime_error("copies that no product waits for");
+    for (const auto &[barriers, windows] : brought_)
+      if (taken_[barriers] != windows.size()) throw std::runtime_error("windows that nothing takes");
     return {std::move(arguments_), std::move(said_)};
   }
 
@@ -60,6 +62,8 @@ class LoweredInterpreter : private LoweredCalls {
         }
       } else if (const auto *call = stmt.as<ir::TileCall>()) {
         copies_.push_back(windows_of(launch_, *call));
+      } else if (const auto *bring = stmt.as<ir::BringWindows>()) {
+        brought_[bring->barriers.array].push_back(windows_of(launch_, *bring));
       } else if (!stmt.as<ir::Allocate>()) {
         throw std::logic_error("a statement that threads which start copies do not have");
       }
@@ -89,10 +93,12 @@ class LoweredInterpreter : private LoweredCalls {
       thread.streams.assign(kernel_.local_array_count, {});
       thread.copies.clear();
       thread.loops = 0;
+      thread.taken.clear();
       thread.groups = 0, thread.allocations = 0, thread.in_elements = false;
     }
     BlockThreads::run(threads_, order_, [&](int n) { return whole(block_[static_cast<std::size_t>(n)], statements); });
     consumed_ += block_[0].loops;
+    for (const auto &[barriers, count] : block_[0].taken) taken_[barriers] += count;
   }
 
   // Names the statement where something goes wrong.
@@ -137,7 +143,8 @@ class LoweredInterpreter : private LoweredCalls {
         if (call->has_window && kept_[{thread.number, call->operands[1].array}] != copies)
           throw std::runtime_error("products of another window than was kept");
         if (call->keeps_window) kept_[{thread.number, call->operands[1].array}] = copies;
-        if (call->part == ir::TileCall::Part::products && !call->has_window) {
+        if (call->in_stage) check_stage(thread, *call, copies);
+        if (call->part == ir::TileCall::Part::products && !call->has_window && !call->in_stage) {
           const std::size_t own = consumed_ + thread.loops++;
           if (own >= copies_.size() || copies_[own] != copies)
             throw std::runtime_error("products of other windows than are copied");
@@ -182,6 +189,10 @@ class LoweredInterpreter : private LoweredCalls {
             static_cast<std::size_t>(std::max<std::int64_t>(integer(thread, allocate->size), 0)), std::nullopt);
     } else if (const auto *call = stmt.as<ir::TileCall>(); call && call->op == Op::Load) {
       load(thread, *call, call->stream ? next_window(thread, *call->stream) : places(thread, call->indices));
+    } else if (const auto *bring = stmt.as<ir::BringWindows>()) {
+      take_windows(thread, *bring);
+    } else if (const auto *release = stmt.as<ir::ReleaseWindows>()) {
+      release_windows(thread, release->barriers);
     } else if (const auto *stream = stmt.as<ir::LoadStream>()) {
       open(thread, *stream);
     } else if (stmt.as<ir::CommitCopies>()) {
@@ -289,6 +300,45 @@ class LoweredInterpreter : private LoweredCalls {
     view = tiles_.view(allocate.array, elements, ++thread.allocations, thread.number);
   }
 
+  // By ring.
+  using Windows = std::map<ir::LocalArrayId, Window>;
+  Windows windows_of(const BlockThread &thread, const ir::BringWindows &bring) const {
+    Windows windows;
+    for (const auto &each : bring.windows) windows[each.ring.array] = {each.array, places(thread, each.indices)};
+    return windows;
+  }
+  // What a thread takes is its own until it releases it: the ring's barriers see to that.
+  void take_windows(BlockThread &thread, const ir::BringWindows &bring) {
+    const ir::LocalArrayId barriers = bring.barriers.array;
+    Windows windows = windows_of(thread, bring);
+    if (bring.part == ir::TileCall::Part::products) {
+      const std::vector<Windows> &brought = brought_[barriers];
+      const std::size_t own = taken_[barriers] + thread.taken[barriers]++;
+      if (own >= brought.size() || brought[own] != windows) throw std::runtime_error("other windows than are copied");
+    }
+    for (const auto &each : bring.windows) {
+      if (!each.values) continue;
+      const Window &window = windows.at(each.ring.array);
+      const TileValue taken = loaded(window.array, each.ring.type, window.origin);
+      thread.own_arrays[each.ring.array].assign(taken.elements.begin(), taken.elements.end());
+    }
+    present_[{thread.number, barriers}] = std::move(windows);
+  }
+  void release_windows(BlockThread &thread, ir::LocalArrayId barriers) {
+    const auto present = present_.find({thread.number, barriers});
+    if (present == present_.end()) throw std::runtime_error("a release of windows that nothing has brought");
+    for (const auto &[ring, window] : present->second)
+      for (auto &element : thread.own_arrays[ring]) element.reset();
+    present_.erase(present);
+  }
+  void check_stage(const BlockThread &thread, const ir::TileCall &call, const Copies &copies) const {
+    const auto present = present_.find({thread.number, call.operands[2].array});
+    if (present == present_.end()) throw std::runtime_error("a product in a stage that nothing has brought");
+    for (std::size_t i = 0; i < copies.windows.size(); ++i)
+      if (present->second.at(call.operands[i].array) != Window{call.windows[i].array, copies.windows[i]})
+        throw std::runtime_error("a product of another window than was brought");
+  }
+
   void open(BlockThread &thread, const ir::LoadStream &stream) {
     BlockThread::Stream &own = thread.streams[stream.stream];
     own = {places(thread, stream.indices), stream.rows, stream.columns};
@@ -346,7 +396,7 @@ class LoweredInterpreter : private LoweredCalls {
   }
 
   const Element &local_element(const BlockThread &thread, ir::LocalArrayId array, std::int64_t index) const {
-    if (tiles_.place(array).space == ir::MemorySpace::instance) {
+    if (tiles_.place(array).space == ir::MemorySpace::instance || !thread.own_arrays[array].empty()) {
       const auto &own = thread.own_arrays[array];
       if (index < 0 || index >= static_cast<std::int64_t>(own.size()) || !own[static_cast<std::size_t>(index)])
         throw std::runtime_error("nothing is at element " + std::to_string(index));
@@ -422,6 +472,10 @@ class LoweredInterpreter : private LoweredCalls {
   std::vector<Copies> copies_;
   std::size_t consumed_ = 0;
   std::map<std::pair<int, ir::LocalArrayId>, Copies> kept_;  // by each thread, of a ring
+  // By their barriers: what is copied, how much of it the blocks so far have taken, and what each thread has.
+  std::map<ir::LocalArrayId, std::vector<Windows>> brought_;
+  std::map<ir::LocalArrayId, std::size_t> taken_;
+  std::map<std::pair<int, ir::LocalArrayId>, Windows> present_;
   std::vector<std::int64_t> blocks_;
   ThreadOrder order_;
   BlockThread launch_;

@@ -272,6 +272,71 @@ SAMITE_INLINE void tile_end_factor(C (&sums)[count], u64 *barriers, RingPosition
   }
 }
 
+// What an iteration reads of arrays, in one stage of several rings. By the warp group that produces, the one behind so
+// many threads: starts the copies of all of it.
+template <class Rows, int rank>
+struct FactorToRing {
+  static constexpr u32 bytes = Rows::size;
+  u8 *ring;
+  BulkWindows<rank> window;
+
+  SAMITE_INLINE_MEMBER void copy(u32 stage, u64 *barrier) const {
+    copy_window<Rows>(ring + stage * bytes, window, barrier);
+  }
+};
+template <u32 bytes_, int rank>
+struct ValuesToRing {
+  static constexpr u32 bytes = bytes_;
+  u8 *ring;
+  BulkWindows<rank> window;
+
+  SAMITE_INLINE_MEMBER void copy(u32 stage, u64 *barrier) const {
+    copy_box(ring + stage * bytes, window.map, window.at, barrier);
+  }
+};
+template <class Rows, class T, int rank>
+SAMITE_INLINE FactorToRing<Rows, rank> factor_to(T *ring, const BulkWindows<rank> &window) {
+  return {reinterpret_cast<u8 *>(ring), window};
+}
+template <int count, class T, int rank>
+SAMITE_INLINE ValuesToRing<count * u32(sizeof(T)), rank> values_to(T *ring, const BulkWindows<rank> &window) {
+  return {reinterpret_cast<u8 *>(ring), window};
+}
+template <int producers_after, int stages, class... Windows>
+SAMITE_INLINE void tile_bring(u64 *barriers, RingPosition<stages> &at, const Windows &...windows) {
+  if (int(flat_thread()) != producers_after) return;
+  const RingBarriers<stages> own{barriers};
+  wait_for_phase(own.empty(at.stage), at.parity ^ 1);
+  arrive_expecting(own.full(at.stage), (Windows::bytes + ...));
+  (windows.copy(at.stage, own.full(at.stage)), ...);
+  at.advance();
+}
+// By those that multiply: until the stage is there, sums += or = a product of two windows in it, and that they have
+// read all of it.
+template <int stages>
+SAMITE_INLINE void tile_wait_for_stage(u64 *barriers, const RingPosition<stages> &at) {
+  wait_for_phase(RingBarriers<stages>{barriers}.full(at.stage), at.parity);
+}
+template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, bool adding, class C,
+          class F, class G>
+SAMITE_INLINE void tile_multiply_stage(C (&sums)[Product::registers], F *ring_a, G *ring_b,
+                                       const RingPosition<stages> &at) {
+  using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
+  begin_products();
+  Factors::begin(
+      sums, Factors::left(shared_address(ring_a), at.warp_group) + at.stage * u64(Factors::RowsOfA::size / 16),
+      Factors::right(shared_address(ring_b), at.warp_group) + at.stage * u64(Factors::RowsOfB::size / 16), adding);
+  end_group_of_products();
+  wait_for_products<0>();
+  changed_by_products(sums);
+}
+template <int stages>
+SAMITE_INLINE void tile_release_stage(u64 *barriers, RingPosition<stages> &at) {
+  sync_warp();
+  RingBarriers<stages>{barriers}.release(at.stage);
+  at.advance();
+}
+
 // A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the
 // copies. Step `s` multiplies the windows that begin `s` times (a_rows, a_columns) and (b_rows, b_columns) after the
 // first: of A M by K elements, or K by M if transposed; of B K by N, or N by K. sums += what they are.
