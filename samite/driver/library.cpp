@@ -64,17 +64,21 @@ int Kernel::attribute(FunctionAttribute attribute) const {
 }
 
 void Kernel::allow_shared_memory(unsigned bytes) const {
-  const unsigned fixed = static_cast<unsigned>(attribute(FunctionAttribute::shared_bytes));
+  int own_bytes = shared_->own_bytes.load(std::memory_order_relaxed);
+  if (own_bytes < 0)
+    shared_->own_bytes.store(own_bytes = attribute(FunctionAttribute::shared_bytes), std::memory_order_relaxed);
+  const auto fixed = static_cast<unsigned>(own_bytes);
   const unsigned most = context().limits().shared_bytes_opt_in;
   if (bytes > most || fixed > most - bytes)
     throw UserError(
         fmt::format("kernel \"{}\" needs {} bytes of shared memory for a block ({} dynamic, {} of its own), "
                     "and a block of {} may have {}: use smaller tiles or fewer stages",
                     name_, std::uint64_t{bytes} + fixed, bytes, fixed, context().to_string(), most));
-  if (bytes + fixed <= context().limits().shared_bytes) return;
+  if (bytes + fixed <= context().limits().shared_bytes || shared_->all_allowed.load(std::memory_order_acquire)) return;
   // As much as there is: of a kernel's launches, each may need another size, and those that are prepared run again.
   context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::max_dynamic_shared_bytes,
                                                 static_cast<int>(most - fixed), raw_, context().raw_device());
+  shared_->all_allowed.store(true, std::memory_order_release);
 }
 
 void Kernel::allow_large_clusters() const {

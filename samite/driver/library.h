@@ -6,6 +6,7 @@
 
 #include "samite/driver/context.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -56,7 +57,8 @@ class Kernel {
   int attribute(FunctionAttribute attribute) const;
 
   // Lets launches ask for up to `bytes` of dynamic shared memory. Every kernel may have 48 KiB without asking, of which
-  // what it has of its own is a part. UserError where the device has less for one block.
+  // what it has of its own is a part. UserError where the device has less for one block. The driver is asked the first
+  // time; what it has allowed stays allowed.
   void allow_shared_memory(unsigned bytes) const;
   // Lets launches use clusters of more than 8 blocks.
   void allow_large_clusters() const;
@@ -65,11 +67,19 @@ class Kernel {
 
  private:
   friend class Library;
-  Kernel(const Library &library, CUkernel raw, const char *name) : library_(library), raw_(raw), name_(name) {}
+  Kernel(const Library &library, CUkernel raw, const char *name)
+      : library_(library), raw_(raw), name_(name), shared_(std::make_shared<SharedMemory>()) {}
+
+  // What is known of a block's shared memory; of all copies.
+  struct SharedMemory {
+    std::atomic<int> own_bytes{-1};  // below 0: the driver has not been asked
+    std::atomic<bool> all_allowed{false};
+  };
 
   Library library_;
   CUkernel raw_;
   const char *name_;
+  std::shared_ptr<SharedMemory> shared_;
 };
 
 }  // namespace samite::driver

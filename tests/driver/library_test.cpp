@@ -98,5 +98,24 @@ TEST(Kernel, IsLaunchedWithMoreThan48KiBInAll) {
   }
 }
 
+TEST(Kernel, AsksTheDriverForSharedMemoryOnce) {
+  FakeDriver fake;
+  const Context context = Context::primary(fake.driver(), 0);
+  const Kernel kernel = test::load(fake, context, {.name = "scan", .shared_bytes = 1024}), copy = kernel;
+  kernel.allow_shared_memory(1024);
+  EXPECT_EQ(fake.count("cuKernelSetAttribute"), 0);
+
+  fake.fail(Entry::KernelSetAttribute, Result::out_of_memory);
+  EXPECT_THROW(kernel.allow_shared_memory(100 * 1024), DriverError);
+  for (const unsigned bytes : {100u * 1024, 1u, 226u * 1024, 64u * 1024}) {
+    kernel.allow_shared_memory(bytes);
+    copy.allow_shared_memory(bytes);
+  }
+
+  EXPECT_EQ(fake.count("cuKernelGetAttribute"), 1);
+  EXPECT_EQ(fake.count("cuKernelSetAttribute"), 2);  // the one that failed, and another
+  EXPECT_THROW(copy.allow_shared_memory(227 * 1024), UserError);
+}
+
 }  // namespace
 }  // namespace samite::driver
