@@ -47,11 +47,8 @@ int count_active_clusters(const Context &context, const Kernel &kernel, const La
 
 }  // namespace
 
-PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape,
-                               SourceLocation where)
-    : stream_(stream),
-      kernel_(kernel),
-      table_(&stream.context().driver().table()),
+CheckedLaunch::CheckedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where)
+    : table_(&stream.context().driver().table()),
       captures_(&stream.context().captures()),
       record_{kernel.name(), where, shape.grid, shape.block} {
   const Context &context = stream.context();
@@ -86,34 +83,36 @@ PreparedLaunch::PreparedLaunch(const Stream &stream, const Kernel &kernel, const
 
 KernelNodeParameters PreparedLaunch::node_parameters(void **parameters) const {
   return {.function = nullptr,
-          .grid_x = config_.grid_x,
-          .grid_y = config_.grid_y,
-          .grid_z = config_.grid_z,
-          .block_x = config_.block_x,
-          .block_y = config_.block_y,
-          .block_z = config_.block_z,
-          .shared_bytes = config_.shared_bytes,
+          .grid_x = config().grid_x,
+          .grid_y = config().grid_y,
+          .grid_z = config().grid_z,
+          .block_x = config().block_x,
+          .block_y = config().block_y,
+          .block_z = config().block_z,
+          .shared_bytes = config().shared_bytes,
           .parameters = parameters,
           .extra = nullptr,
           .kernel = kernel_.raw(),
           .context = stream_.context().raw()};
 }
 
-Result PreparedLaunch::run_in_context(const LaunchConfig &config, void **parameters) const {
-  return stream_.context().try_call<Entry::LaunchKernelEx>(&config, kernel_.launchable(), parameters,
-                                                           static_cast<void **>(nullptr));
+Result CheckedLaunch::run_in_context(const Stream &stream, const Kernel &kernel, const LaunchConfig &config,
+                                     void **parameters) const {
+  return stream.context().try_call<Entry::LaunchKernelEx>(&config, kernel.launchable(), parameters,
+                                                          static_cast<void **>(nullptr));
 }
 
-bool PreparedLaunch::keep_if_captured() const {
-  const std::uint64_t id = stream_.context().capture_of(stream_.raw());
+bool CheckedLaunch::keep_if_captured(const Stream &stream, const Kernel &kernel) const {
+  const std::uint64_t id = stream.context().capture_of(stream.raw());
   if (id == 0) return false;
-  captures_->keep(id, {kernel_.name(), kernel_.owner()});
+  captures_->keep(id, {kernel.name(), kernel.owner()});
   return true;
 }
 
-void PreparedLaunch::fail(Result code, const LaunchConfig &config, void **parameters) const {
-  stream_.context().fail(Entry::LaunchKernelEx, code, {&config, kernel_.launchable(), parameters, nullptr},
-                         {record_.kernel, record_.where});
+void CheckedLaunch::fail(const Stream &stream, const Kernel &kernel, Result code, const LaunchConfig &config,
+                         void **parameters) const {
+  stream.context().fail(Entry::LaunchKernelEx, code, {&config, kernel.launchable(), parameters, nullptr},
+                        {record_.kernel, record_.where});
 }
 
 }  // namespace samite::driver

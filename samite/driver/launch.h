@@ -2,7 +2,7 @@
 //
 // A prepared launch has been checked against the device and holds what the driver's call takes, so that running it
 // costs that call and a few stores. It keeps its kernel and stream alive. It does not change; any thread may run it,
-// and runs from several threads come in some order.
+// and runs from several threads come in some order. A launch that is run once is checked alike, and keeps nothing.
 #pragma once
 
 #include "samite/driver/library.h"
@@ -23,47 +23,43 @@ struct LaunchShape {
   std::optional<int> priority{};  // as a stream's; lower is more urgent
 };
 
-class PreparedLaunch {
+// What the driver's call takes for a kernel on a stream, checked. Whoever has it keeps both alive.
+class CheckedLaunch {
  public:
   // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
   // beyond the device's limits, more shared memory than a block may have. Kernel::allow_shared_memory is called for
   // what it takes.
-  PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
+  CheckedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
 
-  // `parameters` has the address of each of the kernel's parameters; they are read before this returns. DriverError.
-  void run(void **parameters) const {
+  // Of that kernel on that stream. `parameters` has the address of each of the kernel's parameters; they are read
+  // before this returns. DriverError.
+  void run(const Stream &stream, const Kernel &kernel, void **parameters) const {
     // Before the launch, so that a graph never has a kernel that it does not keep.
-    const bool captured = captures_->any() && keep_if_captured();
+    const bool captured = captures_->any() && keep_if_captured(stream, kernel);
     LaunchConfig config = config_;
     config.attributes = const_cast<LaunchAttribute *>(attributes_.data());
-    const Result code = stream_.needs_current_context()
-                            ? run_in_context(config, parameters)
-                            : table_->LaunchKernelEx(&config, kernel_.launchable(), parameters, nullptr);
+    const Result code = stream.needs_current_context()
+                            ? run_in_context(stream, kernel, config, parameters)
+                            : table_->LaunchKernelEx(&config, kernel.launchable(), parameters, nullptr);
     if (code != Result::success) [[unlikely]]
-      fail(code, config, parameters);
-    if (!captured) stream_.history().record(record_);
+      fail(stream, kernel, code, config, parameters);
+    if (!captured) stream.history().record(record_);
   }
 
-  const Kernel &kernel() const noexcept { return kernel_; }
-  const Stream &stream() const noexcept { return stream_; }
   SourceLocation where() const noexcept { return record_.where; }
-  // For graph nodes: what the driver takes, without the stream. The attributes live as long as this.
-  KernelNodeParameters node_parameters(void **parameters) const;
   const LaunchConfig &config() const noexcept { return config_; }
   const LaunchAttribute *attributes() const noexcept { return attributes_.data(); }
-  // How many of its clusters the device runs at one time; 0 of a launch without clusters.
   int active_clusters() const noexcept { return active_clusters_; }
-  // Blocks of a cluster; 0 of a launch without clusters.
   unsigned cluster_blocks() const noexcept { return cluster_blocks_; }
 
  private:
   // Whether the stream takes part in a capture; its graph then keeps the kernel, and nothing ran.
-  bool keep_if_captured() const;
-  Result run_in_context(const LaunchConfig &config, void **parameters) const;
-  [[noreturn]] void fail(Result code, const LaunchConfig &config, void **parameters) const;
+  bool keep_if_captured(const Stream &stream, const Kernel &kernel) const;
+  Result run_in_context(const Stream &stream, const Kernel &kernel, const LaunchConfig &config,
+                        void **parameters) const;
+  [[noreturn]] void fail(const Stream &stream, const Kernel &kernel, Result code, const LaunchConfig &config,
+                         void **parameters) const;
 
-  Stream stream_;
-  Kernel kernel_;
   const EntryPoints *table_;
   Captures *captures_;
   std::array<LaunchAttribute, 4> attributes_{};
@@ -73,10 +69,35 @@ class PreparedLaunch {
   LaunchRecord record_;
 };
 
-// Prepares and runs.
+class PreparedLaunch {
+ public:
+  // As a CheckedLaunch.
+  PreparedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where)
+      : stream_(stream), kernel_(kernel), checked_(stream, kernel, shape, where) {}
+  void run(void **parameters) const { checked_.run(stream_, kernel_, parameters); }
+
+  const Kernel &kernel() const noexcept { return kernel_; }
+  const Stream &stream() const noexcept { return stream_; }
+  SourceLocation where() const noexcept { return checked_.where(); }
+  // For graph nodes: what the driver takes, without the stream. The attributes live as long as this.
+  KernelNodeParameters node_parameters(void **parameters) const;
+  const LaunchConfig &config() const noexcept { return checked_.config(); }
+  const LaunchAttribute *attributes() const noexcept { return checked_.attributes(); }
+  // How many of its clusters the device runs at one time; 0 of a launch without clusters.
+  int active_clusters() const noexcept { return checked_.active_clusters(); }
+  // Blocks of a cluster; 0 of a launch without clusters.
+  unsigned cluster_blocks() const noexcept { return checked_.cluster_blocks(); }
+
+ private:
+  Stream stream_;
+  Kernel kernel_;
+  CheckedLaunch checked_;
+};
+
+// Checks and runs.
 inline void launch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, void **parameters,
                    SourceLocation where = std::source_location::current()) {
-  PreparedLaunch(stream, kernel, shape, where).run(parameters);
+  CheckedLaunch(stream, kernel, shape, where).run(stream, kernel, parameters);
 }
 
 }  // namespace samite::driver

@@ -4,12 +4,11 @@
 #pragma once
 
 #include "samite/driver/library.h"
+#include "samite/jit/memo.h"
 #include "samite/toolchain/cuda_image.h"
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 namespace samite::jit {
 
@@ -20,14 +19,14 @@ class CudaCode {
 
   const CudaImage &image() const noexcept { return *image_; }
 
-  // Loads on the first call for a context. DriverError where the image is for another architecture.
-  driver::Kernel on(const driver::Context &context) const;
+  // Loads on the first call for a context; the kernel lives as long as this. DriverError where the image is for another
+  // architecture.
+  const driver::Kernel &on(const driver::Context &context) const;
 
  private:
   std::shared_ptr<const CudaImage> image_;
   std::string entry_;
-  mutable std::mutex mutex_;  // of `loaded_`
-  mutable std::vector<driver::Kernel> loaded_;
+  mutable Memo<driver::Context, driver::Kernel> loaded_;
 };
 
 }  // namespace samite::jit
