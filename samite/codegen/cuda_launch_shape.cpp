@@ -24,6 +24,13 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &a) ? std::int64_t{1} << 62 : a;
 }
 
+// How many parts a whole has; both are positive. Mostly one of them is 1 or there is one part, and a division takes
+// longer than most of what a launch does.
+std::int64_t parts_of(std::int64_t whole, std::int64_t part) {
+  if (part == 1) return whole;
+  return whole <= part ? 1 : (whole - 1) / part + 1;
+}
+
 // Threads along x, y and z that run an instance; saturated.
 Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
   Axes axes{1, 1, 1};
@@ -31,8 +38,8 @@ Axes axes(std::span<const std::int64_t> extents, const CudaForm &form) {
     std::int64_t &axis = axes[std::min<std::size_t>(extents.size() - 1 - d, 2)];
     axis = product(axis, extents[d]);
   }
-  axes[0] = (axes[0] - 1) / form.instances_per_thread + 1;
-  axes[2] = (axes[2] - 1) / form.march + 1;
+  axes[0] = parts_of(axes[0], form.instances_per_thread);
+  axes[2] = parts_of(axes[2], form.march);
   return axes;
 }
 
@@ -60,16 +67,24 @@ Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
 
 Axes blocks_for(const Axes &instances, const Axes &block) {
   Axes blocks{};
-  for (std::size_t a = 0; a < 3; ++a) blocks[a] = (instances[a] - 1) / block[a] + 1;
+  for (std::size_t a = 0; a < 3; ++a) blocks[a] = parts_of(instances[a], block[a]);
   return blocks;
+}
+
+// Whether a grid may have these blocks, each thread of which has its instances along x.
+bool fits_grid(const Axes &block, const Axes &blocks, int instances_per_thread) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? instances_per_thread : 1) > most_on_axis)
+      return false;
+  return true;
 }
 
 std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
-// Blocks of a tile kernel, one for each index of the launch; saturated.
-std::int64_t blocks_of_tiles(std::span<const std::int64_t> extents) {
+// Indices of the launch, each of which is a block of a tile kernel; saturated.
+std::int64_t indices(std::span<const std::int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, product);
 }
 
@@ -87,13 +102,12 @@ std::int64_t CudaLaunchShape::threads() const {
 }
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
-  if (form.tile_threads != 0) return blocks_of_tiles(extents) <= largest_grid[0];
+  const std::int64_t count = indices(extents);
+  if (form.tile_threads != 0) return count <= largest_grid[0];
+  if (count <= largest_grid[1]) return true;  // few fit, whatever their axes are
   const Axes instances = axes(extents, form);
-  const Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
-  for (std::size_t a = 0; a < 3; ++a)
-    if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? form.instances_per_thread : 1) > most_on_axis)
-      return false;
-  return true;
+  const Axes block = block_of(instances, form.threads_per_block, form);
+  return fits_grid(block, blocks_for(instances, block), form.instances_per_thread);
 }
 
 bool fits_grid_axes(std::span<const std::int64_t> extents) {
@@ -109,8 +123,11 @@ bool wants_grid_stride(const ir::Kernel &planned) {
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,
                                   int multiprocessors) {
-  internal_check(form.grid_stride || fits_exact_launch(extents, form), "an exact launch that does not fit the grid");
+  const auto check_exact = [&](bool fits) {
+    internal_check(form.grid_stride || fits, "an exact launch that does not fit the grid");
+  };
   if (form.grid_axes) {
+    check_exact(fits_exact_launch(extents, form));
     internal_check(fits_grid_axes(extents), "a launch has more blocks along an axis than a grid");
     CudaLaunchShape shape{{1, 1, 1}, {static_cast<unsigned>(form.tile_threads), 1, 1}};
     for (std::size_t d = 0; d < extents.size(); ++d)
@@ -118,13 +135,15 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
     return shape;
   }
   if (form.tile_threads != 0) {
-    std::int64_t blocks = blocks_of_tiles(extents);
+    std::int64_t blocks = indices(extents);
+    check_exact(blocks <= largest_grid[0]);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
             {static_cast<unsigned>(form.tile_threads), 1, 1}};
   }
   const Axes instances = axes(extents, form);
   Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);
+  check_exact(fits_grid(block, blocks, form.instances_per_thread));
   for (int threads = form.threads_per_block / 2;
        threads >= smallest_block && fewer_than(blocks, std::int64_t{blocks_for_each} * multiprocessors); threads /= 2) {
     block = block_of(instances, threads, form);
