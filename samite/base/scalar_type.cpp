@@ -7,12 +7,11 @@ namespace {
 
 struct Row {
   std::string_view name, cpp_name;
-  std::size_t bytes;
   ScalarClass kind;
 };
 
 constexpr Row rows[] = {
-#define SAMITE_ROW(name_, text, host, bytes, kind) {text, #host, bytes, ScalarClass::kind},
+#define SAMITE_ROW(name_, text, host, bytes, kind) {text, #host, ScalarClass::kind},
     SAMITE_SCALAR_TYPES(SAMITE_ROW)
 #undef SAMITE_ROW
 };
@@ -26,8 +25,6 @@ std::string_view cpp_name(ScalarType type) {
   if (text.starts_with("std::")) text.remove_prefix(5);
   return text;
 }
-
-std::size_t size_of(ScalarType type) { return rows[static_cast<std::size_t>(type)].bytes; }
 
 ScalarClass class_of(ScalarType type) { return rows[static_cast<std::size_t>(type)].kind; }
 

@@ -42,9 +42,18 @@ enum class ScalarClass : std::uint8_t { Boolean, Signed, Unsigned, Floating };
 
 std::string_view name(ScalarType type);      // "f32"
 std::string_view cpp_name(ScalarType type);  // "float"
-std::size_t size_of(ScalarType type);        // bytes
 ScalarClass class_of(ScalarType type);
 std::optional<ScalarType> scalar_type_from_name(std::string_view name);
+
+// Bytes. Launches ask, so it is no call.
+constexpr std::size_t size_of(ScalarType type) {
+  constexpr std::uint8_t bytes_of_rows[] = {
+#define SAMITE_BYTES(name, text, host, bytes, kind) bytes,
+      SAMITE_SCALAR_TYPES(SAMITE_BYTES)
+#undef SAMITE_BYTES
+  };
+  return bytes_of_rows[static_cast<std::size_t>(type)];
+}
 
 inline bool is_floating(ScalarType type) { return class_of(type) == ScalarClass::Floating; }
 inline bool is_integer(ScalarType type) {

@@ -49,20 +49,14 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 //     that the kernel writes, or has been overwritten by the forward launch itself, without a copy from before.
 void check_extents(const KernelDefinition &definition, const Extents &extents);
 void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buffer);
-void check_index_types(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer);
 void check_devices(const Callee &callee, std::span<const Argument> arguments);
 void check_distinct(const Callee &callee, std::span<const Argument> arguments);
+// Of a kernel's launch: all that is said of buffers above.
+void check_arguments(const KernelDefinition &definition, std::span<const Argument> arguments);
 // Returns the adjoint, derived for the key's active parameters.
 const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, const VariantKey &key,
                                                  std::span<const Argument> arguments);
 void check_tangent(const KernelDefinition &definition, const VariantKey &key);
-
-// What the code for these arguments may know. `in_graph`: it is for a graph, whose launches on CUDA do not look for
-// races. Nothing is derived: what depends on the adjoint is added by `with_adjoint`.
-VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-                       std::span<const Argument> arguments, bool in_graph = false);
-VariantKey with_adjoint(VariantKey key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
-                        const Extents &extents, std::span<const Argument> arguments);
 
 // Writes the arguments where `variant.layout` puts them; `block` has layout.bytes bytes.
 void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block);
@@ -70,6 +64,9 @@ void fill_arguments(const Variant &variant, std::span<const Argument> arguments,
 
 // The device that the launch runs on: that of the buffers, else of the stream, else the CPU.
 Device device_of(std::span<const Argument> arguments, const LaunchOptions &options);
+// Memory of the first buffer, which knows its device: a look-up by number would take longer. Null where no buffer is on
+// CUDA.
+const CudaMemory *cuda_memory_of(std::span<const Argument> arguments);
 // The stream that it runs in: that of the options, else the device's standard one.
 Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options);
 

@@ -80,7 +80,7 @@ KernelDefinition::KernelDefinition(OfSchedule of) : KernelDefinition(Structured{
 
 KernelDefinition::KernelDefinition(Structured structured)
     : structured_(std::move(structured.kernel)), forward_(inline_primals(structured_)) {
-  if (structured_.parameters.size() > 64)
+  if (structured_.parameters.size() > maximum_parameters)
     throw UserError(structured_.where, "kernel '" + structured_.name + "' has " +
                                            std::to_string(structured_.parameters.size()) +
                                            " parameters; at most 64 are possible, so put several values into an array");
@@ -88,6 +88,8 @@ KernelDefinition::KernelDefinition(Structured structured)
     if (auto array = ir::array_written(stmt)) written_ |= bit(*array);
   });
   for (std::uint32_t array : arrays_only_added_to(forward_)) summed_ |= bit(array);
+  for (std::uint32_t i = 0; i < parameters().size(); ++i)
+    if (parameters()[i].distinct) distinct_ |= bit(i);
   cost_ = cost_of(forward_);
   // A schedule may well compute an element in several blocks: they write the same value.
   if (!structured_.scheduled) common_write_ = warning_of_common_writes(forward_);
@@ -198,7 +200,7 @@ std::vector<bool> KernelDefinition::flags(std::uint64_t active) const {
   return flags;
 }
 
-std::shared_ptr<const Variant> KernelDefinition::variant(const VariantKey &key) {
+const std::shared_ptr<const Variant> &KernelDefinition::variant(const VariantKey &key) {
   return variants_.get(key, [&] { return build_variant(*this, key); });
 }
 

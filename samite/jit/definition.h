@@ -43,6 +43,8 @@ class KernelDefinition {
   std::uint64_t written() const { return written_; }
   // Arrays that the kernel only adds to, as bits.
   std::uint64_t summed() const { return summed_; }
+  // Arrays that share memory with no other argument, as bits.
+  std::uint64_t distinct() const { return distinct_; }
   // Rough operations for each instance of the forward kernel.
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
@@ -108,8 +110,8 @@ class KernelDefinition {
   // What the derivation took.
   double tangent_milliseconds(std::uint64_t active) { return derived_tangent(active).milliseconds; }
 
-  // Compiled on the first call for a key.
-  std::shared_ptr<const Variant> variant(const VariantKey &key);
+  // Compiled on the first call for a key; kept as long as this.
+  const std::shared_ptr<const Variant> &variant(const VariantKey &key);
 
   // What has been compiled so far, in order.
   std::vector<std::shared_ptr<const Variant>> variants() const { return variants_.made(); }
@@ -137,7 +139,7 @@ class KernelDefinition {
   void find_narrow_indices();
 
   ir::Kernel structured_, forward_;
-  std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0;
+  std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0, distinct_ = 0;
   double cost_ = 1;
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;

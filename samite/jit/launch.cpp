@@ -8,10 +8,12 @@
 #include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
+#include "samite/jit/variant_key.h"
 #include "samite/lang/trace.h"
 #include "samite/runtime/cuda_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <ostream>
@@ -61,21 +63,15 @@ void check_index(const Callee &callee, std::size_t index) {
 namespace {
 
 // All that is checked of a launch, and the variant that it needs.
-std::shared_ptr<const Variant> check(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-                                     std::span<const Argument> arguments, bool in_graph = false) {
-  const Callee callee(definition);
+const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const Extents &extents,
+                                            const LaunchOptions &options, std::span<const Argument> arguments,
+                                            bool in_graph = false) {
   check_extents(definition, extents);
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (definition.parameters()[i].is_array()) {
-      check_buffer(callee, i, *arguments[i].buffer);
-      check_index_types(definition, i, *arguments[i].buffer);
-    }
-  check_devices(callee, arguments);
-  check_distinct(callee, arguments);
-  if (options.stream) check_stream(callee, *options.stream, device_of(arguments, options));
+  check_arguments(definition, arguments);
+  if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   if (options.direction == Direction::adjoint)
-    key = with_adjoint(key, definition, checked_adjoint(definition, key, arguments), extents, arguments);
+    add_adjoint_facts(key, definition, checked_adjoint(definition, key, arguments), extents, arguments);
   if (options.direction == Direction::tangent) check_tangent(definition, key);
   if (extents.count() > 1) definition.warn_of_common_writes();
   return definition.variant(key);
@@ -85,8 +81,8 @@ template <class Visit>
 void for_each_written(const KernelDefinition &definition, const Variant &variant, std::span<const Argument> arguments,
                       Visit &&visit) {
   if (variant.key.direction != Direction::adjoint) {
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (definition.written() >> i & 1) visit(arguments[i].buffer->storage().get());
+    for (std::uint64_t bits = definition.written(); bits != 0; bits &= bits - 1)
+      visit(arguments[static_cast<std::size_t>(std::countr_zero(bits))].buffer->storage().get());
   }
   for (std::uint32_t array : variant.written) visit(arguments[array].buffer->storage().get());
   if (variant.key.direction != Direction::forward) {
@@ -98,17 +94,18 @@ void for_each_written(const KernelDefinition &definition, const Variant &variant
 void use_in(const Stream &stream, std::span<const Argument> arguments) {
   for (const Argument &argument : arguments) {
     if (!argument.buffer) continue;
-    for (const auto &storage :
-         {argument.buffer->storage(), argument.elements().storage(), argument.buffer->gradient_storage()})
-      if (storage) storage->cuda()->used_by(stream.cuda_handle());
+    const Storage *storage = argument.buffer->storage().get(), *elements = argument.elements().storage().get();
+    storage->cuda()->used_by(stream.cuda_handle());
+    if (elements != storage) elements->cuda()->used_by(stream.cuda_handle());
+    if (const Storage *gradient = storage->gradient_pointer()) gradient->cuda()->used_by(stream.cuda_handle());
   }
 }
 
 // Whether the standard stream is not in order with some of the memory.
 bool any_borrowed(std::span<const Argument> arguments) {
   return std::ranges::any_of(arguments, [](const Argument &argument) {
-    return argument.buffer &&
-           (argument.buffer->storage()->is_borrowed() || argument.elements().storage()->is_borrowed());
+    return argument.buffer && (argument.buffer->storage()->is_borrowed() ||
+                               (argument.values && argument.values->storage()->is_borrowed()));
   });
 }
 
@@ -226,7 +223,7 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Laun
 
 void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
              std::span<const Argument> arguments) {
-  auto variant = check(definition, extents, options, arguments);
+  const std::shared_ptr<const Variant> &variant = check(definition, extents, options, arguments);
   constexpr std::size_t usual_bytes = 1024;
   alignas(8) std::byte on_stack[usual_bytes];
   std::vector<std::byte> on_heap(variant->layout.bytes > usual_bytes ? variant->layout.bytes : 0);

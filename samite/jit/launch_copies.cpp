@@ -7,7 +7,7 @@
 namespace samite::jit {
 namespace {
 
-constexpr std::int64_t alignment = 256, unit_bytes = 16, line_bytes = 128, lines_of_long_row = 8;
+constexpr std::int64_t alignment = 256, unit_bytes = most_growth_of_copy, line_bytes = 128, lines_of_long_row = 8;
 
 constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 

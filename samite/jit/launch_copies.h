@@ -16,6 +16,9 @@ namespace samite::jit {
 // How many elements the copy of an array with these extents has, with what lies between its rows.
 std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t element_bytes);
 
+// They are at most so many times the array's: a row of one byte takes 16.
+inline constexpr std::int64_t most_growth_of_copy = 16;
+
 // Lays the copies of `variant` out one after another, from `address` on, and says so in `arguments`, a block as its
 // layout says whose other parts are filled. Returns how many bytes they take.
 std::size_t place_copies(const Variant &variant, std::byte *arguments, std::uintptr_t address);

@@ -4,6 +4,7 @@
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
 #include "samite/jit/at_once.h"
+#include "samite/jit/variant_key.h"
 #include "samite/runtime/shared_elements.h"
 
 #include <algorithm>
@@ -245,10 +246,9 @@ void Tape::compile_adjoints() const {
     const Entry &entry = entries_[i];
     if (entry.adjoint || !gradients_flow(entry)) continue;
     const std::vector<jit::Argument> arguments = jit::views(entry.arguments);
-    const jit::VariantKey key = jit::variant_key(*entry.definition, entry.extents, entry.options, arguments);
-    const auto &derived = entry.definition->derived(key.active, key.may_alias, key.memory_limit);
-    const Wanted one{entry.definition.get(),
-                     jit::with_adjoint(key, *entry.definition, derived, entry.extents, arguments)};
+    Wanted one{entry.definition.get(), jit::variant_key(*entry.definition, entry.extents, entry.options, arguments)};
+    const auto &derived = one.definition->derived(one.key.active, one.key.may_alias, one.key.memory_limit);
+    jit::add_adjoint_facts(one.key, *entry.definition, derived, entry.extents, arguments);
     if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
   }
   std::vector<std::function<void()>> compiles;

@@ -24,7 +24,9 @@
 
 namespace samite::jit {
 
-// Sets of parameters are bits; hence at most 64 parameters.
+// Sets of parameters are bits.
+inline constexpr std::size_t maximum_parameters = 64;
+
 struct VariantKey {
   Direction direction = Direction::forward;
   bool debug = false;

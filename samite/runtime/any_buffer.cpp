@@ -92,15 +92,14 @@ bool AnyBuffer::is_broadcast() const noexcept {
   return false;
 }
 
-bool AnyBuffer::overlaps_within(const AnyBuffer &other) const noexcept {
-  auto [begin, end] = byte_range(data_, extents_, strides_, size_of(type_));
-  auto [other_begin, other_end] = byte_range(other.data_, other.extents_, other.strides_, size_of(other.type_));
-  return begin != end && other_begin != other_end && begin < other_end && other_begin < end;
+std::pair<const std::byte *, const std::byte *> AnyBuffer::memory_range() const noexcept {
+  return byte_range(data_, extents_, strides_, size_of(type_));
 }
 
-void *AnyBuffer::gradient_data() const noexcept {
-  std::byte *gradient = storage_ ? storage_->gradient_data() : nullptr;
-  return gradient ? gradient + (data_ - storage_->data()) : nullptr;
+bool AnyBuffer::overlaps_within(const AnyBuffer &other) const noexcept {
+  auto [begin, end] = memory_range();
+  auto [other_begin, other_end] = other.memory_range();
+  return begin != end && other_begin != other_end && begin < other_end && other_begin < end;
 }
 
 AnyBuffer AnyBuffer::gradient(SourceLocation where) const {

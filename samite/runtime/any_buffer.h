@@ -27,6 +27,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace samite {
 
@@ -66,8 +67,10 @@ class AnyBuffer {
   // Whether the two may have an element in common: never false where they do, and true for interleaved views of one
   // storage as well. Their gradients overlap where they do.
   bool overlaps(const AnyBuffer &other) const noexcept {
-    return storage_ && other.storage_ && may_share(*other.storage_) && overlaps_within(other);
+    return storage_ && other.storage_ && storage_->may_share(*other.storage_) && overlaps_within(other);
   }
+  // The bytes that the elements may have, [first, second), addresses on device(); empty where there is no element.
+  std::pair<const std::byte *, const std::byte *> memory_range() const noexcept;
 
   const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
   // The element at index (0, …, 0), an address on device(). Whoever writes through it calls mark_written() afterwards.
@@ -75,9 +78,12 @@ class AnyBuffer {
   std::uint64_t version() const noexcept { return storage_ ? storage_->version() : 0; }
   void mark_written() const noexcept { storage_->mark_written(); }
 
-  bool tracks_gradient() const noexcept { return gradient_data() != nullptr; }
+  bool tracks_gradient() const noexcept { return storage_ && storage_->gradient_data() != nullptr; }
   // The gradient of the element at data(); null where no gradient is tracked.
-  void *gradient_data() const noexcept;
+  void *gradient_data() const noexcept {
+    std::byte *gradient = storage_ ? storage_->gradient_data() : nullptr;
+    return gradient ? gradient + (data_ - storage_->data()) : nullptr;
+  }
   std::shared_ptr<Storage> gradient_storage() const { return storage_ ? storage_->gradient() : nullptr; }
   // The gradient as a buffer of this view's extents and strides. UserError where none is tracked.
   AnyBuffer gradient(SourceLocation where = std::source_location::current()) const;
@@ -123,11 +129,6 @@ class AnyBuffer {
   std::string to_string() const;  // "Buffer<f32>(512, 512) on cpu, gradient tracked"
 
  protected:
-  // Whether the storages may have the same memory.
-  bool may_share(const Storage &other) const noexcept {
-    return storage_.get() == &other ||
-           ((storage_->is_borrowed() || other.is_borrowed()) && storage_->device() == other.device());
-  }
   // `other` is on the same device.
   bool overlaps_within(const AnyBuffer &other) const noexcept;
 

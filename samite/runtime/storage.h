@@ -57,6 +57,9 @@ class Storage {
 
   // Other storages may then have the same memory.
   bool is_borrowed() const noexcept { return is_borrowed_; }
+  bool may_share(const Storage &other) const noexcept {
+    return this == &other || ((is_borrowed_ || other.is_borrowed_) && device_ == other.device_);
+  }
   bool is_read_only() const noexcept { return is_read_only_; }
 
   // Grows with each write. Whoever writes through data() calls mark_written() afterwards.

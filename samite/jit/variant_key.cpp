@@ -1,0 +1,365 @@
+#include "samite/jit/variant_key.h"
+
+#include "samite/codegen/cuda_launch_shape.h"
+#include "samite/jit/launch_copies.h"
+#include "samite/passes/architecture.h"
+#include "samite/passes/gather_tiles.h"
+#include "samite/passes/instances_per_thread.h"
+#include "samite/passes/march.h"
+#include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/task_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+namespace samite::jit {
+namespace {
+
+constexpr std::int64_t narrow = std::numeric_limits<std::int32_t>::max();
+
+constexpr std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << index; }
+
+template <class See>
+void for_each(std::uint64_t bits, const See &see) {
+  for (; bits != 0; bits &= bits - 1) see(static_cast<std::size_t>(std::countr_zero(bits)));
+}
+
+std::span<const std::int64_t> extents_of(const AnyBuffer &buffer) {
+  return {buffer.extents().begin(), buffer.strides().size()};
+}
+
+// How an array lies in memory.
+struct Layout {
+  std::int64_t count;
+  bool unit_stride;   // along the last dimension
+  bool wide;          // an extent, or the distance between two elements, is beyond 32 bits
+  bool broadcast;     // several indices share an element
+  bool aligned_rows;  // to 16 bytes; a gradient's memory is aligned as its primal's is
+};
+
+inline Layout layout_of(const AnyBuffer &buffer) {
+  constexpr std::int64_t alignment = 16;
+  const std::span<const std::int64_t> strides = buffer.strides();
+  const std::int64_t *const extents = buffer.extents().begin();
+  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
+  const std::size_t last = strides.size() - 1;
+  std::int64_t count = 1, distance = 0, longest = 0;
+  // Rows are aligned where the first one is and all that lies between them is a multiple: no low bit is set in any.
+  auto places = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer.data()));
+  bool repeats = false;
+  for (std::size_t d = 0; d <= last; ++d) {
+    const std::int64_t extent = extents[d], stride = strides[d];
+    count *= extent;
+    distance += (extent - 1) * (stride < 0 ? -stride : stride);
+    longest = std::max(longest, extent);
+    repeats |= extent > 1 && stride == 0;
+    if (d != last) places |= stride * bytes;
+  }
+  return {.count = count,
+          .unit_stride = strides[last] == 1,
+          .wide = distance > narrow || longest > narrow,
+          .broadcast = repeats && count != 0,
+          .aligned_rows = (places & (alignment - 1)) == 0};
+}
+
+// The arrays of a launch by how they lie, as bits. Where a copy has an array's values, both lie so.
+struct Arrays {
+  std::uint64_t all = 0, unit_stride = 0, wide = 0, broadcast = 0, aligned = 0;
+  std::uint64_t tracking = 0;  // a gradient
+  std::uint64_t large = 0;     // cast copies may have more elements than 32 bits count
+};
+
+Arrays arrays_of(std::span<const Argument> arguments) {
+  Arrays arrays;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const AnyBuffer *buffer = arguments[i].buffer;
+    if (!buffer) continue;
+    Layout layout = layout_of(*buffer);
+    if (const AnyBuffer *values = arguments[i].values) {
+      const Layout of_values = layout_of(*values);
+      layout.unit_stride &= of_values.unit_stride;
+      layout.wide |= of_values.wide;
+      layout.aligned_rows &= of_values.aligned_rows;
+    }
+    const std::uint64_t own = bit(i);
+    arrays.all |= own;
+    if (layout.unit_stride) arrays.unit_stride |= own;
+    if (layout.wide) arrays.wide |= own;
+    if (layout.broadcast) arrays.broadcast |= own;
+    if (layout.aligned_rows) arrays.aligned |= own;
+    if (buffer->tracks_gradient()) arrays.tracking |= own;
+    if (layout.count > narrow / most_growth_of_copy) arrays.large |= own;
+  }
+  return arrays;
+}
+
+// Whether the storages tell that no two arrays share memory. In most launches they do, and no pair is looked at.
+bool lie_apart(std::span<const Argument> arguments) {
+  std::array<const Storage *, maximum_parameters> storages;
+  std::size_t count = 0;
+  std::uint64_t hashes = 0;  // as bits: a storage whose hash is not there yet is none of those before
+  for (const Argument &argument : arguments) {
+    if (!argument.buffer) continue;
+    const Storage *storage = argument.buffer->storage().get();
+    if (storage->is_borrowed()) return false;
+    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // Knuth, The Art of Computer Programming, 6.4
+    const std::uint64_t hash = bit(reinterpret_cast<std::uintptr_t>(storage) * golden_ratio >> 58);
+    const auto end = storages.begin() + count;
+    if ((hashes & hash) != 0 && std::find(storages.begin(), end, storage) != end) return false;
+    hashes |= hash;
+    storages[count++] = storage;
+  }
+  return true;
+}
+
+// Arrays that share memory, as bits.
+struct Sharing {
+  std::uint64_t with_any = 0, with_written = 0;
+  bool among_active = false;
+};
+
+Sharing sharing_of(std::span<const Argument> arguments, std::uint64_t written, std::uint64_t active) {
+  struct Place {
+    std::uint64_t own;
+    const Storage *storage;
+    const std::byte *begin, *end;
+  };
+  Sharing sharing;
+  std::array<Place, maximum_parameters> places;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].buffer) continue;
+    const auto [begin, end] = arguments[i].buffer->memory_range();
+    if (begin == end) continue;
+    const Place place{bit(i), arguments[i].buffer->storage().get(), begin, end};
+    for (std::size_t k = 0; k < count; ++k) {
+      const Place &other = places[k];
+      if (!(begin < other.end && other.begin < end && place.storage->may_share(*other.storage))) continue;
+      sharing.with_any |= place.own | other.own;
+      if (written & other.own) sharing.with_written |= place.own;
+      if (written & place.own) sharing.with_written |= other.own;
+      if ((active & place.own) && (active & other.own)) sharing.among_active = true;
+    }
+    places[count++] = place;
+  }
+  return sharing;
+}
+
+// Those of `candidates` for which a copy for each worker is possible and pays: without gaps or aliases, and with fewer
+// elements to clear and to add up than the launch computes anyway.
+std::uint64_t summed_apart(const KernelDefinition &definition, const Extents &extents,
+                           std::span<const Argument> arguments, std::uint64_t candidates, bool adjoint) {
+  if (candidates == 0) return 0;
+  constexpr double byte_limit = double{1 << 30};
+  double work = static_cast<double>(extents.count()) * definition.cost();
+  std::uint64_t worth = 0;
+  const int workers = worker_count();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!(candidates & bit(i))) continue;
+    const AnyBuffer &array = *arguments[i].buffer;
+    auto elements = static_cast<double>(array.count());
+    bool fits = elements * static_cast<double>(size_of(array.type())) * workers <= byte_limit;
+    bool alone = array.is_contiguous();
+    for (std::size_t j = 0; j < arguments.size(); ++j)
+      if (!adjoint && j != i && arguments[j].buffer && arguments[j].buffer->overlaps(array)) alone = false;
+    if (fits && alone && elements <= work) worth |= bit(i);
+  }
+  return worth;
+}
+
+// How many windows of a gathered adjoint's loop there are. Nothing where that cannot be told, or the windows of this
+// launch must not be so wide.
+std::optional<std::int64_t> windows(const passes::GatheredAdjoint::DealtLoop &loop,
+                                    std::span<const Argument> arguments) {
+  return passes::iterations(
+      loop, [&](passes::ArrayDimension array) { return arguments[array.array].buffer->extent(array.dimension); },
+      [&](const ir::Value &parameter) {
+        const auto bits = static_cast<std::int64_t>(arguments[parameter.parameter_index()].scalar);
+        return ir::Value::constant(parameter.type(), bits);
+      });
+}
+
+// Whether there are enough blocks to fill a part of a GPU, and windows for them to gather. Else blocks that scatter are
+// sooner done, and compiled. Wide windows are fewer: they are to fill most of a GPU.
+bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &extents,
+                       std::span<const Argument> arguments) {
+  constexpr std::int64_t enough = 64, enough_wide = 96;
+  if (extents.count() < enough) return false;
+  return std::ranges::all_of(gathered.dealt, [&](const passes::GatheredAdjoint::DealtLoop &loop) {
+    std::int64_t blocks = 1;
+    for (const int d : loop.launch_dimensions) blocks *= extents[d];
+    const std::int64_t busy = std::min(windows(loop, arguments).value_or(0), blocks);
+    if (loop.wide) return busy == blocks || extents.count() / blocks * busy >= enough_wide;
+    return 4 * busy >= blocks || extents.count() / blocks * busy >= enough;
+  });
+}
+
+// Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
+bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Derived &derived, const VariantKey &key,
+                 const Extents &extents, std::span<const Argument> arguments) {
+  // Debug mode names the access as it was written.
+  if (key.may_alias || key.debug || key.memory_limit) return false;
+  // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
+  const bool of_tiles = ir::is_tile_kernel(definition.forward());
+  if (of_tiles && key.cuda == 0) return false;
+  if (key.wide_windows && !of_tiles) return false;
+  const auto &gathered = derived.gathered(key.gathering()).adjoint;
+  if (!gathered) return false;
+  const bool must = key.deterministic && !key.wide_windows;
+  if (of_tiles && !must && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
+  return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
+    return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
+  });
+}
+
+// Whether a tensor map of these elements, whose rows are aligned, can be made (samite/driver/tensor_map_rules.h), and
+// their indices are i32.
+bool has_tensor_map(const AnyBuffer &buffer) {
+  constexpr std::int64_t most_stride = std::int64_t{1} << 40;
+  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
+  if (buffer.strides().back() != 1) return false;
+  for (int d = 0; d < buffer.rank(); ++d) {
+    const std::int64_t stride = buffer.strides()[static_cast<std::size_t>(d)];
+    if (buffer.extents()[d] < 1 || buffer.extents()[d] > narrow) return false;
+    if (d + 1 < buffer.rank() && (stride < 0 || stride >= most_stride / bytes)) return false;
+  }
+  return true;
+}
+
+// Whether an array can be copied, to fewer than 2^31 elements, so that a tensor map of the copy can be made, its
+// dimensions in order or not: neighbours in one of the last two dimensions are neighbours in memory.
+bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto rank = static_cast<std::size_t>(buffer.rank());
+  if (rank < 2 || buffer.strides()[by_rows ? rank - 1 : rank - 2] != 1) return false;
+  // In numbers that do not wrap, with what lies between rows at most, whichever dimension they are along.
+  constexpr double longest_gap = 128;
+  double elements = 1;
+  for (const std::int64_t extent : extents_of(buffer)) {
+    if (extent < 1) return false;
+    elements *= static_cast<double>(extent) + longest_gap;
+  }
+  return elements <= static_cast<double>(most);
+}
+
+// Whose copies make products faster by more than they take (passes/factor_copies.h).
+void set_worth_copying(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
+                       VariantKey &key) {
+  const std::vector<passes::FactorRead> &reads = definition.factor_reads(key.cuda);
+  if (reads.empty() || key.debug || extents.count() == 0) return;
+  const std::span launch(extents.begin(), static_cast<std::size_t>(extents.rank()));
+  const auto elements = [&](std::size_t array) { return static_cast<double>(arguments[array].buffer->count()); };
+  std::array<double, maximum_parameters> multiplied{};
+  std::uint64_t swapped = 0, together = 0;
+  double all = 0;
+  for (const passes::FactorRead &read : reads) {
+    double &own = multiplied[read.array];
+    own = std::max(own, passes::multiplications(read, extents_of(*arguments[read.array].buffer), launch));
+    all = std::max(all, own * elements(read.array));
+    if (read.swapped) swapped |= bit(read.array);
+    if (read.terms_together) together = ~std::uint64_t{0};
+  }
+  // In an adjoint what the product wrote is a factor, and each factor meets the other's gradient with its terms along
+  // another dimension.
+  if (key.direction == Direction::adjoint) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (definition.written() & key.active & bit(i)) multiplied[i] = all / std::max(elements(i), 1.0);
+    swapped = together;
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (multiplied[i] == 0) continue;
+    const bool by_rows = (key.unit_stride & bit(i)) != 0;
+    if (!can_be_copied(*arguments[i].buffer, by_rows) || !can_be_copied(arguments[i].elements(), by_rows)) continue;
+    if (!(key.tensor_maps & bit(i)) && passes::pays(elements(i), multiplied[i], false)) key.worth_padding |= bit(i);
+    if ((swapped & bit(i)) && by_rows && passes::pays(elements(i), multiplied[i], true)) key.worth_swapping |= bit(i);
+  }
+}
+
+void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                  std::span<const Argument> arguments, Device device, VariantKey &key) {
+  constexpr int most_neighbours = 8;
+  const CudaMemory *memory = cuda_memory_of(arguments);
+  const driver::LaunchLimits &limits =
+      memory ? memory->device().context().limits() : CudaDevice::of(device.index())->context().limits();
+  const ir::Kernel &kernel = definition.forward();
+  const std::int64_t count = extents.count();
+  key.cuda = limits.compute_capability;
+  key.workspace_bytes = options.workspace_bytes;
+  // An older device refuses the launch; it must not be asked to compile for it first.
+  key.programmatic = options.programmatic && limits.compute_capability >= 90;
+  if (count != 0) {
+    const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
+    key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = kernel.block_threads});
+    key.grid_axes = kernel.scheduled && codegen::fits_grid_axes(counts);
+    key.outgrows_caches = passes::outgrows_caches(counts);
+    key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
+  }
+  if (!ir::is_tile_kernel(kernel) || kernel.scheduled || passes::gpu_architecture(key.cuda).of_groups.empty()) return;
+  for_each(key.aligned, [&](std::size_t i) {
+    const bool has_map = has_tensor_map(*arguments[i].buffer);
+    if (has_map && (!arguments[i].values || has_tensor_map(*arguments[i].values))) key.tensor_maps |= bit(i);
+  });
+  set_worth_copying(definition, extents, arguments, key);
+  // Clusters take some 3 µs longer to start, which one round of blocks does not win back.
+  const bool rounds = count >= std::int64_t{2} * limits.multiprocessors;
+  if (rounds && !options.cluster && limits.clusters && !key.debug && !definition.factor_reads(key.cuda).empty())
+    for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
+      if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
+}
+
+}  // namespace
+
+VariantKey variant_key(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                       std::span<const Argument> arguments, bool in_graph) {
+  const bool adjoint = options.direction == Direction::adjoint, forward = options.direction == Direction::forward;
+  const bool scheduled = definition.forward().scheduled;
+  const Device device = device_of(arguments, options);
+  const bool on_cuda = device.kind() == DeviceKind::cuda;
+  const Arrays arrays = arrays_of(arguments);
+  VariantKey key;
+  key.direction = options.direction;
+  key.debug = options.debug ? *options.debug : debug_mode();
+  key.races = key.debug && !(in_graph && on_cuda) && !scheduled;
+  key.deterministic = options.deterministic;
+  key.unit_stride = arrays.unit_stride;
+  key.wide_index = arrays.wide;
+  if (!forward) key.active = arrays.tracking;
+  // On the CPU kernels of schedules alone ask what is aliased, to load once what stays the same.
+  const bool wants_unaliased = on_cuda || (scheduled && !key.debug);
+  const bool asks = adjoint || wants_unaliased || key.races;
+  const std::uint64_t written = forward ? definition.written() : arrays.all;
+  const Sharing sharing = asks && !lie_apart(arguments) ? sharing_of(arguments, written, key.active) : Sharing{};
+  if (adjoint) {
+    key.memory_limit = options.memory_limit;
+    for_each(key.active & arrays.large, [&](std::size_t i) {
+      if (copy_elements(extents_of(*arguments[i].buffer), passes::cast_bytes) > narrow) key.wide_index |= bit(i);
+    });
+    key.may_alias = (key.active & arrays.broadcast) != 0 || sharing.among_active;
+  }
+  if (wants_unaliased && !key.may_alias) key.unaliased = arrays.all & ~sharing.with_written;
+  if (key.races) key.overlapping = sharing.with_any;
+  if (on_cuda) {
+    key.aligned = arrays.aligned;
+    set_for_cuda(definition, extents, options, arguments, device, key);
+  } else if (forward) {
+    key.summed = summed_apart(definition, extents, arguments, definition.summed(), false);
+  }
+  return key;
+}
+
+void add_adjoint_facts(VariantKey &key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
+                       const Extents &extents, std::span<const Argument> arguments) {
+  for (const bool wide : {true, false}) {
+    key.wide_windows = wide;
+    key.gather = is_gathered(definition, derived, key, extents, arguments);
+    if (key.gather) break;
+  }
+  if (key.cuda == 0 && !key.may_alias) {
+    const std::uint64_t summed = key.gather ? derived.gathered(key.gathering()).summed : derived.summed;
+    key.summed = summed_apart(definition, extents, arguments, summed, true);
+  }
+}
+
+}  // namespace samite::jit
