@@ -33,16 +33,6 @@ std::int64_t most_blocks(const Variant &variant, const driver::Context &context)
   return std::int64_t{each} * context.limits().multiprocessors;
 }
 
-// The plan of this launch, whose arguments may say how large some of it is.
-passes::TileMemoryPlan tile_memory(const Variant &variant, const std::byte *arguments) {
-  if (!variant.tile_memory.sized_at_launch()) return variant.tile_memory;
-  return variant.tile_memory.in_launch([&](std::uint32_t parameter) {
-    std::int32_t count;  // as every integer of a schedule's host
-    std::memcpy(&count, arguments + variant.layout.offsets[parameter], sizeof count);
-    return std::int64_t{count};
-  });
-}
-
 driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_bytes, const Extents &extents,
                                  const LaunchOptions &options, const driver::Context &context) {
   driver::LaunchShape shape;
@@ -68,10 +58,8 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
   return shape;
 }
 
-void check_tile_memory(const KernelDefinition &definition, passes::TileMemoryPlan plan,
-                       const driver::Context &context) {
-  const std::int64_t most = context.limits().shared_bytes_opt_in;
-  if (plan.bytes <= most) return;
+[[noreturn]] void refuse_tile_memory(const KernelDefinition &definition, passes::TileMemoryPlan plan,
+                                     std::int64_t most) {
   const bool scheduled = definition.forward().scheduled;
   // Funcs, whose lines are where they were declared.
   if (scheduled) std::ranges::stable_sort(plan.tiles, std::greater<>(), &passes::PlacedTile::bytes);
@@ -84,18 +72,53 @@ void check_tile_memory(const KernelDefinition &definition, passes::TileMemoryPla
                       ":\n" + plan.to_string());
 }
 
+// The bytes of a block's tiles in this launch, whose arguments may say how large some are. UserError where the device
+// has fewer.
+std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &variant, const std::byte *arguments,
+                        const driver::Context &context) {
+  const std::int64_t most = context.limits().shared_bytes_opt_in;
+  const auto bytes_of = [&](const passes::TileMemoryPlan &plan) {
+    if (plan.bytes > most) refuse_tile_memory(definition, plan, most);
+    return plan.bytes;
+  };
+  if (!variant.tile_memory.sized_at_launch()) return bytes_of(variant.tile_memory);
+  return bytes_of(variant.tile_memory.in_launch([&](std::uint32_t parameter) {
+    std::int32_t count;  // as every integer of a schedule's host
+    std::memcpy(&count, arguments + variant.layout.offsets[parameter], sizeof count);
+    return std::int64_t{count};
+  }));
+}
+
+codegen::CudaBox box_of(const Extents &extents) {
+  codegen::CudaBox box;
+  for (int d = 0; d < extents.rank(); ++d) box.end[d] = extents[d];
+  return box;
+}
+
+// The addresses of what a kernel takes. The driver only reads them.
+using Parameters = std::array<void *, 5>;
+Parameters addresses(const std::byte *arguments, const codegen::CudaBox &box,
+                     const codegen::CudaChannel *const &channel, const codegen::CudaWorkspace &workspace,
+                     const std::vector<driver::TensorMapBits> &maps) {
+  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box),
+          const_cast<void *>(static_cast<const void *>(&channel)), const_cast<codegen::CudaWorkspace *>(&workspace),
+          const_cast<driver::TensorMapBits *>(maps.data())};
+}
+
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
                        const Extents &extents, const LaunchOptions &options, const Stream &stream, std::byte *arguments)
-    : variant_(std::move(variant)), extents_(extents), kernel_(definition.name()), stream_(stream) {
+    : variant_(std::move(variant)),
+      extents_(extents),
+      kernel_(definition.name()),
+      stream_(stream),
+      box_(box_of(extents)) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
-    for (int d = 0; d < extents.rank(); ++d) box_.end[d] = extents[d];
-    const passes::TileMemoryPlan memory = tile_memory(*variant_, arguments);
-    check_tile_memory(definition, memory, context);
-    driver::LaunchShape shape = launch_shape(*variant_, memory.bytes, extents, options, context);
+    driver::LaunchShape shape =
+        launch_shape(*variant_, tile_bytes(definition, *variant_, arguments, context), extents, options, context);
     if (variant_->uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
@@ -163,11 +186,9 @@ int CudaLaunch::kernel_count() const {
          (afterwards_ ? afterwards_->kernel_count() : 0);
 }
 
-CudaLaunch::Parameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
+std::array<void *, 5> CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
   channel = messages_ ? messages_->channel() : nullptr;
-  // The driver only reads them.
-  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box_), static_cast<void *>(&channel),
-          const_cast<codegen::CudaWorkspace *>(&workspace_), const_cast<driver::TensorMapBits *>(maps_.data())};
+  return addresses(arguments, box_, channel, workspace_, maps_);
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
@@ -262,6 +283,28 @@ void CudaLaunch::hear_in(CudaStream &stream) const {
   if (first_) first_->hear_in(stream);
   if (messages_) stream.add(messages_);
   if (afterwards_) afterwards_->hear_in(stream);
+}
+
+bool is_single_kernel(const Variant &variant) {
+  const bool has_memory = variant.uses_workspace || variant.makes_copies || variant.races.any();
+  return !has_memory && !variant.uses_channel && !variant.form.stays && !variant.first && !variant.afterwards;
+}
+
+void run_single_kernel(const KernelDefinition &definition, const Variant &variant, const Extents &extents,
+                       const LaunchOptions &options, const CudaStream &stream, const std::byte *arguments) {
+  if (!variant.cuda || extents.count() == 0) return;
+  const driver::Stream &queue = stream.stream();
+  const driver::Context &context = queue.context();
+  const driver::LaunchShape shape =
+      launch_shape(variant, tile_bytes(definition, variant, arguments, context), extents, options, context);
+  const driver::Kernel &kernel = variant.cuda->on(context);
+  const driver::CheckedLaunch launch(queue, kernel, shape, definition.where());
+  std::vector<driver::TensorMapBits> maps;
+  if (!variant.tensor_maps.empty())
+    maps = launch_tensor_maps(variant, arguments, CudaDevice::of(context.device())->tensor_maps(), definition.where());
+  const codegen::CudaBox box = box_of(extents);
+  const codegen::CudaChannel *const channel = nullptr;
+  launch.run(queue, kernel, addresses(arguments, box, channel, {}, maps).data());
 }
 
 }  // namespace samite::jit

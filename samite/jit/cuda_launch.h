@@ -1,7 +1,7 @@
 // A variant for CUDA, made ready for launches over one box of instances on one stream.
 //
 // A value; it holds everything that a launch needs but the arguments, so that a launch is the driver's call and little
-// else. One thread uses it at a time.
+// else. One thread uses it at a time. A launch that is not recorded makes none where the driver's call is all it is.
 #pragma once
 
 #include "samite/codegen/cuda_launch.h"
@@ -64,9 +64,8 @@ class CudaLaunch {
   template <class Nodes>
   void put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const;
 
-  using Parameters = std::array<void *, 5>;
   // `channel` is where the third of them is read from.
-  Parameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
+  std::array<void *, 5> parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
 
   std::shared_ptr<const Variant> variant_;
   Extents extents_;
@@ -82,5 +81,12 @@ class CudaLaunch {
   std::shared_ptr<CudaMessages> messages_;                // null where nothing is ever said
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as the variant's; null where nothing is
 };
+
+// Whether a launch of the variant is one call of the driver's, or none: it has one kernel, no memory of its own, and
+// nothing to say.
+bool is_single_kernel(const Variant &variant);
+// Launches such a variant once, as a CudaLaunch of it would. The caller keeps the variant and the stream.
+void run_single_kernel(const KernelDefinition &definition, const Variant &variant, const Extents &extents,
+                       const LaunchOptions &options, const CudaStream &stream, const std::byte *arguments);
 
 }  // namespace samite::jit

@@ -242,6 +242,10 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
     const Stream stream = stream_of(arguments, options);
     // The standard stream is in order with all memory that is not borrowed.
     if (options.stream || any_borrowed(arguments)) use_in(stream, arguments);
+    if (is_single_kernel(*variant)) {
+      run_single_kernel(definition, *variant, extents, options, *stream.cuda(), block);
+      return mark_written();
+    }
     run_on_cuda(CudaLaunch(definition, variant, extents, options, stream, block), block, mark_written);
   };
   if (options.check_finite && options.direction == Direction::adjoint)
