@@ -3,18 +3,22 @@
     cmake --build build/release --target samite_python samite_test_kernels
     PYTHONPATH=build/release/python:build/release/tests/python/modules python3 bench/python_cuda.py
 
-The Python that runs this must have torch and see a GPU. Both sides take turns, and of each the best time counts. A GPU
-lowers its clock under load, so each product is also given a rest of as many products in bfloat16.
+runs all parts, or those named after it: host, products, attention, groups. The Python that runs this must have torch
+and see a GPU. Both sides take turns, and of each the best time counts. A GPU lowers its clock under load, so each
+product is also given a rest of as many products in bfloat16.
 """
 
 import json
 import statistics
+import sys
 import time
+from functools import partial
 
 import samite
 import samite.torch
 import samite_test_kernels as kernels
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROUNDS = 7
 
@@ -158,12 +162,43 @@ def products(size=4096):
     compare(f"layer_norm, bfloat16, {size} x {size}", "time of a call", "ms", measure,
             lambda: samite.layer_norm(x, weight, bias),
             {"torch": lambda: layer_norm(x, (size,), weight, bias)})  # fmt: skip
-    q, k, v = (factor(4 * 16 * 2048, 128, half).view(4, 16, 2048, 128) for _ in range(3))
-    attention = torch.nn.functional.scaled_dot_product_attention
-    for causal in (False, True):
-        compare("attention, bfloat16, 4 x 16 x 2048 x 128" + (", causal" if causal else ""), "time of a call", "ms",
-                measure, lambda: samite.attention(q, k, v, causal=causal),
-                {"torch": lambda: attention(q, k, v, is_causal=causal)})  # fmt: skip
+
+
+def attention():
+    """Forward; and backward alone, to q, k and v, from a result that is computed once."""
+    a = factor(4096, 4096, torch.bfloat16)
+    for shape in ((1, 16, 4096, 128), (4, 16, 2048, 128), (4, 32, 2048, 64)):
+        for causal in (False, True):
+            attention_of(shape, causal, lambda call: milliseconds_of_device(call, lambda: a @ a.t()))
+
+
+def attention_of(shape, causal, measure):
+    batches, heads, rows, size = shape
+    q, k, v, g = (factor(batches * heads * rows, size, torch.bfloat16).view(shape) for _ in range(4))
+    leaves = [each.detach().requires_grad_() for each in (q, k, v)]
+
+    def by(backend, *inputs):
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal)
+
+    def gradients(forward):
+        computed = []  # by the first call, in which torch may refuse
+
+        def call():
+            if not computed:
+                computed.append(forward())
+            return torch.autograd.grad(computed[0], leaves, g, retain_graph=True)
+
+        return call
+
+    # Those of torch's that may be the fastest on a GPU.
+    backends = {"torch, cuDNN": SDPBackend.CUDNN_ATTENTION, "torch, flash": SDPBackend.FLASH_ATTENTION}
+    case = f"bfloat16, {batches} x {heads} x {rows} x {size}" + (", causal" if causal else "")
+    compare(f"attention, {case}", "time of a call", "ms", measure, lambda: samite.attention(q, k, v, causal=causal),
+            {name: partial(by, backend, q, k, v) for name, backend in backends.items()})  # fmt: skip
+    compare(f"gradients of attention, {case}", "time of a call", "ms", measure,
+            gradients(lambda: samite.torch.attention(*leaves, causal=causal)),
+            {name: gradients(partial(by, backend, *leaves)) for name, backend in backends.items()})  # fmt: skip
 
 
 def groups(count=32, rows=16384, columns=4096, inner=2048):
@@ -194,9 +229,9 @@ def groups(count=32, rows=16384, columns=4096, inner=2048):
 
 def main():
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
-    host()
-    products()
-    groups()
+    parts = {"host": host, "products": products, "attention": attention, "groups": groups}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
 
 
 main()
