@@ -99,12 +99,12 @@ class ReadyKernels:
         epilogue: Epilogue,
         transposed: tuple[bool, bool],
         in_batches: bool,
-        scales_of_a: tuple[int, ...],
-        scales_of_b: tuple[int, ...],
+        scales_of_a: tuple[tuple[int, ...], tuple[int, ...]],
+        scales_of_b: tuple[tuple[int, ...], tuple[int, ...]],
         shape: Shape,
         device: int,
         /,
-    ) -> Planned | None: ...
+    ) -> tuple[Planned, tuple[bool, bool]] | None: ...
     def grouped_matmul(
         self,
         factor: str,

@@ -155,11 +155,19 @@ def matmul(
 class _Product:
     """A product as it is launched for factors of these types, extents and strides."""
 
-    __slots__ = ("dtype", "extents", "is_empty", "kernel", "shape", "transposed")
+    __slots__ = ("dtype", "exchanged", "extents", "is_empty", "kernel", "shape", "transposed")
 
-    def __init__(self, launch: Any, transposed: tuple[bool, bool], dtype: str, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        launch: Any,
+        transposed: tuple[bool, bool],
+        dtype: str,
+        shape: tuple[int, ...],
+        exchanged: tuple[bool, bool] = (False, False),  # the last two dimensions of which scales
+    ) -> None:
         self.kernel, self.extents = launch
         self.transposed = transposed
+        self.exchanged = exchanged
         self.dtype = dtype
         self.shape = shape
         self.is_empty = 0 in shape
@@ -375,7 +383,9 @@ def scaled_mm(
     of_a, of_b = _scales("scale_a", scale_a, rank), _scales("scale_b", scale_b, rank)
     of_result = (out_dtype, activation, bias is not None, residual is not None)
     planned = _planned(_plan_scaled, "scaled_mm", (x, y, of_a, of_b), of_result)
-    return _run_product("scaled_mm", planned, (x, y), (of_a.array, of_b.array), bias, residual, out, stream)
+    exchanged_a, exchanged_b = planned.exchanged
+    scales = (swapped(of_a) if exchanged_a else of_a.array, swapped(of_b) if exchanged_b else of_b.array)
+    return _run_product("scaled_mm", planned, (x, y), scales, bias, residual, out, stream)
 
 
 def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -> _Product:
@@ -387,7 +397,14 @@ def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -
     epilogue = (dtype, activation or "none", has_bias, has_residual)
     transposed = (x.is_transposed, y.is_transposed)
     launch = _ready.scaled_matmul(
-        (x.dtype, y.dtype), epilogue, transposed, len(x.shape) == 3, of_a.shape, of_b.shape, shape, x.device
+        (x.dtype, y.dtype),
+        epilogue,
+        transposed,
+        len(x.shape) == 3,
+        (of_a.shape, of_a.strides),
+        (of_b.shape, of_b.strides),
+        shape,
+        x.device,
     )
     if launch is None:
         m, k, n = shape[1], shape[3], shape[2]
@@ -399,7 +416,8 @@ def _plan_scaled(x: Given, y: Given, of_a: Given, of_b: Given, of_result: Any) -
             + (", each with the batches before" if len(x.shape) == 3 else ""),
             x, y, of_a, of_b,
         )  # fmt: skip
-    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]))
+    launch, exchanged = launch
+    return _Product(launch, transposed, dtype, (*x.shape[:-1], y.shape[-1]), exchanged)
 
 
 def scaled_grouped_mm(

@@ -59,6 +59,8 @@ ops::LayerEpilogue epilogue_of(const Epilogue &named) {
 // Each definition is one object of Python, so that its launches are kept in one place. It has the objects as long as
 // it lives itself, which is as long as samite/ready.py.
 class ReadyKernels {
+  using ArrayOfScales = std::tuple<std::vector<std::int64_t>, std::vector<std::int64_t>>;  // extents and strides
+
  public:
   // The kernel and the extents of its launch, both of Python.
   nb::tuple made(const ops::PlannedLaunch &planned) {
@@ -83,25 +85,29 @@ class ReadyKernels {
                                    shape_of(shape, in_batches), device_of(device)));
   }
 
-  // Nothing where the scales have extents that no recipe has.
+  // The launch, and which scales it is given with their last two dimensions exchanged. Nothing where the scales have
+  // extents that no recipe has.
   std::optional<nb::tuple> scaled_matmul(const std::tuple<std::string, std::string> &factors, const Epilogue &epilogue,
                                          const std::tuple<bool, bool> &transposed, bool in_batches,
-                                         const std::vector<std::int64_t> &scales_of_a,
-                                         const std::vector<std::int64_t> &scales_of_b, const Shape &shape, int device) {
+                                         const ArrayOfScales &scales_of_a, const ArrayOfScales &scales_of_b,
+                                         const Shape &shape, int device) {
     const auto [ta, tb] = transposed;
     const ops::MatmulShape s = shape_of(shape, in_batches);
     const std::int64_t batches = in_batches ? s.batches : 0;
-    const auto of_a = ops::scale_groups(scales_of_a, batches, s.rows, s.inner);
-    const auto of_b = ops::scale_groups(scales_of_b, batches, s.inner, s.columns);
+    const auto of_a = ops::scale_groups(std::get<0>(scales_of_a), batches, s.rows, s.inner);
+    const auto of_b = ops::scale_groups(std::get<0>(scales_of_b), batches, s.inner, s.columns);
     if (!of_a || !of_b) return std::nullopt;
-    return made(ops::scaled_matmul_launch({type_named(std::get<0>(factors)),
-                                           type_named(std::get<1>(factors)),
-                                           *of_a,
-                                           *of_b,
-                                           epilogue_of(epilogue),
-                                           {ta, tb},
-                                           in_batches},
-                                          s, device_of(device)));
+    const ops::PlannedLaunch planned =
+        ops::scaled_matmul_launch({type_named(std::get<0>(factors)),
+                                   type_named(std::get<1>(factors)),
+                                   *of_a,
+                                   *of_b,
+                                   epilogue_of(epilogue),
+                                   {ta, tb},
+                                   in_batches,
+                                   ops::scales_lie(std::get<1>(scales_of_a), std::get<1>(scales_of_b))},
+                                  s, device_of(device));
+    return nb::make_tuple(made(planned), nb::make_tuple(planned.exchanged_scales[0], planned.exchanged_scales[1]));
   }
 
   nb::tuple grouped_matmul(const std::string &factor, const Epilogue &epilogue, bool b_transposed, bool tf32,

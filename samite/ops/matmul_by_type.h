@@ -46,7 +46,7 @@ struct ScaledMatmulByType {
   LayerEpilogue epilogue;
   tile::Transposes transposed = {};
   bool in_batches = false;
-  bool scales_copied = false;  // rows of both lie as bulk copies read them (bulk_copies_read in ops/scales.h)
+  ScalesLie scales = {};
 };
 PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                                    SourceLocation where = std::source_location::current());

@@ -5,6 +5,7 @@
 #include "samite/jit/definition.h"
 #include "samite/jit/launch.h"
 
+#include <array>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -15,6 +16,8 @@ namespace samite::ops {
 struct PlannedLaunch {
   std::shared_ptr<jit::KernelDefinition> kernel;
   Extents blocks;
+  // Whether scales of a and of b are to be given with their last two dimensions exchanged.
+  std::array<bool, 2> exchanged_scales = {};
 };
 
 namespace detail {

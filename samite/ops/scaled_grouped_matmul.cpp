@@ -15,7 +15,7 @@ ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shap
                     fmt::format("{}: scale_a has one scale for {} rows of a, which may belong to several groups; "
                                 "expected one of all, one of each row, or one of {} numbers of a row",
                                 name, scale_block, scale_block));
-  ScaledPlan plan{{}, of_a, of_b};
+  ScaledPlan plan{{}, of_a, of_b, {}};
   plan.describe(factors);
   plan.plan = grouped_plan(shape, factors, device);
   return plan;

@@ -47,8 +47,10 @@ std::vector<ScaledGroupedSums> scaled_grouped_block_sums(const Array<const A, 2>
   const int width = p.columns_of_part();
   std::vector<ScalesOfTile<2, 3>> scales;
   for (int part = 0; part < p.parts(); ++part)
-    scales.push_back(
-        {{scale_a, rows.group, where}, {scale_b, rows.group, where}, rows.first, p.column(column, part) * width});
+    scales.push_back({{scale_a, rows.group, false, where},
+                      {scale_b, rows.group, false, where},
+                      rows.first,
+                      p.column(column, part) * width});
   std::vector<Tile<float>> sums = scaled_sums<A, B>(
       [&](const Int &k) { return load_rows_of_group(a, rows, Int(k * plan.inner), {plan.rows, plan.inner}, where); },
       [&](const Int &k, int part) {

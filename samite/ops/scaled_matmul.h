@@ -29,19 +29,21 @@ namespace detail {
 struct ScaledPlan {
   MatmulPlan plan;
   ScaleGroups a, b;
-  bool beside = false;  // scales of terms come by copies beside the factors
+  ScalesLie beside;  // how scales of terms are read, where they come by copies beside the factors
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
   // A thread has the products of 128 terms beside the sums of all. A tile with more columns than a block of scales is
   // multiplied in parts of so many, one after another, so that it has the products of one part.
-  int parts() const { return by_terms() && beside && plan.columns > scale_block ? plan.columns / scale_block : 1; }
+  int parts() const {
+    return by_terms() && beside.copied && plan.columns > scale_block ? plan.columns / scale_block : 1;
+  }
   int columns_of_part() const { return plan.columns / parts(); }
   // Of the result, in parts.
   Int column(const Int &block, int part) const { return parts() == 1 ? Int(block) : Int(block * parts() + part); }
   void describe(MatmulFactors &factors) const {
     factors.block_scales = by_terms();
     factors.row_blocks = a.rows == ScaleGroup::block;
-    factors.scales_beside = by_terms() && beside;
+    factors.scales_beside = by_terms() && beside.copied;
   }
   bool on_cpu() const { return plan.stages == 1; }
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
@@ -57,12 +59,13 @@ Tile<float> add_product(const Tile<A> &a, const Tile<B> &b, const Tile<float> &s
                                                  transposed.b, /*tf32=*/false, where));
 }
 
-// The scales of one matrix, which is one of several where the array has three dimensions.
+// The scales of one matrix, which is one of several where the array has three dimensions. `transposed`: the array's
+// last two dimensions are exchanged.
 template <int Rank>
 class ScalesOfMatrix {
  public:
-  ScalesOfMatrix(const Array<const float, Rank> &scales, const Int &matrix, SourceLocation where)
-      : scales_(scales), matrix_(matrix), where_(where) {}
+  ScalesOfMatrix(const Array<const float, Rank> &scales, const Int &matrix, bool transposed, SourceLocation where)
+      : scales_(scales), matrix_(matrix), transposed_(transposed), where_(where) {}
 
   Float at(const Int &i, const Int &j) const {
     if constexpr (Rank == 3)
@@ -70,11 +73,10 @@ class ScalesOfMatrix {
     else
       return scales_(i, j);
   }
+  // One of these extents is 1.
   Tile<float> load(const Int &i, const Int &j, std::array<int, 2> extents) const {
-    if constexpr (Rank == 3)
-      return tile::load_at(scales_, {matrix_, i, j}, {extents[0], extents[1]}, where_);
-    else
-      return tile::load_at(scales_, {i, j}, {extents[0], extents[1]}, where_);
+    if (transposed_) return tile::reshape(load_as_it_lies(j, i, {extents[1], extents[0]}), {extents[0], extents[1]});
+    return load_as_it_lies(i, j, extents);
   }
   Tile<float> view(const Int &i, const Int &j, std::array<int, 2> extents, const tile::View &view) const {
     if constexpr (Rank == 3)
@@ -84,8 +86,16 @@ class ScalesOfMatrix {
   }
 
  private:
+  Tile<float> load_as_it_lies(const Int &i, const Int &j, std::array<int, 2> extents) const {
+    if constexpr (Rank == 3)
+      return tile::load_at(scales_, {matrix_, i, j}, {extents[0], extents[1]}, where_);
+    else
+      return tile::load_at(scales_, {i, j}, {extents[0], extents[1]}, where_);
+  }
+
   Array<const float, Rank> scales_;
   Int matrix_;
+  bool transposed_;
   SourceLocation where_;
 };
 
@@ -111,7 +121,7 @@ struct ScalesOfTile {
   // The first of them as one number for each row, (rows x 1), where a block of rows has one as well.
   Tile<float> of_each_row(const Int &k, const ScaledPlan &p) const {
     const Tile<float> scales = of_rows(k, p);
-    return p.beside && p.a.rows != ScaleGroup::one ? tile::broadcast<float>(scales, {p.plan.rows, 1}) : scales;
+    return p.beside.copied && p.a.rows != ScaleGroup::one ? tile::broadcast<float>(scales, {p.plan.rows, 1}) : scales;
   }
   // The sums of all terms, of which scales that change along them have been applied already.
   Tile<float> applied(const Tile<float> &sums, const ScaledPlan &p) const {
@@ -178,7 +188,7 @@ std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_ri
   std::vector<Tile<float>> sums;
   for (std::size_t part = 0; part < parts.size(); ++part) sums.push_back(zeros());
   // Where copies do not bring them, read an iteration ahead: they come from far.
-  const bool ahead = p.by_terms() && !p.on_cpu() && !p.beside;
+  const bool ahead = p.by_terms() && !p.on_cpu() && !p.beside.copied;
   const ScalesOfTerms<RankOfA, RankOfB> own(parts[0], p);
   const bool number_ahead = ahead && own.has_number(), rows_ahead = ahead && own.of_each_row();
   Float next = 0;
@@ -219,8 +229,8 @@ std::vector<Tile<float>> scaled_block_sums(const Array<const A, Rank> &a, const 
   const MatmulPlan &plan = p.plan;
   std::vector<ScalesOfTile<Rank, Rank>> parts;
   for (int part = 0; part < p.parts(); ++part)
-    parts.push_back({{scale_a, block[0], where},
-                     {scale_b, block[0], where},
+    parts.push_back({{scale_a, block[0], p.beside.a_transposed, where},
+                     {scale_b, block[0], p.beside.b_transposed, where},
                      i * plan.rows,
                      p.column(j, part) * p.columns_of_part()});
   std::vector<Tile<float>> sums = scaled_sums<A, B>(
@@ -234,16 +244,15 @@ std::vector<Tile<float>> scaled_block_sums(const Array<const A, Rank> &a, const 
   return sums;
 }
 
-// How a product with scales of these groups is cut. UserError where there is a scale for each term. `copied`: bulk
-// copies can read both arrays of scales.
+// How a product with scales of these groups is cut. UserError where there is a scale for each term.
 inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, MatmulFactors factors,
-                              const ScaleGroups &of_a, const ScaleGroups &of_b, bool copied, const PlanDevice &device,
-                              SourceLocation where) {
+                              const ScaleGroups &of_a, const ScaleGroups &of_b, const ScalesLie &lie,
+                              const PlanDevice &device, SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
   // Of blocks of terms on both sides, and of b of columns: those of single ones would be one more tile in registers.
   const bool of_blocks = of_a.columns == ScaleGroup::block && of_b == ScaleGroups{ScaleGroup::block, ScaleGroup::block};
-  const bool beside = copied && of_blocks && device.compute_capability / 10 == 9;
-  ScaledPlan plan{{}, of_a, of_b, beside};
+  const bool beside = of_blocks && device.compute_capability / 10 == 9;
+  ScaledPlan plan{{}, of_a, of_b, beside ? lie : ScalesLie{}};
   plan.describe(factors);
   plan.plan = matmul_plan(shape, factors, device);
   return plan;
@@ -279,15 +288,16 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   // dimensions. UserError where they do not fit each other, DeviceError as a launch.
   void launch(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      kernel.launch(blocks, a, b, scale_a, scale_b, c, extras...);
+    with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+      kernel.launch(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
     });
   }
   Launch record(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      return kernel.record(blocks, a, b, scale_a, scale_b, c, extras...);
-    });
+    return with_kernel(a, b, scale_a, scale_b, c,
+                       [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+                         return kernel.record(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+                       });
   }
 
   // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
@@ -301,9 +311,10 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     return detail::tune_plan(
         state_->name, product.planned, options,
         [&](const MatmulPlan &plan) {
-          return with_plan(product, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks) {
-            return kernel.record(blocks, a, b, scale_a, scale_b, c, extras...);
-          });
+          return with_plan(
+              product, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+                return kernel.record(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+              });
         },
         state_->where);
   }
@@ -319,6 +330,19 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     PlannedProduct planned;
     detail::ScaledPlan plan;  // the usual one
   };
+  // Scales as a plan's kernel reads them.
+  struct ScalesAsRead {
+    ScalesLie lie;
+    bool in_batches;
+
+    Buffer<float> of_a(const Buffer<float> &scales) const { return lie.a_transposed ? exchanged(scales) : scales; }
+    Buffer<float> of_b(const Buffer<float> &scales) const { return lie.b_transposed ? exchanged(scales) : scales; }
+
+   private:
+    Buffer<float> exchanged(const Buffer<float> &scales) const {
+      return in_batches ? scales.permute({0, 2, 1}) : scales.permute({1, 0});
+    }
+  };
   Product planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
                           const AnyBuffer &c) const {
     const std::string &name = state_->name;
@@ -329,8 +353,8 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
     const detail::ScaledPlan plan = detail::scaled_plan(
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where),
-        bulk_copies_read(scale_a) && bulk_copies_read(scale_b), plan_device(a.device()), where);
+        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), scales_lie(scale_a, scale_b),
+        plan_device(a.device()), where);
     plan.describe(factors);
     return {{state_->identity, shape, factors, a.device()}, plan};
   }
@@ -339,8 +363,9 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     detail::ScaledPlan plan = product.plan;
     plan.plan = tiles;
     const LaunchExtents blocks(matmul_blocks(product.planned.shape, tiles, in_batches), state_->where);
-    if (in_batches) return function(state_->batches.at(plan), blocks);
-    return function(state_->matrices.at(plan), blocks);
+    const ScalesAsRead scales{plan.beside, in_batches};
+    if (in_batches) return function(state_->batches.at(plan), blocks, scales);
+    return function(state_->matrices.at(plan), blocks, scales);
   }
   template <class F>
   decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,

@@ -41,11 +41,13 @@ PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulS
                                    SourceLocation where) {
   const detail::ScaledPlan plan =
       detail::scaled_plan("scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed}, kind.scales_of_a,
-                          kind.scales_of_b, kind.scales_copied, device, where);
+                          kind.scales_of_b, kind.scales, device, where);
   const Extents blocks = matmul_blocks(shape, plan.plan, kind.in_batches);
 #define SAMITE_RESULT(A, B, C)                                                                                 \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
-    return {kind.in_batches ? scaled_kernel<3, A, B, C>(kind, plan) : scaled_kernel<2, A, B, C>(kind, plan), blocks};
+    return {kind.in_batches ? scaled_kernel<3, A, B, C>(kind, plan) : scaled_kernel<2, A, B, C>(kind, plan),   \
+            blocks,                                                                                            \
+            {plan.beside.a_transposed, plan.beside.b_transposed}};
 #define SAMITE_CASE(A, B)    \
   SAMITE_RESULT(A, B, float) \
   SAMITE_RESULT(A, B, half)  \

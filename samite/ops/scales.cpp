@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace samite::ops {
@@ -51,13 +50,21 @@ ScaleGroups scale_groups(const std::string &name, const std::string &what, const
                  scale_block, scale_block));
 }
 
-bool bulk_copies_read(const AnyBuffer &scales) {
-  constexpr std::uintptr_t unit = 16;
-  const auto strides = scales.strides();
-  return strides.back() == 1 && reinterpret_cast<std::uintptr_t>(scales.data()) % unit == 0 &&
-         std::ranges::all_of(strides.first(strides.size() - 1), [&](std::int64_t stride) {
-           return stride * std::int64_t{sizeof(float)} % std::int64_t{unit} == 0;
-         });
+ScalesLie scales_lie(std::span<const std::int64_t> of_a, std::span<const std::int64_t> of_b) {
+  // Elements of a row lie together, and rows begin at multiples of 16 bytes. Nothing where neither dimension's do.
+  const auto transposed = [](std::span<const std::int64_t> strides) -> std::optional<bool> {
+    const std::size_t last = strides.size() - 1;
+    const std::size_t together = strides[last] == 1 ? last : last - 1;
+    for (std::size_t d = 0; d < strides.size(); ++d)
+      if (d == together ? strides[d] != 1 : strides[d] % 4 != 0) return std::nullopt;
+    return together != last;
+  };
+  const auto a = transposed(of_a), b = transposed(of_b);
+  return a && b ? ScalesLie{true, *a, *b} : ScalesLie{};
+}
+ScalesLie scales_lie(const AnyBuffer &scale_a, const AnyBuffer &scale_b) {
+  const auto begins = [](const AnyBuffer &scales) { return reinterpret_cast<std::uintptr_t>(scales.data()) % 16 == 0; };
+  return begins(scale_a) && begins(scale_b) ? scales_lie(scale_a.strides(), scale_b.strides()) : ScalesLie{};
 }
 
 void refuse_scale_for_each_term(const std::string &name, SourceLocation where) {

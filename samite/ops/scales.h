@@ -39,8 +39,16 @@ ScaleGroups scale_groups(const std::string &name, const std::string &what, const
 std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
                                         std::int64_t columns);
 
-// Whether rows of an array of scales lie as bulk copies of compute capability 9.0 read them.
-bool bulk_copies_read(const AnyBuffer &scales);
+// Whether bulk copies of compute capability 9.0 read both arrays of scales, and which of them with the last two
+// dimensions exchanged, as its columns lie together.
+struct ScalesLie {
+  bool copied = false, a_transposed = false, b_transposed = false;
+
+  friend auto operator<=>(const ScalesLie &, const ScalesLie &) = default;
+};
+ScalesLie scales_lie(const AnyBuffer &scale_a, const AnyBuffer &scale_b);
+// The same by strides, in elements, of arrays that begin at multiples of 16 bytes.
+ScalesLie scales_lie(std::span<const std::int64_t> of_a, std::span<const std::int64_t> of_b);
 
 // UserError: scales along the sum are for blocks of 128 terms.
 [[noreturn]] void refuse_scale_for_each_term(const std::string &name, SourceLocation where);

@@ -331,11 +331,11 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
 // What an iteration reads of scales comes with the factors, of which a tile has two parts of columns.
 TEST_F(ReadyOperationsCompiled, ProductsWithScalesOfTermsBesideTheFactors) {
   using enum ops::ScaleGroup;
-  for (const ops::ScaleGroup of_rows : {one, block})
+  for (const auto &[of_rows, transposed] : {std::pair{one, false}, {block, false}, {one, true}})
     for (const std::int64_t size : {512, 4096}) {
       SCOPED_TRACE(size);
       ops::ScaledMatmulByType kind = scaled_by_blocks();
-      kind.scales_of_a.rows = of_rows, kind.scales_copied = true;
+      kind.scales_of_a.rows = of_rows, kind.scales = {true, transposed, transposed};
       expect_multiplied_by_groups(kernel_of(ops::scaled_matmul_launch(kind, {1, size, size, size}, {90, 132})));
     }
 }

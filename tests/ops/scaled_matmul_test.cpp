@@ -45,6 +45,17 @@ void quantise(const Matrix &x, const Buffer<Q> &q, const Buffer<float> &scale) {
   ops::quantise(buffer<float>(x.extents(), x.values), q, scale);
 }
 
+enum class Lie { by_rows, by_columns, behind_a_number };
+Buffer<float> scales(const Extents &extents, Lie lie) {
+  const std::int64_t rows = extents[0], columns = extents[1];
+  switch (lie) {
+    case Lie::by_columns: return Buffer<float>(Buffer<float>(device(), {columns, rows}).transpose());
+    case Lie::behind_a_number:
+      return Buffer<float>(Buffer<float>(device(), {rows, columns + 1}).slice(1, 1, columns + 1));
+    default: return Buffer<float>(device(), extents);
+  }
+}
+
 template <class A, class B>
 void check_scaled(const Extents &scales_of_a, const Extents &scales_of_b, std::int64_t rows, std::int64_t columns,
                   std::int64_t inner, tile::Transposes transposed = {}) {
@@ -72,6 +83,44 @@ TEST(ScaledMatmul, EachKindOfScalesWithEachOther) {
       {1, 1}, {1, columns}, {scale_blocks(inner), columns}, {scale_blocks(inner), scale_blocks(columns)}};
   for (const Extents &a : of_a)
     for (const Extents &b : of_b) check_scaled<f8e4m3, f8e4m3>(a, b, rows, columns, inner);
+}
+
+// Bulk copies read some of these, with their dimensions exchanged or not. All give the same.
+TEST(ScaledMatmul, ScalesThatLieInEachWay) {
+  const auto check = [](std::int64_t rows, std::int64_t columns, std::int64_t inner, bool scale_of_each_row) {
+    const std::int64_t terms = scale_blocks(inner), across = scale_blocks(columns);
+    const Extents of_a{scale_of_each_row ? rows : scale_blocks(rows), terms}, of_b{terms, across};
+    const Matrix x = uneven(rows, inner, 1), y = uneven(columns, inner, 2);
+    Buffer<f8e4m3> a(device(), {rows, inner}), b(device(), {columns, inner});
+    Buffer<float> scale_a(device(), of_a), scale_of_b(device(), {across, terms});
+    quantise(x, a, scale_a);
+    quantise(y, b, scale_of_b);
+    const Buffer<float> scale_b(scale_of_b.transpose());
+    const auto in = [](Lie lie, const Buffer<float> &values) {
+      Buffer<float> made = scales(values.extents(), lie);
+      made.copy_from(values);
+      return made;
+    };
+    const auto result = [&](Lie lie_of_a, Lie lie_of_b) {
+      auto c = poisoned<float>({rows, columns});
+      ops::scaled_matmul(a, b, in(lie_of_a, scale_a), in(lie_of_b, scale_b), c, {.b = true});
+      return c.to_vector();
+    };
+    const std::vector<float> expected = result(Lie::behind_a_number, Lie::by_rows);
+    double largest = 0;
+    for (const float value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
+    ASSERT_GT(largest, 0);
+    for (const Lie lie_of_a : {Lie::by_rows, Lie::by_columns})
+      for (const Lie lie_of_b : {Lie::by_rows, Lie::by_columns}) {
+        const std::vector<float> got = result(lie_of_a, lie_of_b);
+        for (std::size_t k = 0; k < got.size(); ++k) ASSERT_NEAR(got[k], expected[k], 1e-6 * largest) << k;
+      }
+  };
+  for (const bool scale_of_each_row : {true, false}) {
+    check(140, 390, 512, scale_of_each_row);
+    check(140, 500, 1100, scale_of_each_row);
+    if (device().kind() == DeviceKind::cuda) check(1412, 2428, 1024, scale_of_each_row);  // tiles of two parts
+  }
 }
 
 TEST(ScaledMatmul, FactorsOfTwoTypes) {
