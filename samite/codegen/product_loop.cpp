@@ -145,6 +145,8 @@ void TileCalls::make_rings() {
   for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
     if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop())
       rings.emplace(call->operands[2].array, stages_of(*call));
+    if (const auto *bring = stmt.as<BringWindows>())
+      rings.emplace(bring->barriers.array, bring->barriers.type.count() / 2);
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!rings.empty(), "roles without a loop of products");

@@ -47,6 +47,9 @@ struct AttentionKernels {
     return tile::reshape(tile::load(x, {block.batch, block.head, tile}, {plan.queries}), {plan.queries, 1});
   }
   static Tile<S> across_keys(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
+    if (plan.numbers_beside)
+      return tile::broadcast<S>(tile::load(x, {block.batch, block.head, tile}, {1, plan.queries}),
+                                {plan.keys, plan.queries});
     return tile::load_view(x, {block.batch, block.head, tile * plan.queries}, {plan.keys, plan.queries},
                            {.steps = {0, 1}});
   }

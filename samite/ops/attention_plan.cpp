@@ -39,7 +39,8 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
     if (device.compute_capability / 10 == 9 && own_rows > 64 && panels <= 128) {
       // Registers are for sums of all products; without a mask, three groups have their work evenly.
       const int others = panels == 64 ? 128 : 64;
-      if (part == AttentionPart::of_keys) return {others, 128, panels, 256, causal, 2};
+      // Bulk copies read numbers whose rows begin at multiples of 16 bytes.
+      if (part == AttentionPart::of_keys) return {others, 128, panels, 256, causal, 2, shape.rows % 4 == 0};
       if (!forward) return {128, others, panels, 256, causal, 2};
       return panels == 64 && !causal && shape.rows > 128 ? AttentionPlan{192, 128, 64, 384, causal, 2}
                                                          : AttentionPlan{128, 128, panels, 256, causal, 2};

@@ -10,6 +10,8 @@ struct AttentionPlan {
   int threads = 0;
   bool causal = false;
   int stages = 1;  // of the loops over the other side's tiles
+  // Numbers of the other side's rows come by bulk copies with their tiles.
+  bool numbers_beside = false;
 
   friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
 };

@@ -437,7 +437,8 @@ void write_loop(const Match &match, const For &loop, int stages, Builder &build)
 
 // The loop stays, and each iteration has a call of one step for each of these products. Those of one window take it
 // from one ring, one after another.
-void write_steps(const std::vector<Match> &products, const For &loop, int stages, Builder &build) {
+void write_steps(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop, int stages,
+                 Builder &build) {
   std::map<const TileCall *, TileCall> calls;
   std::map<LocalArrayId, TileCall *> brought;  // and the last product of it
   for (const Match &match : products) {
@@ -467,7 +468,14 @@ void write_steps(const std::vector<Match> &products, const For &loop, int stages
     else if (!of_factor)
       made.body.push_back(stmt);
   }
-  build.append({std::move(made), build.where()});
+  if (values.empty()) return build.append({std::move(made), build.where()});
+  std::vector<StepValues> own;  // whose loads are in the loop that was made
+  for (const Stmt &stmt : made.body)
+    for (const StepValues &each : values)
+      if (const auto *load = stmt.as<TileCall>();
+          load && load->op == Op::Load && load->result.array == each.load->result.array)
+        own.push_back({load, each.rows, each.columns, each.within});
+  write_stages({}, own, made, stages, build);
 }
 
 // The same of windows of both factors, where several products share one, or other tiles come with them.
@@ -522,13 +530,13 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     build.at(stmt.where());
     Block outer = build.open();
     const bool both = !steps.empty() && !steps[0].has_first;
-    const std::vector<StepValues> values = both ? matcher.values_beside(*loop, steps) : std::vector<StepValues>();
+    const auto values = steps.empty() ? std::vector<StepValues>() : matcher.values_beside(*loop, steps);
     if (steps.empty())
       write_loop(match, *loop, stages, build);
-    else if (steps.size() > 1 ? both : !values.empty())
+    else if (both && (steps.size() > 1 || !values.empty()))
       write_stages_of(steps, values, *loop, stages, build);
     else
-      write_steps(steps, *loop, stages, build);
+      write_steps(steps, values, *loop, stages, build);
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();

@@ -11,8 +11,8 @@
 // of 16 bits with what the block has, a tile from outside of the loop, or one that it makes in each iteration, which
 // place_tiles then leaves in registers where it can; or of one window of the first factor with several of the second,
 // so that a thread has the products of one of them beside the sums of all.
-// What else an iteration with two windows loads, to read its elements, such as scales of rows, comes by copies with the
-// windows (passes/stage_steps.h): a load of a thread would wait behind them.
+// What else such an iteration loads, to read its elements, such as scales of rows, comes by copies as well
+// (passes/stage_steps.h): a load of a thread would wait behind those of the windows.
 //
 // Bulk copies read arrays past the caches of threads: the kernel must not write to them. They need a tensor map of each
 // array (`ArrayFacts::has_tensor_map`), which whoever launches the kernel makes. Where there is a copy of the array

@@ -97,11 +97,13 @@ class StageWriter {
   }
 
  private:
-  // A tile of the loop's whose elements are in a ring.
+  // A tile of the loop's whose elements are in a ring. `first_column`: of the ring, that is the tile's one, where a box
+  // begins before it (`within`).
   struct Ring {
     LocalArrayId array;
     std::int64_t own_columns, columns;
-    std::optional<Value> first_column;  // of the ring, that is the tile's
+    bool within;
+    std::optional<Value> first_column = {};
   };
 
   void make_barriers() {
@@ -142,8 +144,7 @@ class StageWriter {
   void add(const StepValues &own) {
     const Type type(own.load->result.type.element(), TileShape{own.rows, own.columns});
     const LocalArrayId ring = make_ring(type, {});
-    values_.emplace(own.load->result.array, Ring{ring, own.load->result.type.shape()[1], own.columns, {}});
-    within_.emplace(own.load->result.array, own.within);
+    values_.emplace(own.load->result.array, Ring{ring, own.load->result.type.shape()[1], own.columns, own.within});
     bring_.windows.push_back({{ring, type}, own.load->array, own.load->indices, true});
     gone_.insert(own.load);
   }
@@ -175,7 +176,7 @@ class StageWriter {
   // Boxes of values begin at multiples of 16 bytes in a row.
   void begin_at_units() {
     for (auto &[tile, ring] : values_) {
-      if (!within_.at(tile)) continue;
+      if (!ring.within) continue;
       BringWindows::Window &window = *std::ranges::find_if(
           bring_.windows, [&](const BringWindows::Window &own) { return own.ring.array == ring.array; });
       Value &column = window.indices.back();
@@ -213,9 +214,8 @@ class StageWriter {
       return std::ranges::any_of(bring_.windows, [&](const auto &own) { return touches_tile(stmt, own.ring.array); });
     };
     const auto last = std::ranges::find_if(made.rbegin(), made.rend(), reads);
-    made.insert(last.base(), Stmt(ReleaseWindows{bring_.barriers.array}, loop_where()));
+    made.insert(last.base(), Stmt(ReleaseWindows{bring_.barriers.array}, build_.where()));
   }
-  SourceLocation loop_where() const { return build_.where(); }
 
   // Sums that are zero before a product are what it sets.
   static void set_sums(Block &made) {
@@ -275,8 +275,7 @@ class StageWriter {
   std::map<const TileCall *, TileCall> calls_;
   std::map<LocalArrayId, LocalArrayId> factors_;  // the ring of each tile
   std::map<LocalArrayId, Ring> values_;           // likewise
-  std::map<LocalArrayId, bool> within_;
-  std::set<const TileCall *> gone_;  // loads that copies take the place of
+  std::set<const TileCall *> gone_;               // loads that copies take the place of
 };
 
 }  // namespace

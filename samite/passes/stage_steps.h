@@ -30,6 +30,7 @@ struct StepValues {
 // Whether the places of all windows are known where an iteration begins.
 bool known_at_begin(const ir::For &loop, const std::vector<ir::Value> &indices);
 
+// `products` may be none: those of a loop whose other windows have rings of their own.
 void write_stages(const std::vector<StepProduct> &products, const std::vector<StepValues> &values, const ir::For &loop,
                   int stages, Builder &build);
 

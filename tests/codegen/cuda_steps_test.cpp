@@ -27,16 +27,27 @@ class StepsOnHost {
         factors.back().emplace_back(static_cast<float>(element.value));
     }
     std::vector<float> out(static_cast<std::size_t>(rows * shape_.size)), sums(static_cast<std::size_t>(rows * 2));
+    std::vector<float> numbers;
+    for (const tiles::Element &element : given[7].elements) numbers.push_back(static_cast<float>(element.value));
     std::vector<TensorMapOnHost> maps;
-    for (const passes::TensorMapNeeded &map : kernel_.maps())
+    for (const passes::TensorMapNeeded &map : kernel_.maps()) {
+      if (map.values) {
+        maps.emplace_back(numbers.data(), 4u, std::vector<std::uint64_t>{2, static_cast<std::uint64_t>(terms)},
+                          std::vector<std::uint64_t>{static_cast<std::uint64_t>(terms) * 4},
+                          std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)},
+                          false, true);
+        continue;
+      }
       maps.emplace_back(factors[map.array].data(), 2u,
                         std::vector{static_cast<std::uint64_t>(terms), static_cast<std::uint64_t>(shape_.size)},
                         std::vector{static_cast<std::uint64_t>(shape_.size) * 2},
                         std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)});
-    kernel_.run({array(factors[0], {rows, shape_.size}), array(factors[1], {terms, shape_.size}),
-                 array(factors[2], {terms, shape_.size}), array(factors[3], {rows, terms}),
-                 array(out, {rows, shape_.size}), array(sums, {rows, 2}), scalar(static_cast<int>(windows))},
-                maps, {tiles}, blocks, order);
+    }
+    kernel_.run(
+        {array(factors[0], {rows, shape_.size}), array(factors[1], {terms, shape_.size}),
+         array(factors[2], {terms, shape_.size}), array(factors[3], {rows, terms}), array(out, {rows, shape_.size}),
+         array(sums, {rows, 2}), scalar(static_cast<int>(windows)), array(numbers, {2, terms})},
+        maps, {tiles}, blocks, order);
     const auto expected =
         tiles::TileInterpreter(product_loops::structured(product_steps::kernel_text(shape_)), {tiles}, given).run();
     for (std::size_t k = 0; k < out.size(); ++k) ASSERT_EQ(out[k], expected[4].elements[k].value) << k;
@@ -67,6 +78,13 @@ TEST(CudaSteps, WhoeverRunsFirst) {
 TEST(CudaSteps, OneGroupAndThree) {
   StepsOnHost({.queries = 64, .keys = 64, .size = 128, .threads = 128, .stages = 4}).expect_right(2, 130, 3, 1);
   StepsOnHost({.queries = 192, .keys = 64, .size = 64, .threads = 384, .stages = 4}).expect_right(1, 130, 3, 1);
+}
+
+TEST(CudaSteps, NumbersInStagesOfTheirOwn) {
+  using Kind = ThreadOrder::Kind;
+  const StepsOnHost steps({.queries = 128, .keys = 64, .size = 128, .numbers = true});
+  for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
+    steps.expect_right(3, 252, 4, 2, order);
 }
 
 // Products that overlap, and a window that two of them multiply.

@@ -42,6 +42,13 @@ TEST(AttentionPlan, LargeTilesOnHopper) {
   EXPECT_EQ(of_keys(many), 128);
   EXPECT_EQ(of_keys(few), 128);
   EXPECT_EQ(of_keys({1, 4, 2048, 128, 64}), 64) << "of few rows of k";
+  const auto numbers_beside = [](std::int64_t rows, const PlanDevice &device, AttentionPart part) {
+    return attention_plan(ScalarType::BFloat16, {1, 4, rows, 128, 2048}, false, device, part).numbers_beside;
+  };
+  EXPECT_TRUE(numbers_beside(2048, hopper, AttentionPart::of_keys));
+  EXPECT_FALSE(numbers_beside(2047, hopper, AttentionPart::of_keys)) << "rows that do not begin at 16 bytes";
+  EXPECT_FALSE(numbers_beside(2048, hopper, AttentionPart::of_queries));
+  EXPECT_FALSE(numbers_beside(2048, {80, 108}, AttentionPart::of_keys));
   EXPECT_EQ(rows(few, hopper, AttentionPart::forward), 64);
   EXPECT_EQ(rows(wide, hopper, AttentionPart::forward), 64);
   EXPECT_EQ(rows(many, {80, 108}, AttentionPart::forward), 64);

@@ -18,13 +18,16 @@ struct StepShape {
   bool of_weights = true;
   // Rows of q are multiplied with those of v as well, in a product of its own, and both are added.
   bool of_both = false;
+  // Products are added to a number for each row of k, which an iteration loads.
+  bool numbers = false;
 };
 inline void PrintTo(const StepShape &s, std::ostream *out) {
   *out << s.queries << " by " << s.keys << ", " << s.size << " " << s.threads << " threads " << s.stages << " stages "
-       << s.type << (s.of_weights ? "" : " of another array") << (s.of_both ? " with rows of v" : "");
+       << s.type << (s.of_weights ? "" : " of another array") << (s.of_both ? " with rows of v" : "")
+       << (s.numbers ? " and numbers" : "");
 }
 
-// Of arrays (q, k, v, w, out, sums) and the number of windows.
+// Of arrays (q, k, v, w, out, sums), the number of windows, and the numbers.
 inline std::string kernel_text(const StepShape &s) {
   const auto tile = [&](std::string_view type, std::int64_t rows, std::int64_t columns) {
     return fmt::format("tile<{}, {}, {}>", type, rows, columns);
@@ -36,16 +39,20 @@ inline std::string kernel_text(const StepShape &s) {
                                            : fmt::format("%30: {0} = load @w[%1, %8] %20: {0} = add %30, %30 ", factor);
   // Both sums begin with the largest one so far.
   const std::string of_rows =
-      s.of_both ? fmt::format(
-                      "%29: {1} = load @v[%8, 0] %31: {0} = broadcast %6 %32: {0} = broadcast %6 "
-                      "%33: {0} = matmul %2, transposed %9, %31 %34: {0} = matmul %2, transposed %29, %32 "
-                      "%10: {0} = add %33, %34 ",
-                      products, window)
-                : fmt::format("%10: {0} = matmul %2, transposed %9, 0.0:{0} ", products);
+      s.of_both   ? fmt::format(
+                        "%29: {1} = load @v[%8, 0] %31: {0} = broadcast %6 %32: {0} = broadcast %6 "
+                        "%33: {0} = matmul %2, transposed %9, %31 %34: {0} = matmul %2, transposed %29, %32 "
+                        "%10: {0} = add %33, %34 ",
+                        products, window)
+      : s.numbers ? fmt::format(
+                        "%35: {1} = load @x[0, %8] %36: {0} = broadcast %35 "
+                        "%10: {0} = matmul %2, transposed %9, %36 ",
+                        products, tile("f32", 1, s.keys))
+                  : fmt::format("%10: {0} = matmul %2, transposed %9, 0.0:{0} ", products);
   const std::string other_window = s.of_both ? "" : fmt::format("%29: {} = load @v[%8, 0] ", window);
   return fmt::format(
       "kernel @k(@q: array<const {0}, 2>, @k: array<const {0}, 2>, @v: array<const {0}, 2>, @w: array<const {0}, 2>, "
-      "@out: array<f32, 2>, @sums: array<f32, 2>, @n: i32) blocks 1 of {1} {{ "
+      "@out: array<f32, 2>, @sums: array<f32, 2>, @n: i32, @x: array<const f32, 2>) blocks 1 of {1} {{ "
       "%0: i32 = thread_index 0 %1: i32 = mul %0, {2} %2: {3} = load @q[%1, 0] "
       "for %3: i32 in 0 .. @n step 1 stages {4} carry (%4 -> %5: {5} = 0.0:{5} then %22, "
       "%6 -> %7: {6} = -8.0:{6} then %12, %25 -> %26: {6} = 0.0:{6} then %24) {{ "
@@ -57,6 +64,12 @@ inline std::string kernel_text(const StepShape &s) {
       "%22: {5} = matmul %20, %29, %21 }} store @out[%1, 0] = %5 store @sums[%1, 0] = %26 store @sums[%1, 1] = %7 }}",
       s.type, s.threads, s.queries, own, s.stages, sums, rows, s.keys, window, products, weights, of_rows,
       other_window);
+}
+
+inline tiles::TileArray small_numbers(std::int64_t terms) {
+  tiles::TileArray made = product_loops::array(ScalarType::Float32, 2, terms, 7);
+  for (tiles::Element &element : made.elements) element.value = element.value > 1 ? 1 : 0;
+  return made;
 }
 
 inline std::vector<tiles::TileArray> arguments(const StepShape &s, std::int64_t rows, std::int64_t terms,
@@ -72,6 +85,7 @@ inline std::vector<tiles::TileArray> arguments(const StepShape &s, std::int64_t 
   made.push_back(product_loops::array(ScalarType::Float32, rows, s.size, 5));
   made.push_back(product_loops::array(ScalarType::Float32, rows, 2, 6));
   made.push_back({ScalarType::Int32, {}, {{0, 0, n}}});
+  made.push_back(small_numbers(terms));
   return made;
 }
 

@@ -26,7 +26,7 @@ const StepShape steps{.queries = 128, .keys = 64, .size = 128};
 const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
 
 ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
-  ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), FactsOfArrays(7, good));
+  ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), FactsOfArrays(8, good));
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
 }
@@ -38,7 +38,7 @@ std::vector<ir::TileCall> steps_of(const ir::Kernel &kernel) {
 }
 
 TEST(ProductSteps, EachProductHasARingForItsWindows) {
-  const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(7, good));
+  const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
   ir::verify(kernel, ir::Form::lowered, "product_loops");
   EXPECT_TRUE(has_product_steps(kernel));
   const std::vector<ir::TileCall> calls = steps_of(kernel);
@@ -58,18 +58,18 @@ TEST(ProductSteps, EachProductHasARingForItsWindows) {
 }
 
 TEST(ProductSteps, AreReported) {
-  const auto ways = ways_of_products(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(7, good));
+  const auto ways = ways_of_products(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
   ASSERT_EQ(ways.size(), 2u);
   for (const WayOfProduct &way : ways) EXPECT_EQ(way.why_not, "");
 }
 
 // All or none: a product that is not so would need the threads that copy to wait for it.
 TEST(ProductSteps, NotWhereOneOfTheProductsIsNotSo) {
-  const auto none = [](const std::string &text, const FactsOfArrays &facts = FactsOfArrays(7, good)) {
+  const auto none = [](const std::string &text, const FactsOfArrays &facts = FactsOfArrays(8, good)) {
     return steps_of(product_loops(lowered(text), gpu_architecture(90), facts)).empty();
   };
   EXPECT_FALSE(none(kernel_text(steps)));
-  FactsOfArrays facts(7, good);
+  FactsOfArrays facts(8, good);
   facts[2].has_tensor_map = false;
   EXPECT_TRUE(none(kernel_text(steps), facts));
   StepShape one_stage = steps;
@@ -113,7 +113,7 @@ TEST(ProductSteps, AFactorInSharedMemoryHasBarriers) {
   EXPECT_EQ(plan.producers, 128);
   EXPECT_THAT(test::memory(plan), HasSubstr("shared f16[8192] panels(128, 64)\n"));
   const auto missing = [](const ir::Kernel &kernel) {
-    return unsynchronised(kernel, shares_memory(FactsOfArrays(7, good))).missing;
+    return unsynchronised(kernel, shares_memory(FactsOfArrays(8, good))).missing;
   };
   EXPECT_THAT(missing(plan), ::testing::IsEmpty());
   int barriers = 0;
@@ -145,7 +145,7 @@ void expect_steps_as_structured(const StepShape &s, std::int64_t rows, std::int6
   const std::string text = kernel_text(s);
   const ir::Kernel plan = steps_planned(text);
   ASSERT_EQ(steps_of(plan).size(), s.of_both ? 3u : 2u);
-  EXPECT_TRUE(unsynchronised(plan, shares_memory(FactsOfArrays(7, good))).missing.empty());
+  EXPECT_TRUE(unsynchronised(plan, shares_memory(FactsOfArrays(8, good))).missing.empty());
   const auto given = arguments(s, rows, terms, n);
   const std::int64_t blocks = (rows + s.queries - 1) / s.queries;
   const auto expected = test::tiles::TileInterpreter(structured(text), {blocks}, given).run();
@@ -167,6 +167,27 @@ TEST(ProductSteps, DoWhatTheStructuredFormDoes) {
   expect_steps_as_structured({.queries = 192, .keys = 64, .size = 64, .threads = 384, .stages = 4}, 190, 70, 1);
   expect_steps_as_structured({.queries = 128, .keys = 64, .size = 128, .of_weights = false}, 120, 100, 2);
   expect_steps_as_structured(with_both, 120, 150, 3, {Kind::FirstToLast, Kind::LastToFirst});
+}
+
+// What an iteration loads for its elements comes in stages of its own, which are released before the products begin.
+TEST(ProductSteps, NumbersComeByCopies) {
+  using Kind = test::ThreadOrder::Kind;
+  const StepShape numbers{.queries = 128, .keys = 64, .size = 128, .numbers = true};
+  const ir::Kernel plan = steps_planned(kernel_text(numbers));
+  EXPECT_EQ(plan.producers, 128);
+  const auto brought = test::all<ir::BringWindows>(plan);
+  ASSERT_EQ(brought.size(), 1u);
+  ASSERT_EQ(brought[0].windows.size(), 1u);
+  EXPECT_TRUE(brought[0].windows[0].values);
+  const std::string text = ir::to_string(plan);
+  EXPECT_LT(text.find("release_windows"), text.find("loop products"));
+  EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+  for (const ir::For &loop : test::all<ir::For>(plan)) {
+    if (loop.kind != ir::LoopKind::Serial) continue;
+    for (const ir::Stmt &stmt : loop.body) EXPECT_FALSE(stmt.as<ir::Barrier>());
+  }
+  expect_steps_as_structured(numbers, 120, 150, 3, {Kind::FirstToLast, Kind::LastToFirst, Kind::Random});
+  expect_steps_as_structured(numbers, 128, 100, 0);
 }
 
 TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
