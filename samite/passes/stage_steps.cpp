@@ -65,7 +65,7 @@ Stmt on_tile(Stmt stmt, LocalArrayId one, LocalArrayId other) {
   if (const auto *own = stmt.as<LocalStore>()) {
     LocalStore store = *own;
     replace(store.array);
-    return {std::move(store), stmt.where()};
+    return {store, stmt.where()};
   }
   if (const auto *own = stmt.as<TileCall>()) {
     TileCall call = *own;
