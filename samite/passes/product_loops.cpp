@@ -163,7 +163,7 @@ class Matcher {
   // Whether an iteration loads a tile of its own for nothing but loads of its elements, as a window that a bulk copy
   // can bring.
   std::optional<StepValues> values_of(const For &loop, const TileCall &load) const {
-    constexpr std::int64_t most_extent = 256;
+    constexpr std::int64_t most_extent = 256, most_bytes = 4096;  // a few for each row: stages are for factors
     const Type type = load.result.type;
     const ArrayFacts facts = facts_of(arrays_, load.array);
     if (type.element() != ScalarType::Float32 || type.shape().rank() != 2 || !load_in(loop, load.result) ||
@@ -184,7 +184,8 @@ class Matcher {
     if (!whole && columns != 1) return std::nullopt;
     StepValues values{&load, rows, whole ? columns : unit, !whole};
     while (rows * values.columns * bytes_of(type) % panel_bytes != 0) values.columns *= 2;
-    if (rows > most_extent || values.columns > most_extent) return std::nullopt;
+    const std::int64_t bytes = rows * values.columns * bytes_of(type);
+    if (rows > most_extent || values.columns > most_extent || bytes > most_bytes) return std::nullopt;
     return values;
   }
 
