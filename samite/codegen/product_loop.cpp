@@ -40,8 +40,8 @@ std::string product_text(const TileCall &call) {
 }
 
 // Where a thread is in the ring with these barriers.
-std::string ring_position(const TileMemory &barriers) { return fmt::format("ring_position_{}", barriers.array); }
-std::string ring_position(const TileCall &call) { return ring_position(call.operands[2]); }
+std::string ring_position(LocalArrayId barriers) { return fmt::format("ring_position_{}", barriers); }
+std::string ring_position(const TileCall &call) { return ring_position(call.operands[2].array); }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ void TileCalls::product_in_stage(const TileCall &call) {
 }
 
 void TileCalls::bring_windows(const BringWindows &bring) {
-  const std::string position = ring_position(bring.barriers);
+  const std::string position = ring_position(bring.barriers.array);
   SourceWriter &out = emission_.out;
   if (bring.part == TileCall::Part::copies) {
     std::string windows;
@@ -136,7 +136,7 @@ void TileCalls::bring_windows(const BringWindows &bring) {
                array_name(each.ring.array), position, each.ring.type.count());
 }
 void TileCalls::release_windows(const ReleaseWindows &release) {
-  emission_.out.line("tile_release_stage({}, ring_position_{});", array_name(release.barriers), release.barriers);
+  emission_.out.line("tile_release_stage({}, {});", array_name(release.barriers), ring_position(release.barriers));
 }
 
 void TileCalls::make_rings() {
@@ -154,7 +154,7 @@ void TileCalls::make_rings() {
   for (const auto &[barriers, stages] : rings) {
     emission_.out.line("tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));", stages,
                        emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
-    emission_.out.line("RingPosition<{}> ring_position_{};", stages, barriers);
+    emission_.out.line("RingPosition<{}> {};", stages, ring_position(barriers));
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");
 }

@@ -170,13 +170,13 @@ class Verifier {
       visit(stmt, [&](const auto &kind) { check(kind); });
     }
     statement_ = outer;
+    check_stages(block);
     check_steps(block);
   }
 
   // A window is kept for the next product of the same ring in the same block of statements, which finds it. While a
   // product runs on, the next one begins, and nothing needs its sums.
   void check_steps(const Block &block) const {
-    check_stages(block);
     std::map<LocalArrayId, const TileCall *> kept;
     std::set<LocalArrayId> on_their_way;
     std::optional<LocalArrayId> next;

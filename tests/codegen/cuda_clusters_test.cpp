@@ -39,10 +39,7 @@ class ClusterOnHost {
     std::vector<TensorMapOnHost> maps;
     for (const passes::TensorMapNeeded &map : kernel_.maps()) {
       const bool of_a = map.array == 0;
-      maps.emplace_back((of_a ? a : b).data(), 2u,
-                        std::vector{static_cast<std::uint64_t>(of_a ? m : n), static_cast<std::uint64_t>(held)},
-                        std::vector{static_cast<std::uint64_t>(held) * 2},
-                        std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)});
+      maps.push_back(map_on_host(map, (of_a ? a : b).data(), {of_a ? m : n, held}));
     }
     kernel_.run({array(a, {m, held}), array(b, {n, held}), array(c, {m, n}),
                  scalar(static_cast<int>((terms + terms_of_step - 1) / terms_of_step))},

@@ -25,12 +25,9 @@ class StagesOnHost {
     std::vector<float> out(given[4].elements.size());
     std::vector<TensorMapOnHost> maps;
     for (const passes::TensorMapNeeded &map : kernel_.maps()) {
-      const std::vector<std::int64_t> &own = given[map.array].extents;
       const void *const data = map.values ? static_cast<const void *>(values[map.array - 2].data())
                                           : static_cast<const void *>(factors[map.array].data());
-      const unsigned bytes = map.values ? 4 : 2;
-      maps.emplace_back(data, bytes, unsigned_of(own), std::vector{static_cast<std::uint64_t>(own[1]) * bytes},
-                        unsigned_of({map.rows, map.columns}), false, map.values);
+      maps.push_back(map_on_host(map, data, given[map.array].extents));
     }
     const auto extents = [&](std::size_t array) {
       return std::vector<long long>(given[array].extents.begin(), given[array].extents.end());
@@ -56,9 +53,6 @@ class StagesOnHost {
     std::vector<T> made;
     for (const tiles::Element &element : given.elements) made.emplace_back(static_cast<float>(element.value));
     return made;
-  }
-  static std::vector<std::uint64_t> unsigned_of(const std::vector<std::int64_t> &extents) {
-    return {extents.begin(), extents.end()};
   }
 
   StageShape shape_;

@@ -30,19 +30,9 @@ class StepsOnHost {
     std::vector<float> numbers;
     for (const tiles::Element &element : given[7].elements) numbers.push_back(static_cast<float>(element.value));
     std::vector<TensorMapOnHost> maps;
-    for (const passes::TensorMapNeeded &map : kernel_.maps()) {
-      if (map.values) {
-        maps.emplace_back(numbers.data(), 4u, std::vector<std::uint64_t>{2, static_cast<std::uint64_t>(terms)},
-                          std::vector<std::uint64_t>{static_cast<std::uint64_t>(terms) * 4},
-                          std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)},
-                          false, true);
-        continue;
-      }
-      maps.emplace_back(factors[map.array].data(), 2u,
-                        std::vector{static_cast<std::uint64_t>(terms), static_cast<std::uint64_t>(shape_.size)},
-                        std::vector{static_cast<std::uint64_t>(shape_.size) * 2},
-                        std::vector{static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns)});
-    }
+    for (const passes::TensorMapNeeded &map : kernel_.maps())
+      maps.push_back(map.values ? map_on_host(map, numbers.data(), given[7].extents)
+                                : map_on_host(map, factors[map.array].data(), given[map.array].extents));
     kernel_.run(
         {array(factors[0], {rows, shape_.size}), array(factors[1], {terms, shape_.size}),
          array(factors[2], {terms, shape_.size}), array(factors[3], {rows, terms}), array(out, {rows, shape_.size}),

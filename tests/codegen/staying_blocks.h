@@ -18,6 +18,20 @@ inline codegen::EmitOptions good_arrays() {
   return options;
 }
 
+// Of an array of two dims whose rows follow one another.
+inline TensorMapOnHost map_on_host(const passes::TensorMapNeeded &map, const void *data,
+                                   const std::vector<std::int64_t> &extents) {
+  const auto whole = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };
+  const auto bytes = static_cast<unsigned>(size_of(map.type));
+  return {data,
+          bytes,
+          {whole(extents[0]), whole(extents[1])},
+          {whole(extents[1]) * bytes},
+          {whole(map.rows), whole(map.columns)},
+          false,
+          map.values};
+}
+
 class StayingBlocksOnHost {
  public:
   StayingBlocksOnHost(const ir::Kernel &planned, codegen::EmitOptions options)

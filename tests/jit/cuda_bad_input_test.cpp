@@ -33,10 +33,7 @@ class CudaBadInput : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    understand<ScaleArguments>("scale", [](const ScaleArguments &a, const LaunchBox &box) {
-      for (std::int64_t i = 0; i < box.end[0]; ++i)
-        a.out.data[i * a.out.stride] = a.factor * a.in.data[i * a.in.stride];
-    });
+    understand<ScaleArguments>("scale", run_scale);
     understand<CountArguments>(
         "count", [](const CountArguments &a, const LaunchBox &box) { a.total.data[0] += box.end[0] * box.end[1]; });
     understand<RowsArguments>("rows", [](const RowsArguments &a, const LaunchBox &box) {

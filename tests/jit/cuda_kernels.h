@@ -26,11 +26,15 @@ struct LaunchBox {
   std::int64_t begin[4], end[4];
 };
 
-// Of the kernels that multiply `in` by a factor.
+// Of the kernels that multiply `in` by a factor, and what they do.
 struct ScaleArguments {
   ArrayArgument<float> out, in;
   float factor;
 };
+inline void run_scale(const ScaleArguments &arguments, const LaunchBox &box) {
+  for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i)
+    arguments.out.data[i * arguments.out.stride] = arguments.factor * arguments.in.data[i * arguments.in.stride];
+}
 
 // The kernel `name`, whose argument block is an Arguments.
 template <class Arguments>

@@ -30,10 +30,7 @@ class CudaOrdinaryLaunch : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    understand<ScaleArguments>("scale", [](const ScaleArguments &a, const LaunchBox &box) {
-      for (std::int64_t i = 0; i < box.end[0]; ++i)
-        a.out.data[i * a.out.stride] = a.factor * a.in.data[i * a.in.stride];
-    });
+    understand<ScaleArguments>("scale", run_scale);
   }
 
   // Kernels of this name, which then do nothing.

@@ -117,10 +117,7 @@ class ManyThreadsOnCuda : public CudaKernelTest {};
 SAMITE_CUDA_SUITE(ManyThreadsOnCuda);
 
 TEST_P(ManyThreadsOnCuda, LaunchRecordEditCompileAndPrune) {
-  understand<ScaleArguments>("scale", [](const ScaleArguments &arguments, const LaunchBox &box) {
-    for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i)
-      arguments.out.data[i * arguments.out.stride] = arguments.factor * arguments.in.data[i * arguments.in.stride];
-  });
+  understand<ScaleArguments>("scale", run_scale);
   const TemporaryFolder folder;
   const EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path() / "cache"), limit("SAMITE_CACHE_LIMIT_MB", "1");
   const ScaleKernel shared = scale_kernel();

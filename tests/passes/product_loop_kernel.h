@@ -75,6 +75,21 @@ inline tiles::TileArray array(ScalarType type, std::int64_t rows, std::int64_t c
   return made;
 }
 
+// Whether a plan sets the elements of arguments to exactly what the structured form does, in each order of threads.
+inline void expect_runs_as(const ir::Kernel &plan, const ir::Kernel &structured, std::int64_t blocks,
+                           const std::vector<tiles::TileArray> &arguments, const std::vector<std::size_t> &set,
+                           const std::vector<ThreadOrder::Kind> &orders, unsigned seed = 3) {
+  const auto expected = tiles::TileInterpreter(structured, {blocks}, arguments).run();
+  for (const auto order : orders) {
+    const auto got = run_lowered(plan, {blocks}, arguments, {order, seed}).arguments;
+    for (const std::size_t array : set)
+      for (std::size_t k = 0; k < expected[array].elements.size(); ++k) {
+        ASSERT_EQ(got[array].elements[k].value, expected[array].elements[k].value) << array << ' ' << k;
+        ASSERT_EQ(got[array].elements[k].integer, expected[array].elements[k].integer) << array << ' ' << k;
+      }
+  }
+}
+
 // Whether the plan of the kernel of this text computes what its structured form does, on arrays that windows reach
 // beyond. Small integers: the order of sums does not show.
 inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, const std::string &text,
@@ -88,14 +103,8 @@ inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, 
   arguments.push_back({ScalarType::Int32, {}, {{0, 0, at}}});
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   EXPECT_TRUE(passes::unsynchronised(plan, passes::shares_memory(passes::FactsOfArrays(5, good))).missing.empty());
-  const auto expected = tiles::TileInterpreter(structured(text), {2}, arguments).run();
-  for (const auto order : {ThreadOrder::Kind::FirstToLast, ThreadOrder::Kind::Random}) {
-    const auto got = run_lowered(plan, {2}, arguments, {order, 1}).arguments;
-    for (std::size_t k = 0; k < expected[2].elements.size(); ++k) {
-      ASSERT_EQ(got[2].elements[k].value, expected[2].elements[k].value) << k;
-      ASSERT_EQ(got[2].elements[k].integer, expected[2].elements[k].integer) << k;
-    }
-  }
+  expect_runs_as(plan, structured(text), 2, arguments, {2}, {ThreadOrder::Kind::FirstToLast, ThreadOrder::Kind::Random},
+                 1);
 }
 
 }  // namespace samite::test::product_loops

@@ -16,6 +16,7 @@ namespace samite::passes {
 namespace {
 
 using namespace test::product_steps;
+using test::product_loops::expect_runs_as;
 using test::product_loops::good;
 using test::product_loops::lowered;
 using test::product_loops::structured;
@@ -146,15 +147,8 @@ void expect_steps_as_structured(const StepShape &s, std::int64_t rows, std::int6
   const ir::Kernel plan = steps_planned(text);
   ASSERT_EQ(steps_of(plan).size(), s.of_both ? 3u : 2u);
   EXPECT_TRUE(unsynchronised(plan, shares_memory(FactsOfArrays(8, good))).missing.empty());
-  const auto given = arguments(s, rows, terms, n);
-  const std::int64_t blocks = (rows + s.queries - 1) / s.queries;
-  const auto expected = test::tiles::TileInterpreter(structured(text), {blocks}, given).run();
-  for (const auto order : orders) {
-    const auto got = test::run_lowered(plan, {blocks}, given, {order, 3}).arguments;
-    for (const std::size_t array : {std::size_t{4}, std::size_t{5}})
-      for (std::size_t k = 0; k < expected[array].elements.size(); ++k)
-        ASSERT_EQ(got[array].elements[k].value, expected[array].elements[k].value) << array << ' ' << k;
-  }
+  expect_runs_as(plan, structured(text), (rows + s.queries - 1) / s.queries, arguments(s, rows, terms, n), {4, 5},
+                 orders);
 }
 
 // Windows that reach beyond the arrays, no window, fewer than stages, more; one to three groups of warps.

@@ -13,6 +13,7 @@ namespace samite::passes {
 namespace {
 
 using namespace test::stage_steps;
+using test::product_loops::expect_runs_as;
 using test::product_loops::good;
 using test::product_loops::lowered;
 using test::product_loops::structured;
@@ -84,14 +85,7 @@ void expect_stages_as_structured(const StageShape &s, std::int64_t rows, std::in
   ASSERT_EQ(brought(plan).size(), 1u);
   EXPECT_EQ(plan.producers, 128);
   EXPECT_THAT(unsynchronised(plan, shares_memory(FactsOfArrays(6, good))).missing, IsEmpty());
-  const auto given = arguments(s, rows, terms, n);
-  const std::int64_t blocks = (rows + s.rows - 1) / s.rows;
-  const auto expected = test::tiles::TileInterpreter(structured(text), {blocks}, given).run();
-  for (const auto order : orders) {
-    const auto got = test::run_lowered(plan, {blocks}, given, {order, 3}).arguments;
-    for (std::size_t k = 0; k < expected[4].elements.size(); ++k)
-      ASSERT_EQ(got[4].elements[k].value, expected[4].elements[k].value) << k;
-  }
+  expect_runs_as(plan, structured(text), (rows + s.rows - 1) / s.rows, arguments(s, rows, terms, n), {4}, orders);
 }
 
 // Windows and values that reach beyond the arrays; no window, fewer than stages, more; one to three parts and groups.
@@ -127,11 +121,8 @@ TEST(StageSteps, ValuesThatCopiesCannotBring) {
   const ir::Kernel plan = planned(kernel_text(usual), facts);
   for (const ir::BringWindows &bring : brought(plan))
     for (const ir::BringWindows::Window &window : bring.windows) EXPECT_NE(window.array, 2u);
-  const auto given = arguments(usual, 120, 130, 3);
-  const auto expected = test::tiles::TileInterpreter(structured(kernel_text(usual)), {1}, given).run();
-  const auto got = test::run_lowered(plan, {1}, given, {test::ThreadOrder::Kind::Random, 3}).arguments;
-  for (std::size_t k = 0; k < expected[4].elements.size(); ++k)
-    ASSERT_EQ(got[4].elements[k].value, expected[4].elements[k].value) << k;
+  expect_runs_as(plan, structured(kernel_text(usual)), 1, arguments(usual, 120, 130, 3), {4},
+                 {test::ThreadOrder::Kind::Random});
 }
 
 // Each of these words is needed, and each statement is where it is for a reason.
