@@ -34,8 +34,8 @@ class TilePlaces {
     return allocations_[array] ? std::get_if<Layout>(&allocations_[array]->layout) : nullptr;
   }
 
-  std::vector<const ir::Allocate *> allocations_;
-  std::set<ir::LocalArrayId> rings_of_values_, set_by_products_;  // by LocalArrayId
+  std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
+  std::set<ir::LocalArrayId> rings_of_values_, set_by_products_;
 };
 
 }  // namespace samite::codegen

@@ -230,12 +230,14 @@ struct LoadStream {
   bool in_units = false;       // as of a load
 };
 
-// bring_windows products $7: tile<u64, 8> to $8: tile<f16, 64, 64> of @a[%1, 0], $9: tile<f32, 64, 4> values of @x[%1,
-// %2] release_windows $7 What an iteration of a loop of products reads of arrays: a window for each ring, which bulk
-// copies bring together. From here on until the release, each ring is the stage that they came to. A ring holds a
-// factor in panels, or values, row by row, which nothing but loads of their elements may read. The first array has two
-// barriers for each stage. The part is that of the threads that say so, as of a loop of products; those who copy do not
-// release.
+// bring_windows products $7: tile<u64, 8> to $8: tile<f16, 64, 64> of @a[%1, 0], $9: tile<f32, 64, 4> values of
+//     @x[%1, 0]
+// release_windows $7
+//
+// What an iteration of a loop of products reads of arrays: a window for each ring, which bulk copies bring together.
+// From here on until the release, each ring is the stage that they came to. A ring holds a factor in panels, or values,
+// row by row, which nothing but loads of their elements may read. The first array has two barriers for each stage. The
+// part is that of the threads that say so, as of a loop of products; those who copy do not release.
 struct BringWindows {
   struct Window {
     TileMemory ring;
