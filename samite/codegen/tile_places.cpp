@@ -21,12 +21,13 @@ std::string panels_name(std::string_view element, const PanelLayout &panels) {
 
 std::string fragments_type(const FragmentLayout &f) {
   using enum FragmentLayout::Unit;
-  const std::string pieces = f.unit == matrices              ? "MatrixPieces"
-                             : f.unit == transposed_matrices ? "TransposedMatrixPieces"
-                             : f.unit == rows                ? "SpreadPieces"
-                             : f.unit == group_matrices      ? "GroupMatrixPieces"
-                             : f.unit == group_rows          ? "GroupRowPieces"
-                                                             : fmt::format("ThreadPieces<{}>", f.together());
+  const std::string pieces = f.unit == matrices                    ? "MatrixPieces"
+                             : f.unit == transposed_matrices       ? "TransposedMatrixPieces"
+                             : f.unit == rows                      ? "SpreadPieces"
+                             : f.unit == group_matrices            ? "GroupMatrixPieces"
+                             : f.unit == transposed_group_matrices ? "TransposedGroupMatrixPieces"
+                             : f.unit == group_rows                ? "GroupRowPieces"
+                                                                   : fmt::format("ThreadPieces<{}>", f.together());
   return fmt::format("Fragments<{}, {}, {}, {}, {}>", pieces, f.rows, f.columns, f.down, f.across);
 }
 

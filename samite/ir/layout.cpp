@@ -38,6 +38,11 @@ constexpr UnitRow units[] = {
     {transposed_matrices, "transposed_matrices", {8, 16, 4, 2}, transposed_matrix_row, transposed_matrix_column},
     {rows, "rows", {1, 128, 4, 4}, spread_row, spread_column},
     {group_matrices, "group_matrices", {64, 8, 4, 2, 128}, group_matrix_row, group_matrix_column},
+    {transposed_group_matrices,
+     "transposed_group_matrices",
+     {8, 64, 4, 2, 128},
+     transposed_group_matrix_row,
+     transposed_group_matrix_column},
     {group_rows, "group_rows", {64, 1, 2, 1, 128}, group_row_row, group_row_column},
 };
 

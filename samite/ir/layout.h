@@ -47,12 +47,13 @@ struct PanelLayout {
 // piece. What reaches beyond the tile means nothing.
 struct FragmentLayout {
   enum class Unit : std::uint8_t {
-    fours,                // 16 by 32 elements: each thread has 4 by 4
-    singles,              // 4 by 8: each thread has one
-    matrices,             // 16 by 8, as tensor cores have their sums
-    transposed_matrices,  // 8 by 16, as they have those of the transposed product
-    rows,                 // 1 by 128: each thread has 4 elements of a row
-    group_matrices,       // 64 by 8, of the four warps of a group, as their tensor cores have the sums
+    fours,                      // 16 by 32 elements: each thread has 4 by 4
+    singles,                    // 4 by 8: each thread has one
+    matrices,                   // 16 by 8, as tensor cores have their sums
+    transposed_matrices,        // 8 by 16, as they have those of the transposed product
+    rows,                       // 1 by 128: each thread has 4 elements of a row
+    group_matrices,             // 64 by 8, of the four warps of a group, as their tensor cores have the sums
+    transposed_group_matrices,  // 8 by 64, as they have those of the transposed product
     group_rows,  // 64 by 1: of each row that a thread has a part of in those, one value, which four threads have
   };
 

@@ -2,7 +2,8 @@
 
 namespace samite::ops {
 
-MatmulPlan grouped_plan(const GroupedShape &shape, const MatmulFactors &factors, const PlanDevice &device) {
+MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device) {
+  factors.rows_vary = true;
   return matmul_plan({shape.groups, detail::ceil_div(shape.rows, shape.groups), shape.columns, shape.inner}, factors,
                      device);
 }

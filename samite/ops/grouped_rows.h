@@ -27,7 +27,7 @@ struct GroupedShape {
 };
 
 // How a product of groups is cut: as one of groups of equal heights.
-MatmulPlan grouped_plan(const GroupedShape &shape, const MatmulFactors &factors, const PlanDevice &device);
+MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device);
 
 // Of a launch: tiles of rows, at most, and tiles of columns.
 Extents grouped_blocks(const GroupedShape &shape, const MatmulPlan &plan);

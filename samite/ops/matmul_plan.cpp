@@ -25,6 +25,9 @@ constexpr MatmulPlan groups_of_eight_bits[] = {
     {128, 256, 128, 256, 4}, {128, 128, 128, 256, 6}, {64, 128, 128, 128, 8}, {64, 64, 256, 128, 6}};
 constexpr MatmulPlan groups_of_tf32[] = {
     {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
+// Where b's do not, so that groups of warps multiply the transposes (passes/group_sums.h).
+constexpr MatmulPlan turned_groups_of_tf32[] = {
+    {256, 128, 32, 256, 4}, {128, 128, 32, 256, 6}, {128, 64, 32, 128, 4}, {64, 64, 32, 128, 6}, {32, 64, 32, 128, 8}};
 // A thread has the sums of 128 terms beside those of all. The stages fill a multiprocessor, so that warps of their own
 // start the copies (passes/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts of
 // so many, where its scales come by copies as well. Three groups hide more of each other's additions than two, but more
@@ -47,15 +50,17 @@ constexpr MatmulPlan cpu[] = {{64, 64, 64, 32, 1}, {16, 64, 64, 32, 1}, {4, 64, 
 constexpr MatmulPlan cpu_scaled_by_blocks[] = {
     {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
-// Whether a launch copies the factors whose terms do not lie together, so that they do.
-bool are_copied(const MatmulShape &shape, const MatmulFactors &factors) {
+// Whether groups of warps can have factors that are not of 16 bits. They need the terms of each sum one after another,
+// but for b of 32 bits; a launch may copy a factor so that they are.
+bool terms_can_be_together(const MatmulShape &shape, const MatmulFactors &factors) {
+  const bool b_as_it_is = factors.transposed.b || size_of(factors.type) == 4;
+  if (b_as_it_is && !factors.transposed.a) return true;
   if (!factors.copied_where_that_pays) return false;
   const auto pays = [&](std::int64_t extent, std::int64_t multiplications) {
     return passes::pays(static_cast<double>(shape.batches) * static_cast<double>(extent * shape.inner),
                         static_cast<double>(multiplications), true);
   };
-  return (!factors.transposed.a || pays(shape.rows, shape.columns)) &&
-         (factors.transposed.b || pays(shape.columns, shape.rows));
+  return (!factors.transposed.a || pays(shape.rows, shape.columns)) && (b_as_it_is || pays(shape.columns, shape.rows));
 }
 
 // Whether groups of warps multiply on such a GPU (compute capability 9.0), rather than single ones or threads.
@@ -64,7 +69,7 @@ bool groups_multiply(const MatmulShape &shape, const MatmulFactors &factors, int
   if (factors.type == ScalarType::Float16 || factors.type == ScalarType::BFloat16) return true;
   const bool rounded = factors.type == ScalarType::Float32 && factors.precision != tile::Precision::full;
   if (size_of(factors.type) != 1 && !rounded) return false;
-  return factors.terms_together() || are_copied(shape, factors);
+  return terms_can_be_together(shape, factors);
 }
 
 std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors &factors, int capability) {
@@ -80,6 +85,7 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
     case ScalarType::Float32:
       if (factors.precision == tile::Precision::full)
         return std::span(threads_multiply).subspan(capability / 10 == 9 ? 0 : 1);
+      if (groups && !factors.transposed.b) return turned_groups_of_tf32;
       if (groups) return groups_of_tf32;
       return rounded_to_tf32;
     default:
@@ -103,6 +109,19 @@ bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
 std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const MatmulPlan> kind) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
   return std::max<std::int64_t>(rows, kind.back().rows);
+}
+
+// To as many rows as there are, for groups of warps. On an H200 copies of windows that are outside of an array for the
+// most part take longer than whole ones: with 64 rows a product of 16 x 8192 x 8192 in 8 bits takes 31 us, and 22 us
+// where they all exist. Memory is the limit of such products, so that as many stages are on their way as fit.
+void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
+  constexpr std::int64_t bytes_of_stages = 192 << 10, most_stages = 16;
+  const auto rows =
+      static_cast<std::uint64_t>(detail::ceil_div(std::max<std::int64_t>(shape.rows, 1), std::int64_t{8}) * 8);
+  // A block of rows with one scale has whole tiles.
+  plan.rows = static_cast<int>(factors.row_blocks ? std::bit_ceil(rows) : rows);
+  const std::int64_t bytes = static_cast<std::int64_t>(size_of(factors.type)) * (plan.rows + plan.columns) * plan.inner;
+  plan.stages = static_cast<int>(std::clamp<std::int64_t>(bytes_of_stages / bytes, plan.stages, most_stages));
 }
 
 }  // namespace
@@ -131,6 +150,10 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
     return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
   });
   MatmulPlan plan = found == candidates.end() ? candidates.back() : *found;
+  // Scales that threads load row by row are loaded for each element where a group's 64 rows do not all exist.
+  const bool loads_scales = factors.block_scales && !factors.scales_beside;
+  if (groups && !factors.transposed.a && !factors.rows_vary && !loads_scales && shape.rows < plan.rows)
+    shorten(plan, shape, factors);
   // In several rounds two blocks of one group of warps, each with half of the stages, hide each other's beginnings and
   // ends. In one round a block has them all.
   const bool rounds = matmul_blocks(shape, plan).count() > device.multiprocessors;

@@ -41,11 +41,9 @@ struct MatmulFactors {
   bool block_scales = false;   // the sums of 128 terms are scaled before they are added up
   bool scales_beside = false;  // which bulk copies bring beside the factors
   bool row_blocks = false;     // by scales of 128 rows each
+  bool rows_vary = false;      // the shape's rows are a mean, of groups of rows
   // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
   bool copied_where_that_pays = false;
-
-  // The terms of each sum lie one after another, as groups of warps need factors that have not 16 bits.
-  bool terms_together() const { return !transposed.a && transposed.b; }
 };
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device);

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
+#include "samite/passes/group_sums.h"
 #include "samite/passes/index_forms.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ using namespace ir;
 
 class Reads {
  public:
-  Reads(const Kernel &kernel, const Architecture &architecture) : architecture_(architecture), forms_(kernel) {
+  Reads(const Kernel &kernel, const Architecture &architecture)
+      : architecture_(architecture), threads_(kernel.block_threads), forms_(kernel) {
     find(kernel.body, false);
   }
   std::vector<FactorRead> take() { return std::move(reads_); }
@@ -51,13 +53,14 @@ class Reads {
     });
     if (unit == architecture_.of_groups.end() || product.type.shape().rank() != 2) return;
     const MatMulExtents extents = matmul_extents(a, product.type, product.attribute);
+    const bool turned = turned_group_sums(a, product.type, product.attribute, threads_, architecture_).has_value();
     for (const bool of_b : {false, true}) {
       const Value &factor = product.operands[of_b ? 1 : 0];
       const auto load = factor.is_local() ? loads.find(factor.id()) : loads.end();
       if (load == loads.end()) continue;
       const bool transposed = product.attribute & (of_b ? transposed_b : transposed_a);
       FactorRead read{load->second->array, {}, of_b ? extents.rows : extents.columns, unit->terms_together, false};
-      read.swapped = read.terms_together && transposed != of_b;
+      read.swapped = read.terms_together && transposed != of_b && !(of_b && turned);
       read.dimensions = dimensions(*load->second);
       if (read.dimensions.size() > 1 && std::ranges::find(reads_, read) == reads_.end())
         reads_.push_back(std::move(read));
@@ -77,6 +80,7 @@ class Reads {
   }
 
   const Architecture &architecture_;
+  const std::int64_t threads_;
   const IndexForms forms_;
   std::vector<FactorRead> reads_;
 };

@@ -49,7 +49,19 @@ class LiveRanges {
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
-                     memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units});
+                     memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units, read_behind(use)});
+  }
+
+  // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
+  // memory of the block.
+  static std::int64_t read_behind(const TileUse &use) {
+    constexpr std::int64_t rows = 64, row_bytes = 128;
+    std::int64_t bytes = 0;
+    for (const TileOperand &operand : use.operands)
+      if (const auto &sums = operand.call->sums;
+          sums && sums->unit == FragmentLayout::Unit::group_matrices && operand.operand == 0 && sums->rows < rows)
+        bytes = (rows - sums->rows) * row_bytes;
+    return bytes;
   }
 
   // What was made before a loop is there until the last iteration has ended.
@@ -96,7 +108,7 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
       if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
           other->offset < tile->offset + tile->bytes)
         tile->offset = rounded_up(other->offset + other->bytes, tile->alignment);
-    plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes);
+    plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes + tile->read_behind);
     placed.push_back(tile);
   }
   for (PlacedTile &tile : plan.tiles)

@@ -34,6 +34,7 @@ struct PlacedTile {
   // Of a size that is known at launch only: elements and bytes are 0, and the offset is the least that it may be.
   bool sized_at_launch = false;
   std::optional<ir::Value> size = {}, units = {};  // ir::Allocate's
+  std::int64_t read_behind = 0;                    // bytes behind these that are read, and mean nothing
 };
 
 struct TileMemoryPlan {

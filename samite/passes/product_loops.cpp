@@ -2,6 +2,7 @@
 
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/group_sums.h"
 #include "samite/passes/loop_iterations.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/stage_steps.h"
@@ -20,45 +21,11 @@ namespace {
 
 using namespace ir;
 
-constexpr std::int64_t group_threads = 128, most_sum_registers = 128;  // of a thread, for sums
 constexpr std::int64_t unit_bytes = 16, panel_bytes = 128, most_box_rows = 256;
 // Arguments, and tensor maps behind them, are less than the 4 KiB that a kernel has for its parameters.
 constexpr std::int64_t most_argument_bytes = 3072;
 
 std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
-
-// Of the sums of one group of warps: what the instructions have and the device code takes.
-bool is_width_of_product(std::int64_t columns) {
-  constexpr std::array widths{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256};
-  return std::ranges::find(widths, columns) != widths.end();
-}
-
-// Of all ways to lay the groups, that with the fewest loads from shared memory.
-std::optional<FragmentLayout> group_fragments(const TileCall &product, std::int64_t threads,
-                                              std::int64_t registers_in_all) {
-  constexpr std::int64_t other_registers = 40;
-  const MatMulExtents e = matmul_extents(product.operands[0].type, product.result.type, product.attribute);
-  const std::int64_t of_panel = panel_bytes / bytes_of(product.operands[0].type);
-  const FragmentPiece piece = piece_of(FragmentLayout::Unit::group_matrices);
-  const bool b_across = !(product.attribute & transposed_b);
-  std::optional<FragmentLayout> best;
-  std::int64_t fewest = 0;
-  for (std::int64_t down = 1; down <= threads / group_threads; ++down) {
-    const std::int64_t across = threads / group_threads / down;
-    if (down * across * group_threads != threads) continue;
-    const FragmentLayout tried{FragmentLayout::Unit::group_matrices, e.rows, e.columns, down, across};
-    const std::int64_t columns = e.columns / across;
-    // Whole matrices. Where rows of B lie across the terms, a group begins with a panel; of A, all do, whose 64 rows
-    // are a panel of 16 bits. With four warps more, which start copies, each thread still has registers for its sums.
-    const bool whole = e.rows % (piece.rows * down) == 0 && e.columns % across == 0 && is_width_of_product(columns);
-    const bool begins = across == 1 || !b_across || columns % of_panel == 0;
-    const bool fits = (threads + group_threads) * (tried.registers() + other_registers) <= registers_in_all;
-    if (!whole || !begins || !fits || tried.registers() > most_sum_registers) continue;
-    const std::int64_t loads = e.rows / (piece.rows * down) * (piece.rows + columns);
-    if (!best || loads < fewest) best = tried, fewest = loads;
-  }
-  return best;
-}
 
 // A loop of products, or why it is none.
 struct Match {
@@ -238,7 +205,7 @@ class Matcher {
     });
     if (!found.loads[1] || !may_be_factor) return false;
     const TileShape shape = product.operands[0].type.shape();
-    if (shape[0] % 8 != 0 || shape[0] > most_box_rows ||
+    if (shape[0] % piece_of(FragmentLayout::Unit::group_matrices).rows != 0 || shape[0] > most_box_rows ||
         shape[1] * bytes_of(product.operands[0].type) % panel_bytes != 0)
       return false;
     return why_no_sums(found).empty() && why_no_windows(loop, 1, found).empty() &&
@@ -272,15 +239,22 @@ class Matcher {
       if (type.shape().rank() != 2) return fmt::format("a tile of type {} has not two dimensions", name(type));
     if (unit->terms_together) {
       found.swapped = {(product.attribute & transposed_a) != 0, !(product.attribute & transposed_b)};
+      if (found.swapped[1]) {
+        found.sums = turned_group_sums(a, sums, product.attribute, kernel_.block_threads, architecture_);
+        found.swapped[1] = !found.sums;
+      }
       for (std::size_t i = 0; i < 2; ++i)
         if (found.swapped[i] && !facts_of(arrays_, found.loads[i]->array).swapped_copy)
           return fmt::format("factors of {} must lie with the terms of each sum one after another: a, and b transposed",
                              name(a.element()));
     }
-    found.sums = group_fragments(found.call(), kernel_.block_threads, architecture_.registers);
+    if (found.sums) return "";
+    const TileCall read = found.call();
+    found.sums = group_sums(read.operands[0].type, sums, read.attribute, kernel_.block_threads, architecture_);
     if (!found.sums)
       return fmt::format(
-          "{} threads cannot share sums of {} by groups of 128, of whole 64 rows and 8 to 256 columns each",
+          "{} threads cannot share sums of {} by groups of 128, of whole 64 rows (or all of fewer, in eights) and 8 to "
+          "256 columns each",
           kernel_.block_threads, sums.shape().to_string());
     return "";
   }

@@ -68,6 +68,40 @@ TEST_F(Sm90Compile, ProductsOf32And8Bits) {
         {.kind = kind, .element = "u8", .sum = "i32", .bytes = 1, .columns = 16, .terms = 128, .transposed_b = true});
 }
 
+TEST_F(Sm90Compile, FewRows) {
+  expect_compiles({.rows = 16, .columns = 64, .terms = 128, .down = 1, .roles = true});
+  expect_compiles({.kind = "WgmmaE4M3",
+                   .element = "u8",
+                   .bytes = 1,
+                   .rows = 8,
+                   .columns = 64,
+                   .terms = 256,
+                   .stages = 8,
+                   .down = 1,
+                   .transposed_b = true,
+                   .roles = true});
+}
+
+TEST_F(Sm90Compile, TurnedProducts) {
+  for (const bool roles : {false, true}) {
+    GroupProductShape shape{.kind = "WgmmaTF32",
+                            .element = "f32",
+                            .bytes = 4,
+                            .rows = 256,
+                            .columns = 128,
+                            .terms = 32,
+                            .down = 1,
+                            .across = 2,
+                            .roles = roles,
+                            .turned = true};
+    expect_compiles(shape);
+    shape.rows = 128;
+    expect_compiles(shape);
+    shape.rows = 32, shape.columns = 64, shape.across = 1;
+    expect_compiles(shape);
+  }
+}
+
 // Sums that are read while products are on their way: what the tests above would see.
 TEST_F(Sm90Compile, TheWarningIsHeard) {
   const GroupProductShape shape{.columns = 64};

@@ -242,37 +242,38 @@ SAMITE_INLINE void end_group_of_products() {
   ++own.group;
   own.begun = false;
 }
-template <int columns, class Kind, bool transposed_a, bool transposed_b>
+// Of so many rows; the others mean nothing.
+template <int columns, class Kind, bool transposed_a, bool transposed_b, int rows>
 SAMITE_INLINE void products_of(u64 left, u64 right, f64 (&result)[128]) {
   constexpr int terms = 32 / Kind::bytes;
   const int thread = int(threadIdx.x) % 128;
   for (int r = 0; r < columns / 2; ++r) {
     const int row = thread / 32 * 16 + thread % 32 / 4 + r % 4 / 2 * 8, column = r / 4 * 8 + thread % 4 * 2 + r % 2;
-    f64 sum = 0;
-    for (int k = 0; k < terms; ++k)
+    f64 sum = row < rows ? 0 : 1e9;
+    for (int k = 0; row < rows && k < terms; ++k)
       sum += factor_element<typename Kind::TypeA, transposed_a>(left, row, k) *
              factor_element<typename Kind::TypeB, transposed_b>(right, column, k);
     result[r] = sum;
   }
 }
-template <int columns, class Kind, class C, bool transposed_a, bool transposed_b>
+template <int columns, class Kind, class C, bool transposed_a, bool transposed_b, int rows>
 SAMITE_INLINE void finish_product(const ProductOnItsWay &own) {
   f64 result[128];
-  products_of<columns, Kind, transposed_a, transposed_b>(own.left, own.right, result);
+  products_of<columns, Kind, transposed_a, transposed_b, rows>(own.left, own.right, result);
   C *const sums = static_cast<C *>(own.sums);
   for (int r = 0; r < columns / 2; ++r) {
     if (__builtin_memcmp(&result[r], &own.result[r], sizeof result[r]) != 0) __builtin_trap();
     sums[r] = C((own.adding ? f64(sums[r]) : 0) + result[r]);
   }
 }
-template <int columns, bool transposed_a, bool transposed_b, int first, class Kind, class C, int count>
+template <int columns, bool transposed_a, bool transposed_b, int first, int rows, class Kind, class C, int count>
 SAMITE_INLINE void multiply_by_group(Kind, C (&c)[count], u64 left, u64 right, bool adding) {
   static_assert(first + columns / 2 <= count && columns % 8 == 0 && columns <= 256);
   auto &own = products_on_their_way[slot_of(thread_of_block())];
   if (!own.begun || own.count == 32) __builtin_trap();
   ProductOnItsWay &added = own.at[own.count++];
-  added = {finish_product<columns, Kind, C, transposed_a, transposed_b>, c + first, left, right, adding, own.group, {}};
-  products_of<columns, Kind, transposed_a, transposed_b>(left, right, added.result);
+  added = {finish_product<columns, Kind, C, transposed_a, transposed_b, rows>, c + first, left, right, adding, own.group, {}};
+  products_of<columns, Kind, transposed_a, transposed_b, rows>(left, right, added.result);
 }
 // The first factor in the registers of the warp's threads, which they give when they come here, and which must be there
 // for all of them when one finishes.
@@ -281,29 +282,31 @@ struct RegisterFactor {
   bool given;
 };
 static struct { RegisterFactor at[64]; u32 count; } register_factors[2048];
-template <int columns, class Kind, class C, bool transposed_b>
+// `step`: from one of 8 columns of the thread's sums to the next; turned sums are those of a transposed piece.
+template <int columns, class Kind, class C, bool transposed_b, int step, bool turned>
 SAMITE_INLINE void finish_product_of_registers(const ProductOnItsWay &own) {
   using Element = typename Kind::TypeA::Element;
+  constexpr int terms = 32 / Kind::bytes, of_word = 4 / Kind::bytes;
   C *const sums = static_cast<C *>(own.sums);
   const int thread = int(threadIdx.x) % 128, first_of_warp = int(thread_of_block()) / 32 * 32;
   for (int r = 0; r < columns / 2; ++r) {
     const int row = thread % 32 / 4 + r % 4 / 2 * 8, column = r / 4 * 8 + thread % 4 * 2 + r % 2;
     f64 sum = 0;
-    for (int k = 0; k < 16; ++k) {
-      const int other = first_of_warp + row % 8 * 4 + k % 8 / 2;
+    for (int k = 0; k < terms; ++k) {
+      const int other = first_of_warp + row % 8 * 4 + k % (terms / 2) / of_word;
       const RegisterFactor &factor = register_factors[slot_of(other)].at[own.left % 64];
       if (!factor.given) __builtin_trap();
-      const u16 bits = u16(factor.words[k / 8 * 2 + row / 8] >> (k % 2 * 16));
       Element element;
-      __builtin_memcpy(&element, &bits, sizeof element);
+      __builtin_memcpy(&element, reinterpret_cast<const u8 *>(&factor.words[k / (terms / 2) * 2 + row / 8]) + k % of_word * Kind::bytes, sizeof element);
       sum += Kind::TypeA::value(element) * factor_element<typename Kind::TypeB, transposed_b>(own.right, column, k);
     }
-    sums[r] = C((own.adding ? f64(sums[r]) : 0) + sum);
+    C &to = sums[r / 4 * step + (turned ? r % 2 * 2 + r % 4 / 2 : r % 4)];
+    to = C((own.adding ? f64(to) : 0) + sum);
   }
 }
-template <int columns, bool transposed_b, int first, class Kind, class C, int count>
-SAMITE_INLINE void multiply_registers_by_group(Kind, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
-  static_assert(first + columns / 2 <= count && columns % 8 == 0 && columns <= 256);
+template <int columns, bool transposed_b, int first, int step, bool turned, class Kind, class C, int count>
+SAMITE_INLINE void multiply_registers(Kind, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
+  static_assert(first + (columns / 8 - 1) * step + 4 <= count && columns % 8 == 0 && columns <= 256);
   auto &own = products_on_their_way[slot_of(thread_of_block())];
   if (!own.begun || own.count == 32) __builtin_trap();
   auto &factors = register_factors[slot_of(thread_of_block())];
@@ -311,8 +314,16 @@ SAMITE_INLINE void multiply_registers_by_group(Kind, C (&c)[count], const u32 (&
   for (int w = 0; w < 4; ++w) factor.words[w] = left[w];
   factor.given = true;
   factors.at[(factors.count + 32) % 64].given = false;
-  own.at[own.count++] = {finish_product_of_registers<columns, Kind, C, transposed_b>, c + first, factors.count++, right,
+  own.at[own.count++] = {finish_product_of_registers<columns, Kind, C, transposed_b, step, turned>, c + first, factors.count++, right,
                          adding, own.group, {}};
+}
+template <int columns, bool transposed_b, int first, class Kind, class C, int count>
+SAMITE_INLINE void multiply_registers_by_group(Kind kind, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
+  multiply_registers<columns, transposed_b, first, 4, false>(kind, c, left, right, adding);
+}
+template <int columns, int first, int step, class Kind, class C, int count>
+SAMITE_INLINE void multiply_registers_turned(Kind kind, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
+  multiply_registers<columns, false, first, step, true>(kind, c, left, right, adding);
 }
 template <int groups> SAMITE_INLINE void wait_for_products() {
   machine.wait_warp();

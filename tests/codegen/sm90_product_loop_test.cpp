@@ -121,6 +121,57 @@ TEST(Sm90ProductLoop, OtherTypes) {
   expect_product<std::int8_t, int>(product_on_host(shape), shape, 64, 24, 272);
 }
 
+// Fewer rows than the instructions take: what lies behind a is read, and is nothing.
+TEST(Sm90ProductLoop, FewRows) {
+  using Kind = ThreadOrder::Kind;
+  for (const int rows : {8, 24, 56})
+    for (const bool roles : {false, true}) {
+      const GroupProductShape shape{
+          .rows = rows, .columns = 64, .stages = 3, .down = 1, .transposed_b = rows != 24, .roles = roles};
+      const CudaTextOnHost kernel = product_on_host(shape);
+      for (const int terms : {0, 64, 200}) expect_product<bfloat16>(kernel, shape, rows - 3, 60, terms);
+      for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 5}})
+        expect_product<bfloat16>(kernel, shape, 2 * rows, 100, 330, order);
+    }
+}
+
+// Terms of b of 32 bits that do not lie one after another.
+TEST(Sm90ProductLoop, TurnedProducts) {
+  using Kind = ThreadOrder::Kind;
+  GroupProductShape shape{.kind = "WgmmaTF32", .element = "f32", .bytes = 4, .terms = 32, .stages = 2, .turned = true};
+  const struct {
+    int rows, columns, terms, down, across;
+  } tiles[] = {{8, 64, 32, 1, 1}, {24, 192, 32, 1, 1}, {64, 128, 32, 1, 2}, {32, 64, 64, 2, 1}, {256, 128, 32, 1, 2}};
+  for (const auto &tile : tiles)
+    for (const bool roles : {false, true}) {
+      shape.rows = tile.rows, shape.columns = tile.columns, shape.terms = tile.terms;
+      shape.down = tile.down, shape.across = tile.across, shape.roles = roles;
+      const CudaTextOnHost kernel = product_on_host(shape);
+      for (const int terms : {0, 16, tile.terms, 2 * tile.terms + 4, 300})
+        expect_product<float>(kernel, shape, tile.rows - 1, tile.columns - 4, terms);
+      for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
+        expect_product<float>(kernel, shape, 2 * tile.rows, tile.columns + 8, 5 * tile.terms, order);
+    }
+}
+
+TEST(Sm90ProductLoop, TurnedProductsOfACluster) {
+  GroupProductShape shape{.kind = "WgmmaTF32",
+                          .element = "f32",
+                          .bytes = 4,
+                          .rows = 64,
+                          .columns = 64,
+                          .terms = 32,
+                          .stages = 2,
+                          .down = 1,
+                          .roles = true,
+                          .turned = true};
+  for (const bool a : {false, true}) {
+    shape.shares_a = a, shape.shares_b = !a;
+    const CudaTextOnHost kernel = product_on_host(shape);
+    for (const int terms : {0, 16, 328}) expect_product<float>(kernel, shape, a ? 100 : 200, a ? 104 : 64, terms);
+  }
+}
+
 TEST(Sm90ProductLoop, WhoeverRunsFirst) {
   using Kind = ThreadOrder::Kind;
   for (const bool roles : {false, true}) {

@@ -14,6 +14,7 @@ struct GroupProductShape {
   int stages = 4, down = 2, across = 1;
   bool transposed_a = false, transposed_b = false, roles = false;
   bool shares_a = false, shares_b = false;  // by the two blocks of a cluster, with roles
+  bool turned = false;                      // the transposes are multiplied, with b in registers
 
   int multiplying_threads() const { return down * across * 128; }
   int threads() const { return multiplying_threads() + (roles ? 128 : 0); }
@@ -32,24 +33,26 @@ inline std::string group_product_text(const GroupProductShape &s) {
 struct PiecesOfGroup {{
   static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
 }};
-using Product = Fragments<PiecesOfGroup, {rows}, {columns}, {down}, {across}>;
+using Product = Fragments<{pieces}, {rows}, {columns}, {down}, {across}>;
 
 SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i32 row, i32 column, i32 columns) {{
   const int thread = int(flat_thread()), group = thread / 128;
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r) {{
-    const int i = group / {across} * (Product::pieces_down * 64) + r / 4 / Product::pieces_across * 64 +
-                  thread % 128 / 32 * 16 + matrix_row(thread % 32, r % 4),
-              j = (group % {across} * Product::pieces_across + r / 4 % Product::pieces_across) * 8 +
-                  matrix_column(thread % 32, r % 4);
-    c[(row + i) * columns + column + j] += sums[r];
+    const int down = group / {across} * Product::pieces_down + r / 4 / Product::pieces_across,
+              across = group % {across} * Product::pieces_across + r / 4 % Product::pieces_across,
+              warp = thread % 128 / 32, lane = thread % 32;
+    const int i = {turned} ? down * 8 + lane % 4 * 2 + r % 4 / 2 : down * 64 + warp * 16 + matrix_row(lane, r % 4),
+              j = {turned} ? across * 64 + warp * 16 + lane / 4 * 2 + r % 2 : across * 8 + matrix_column(lane, r % 4);
+    if (i < Product::rows) c[(row + i) * columns + column + j] += sums[r];
   }}
 }}
 
 )",
       fmt::arg("kind", s.kind), fmt::arg("rows", s.rows), fmt::arg("columns", s.columns), fmt::arg("terms", s.terms),
       fmt::arg("stages", s.stages), fmt::arg("down", s.down), fmt::arg("across", s.across),
-      fmt::arg("ta", s.transposed_a), fmt::arg("tb", s.transposed_b), fmt::arg("sum", s.sum));
+      fmt::arg("ta", s.transposed_a), fmt::arg("tb", s.transposed_b), fmt::arg("sum", s.sum),
+      fmt::arg("turned", s.turned), fmt::arg("pieces", s.turned ? "TransposedGroupMatrixPieces" : "PiecesOfGroup"));
   const std::string steps = fmt::format("{}, {}, {}, {}", s.transposed_a ? s.terms : 0, s.transposed_a ? 0 : s.terms,
                                         s.transposed_b ? 0 : s.terms, s.transposed_b ? s.terms : 0);
   text += fmt::format(

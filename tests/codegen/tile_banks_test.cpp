@@ -5,6 +5,7 @@
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
+#include "samite/device/tile/sm90_panels.h"
 #include "samite/passes/place_tiles.h"
 
 #include <gtest/gtest.h>
@@ -50,6 +51,16 @@ void expect_matrices() {
     for (int row = 0; row < 64; row += 8) {
       const auto place = [&](int thread) { return Rows<T, columns>::place(row + thread % 8, column); };
       EXPECT_EQ(ways<T>(16, place), 1) << columns << " of " << sizeof(T) << " bytes, " << row << ' ' << column;
+    }
+}
+
+// 8 bytes of a factor that bulk copies have brought, which goes into registers.
+TEST(TileBanks, PairsOfAFactorInPanels) {
+  using Factor = Panels<4, 32, 256>;
+  for (int column = 0; column < 256; column += 16)
+    for (const bool second : {false, true}) {
+      const auto place = [&](int thread) { return pair_place<Factor>(thread, column, second); };
+      EXPECT_EQ(ways<float>(8, place), 1) << column << ' ' << second;
     }
 }
 

@@ -96,6 +96,9 @@ TEST(FragmentLayout, IsTheDevices) {
   expect_as_on_device<GroupMatrixPieces, 128, 256, 2, 1>(Unit::group_matrices);
   expect_as_on_device<GroupMatrixPieces, 256, 128, 2, 1>(Unit::group_matrices);
   expect_as_on_device<GroupMatrixPieces, 64, 256, 1, 2>(Unit::group_matrices);
+  expect_all_as_on_device<TransposedGroupMatrixPieces>(Unit::transposed_group_matrices);
+  expect_as_on_device<TransposedGroupMatrixPieces, 256, 128, 1, 2>(Unit::transposed_group_matrices);
+  expect_as_on_device<TransposedGroupMatrixPieces, 64, 192, 2, 1>(Unit::transposed_group_matrices);
 }
 
 // One value for each row, which all threads have that have a part of the row in such sums, at the register that the

@@ -16,7 +16,8 @@ MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, cons
 TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
   EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, ampere), (MatmulPlan{128, 128, 32, 256, 3}));
-  EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper, tile::Precision::tf32).threads, 128);
+  EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper, tile::Precision::tf32), (MatmulPlan{256, 128, 32, 256, 4}));
+  EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, ampere, tile::Precision::tf32).threads, 128);
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper), (MatmulPlan{128, 256, 64, 256, 2}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, ampere), (MatmulPlan{128, 128, 32, 256, 2}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Int32, hopper), (MatmulPlan{128, 128, 32, 256, 2}));
@@ -27,7 +28,7 @@ TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
 TEST(MatmulPlan, MostMultiprocessorsHaveABlockWhereThatIsPossible) {
   for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192})
     for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64, ScalarType::Int8}) {
-      const MatmulPlan chosen = plan(n, n, type, hopper), smallest = plan(1, 1, type, hopper);
+      const MatmulPlan chosen = plan(n, n, type, hopper), smallest = plan(64, 1, type, hopper);
       const MatmulShape shape{1, n, n, n};
       if (chosen != smallest) {
         const bool alone = type == ScalarType::Float16 || chosen.columns == 256;  // on a multiprocessor
@@ -44,17 +45,17 @@ TEST(MatmulPlan, OneRoundOfBlocksOfGroupsOfWarps) {
   EXPECT_EQ(matmul_plan({1, 1280, 1280, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6})) << "100 blocks";
   EXPECT_EQ(matmul_plan({1, 1280, 1152, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 4})) << "180 blocks";
   EXPECT_EQ(matmul_plan({1, 64, 32768, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 4})) << "256 blocks";
-  EXPECT_EQ(matmul_plan({1, 16, 4096, 4096}, {.type = ScalarType::BFloat16}, hopper), (MatmulPlan{64, 64, 128, 128, 6}))
+  EXPECT_EQ(matmul_plan({1, 16, 4096, 4096}, {.type = ScalarType::BFloat16}, hopper), (MatmulPlan{16, 64, 128, 128, 9}))
       << "64 blocks";
   EXPECT_EQ(matmul_plan({64, 32, 4096, 2048}, {.type = ScalarType::BFloat16}, hopper),
-            (MatmulPlan{64, 128, 64, 128, 4}))
+            (MatmulPlan{32, 128, 64, 128, 4}))
       << "2048 blocks";
   EXPECT_EQ(matmul_plan({1, 64, 14336, 4096}, factors, hopper), (MatmulPlan{64, 128, 128, 128, 8})) << "112 blocks";
 }
 
 TEST(MatmulPlan, FewRowsHaveLowTiles) {
   EXPECT_EQ(plan(16, 65536, ScalarType::BFloat16, ampere).rows, 16);
-  EXPECT_EQ(plan(16, 65536, ScalarType::BFloat16, hopper).rows, 64) << "of a group of warps";
+  EXPECT_EQ(plan(16, 65536, ScalarType::BFloat16, hopper).rows, 16);
   EXPECT_EQ(plan(1, 100, ScalarType::Float32, cpu).rows, 1);
   EXPECT_EQ(plan(7, 100, ScalarType::Float32, cpu).rows, 4);
   EXPECT_EQ(plan(0, 0, ScalarType::Float32, cpu).rows, 1);
@@ -73,6 +74,33 @@ TEST(MatmulPlan, GroupsOfRowsHaveTilesOfTheirMeanHeight) {
   EXPECT_EQ(grouped_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{4, 2}));
 }
 
+// A tile has no rows outside of the array but those of its last 8.
+TEST(MatmulPlan, FewRowsAreThoseOfATileOfGroupsOfWarps) {
+  MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
+  const auto few = [&](std::int64_t rows) { return matmul_plan({1, rows, 8192, 8192}, factors, hopper); };
+  EXPECT_EQ(few(16), (MatmulPlan{16, 64, 256, 128, 9}));
+  for (const std::int64_t rows : {0, 1, 8, 9, 33, 61, 64}) {
+    const MatmulPlan plan = few(rows);
+    EXPECT_EQ(plan.rows, std::max<std::int64_t>((rows + 7) / 8 * 8, 8));
+    EXPECT_LE((plan.rows + plan.columns) * plan.inner * plan.stages, 192 << 10) << rows;
+    EXPECT_GE(plan.stages, 6) << rows;
+  }
+  factors.block_scales = factors.scales_beside = true;
+  EXPECT_EQ(few(16), (MatmulPlan{16, 64, 128, 128, 16}));
+  EXPECT_EQ(few(17).rows, 24);
+  factors.row_blocks = true;
+  EXPECT_EQ(few(17).rows, 32) << "which divide 128";
+  factors.scales_beside = false;
+  EXPECT_EQ(few(17).rows, 64) << "a thread loads scales of whole rows once";
+  factors = {.type = ScalarType::BFloat16};
+  EXPECT_EQ(few(17).rows, 24);
+  factors.transposed.a = true;
+  EXPECT_EQ(few(17).rows, 64) << "rows of windows of a are those of the array";
+  factors = {.type = ScalarType::BFloat16};
+  EXPECT_EQ(grouped_plan({2, 34, 8192, 8192}, factors, hopper).rows, 64) << "groups have more rows or fewer";
+  EXPECT_EQ(matmul_plan({1, 17, 8192, 8192}, factors, ampere).rows, 16);
+}
+
 TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   const MatmulShape shape{1, 4096, 4096, 4096};
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
@@ -89,11 +117,13 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
   MatmulFactors factors{
       .type = ScalarType::Float32, .precision = tile::Precision::tf32, .copied_where_that_pays = true};
   const auto threads = [&](const MatmulShape &shape) { return matmul_plan(shape, factors, hopper).threads; };
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{256, 128, 32, 256, 4}));
+  EXPECT_EQ(threads({1, 512, 65536, 4096}), 256) << "no copy of b is needed";
+  factors.transposed = {.a = true, .b = true};
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 32, 256, 4}));
-  EXPECT_EQ(threads({1, 512, 65536, 4096}), 128) << "elements of b are multiplied 512 times";
-  EXPECT_EQ(threads({1, 1024, 1024, 512}), 128) << "soon done";
   factors.transposed = {.a = true};
-  EXPECT_EQ(threads({1, 4096, 4096, 4096}), 256);
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{256, 128, 32, 256, 4}));
+  EXPECT_EQ(threads({1, 1024, 1024, 512}), 128) << "soon done";
   EXPECT_EQ(threads({1, 65536, 512, 4096}), 128) << "elements of a are multiplied 512 times";
   factors.precision = tile::Precision::full;
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 64, 256, 2}));

@@ -60,19 +60,21 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
     std::int64_t rows, columns, registers, threads = 32;
   };
   using enum ir::FragmentLayout::Unit;
-  const Piece piece = layout.unit == fours            ? Piece{16, 32, 16}
-                      : layout.unit == singles        ? Piece{4, 8, 1}
-                      : layout.unit == matrices       ? Piece{16, 8, 4}
-                      : layout.unit == rows           ? Piece{1, 128, 4}
-                      : layout.unit == group_matrices ? Piece{64, 8, 4, 128}
-                      : layout.unit == group_rows     ? Piece{64, 1, 2, 128}
-                                                      : Piece{8, 16, 4};
+  const Piece piece = layout.unit == fours                       ? Piece{16, 32, 16}
+                      : layout.unit == singles                   ? Piece{4, 8, 1}
+                      : layout.unit == matrices                  ? Piece{16, 8, 4}
+                      : layout.unit == rows                      ? Piece{1, 128, 4}
+                      : layout.unit == group_matrices            ? Piece{64, 8, 4, 128}
+                      : layout.unit == group_rows                ? Piece{64, 1, 2, 128}
+                      : layout.unit == transposed_group_matrices ? Piece{8, 64, 4, 128}
+                                                                 : Piece{8, 16, 4};
   const auto row = [&](std::int64_t lane, std::int64_t r) -> std::int64_t {
     switch (layout.unit) {
       case fours: return lane / 8 * 4 + r / 4;
       case singles: return lane / 8;
       case matrices: return lane / 4 + r / 2 * 8;
-      case transposed_matrices: return lane % 4 * 2 + r / 2;
+      case transposed_matrices:
+      case transposed_group_matrices: return lane % 4 * 2 + r / 2;
       case group_matrices: return lane / 32 * 16 + lane % 32 / 4 + r / 2 * 8;
       case group_rows: return lane / 32 * 16 + lane % 32 / 4 + r * 8;
       default: return 0;
@@ -85,6 +87,7 @@ inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::Frag
       case matrices:
       case group_matrices: return lane % 4 * 2 + r % 2;
       case transposed_matrices: return lane / 4 * 2 + r % 2;
+      case transposed_group_matrices: return lane / 32 * 16 + lane % 32 / 4 * 2 + r % 2;
       case group_rows: return 0;
       default: return lane * 4 + r;
     }

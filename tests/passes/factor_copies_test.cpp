@@ -44,7 +44,7 @@ TEST(FactorCopies, ReadsOfAProduct) {
 }
 
 TEST(FactorCopies, TermsThatDoNotLieTogether) {
-  ProductShape shape{.rows = 64, .columns = 128, .inner = 32, .type = "f32", .tf32 = true};
+  ProductShape shape{.rows = 64, .columns = 96, .inner = 32, .type = "f32", .tf32 = true};
   for (const bool a : {false, true})
     for (const bool b : {false, true}) {
       shape.a_transposed = a, shape.b_transposed = b;
@@ -53,9 +53,17 @@ TEST(FactorCopies, TermsThatDoNotLieTogether) {
       EXPECT_TRUE(reads[0].terms_together && reads[1].terms_together);
       EXPECT_EQ(reads[0].swapped, a);
       EXPECT_EQ(reads[1].swapped, !b);
-      EXPECT_EQ(reads[0].multiplied, 128);
+      EXPECT_EQ(reads[0].multiplied, 96);
       EXPECT_EQ(reads[1].multiplied, 64);
     }
+  shape.columns = 128, shape.b_transposed = false;
+  for (const bool a : {false, true}) {
+    shape.a_transposed = a;
+    const std::vector<FactorRead> reads = reads_of(kernel_text(shape));
+    ASSERT_EQ(reads.size(), 2u);
+    EXPECT_EQ(reads[0].swapped, a);
+    EXPECT_FALSE(reads[1].swapped) << "groups of warps have it in registers";
+  }
   shape.tf32 = false;
   EXPECT_THAT(reads_of(kernel_text(shape)), IsEmpty()) << "the threads' multiplications";
   EXPECT_THAT(factor_reads(structured(kernel_text({.rows = 64, .columns = 64, .inner = 64})), gpu_architecture(80)),

@@ -54,6 +54,41 @@ TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
   EXPECT_EQ(maps[1], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
 }
 
+TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogether) {
+  const auto memory = [](const ProductShape &shape) {
+    ir::Kernel kernel = product_loops(lowered(kernel_text(shape)), hopper(), FactsOfArrays(5, good));
+    EXPECT_EQ(loops_of(kernel), 1u);
+    return test::memory(place_tiles(std::move(kernel), hopper()));
+  };
+  ProductShape shape{.rows = 256, .columns = 128, .inner = 32, .threads = 256, .type = "f32", .tf32 = true};
+  EXPECT_THAT(memory(shape), HasSubstr("registers f32[32768] fragments(transposed_group_matrices, 256, 128, 1, 2)"));
+  EXPECT_THAT(memory(shape), HasSubstr("shared f32[8192] panels(256, 32) stages 3"));
+  EXPECT_THAT(memory(shape), HasSubstr("shared f32[4096] panels(32, 128) stages 3"));
+  shape.columns = 64;
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(transposed_group_matrices, 256, 64, 2, 1)"));
+  shape.b_transposed = true;
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(group_matrices, 256, 64, 2, 1)"));
+  shape = {.rows = 64, .columns = 128, .inner = 128, .type = "f32", .tf32 = true};
+  EXPECT_NE(why_not(kernel_text(shape)), "") << "two steps of b take 256 registers";
+  shape.columns = 64;
+  EXPECT_EQ(why_not(kernel_text(shape)), "");
+}
+
+// What groups of warps read behind the last stage of the first factor is memory of the block, wherever it lies there.
+TEST(ProductLoops, ReadFewRowsWithinTheBlocksMemory) {
+  for (const std::int64_t rows : {8, 16, 40, 64})
+    for (const std::int64_t columns : {8, 64}) {
+      const ProductShape shape{.rows = rows, .columns = columns, .inner = 64, .b_transposed = true};
+      const ir::Kernel kernel =
+          place_tiles(product_loops(lowered(kernel_text(shape)), hopper(), FactsOfArrays(5, good)), hopper());
+      ASSERT_EQ(loops_of(kernel), 1u);
+      const TileMemoryPlan plan = plan_tile_memory(kernel);
+      const auto a = std::ranges::find(plan.tiles, rows * 64, &PlacedTile::elements);
+      ASSERT_NE(a, plan.tiles.end());
+      EXPECT_GE(plan.bytes, a->offset + a->bytes + (64 - rows) * 128) << rows << ' ' << columns;
+    }
+}
+
 TEST(ProductLoops, PrintAsTheyAreParsed) {
   const ir::Kernel kernel = jit::plan_for_gpu(lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64})), hopper(),
                                               FactsOfArrays(5, good));
@@ -103,7 +138,7 @@ TEST(ProductLoops, SayWhyNot) {
 
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32})),
               HasSubstr("rows of windows of 'a' have 64 bytes; multiples of 128 are needed"));
-  EXPECT_THAT(why_not(kernel_text({.rows = 48, .columns = 64, .inner = 64})), HasSubstr("128 threads cannot share"));
+  EXPECT_THAT(why_not(kernel_text({.rows = 72, .columns = 64, .inner = 64})), HasSubstr("128 threads cannot share"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 64, .threads = 96})),
               HasSubstr("96 threads cannot share"));
   // Groups would begin within a panel of b; 512 threads have no registers for so many sums.
@@ -114,11 +149,17 @@ TEST(ProductLoops, SayWhyNot) {
               HasSubstr("do not multiply f64"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32"})),
               HasSubstr("do not multiply f32"));
-  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32", .tf32 = true})),
-              HasSubstr("must lie with the terms of each sum one after another"));
-  EXPECT_EQ(
-      why_not(kernel_text({.rows = 64, .columns = 64, .inner = 32, .b_transposed = true, .type = "f32", .tf32 = true})),
-      "");
+  ProductShape tf32{.rows = 64, .columns = 96, .inner = 32, .type = "f32", .tf32 = true};
+  const std::string together = "must lie with the terms of each sum one after another";
+  EXPECT_THAT(why_not(kernel_text(tf32)), HasSubstr(together)) << "96 columns are not whole 64";
+  tf32.b_transposed = true;
+  EXPECT_EQ(why_not(kernel_text(tf32)), "");
+  tf32 = {.rows = 64, .columns = 64, .inner = 32, .type = "f32", .tf32 = true};
+  EXPECT_EQ(why_not(kernel_text(tf32)), "") << "the transposes are multiplied";
+  tf32.a_transposed = true;
+  EXPECT_THAT(why_not(kernel_text(tf32)), HasSubstr(together));
+  EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 128, .type = "u8", .sums = "i32"})),
+              HasSubstr(together));
   EXPECT_THAT(why_not(kernel_text(shape, "%9: tile<f16, 64, 64> = mul %4, %4 store @c[0, 0] = 1.0")),
               HasSubstr("a factor is not loaded in each iteration as it is"));
 }
@@ -183,6 +224,9 @@ TEST(ProductLoops, ReadCopiesOfWhatDoesNotLieAsTheyNeed) {
       expect_from_copies(
           {.rows = 64, .columns = 96, .inner = 32, .a_transposed = a, .b_transposed = b, .type = "f32", .tf32 = true},
           a, !b);
+  for (const bool a : {false, true})
+    expect_from_copies({.rows = 64, .columns = 64, .inner = 32, .a_transposed = a, .type = "f32", .tf32 = true}, a,
+                       false);
 }
 
 TEST(ProductLoops, SayWhatIsCopied) {
@@ -202,7 +246,7 @@ TEST(ProductLoops, SayWhatIsCopied) {
   EXPECT_EQ(ways(text, facts).why_not, "'b' may share memory with an array that the kernel writes to");
   EXPECT_THAT(ways(text, facts).copied, ::testing::IsEmpty());
 
-  const std::string tf32 = kernel_text({.rows = 64, .columns = 64, .inner = 32, .type = "f32", .tf32 = true});
+  const std::string tf32 = kernel_text({.rows = 64, .columns = 96, .inner = 32, .type = "f32", .tf32 = true});
   EXPECT_THAT(ways(tf32, with_copies_of(false, true)).copied,
               ::testing::Contains("the terms of a sum do not lie one after another in 'b', so that it is copied first, "
                                   "with its last two dimensions exchanged"));
@@ -268,6 +312,14 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
                        2, 0);
   expect_as_structured({.rows = 64, .columns = 16, .inner = 128, .b_transposed = true, .type = "u8", .sums = "i32"},
                        130, 1, 0);
+  // Fewer rows than the instructions take.
+  expect_as_structured({.rows = 8, .columns = 64, .inner = 64}, 100, 2, 0);
+  expect_as_structured({.rows = 48, .columns = 128, .inner = 64, .b_transposed = true, .threads = 256}, 150, 3, 0);
+  for (const std::int64_t rows : {8, 64, 256})
+    expect_as_structured({.rows = rows, .columns = 64, .inner = 32, .type = "f32", .tf32 = true}, 70, 2, -5);
+  expect_as_structured({.rows = 24, .columns = 256, .inner = 64, .threads = 256, .type = "f32", .tf32 = true}, 300, 5,
+                       3);
+  expect_as_structured({.rows = 96, .columns = 64, .inner = 32, .threads = 256, .type = "f32", .tf32 = true}, 70, 2, 0);
   for (const char *type : {"f8e4m3", "f8e5m2"})
     expect_as_structured({.rows = 64, .columns = 24, .inner = 128, .b_transposed = true, .type = type}, 130, 2, 0);
 }

@@ -149,11 +149,11 @@ SAMITE_INLINE void changed_by_products(i32 (&sums)[count]) {
 // c += a b, or c = a b. The factors are given by descriptors (samite/device/tile/sm90_panels.h). Each row of a, and
 // each column of b, has its terms one after another in memory; or `transposed` the other way, for 16-bit factors. The
 // thread's sums are `columns / 2` from c[first] on: of each 8 columns four, those of a piece of 16 by 8 that its warp
-// has (device/tile/place.h).
-#define SAMITE_WGMMA(Kind, S, types, rest)                                                     \
-  template <int columns, bool transposed_a, bool transposed_b, int first, class C, int count>  \
-  SAMITE_INLINE void multiply_by_group(Kind, C(&c)[count], u64 left, u64 right, bool adding) { \
-    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_OF, S, types, rest)                                       \
+// has (device/tile/place.h). `rows`: how many of the 64 mean anything.
+#define SAMITE_WGMMA(Kind, S, types, rest)                                                              \
+  template <int columns, bool transposed_a, bool transposed_b, int first, int rows, class C, int count> \
+  SAMITE_INLINE void multiply_by_group(Kind, C(&c)[count], u64 left, u64 right, bool adding) {          \
+    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_OF, S, types, rest)                                                \
   }
 SAMITE_WGMMA(WgmmaF16, SAMITE_WGMMA_SUM, "k16.f32.f16.f16", SAMITE_WGMMA_WAYS)
 SAMITE_WGMMA(WgmmaBF16, SAMITE_WGMMA_SUM, "k16.f32.bf16.bf16", SAMITE_WGMMA_WAYS)
@@ -165,22 +165,33 @@ SAMITE_WGMMA(WgmmaE5M2E4M3, SAMITE_WGMMA_SUM, "k32.f32.e5m2.e4m3", SAMITE_WGMMA_
 SAMITE_WGMMA(WgmmaI8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.s8.s8", SAMITE_WGMMA_NOTHING)
 SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NOTHING)
 
-// The same with a, of 16-bit numbers, in registers: 64 rows of 16 terms, of which each thread has the four words that a
-// warp's tensor cores take.
-#define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, a0, a1, a2, a3, b, adds, turned_b, types)                          \
+// The same with a in registers: 64 rows of 32 bytes of terms, of which each thread has the four words that a warp's
+// tensor cores take.
+#define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, a0, a1, a2, a3, b, adds, turned_b, S, types, rest)                 \
   if constexpr (columns == n)                                                                                        \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n types \
-                 " {" names "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", adds, 1, 1, %" #turned_b ";\n}"   \
-                 : sums(SAMITE_WGMMA_SUM)                                                                            \
+                 " {" names "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", adds, 1, 1" rest(turned_b) ";\n}" \
+                 : sums(S)                                                                                           \
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(int(adding)),             \
                    "n"(transposed_b)                                                                                 \
                  : "memory");
+#define SAMITE_WGMMA_WAY(turned_b) ", %" #turned_b
+#define SAMITE_WGMMA_NO_WAY(turned_b)
+// Of 16-bit numbers.
 #define SAMITE_WGMMA_REGISTERS(Kind, types)                                                                         \
   template <int columns, bool transposed_b, int first, class C, int count>                                          \
   SAMITE_INLINE void multiply_registers_by_group(Kind, C(&c)[count], const u32(&left)[4], u64 right, bool adding) { \
-    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_REGISTERS_OF, types)                                                           \
+    SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_REGISTERS_OF, SAMITE_WGMMA_SUM, types, SAMITE_WGMMA_WAY)                       \
   }
 SAMITE_WGMMA_REGISTERS(WgmmaF16, "k16.f32.f16.f16")
 SAMITE_WGMMA_REGISTERS(WgmmaBF16, "k16.f32.bf16.bf16")
+// Of 32-bit numbers. The sums are turned: of each 8 columns the thread has those of a transposed piece, and the next
+// ones `step` further on (TransposedGroupMatrixPieces).
+#define SAMITE_WGMMA_TURNED_SUM(i) "+f"(c[first + i / 4 * step + i % 2 * 2 + i % 4 / 2])
+template <int columns, int first, int step, class C, int count>
+SAMITE_INLINE void multiply_registers_turned(WgmmaTF32, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {
+  constexpr bool transposed_b = false;
+  SAMITE_WGMMA_WIDTHS(SAMITE_WGMMA_REGISTERS_OF, SAMITE_WGMMA_TURNED_SUM, "k8.f32.tf32.tf32", SAMITE_WGMMA_NO_WAY)
+}
 
 }  // namespace samite

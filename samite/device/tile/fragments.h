@@ -80,6 +80,14 @@ struct TransposedMatrixPieces {
   static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
 };
 
+// Pieces of 8 by 64 of the four warps of a group, which multiply the transposes of the factors.
+struct TransposedGroupMatrixPieces {
+  static constexpr int rows = 8, columns = 64, registers = 4, threads = 128;
+  static constexpr int together = 2, first_lane = 4, end_lane = 32;
+  static SAMITE_INLINE_MEMBER int row(int r) { return transposed_group_matrix_row(int(flat_thread() % 128), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return transposed_group_matrix_column(int(flat_thread() % 128), r); }
+};
+
 // Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
 template <int side>
 struct ThreadPieces {

@@ -66,6 +66,12 @@ SAMITE_PLACE int group_row_column(int, int) { return 0; }
 SAMITE_PLACE int transposed_matrix_row(int lane, int r) { return lane % 4 * 2 + r / 2; }
 SAMITE_PLACE int transposed_matrix_column(int lane, int r) { return lane / 4 * 2 + r % 2; }
 
+// 8 by 64, of the 128 threads of a warp group: transposed pieces, as above. Each warp has 16 columns.
+SAMITE_PLACE int transposed_group_matrix_row(int thread, int r) { return transposed_matrix_row(thread % 32, r); }
+SAMITE_PLACE int transposed_group_matrix_column(int thread, int r) {
+  return thread / 32 * 16 + transposed_matrix_column(thread % 32, r);
+}
+
 // Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
 SAMITE_PLACE int square_row(int lane, int r, int side) { return lane / 8 * side + r / side; }
 SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * side + r % side; }

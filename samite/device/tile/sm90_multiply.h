@@ -1,6 +1,7 @@
 // Products of tiles in shared memory, with the sums in registers, by warp groups: `wgmma`, compute capability 9.0.
 #pragma once
 
+#include "samite/device/cuda/memory.h"
 #include "samite/device/cuda/sm90_roles.h"
 #include "samite/device/cuda/sm90_wgmma.h"
 #include "samite/device/tile/fragments.h"
@@ -11,16 +12,21 @@ namespace samite {
 // `Product` says how warp groups share the sums: Fragments<GroupMatrixPieces, M, N, down, across>. K terms of each.
 template <class Product, class Kind, int K, bool transposed_a, bool transposed_b>
 struct GroupProduct {
+  static constexpr bool turned = false;                       // see below
   static constexpr int terms = 32 / Kind::bytes;              // of one product
   static constexpr int columns = Product::pieces_across * 8;  // of one product and of a warp group
   static constexpr int rows_of_group = Product::pieces_down * 64;
   using RowsOfA = Panels<Kind::bytes, transposed_a ? K : Product::rows, transposed_a ? Product::rows : K>;
   using RowsOfB = Panels<Kind::bytes, transposed_b ? Product::columns : K, transposed_b ? K : Product::columns>;
-  static_assert(Product::whole_rows && Product::whole_columns, "all that is multiplied is in the tile");
+  // Fewer rows than the 64 of one product: those beyond are what lies behind the tile in the block's memory.
+  static constexpr bool few_rows = Product::rows < 64;
+  static_assert(Product::whole_columns &&
+                    (Product::whole_rows || (few_rows && Product::warps == Product::across_warps && !transposed_a)),
+                "all that is multiplied is in the tile");
   static_assert(Kind::bytes == 2 || (!transposed_a && transposed_b), "terms of 8 and 32 bits lie one after another");
   static_assert(transposed_b || Product::across_warps == 1 || columns % RowsOfB::of_panel == 0, "groups have panels");
 
-  // Of the stage at `a` and `b`, for a warp group.
+  // For a warp group. A in panels, and B.
   static SAMITE_INLINE_MEMBER u64 left(u32 a, int warp_group) {
     const int row = warp_group / Product::across_warps * rows_of_group;
     return factor_at(factor_format<RowsOfA, !transposed_a>(), a + u32(factor_offset<RowsOfA, !transposed_a>(row, 0)));
@@ -28,6 +34,17 @@ struct GroupProduct {
   static SAMITE_INLINE_MEMBER u64 right(u32 b, int warp_group) {
     const int column = warp_group % Product::across_warps * columns;
     return factor_at(factor_format<RowsOfB, transposed_b>(), b + u32(factor_offset<RowsOfB, transposed_b>(column, 0)));
+  }
+
+  // Both factors of a stage of their rings.
+  struct OfRings {
+    u64 first_left, first_right;
+    SAMITE_INLINE_MEMBER u64 left(u32 stage) const { return first_left + stage * u64(RowsOfA::size / 16); }
+    SAMITE_INLINE_MEMBER u64 right(u32 stage) const { return first_right + stage * u64(RowsOfB::size / 16); }
+  };
+  template <class F, class G>
+  static SAMITE_INLINE_MEMBER OfRings of_rings(const F *a, const G *b, int warp_group) {
+    return {left(shared_address(a), warp_group), right(shared_address(b), warp_group)};
   }
 
   // A factor in panels.
@@ -74,7 +91,7 @@ struct GroupProduct {
   }
   template <int piece, class C>
   static SAMITE_INLINE_MEMBER void multiply(C (&sums)[Product::registers], u64 left, int k, u64 right, bool adding) {
-    multiply_by_group<columns, transposed_a, !transposed_b, piece * (columns / 2)>(
+    multiply_by_group<columns, transposed_a, !transposed_b, piece * (columns / 2), few_rows ? Product::rows : 64>(
         Kind(), sums, left + u64(factor_offset<RowsOfA, !transposed_a>(piece * 64, k) / 16), right, adding);
   }
   template <int piece, class C>
@@ -82,6 +99,78 @@ struct GroupProduct {
                                             bool adding) {
     multiply_registers_by_group<columns, !transposed_b, piece * (columns / 2)>(
         Kind(), sums, left.words[piece][k / terms], right, adding);
+  }
+};
+
+// The same where B's terms do not lie one after another, and have 32 bits, which the hardware does not take from shared
+// memory: groups of warps multiply the transposes of the factors, with B in the registers of their threads.
+template <int M, int N, int down, int across, class Kind, int K>
+struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, Kind, K, false, false> {
+  using Product = Fragments<TransposedGroupMatrixPieces, M, N, down, across>;
+  static constexpr bool turned = true;
+  static constexpr int terms = 8;                        // of one product
+  static constexpr int rows = Product::pieces_down * 8;  // of one product and of a warp group
+  static constexpr int pieces = Product::pieces_across;  // of 64 columns each
+  using RowsOfA = Panels<4, M, K>;
+  using RowsOfB = Panels<4, K, N>;
+  static_assert(Product::whole_rows && Product::whole_columns, "all that is multiplied is in the tile");
+  static_assert(Kind::bytes == 4, "terms of 16 bits are taken from shared memory, whichever way they lie");
+
+  struct InRegisters {
+    u32 words[pieces][K / terms][4];
+  };
+  // Both factors of a stage of their rings, for a warp group. Lines n and n + 8 of what a warp's tensor cores take are
+  // columns 2 n and 2 n + 1 of B, so that a thread loads pairs.
+  struct OfRings {
+    const u32 *first, *second;
+    bool later;
+    u64 first_right;
+
+    SAMITE_INLINE_MEMBER InRegisters left(u32 stage) const {
+      InRegisters factor;
+#pragma unroll
+      for (int piece = 0; piece < pieces; ++piece)
+#pragma unroll
+        for (int k = 0; k < K; k += terms) {
+          // 8 rows, or two panels, further on, places are swizzled alike.
+          const u32 on = stage * u32(RowsOfB::size / 4) + u32(RowsOfB::place(k, piece * 64));
+          const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
+          u32(&words)[4] = factor.words[piece][k / terms];
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            words[i] = later ? other.at[i] : one.at[i];
+            words[2 + i] = later ? one.at[i] : other.at[i];
+          }
+        }
+      return factor;
+    }
+    SAMITE_INLINE_MEMBER u64 right(u32 stage) const { return first_right + stage * u64(RowsOfA::size / 16); }
+  };
+  template <class F, class G>
+  static SAMITE_INLINE_MEMBER OfRings of_rings(const F *a, const G *b, int warp_group) {
+    const int lane = lane_of_warp(), warp = int(flat_thread()) / 32 % 4;
+    const int column = warp_group % across * (pieces * 64) + warp * 16;
+    const u32 *const words = reinterpret_cast<const u32 *>(b);
+    return {words + pair_place<RowsOfB>(lane, column, false), words + pair_place<RowsOfB>(lane, column, true),
+            loads_later_first(lane),
+            factor_at(factor_format<RowsOfA, true>(),
+                      shared_address(a) + u32(factor_offset<RowsOfA, true>(warp_group / across * rows, 0)))};
+  }
+
+  template <class C>
+  static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const InRegisters &left, u64 right,
+                                         bool adding = true) {
+#pragma unroll
+    for (int k = 0; k < K; k += terms)
+      products<0>(sums, left, k, right + u64(factor_offset<RowsOfA, true>(0, k) / 16), adding || k > 0);
+  }
+
+ private:
+  template <int piece, class C>
+  static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], const InRegisters &left, int k, u64 right,
+                                            bool adding) {
+    multiply_registers_turned<rows, piece * 4, pieces * 4>(Kind(), sums, left.words[piece][k / terms], right, adding);
+    if constexpr (piece + 1 < pieces) products<piece + 1>(sums, left, k, right, adding);
   }
 };
 

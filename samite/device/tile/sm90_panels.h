@@ -52,6 +52,15 @@ SAMITE_INLINE constexpr int factor_offset(int line, int term) {
                      : line / Rows::of_panel * Rows::panel_bytes + term * 128;
 }
 
+// A warp's tensor cores take, of a factor in registers, 16 lines of 8 terms of 32 bits. Where a row has the same term
+// of many lines, a thread loads two pairs of neighbours: its term of the first four and that of the last four, of lines
+// from `line` on. Half of the threads load the later one first: else two of each 16 would meet in a bank.
+SAMITE_INLINE constexpr bool loads_later_first(int lane) { return lane / 8 % 2 != 0; }
+template <class Rows>
+SAMITE_INLINE int pair_place(int lane, int line, bool second) {
+  return Rows::place(lane % 4 + (loads_later_first(lane) != second ? 4 : 0), line + lane / 4 * 2);
+}
+
 // A descriptor of a factor, or of its part: of its address in shared memory and its format.
 SAMITE_INLINE u64 factor_at(u64 format, u32 address) { return format | (address & 0x3ffff) >> 4; }
 

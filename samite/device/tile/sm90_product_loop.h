@@ -170,15 +170,16 @@ template <class Rings, class C, int count, class Release>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
                            const Release &release) {
   using Factors = typename Rings::Factors;
-  const u64 left = Factors::left(shared_address(rings.a), at.warp_group);
-  const u64 right = Factors::right(shared_address(rings.b), at.warp_group);
+  const auto factors = Factors::of_rings(rings.a, rings.b, at.warp_group);
   if (steps <= 0) return;
   u32 before = at.stage;
+  // Registers with a factor are read until their products are done: those of the next step are others.
+#pragma unroll(Factors::turned ? 2 : 1)
   for (i32 step = 0;;) {
     wait_for_phase(rings.full(at.stage), at.parity);
+    const auto left = factors.left(at.stage);
     begin_products();
-    Factors::begin(sums, left + at.stage * u64(Rings::RowsOfA::size / 16),
-                   right + at.stage * u64(Rings::RowsOfB::size / 16));
+    Factors::begin(sums, left, factors.right(at.stage));
     end_group_of_products();
     wait_for_products<1>();
     if (step > 0) release(before);
@@ -322,10 +323,10 @@ template <class Product, class Kind, int K, int stages, bool transposed_a, bool 
 SAMITE_INLINE void tile_multiply_stage(C (&sums)[Product::registers], F *ring_a, G *ring_b,
                                        const RingPosition<stages> &at) {
   using Factors = GroupProduct<Product, Kind, K, transposed_a, transposed_b>;
+  const auto factors = Factors::of_rings(ring_a, ring_b, at.warp_group);
+  const auto left = factors.left(at.stage);
   begin_products();
-  Factors::begin(
-      sums, Factors::left(shared_address(ring_a), at.warp_group) + at.stage * u64(Factors::RowsOfA::size / 16),
-      Factors::right(shared_address(ring_b), at.warp_group) + at.stage * u64(Factors::RowsOfB::size / 16), adding);
+  Factors::begin(sums, left, factors.right(at.stage), adding);
   end_group_of_products();
   wait_for_products<0>();
   changed_by_products(sums);
@@ -388,11 +389,13 @@ SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, G *ring_b, u64 *
                                                BulkWindows<rank_b> b, i32 steps) {
   typename Kind::Sum sums[Product::registers];
 #pragma unroll
-  for (int r = 0; r < Product::registers; ++r) sums[r] = c[Product::row(r) * Product::columns + Product::column(r)];
+  for (int r = 0; r < Product::registers; ++r)
+    sums[r] = Product::holds(r) ? c[Product::row(r) * Product::columns + Product::column(r)] : C(0);
   tile_product_loop<Product, Kind, K, stages, transposed_a, transposed_b, Cluster, a_rows, a_columns, b_rows,
                     b_columns>(sums, ring_a, ring_b, barriers, a, b, steps);
 #pragma unroll
-  for (int r = 0; r < Product::registers; ++r) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
+  for (int r = 0; r < Product::registers; ++r)
+    if (Product::holds(r)) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
 }
 
 }  // namespace samite

@@ -1,0 +1,25 @@
+// How groups of warps have the sums of a product in their registers, where they take its factors from shared memory
+// (compute capability 9.0). Pure functions.
+#pragma once
+
+#include "samite/ir/layout.h"
+#include "samite/ir/type.h"
+#include "samite/passes/architecture.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace samite::passes {
+
+// Of factors that the instructions take as they lie. They take 64 rows of a at a time; of a tile with fewer, what lies
+// behind it in memory stands for the others, whose sums mean nothing. `a` and `sums` are types of tiles, `attribute` is
+// the product's.
+std::optional<ir::FragmentLayout> group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
+                                             std::int64_t threads, const Architecture &architecture);
+
+// Of 32-bit factors where terms of b do not lie one after another: groups of warps multiply the transposes, with b in
+// their registers, so that they have the transposes of the sums. A transposed a is copied first.
+std::optional<ir::FragmentLayout> turned_group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
+                                                    std::int64_t threads, const Architecture &architecture);
+
+}  // namespace samite::passes
