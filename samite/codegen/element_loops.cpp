@@ -134,6 +134,10 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
   for (const auto &own : additions_) {
     const std::string_view type = memory_name(own.grouped.access->value.type());
+    if (own.grouped.access->atomic) {
+      out.line("AddAtomically<{}, {}, everywhere> {};", type, count, own.name);
+      continue;
+    }
     const std::string kind =
         own.grouped.in_quads ? fmt::format("AddQuads<{}", type) : fmt::format("AddTogether<{}, {}", type, count);
     out.line("{}, Sums{}::registers, everywhere> {};", kind, tile, own.name);

@@ -8,6 +8,7 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/assign_roles.h"
+#include "samite/passes/clear_apart.h"
 #include "samite/passes/form_clusters.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
@@ -76,7 +77,9 @@ ir::Kernel in_memory(ir::Kernel kernel, const passes::Architecture &architecture
     return trial ? std::move(after) : checked(std::move(after), form, pass);
   };
   kernel = step(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
-  kernel = step(passes::stage_loads(std::move(kernel)), ir::Form::lowered, "stage_loads");
+  // Of a trial it is not known which arrays share memory; at most as many loads are ahead as if none did.
+  const passes::FactsOfArrays apart(kernel.parameters.size(), {.unaliased = true});
+  kernel = step(passes::stage_loads(std::move(kernel), trial ? apart : arrays), ir::Form::lowered, "stage_loads");
   kernel = step(passes::spread_tiles(std::move(kernel), architecture), ir::Form::lowered, "spread_tiles");
   if (!trial)
     kernel = step(passes::insert_barriers(std::move(kernel), passes::shares_memory(arrays)), ir::Form::lowered,
@@ -233,6 +236,8 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   }
   if (!choices.debug) kernel = checked(passes::warp_loops(std::move(kernel), arrays), ir::Form::lowered, "warp_loops");
   if (!ir::is_tile_kernel(kernel)) return kernel;
+  if (!choices.debug)
+    kernel = checked(passes::clear_apart(std::move(kernel), arrays), ir::Form::lowered, "clear_apart");
   if (!choices.debug)
     kernel = checked(with_product_loops(std::move(kernel), architecture, arrays), ir::Form::lowered, "product_loops");
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);

@@ -158,6 +158,11 @@ bool is_whole(const FragmentLayout &layout, int pieces = 1) {
          layout.columns % (pieces * piece.columns * layout.across) == 0;
 }
 
+// Whether the hardware adds so many neighbours at a time, each in an atomic step.
+bool is_added_together(ScalarType type, std::int64_t count) {
+  return type == ScalarType::Float32 && (count == 2 || count == 4);
+}
+
 bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
   const FragmentPiece piece = piece_of(layout.unit);
   return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
@@ -204,8 +209,9 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
       if (auto *store = stmt.as<Store>()) {
         if (alone(store->array) && courses.lie_together(store->indices, count)) add_store(*store);
       } else if (auto *addition = stmt.as<Accumulate>()) {
-        if (!addition->atomic && is_whole(layout) && alone(addition->array) &&
-            courses.lie_together(addition->indices, count))
+        const bool together =
+            addition->atomic ? is_added_together(addition->value.type().element(), count) : is_whole(layout);
+        if (together && alone(addition->array) && courses.lie_together(addition->indices, count))
           add_addition(*addition);
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
         const Operation &load = let->value;

@@ -50,4 +50,19 @@ struct AddTogether {
   }
 };
 
+// The same, in an atomic step for each element.
+template <class T, int count, bool together>
+struct AddAtomically {
+  Pack<T, count> pack;
+
+  SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
+    if constexpr (together) {
+      pack.at[r % count] = T(value);
+      if (r % count == count - 1) atomic_add_pack(p - (count - 1), pack);
+    } else {
+      atomic_add(p, value);
+    }
+  }
+};
+
 }  // namespace samite
