@@ -40,6 +40,17 @@ std::vector<int> parts(const ir::Kernel &kernel) {
 
 constexpr std::uint64_t rows_paired = 1, columns_paired = 2, both = 3;
 
+// Those that run at one time are about a square; closer together where a load says which windows they need.
+TEST(FormClusters, BlocksAreInStrips) {
+  const std::string wide = over_two_dimensions(128, 256);
+  EXPECT_EQ(planned(wide, 0).strip_columns, 8);
+  EXPECT_EQ(planned(over_two_dimensions(256, 128), 0).strip_columns, 16);
+  std::string found = wide;
+  found.replace(found.find("@b[%3, "), 7, "@b[%62, ");
+  found.insert(found.find("for %4"), "%60: f16 = load @a[%2, 0] %61: i32 = cast %60 %62: i32 = mul %61, 256 ");
+  EXPECT_EQ(planned(found, 0).strip_columns, 4);
+}
+
 // Blocks one above the other share the columns, blocks side by side the rows.
 TEST(FormClusters, TheLargerOfBothWindowsIsShared) {
   const std::string wide = over_two_dimensions(128, 256), high = over_two_dimensions(256, 128);
