@@ -51,10 +51,11 @@ struct CudaResult {
 
 class CudaOnHost {
  public:
-  // `in_order`: as `lower_tiles` has it. `optimization`: the host compiler's; with less of it, it takes less time.
+  // `in_order`: as `lower_tiles` has it. `optimization`: the host compiler's; most kernels take longer to optimise than
+  // to run.
   // `form`: lowered, where the kernel's tiles lie in memory already. `edit` changes the kernel's text.
   explicit CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options = cuda_options(), bool in_order = false,
-                      int optimization = 2, ir::Form form = ir::Form::structured,
+                      int optimization = 0, ir::Form form = ir::Form::structured,
                       const std::function<std::string(std::string)> &edit = {});
   explicit CudaOnHost(std::string_view text, const codegen::EmitOptions &options = cuda_options())
       : CudaOnHost(ir::parse_kernel(text), options) {}

@@ -61,7 +61,7 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
         reinterpret_cast<std::uintptr_t>(memory[i].data()) % 16 == 0;
   }
   options.cuda.grid_stride = run.recipe.seed % 3 == 0;
-  CudaOnHost cuda(run.structured, options, run.recipe.seed % 6 == 0, /*optimization=*/0);
+  CudaOnHost cuda(run.structured, options, run.recipe.seed % 6 == 0);
   cuda.workspace_per_thread = 1 << 14;
   constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,
                                           ThreadOrder::Kind::LastToFirst, ThreadOrder::Kind::Random};
