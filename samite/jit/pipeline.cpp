@@ -236,10 +236,10 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   }
   if (!choices.debug) kernel = checked(passes::warp_loops(std::move(kernel), arrays), ir::Form::lowered, "warp_loops");
   if (!ir::is_tile_kernel(kernel)) return kernel;
-  if (!choices.debug)
+  if (!choices.debug) {
     kernel = checked(passes::clear_apart(std::move(kernel), arrays), ir::Form::lowered, "clear_apart");
-  if (!choices.debug)
     kernel = checked(with_product_loops(std::move(kernel), architecture, arrays), ir::Form::lowered, "product_loops");
+  }
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");

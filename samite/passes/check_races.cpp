@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/exchanges.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/rename.h"
 
@@ -42,7 +43,7 @@ std::optional<Element> element_of(const Stmt &stmt) {
   const std::span<const Value> indices = element_indices(operation);
   Element element{operation.array, Touch::atomic, {indices.begin(), indices.end()}};
   if (operation.op == Op::Load) element.touch = Touch::read;
-  if (operation.op == Op::Exchange && operation.attribute == 1) element.touch = Touch::write;
+  if (is_plain_exchange(operation)) element.touch = Touch::write;
   return element;
 }
 

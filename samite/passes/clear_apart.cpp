@@ -1,6 +1,7 @@
 #include "samite/passes/clear_apart.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/exchanges.h"
 #include "samite/passes/loop_iterations.h"
 #include "samite/passes/rewrite.h"
 
@@ -18,7 +19,7 @@ using namespace ir;
 
 const Let *plain_exchange(const Stmt &stmt) {
   const auto *let = stmt.as<Let>();
-  return let && let->value.op == Op::Exchange && let->value.attribute == 1 ? let : nullptr;
+  return let && is_plain_exchange(let->value) ? let : nullptr;
 }
 
 // Of one of the loop's statements, or of the only statement of one of its branches.
@@ -105,11 +106,7 @@ class Takes {
 For with_loads(For loop) {
   const auto loads = [](const Stmt &stmt) -> Stmt {
     const Let *exchange = plain_exchange(stmt);
-    if (!exchange) return stmt;
-    Let load = *exchange;
-    load.value.op = Op::Load;
-    load.value.attribute = 0;
-    return {std::move(load), stmt.where()};
+    return exchange ? Stmt(Let{exchange->local, as_load(exchange->value)}, stmt.where()) : stmt;
   };
   loop.body = rewrite(loop.body, loads);
   return loop;

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/exchanges.h"
 #include "samite/passes/gather_sources.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/promote.h"
@@ -64,7 +65,7 @@ class Sites {
     bool only = true;
     for_each_statement(adjoint_.body, [&](const Stmt &stmt) {
       const Let *let = stmt.as<Let>();
-      const bool plain_take = let && let->value.op == Op::Exchange && let->value.attribute == 1;
+      const bool plain_take = let && is_plain_exchange(let->value);
       const bool reads = let && (info(let->value.op).pure || let->value.op == Op::Load || plain_take);
       only = only && (reads || stmt.as<Accumulate>() || stmt.as<If>());
     });
@@ -199,8 +200,7 @@ class Copier {
     }
     if (operation.op == Op::Exchange) {
       events_.take(operation);
-      operation.op = Op::Load;
-      operation.attribute = 0;
+      operation = as_load(std::move(operation));
     }
     if (is_integer(operation.type) && operation.operands.size() == 2 && operation.operands[1].is_constant()) {
       if (operation.op == Op::Add) return moved(operation.operands[0], operation.operands[1].as_int());

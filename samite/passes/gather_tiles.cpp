@@ -3,6 +3,7 @@
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/exchanges.h"
 #include "samite/passes/index_forms.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/simplify.h"
@@ -93,7 +94,7 @@ class WindowSites {
       if (!is_take(let)) continue;
       ++outside;
       const std::uint32_t array = let->value.array;
-      const bool plain = let->value.op == Op::Exchange && let->value.attribute == 1 && is_window_load(let->value);
+      const bool plain = is_plain_exchange(let->value) && is_window_load(let->value);
       simple = simple && plain && reads_.at(array) == 1 && writes_.at(array) == 1;
     }
     return simple && all == outside;
@@ -215,17 +216,12 @@ class WindowGatherer {
         copy.body = without_sites(loop->body);
         kept.emplace_back(std::move(copy), stmt.where());
       } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Exchange) {
-        kept.push_back(as_load(*let, stmt.where()));
+        kept.emplace_back(Let{let->local, as_load(let->value)}, stmt.where());
       } else {
         kept.push_back(stmt);
       }
     }
     return kept;
-  }
-  static Stmt as_load(Let let, SourceLocation where) {
-    let.value.op = Op::Load;
-    let.value.attribute = 0;
-    return {std::move(let), where};
   }
 
   Kernel finished(const std::string &suffix) {
@@ -271,7 +267,7 @@ class WindowGatherer {
   void copy(const Stmt &stmt) {
     const Let &let = *stmt.as<Let>();
     build_.at(stmt.where());
-    Operation operation = let.value.op == Op::Exchange ? as_load(let, stmt.where()).as<Let>()->value : let.value;
+    Operation operation = let.value.op == Op::Exchange ? as_load(let.value) : let.value;
     for (Value &operand : operation.operands) operand = value(operand);
     values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
   }
@@ -408,7 +404,7 @@ class WindowGatherer {
         if (type == wide.types.end() || let.local == product.local || is_load(let) != loads) continue;
         build_.at(stmt.where());
         const bool take = let.value.op == Op::Exchange;
-        Operation operation = take ? as_load(let, stmt.where()).as<Let>()->value : let.value;
+        Operation operation = take ? as_load(let.value) : let.value;
         for (Value &operand : operation.operands) operand = value(operand);
         operation.type = type->second;
         for (std::size_t i = 0; i < wide.loads.size(); ++i) {

@@ -55,12 +55,12 @@ class LiveRanges {
   // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
   // memory of the block.
   static std::int64_t read_behind(const TileUse &use) {
-    constexpr std::int64_t rows = 64, row_bytes = 128;
+    constexpr auto of_groups = FragmentLayout::Unit::group_matrices;
+    constexpr std::int64_t row_bytes = 128;  // of a panel
     std::int64_t bytes = 0;
     for (const TileOperand &operand : use.operands)
-      if (const auto &sums = operand.call->sums;
-          sums && sums->unit == FragmentLayout::Unit::group_matrices && operand.operand == 0 && sums->rows < rows)
-        bytes = (rows - sums->rows) * row_bytes;
+      if (const auto &sums = operand.call->sums; sums && sums->unit == of_groups && operand.operand == 0)
+        bytes = std::max(bytes, (piece_of(of_groups).rows - sums->rows) * row_bytes);
     return bytes;
   }
 

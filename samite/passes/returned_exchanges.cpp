@@ -1,6 +1,7 @@
 #include "samite/passes/returned_exchanges.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/exchanges.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,11 +16,6 @@ bool touches(const Stmt &stmt, std::uint32_t array) {
   for_each_statement(
       {stmt}, [&](const Stmt &inner) { found = found || array_read(inner) == array || array_written(inner) == array; });
   return found;
-}
-
-bool is_plain_exchange(const Stmt &stmt) {
-  const Let *let = stmt.as<Let>();
-  return let && let->value.op == Op::Exchange && let->value.attribute == 1;
 }
 
 // Whether the statement adds to the element of `exchange` the value that the exchange gave, and nothing else.
@@ -50,11 +46,10 @@ Block with_loads(const Block &block) {
     visit(
         stmt,
         [&](Let let) {
-          if (is_plain_exchange(stmt))
+          if (is_plain_exchange(let.value))
             if (auto back = return_of(block, i)) {
               dropped[*back] = true;
-              let.value.op = Op::Load;
-              let.value.attribute = 0;
+              let.value = as_load(std::move(let.value));
             }
           result.push_back({std::move(let), stmt.where()});
         },

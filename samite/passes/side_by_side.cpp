@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/exchanges.h"
 #include "samite/passes/neighbours_in_rows.h"
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/rename.h"
@@ -323,7 +324,7 @@ class Jam {
 
   bool jam_load(const Let &let, const Stmt &stmt) {
     const Operation &load = let.value;
-    const bool takes = load.op == Op::Exchange && load.attribute == 1;
+    const bool takes = is_plain_exchange(load);
     if (load.op != Op::Load && !takes) return false;
     const auto place = place_of(load.array, load.operands);
     if (!place) return false;

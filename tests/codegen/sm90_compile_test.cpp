@@ -83,23 +83,12 @@ TEST_F(Sm90Compile, FewRows) {
 }
 
 TEST_F(Sm90Compile, TurnedProducts) {
-  for (const bool roles : {false, true}) {
-    GroupProductShape shape{.kind = "WgmmaTF32",
-                            .element = "f32",
-                            .bytes = 4,
-                            .rows = 256,
-                            .columns = 128,
-                            .terms = 32,
-                            .down = 1,
-                            .across = 2,
-                            .roles = roles,
-                            .turned = true};
-    expect_compiles(shape);
-    shape.rows = 128;
-    expect_compiles(shape);
-    shape.rows = 32, shape.columns = 64, shape.across = 1;
-    expect_compiles(shape);
-  }
+  for (GroupProductShape shape :
+       {turned_product(256, 128, 1, 2), turned_product(128, 128, 1, 2), turned_product(32, 64, 1, 1)})
+    for (const bool roles : {false, true}) {
+      shape.roles = roles;
+      expect_compiles(shape);
+    }
 }
 
 // Sums that are read while products are on their way: what the tests above would see.

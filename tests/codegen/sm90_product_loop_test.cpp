@@ -138,33 +138,23 @@ TEST(Sm90ProductLoop, FewRows) {
 // Terms of b of 32 bits that do not lie one after another.
 TEST(Sm90ProductLoop, TurnedProducts) {
   using Kind = ThreadOrder::Kind;
-  GroupProductShape shape{.kind = "WgmmaTF32", .element = "f32", .bytes = 4, .terms = 32, .stages = 2, .turned = true};
-  const struct {
-    int rows, columns, terms, down, across;
-  } tiles[] = {{8, 64, 32, 1, 1}, {24, 192, 32, 1, 1}, {64, 128, 32, 1, 2}, {32, 64, 64, 2, 1}, {256, 128, 32, 1, 2}};
-  for (const auto &tile : tiles)
+  GroupProductShape of_64_terms = turned_product(32, 64, 2, 1);
+  of_64_terms.terms = 64;
+  for (GroupProductShape shape : {turned_product(8, 64, 1, 1), turned_product(24, 192, 1, 1),
+                                  turned_product(64, 128, 1, 2), of_64_terms, turned_product(256, 128, 1, 2)})
     for (const bool roles : {false, true}) {
-      shape.rows = tile.rows, shape.columns = tile.columns, shape.terms = tile.terms;
-      shape.down = tile.down, shape.across = tile.across, shape.roles = roles;
+      shape.stages = 2, shape.roles = roles;
       const CudaTextOnHost kernel = product_on_host(shape);
-      for (const int terms : {0, 16, tile.terms, 2 * tile.terms + 4, 300})
-        expect_product<float>(kernel, shape, tile.rows - 1, tile.columns - 4, terms);
+      for (const int terms : {0, 16, shape.terms, 2 * shape.terms + 4, 300})
+        expect_product<float>(kernel, shape, shape.rows - 1, shape.columns - 4, terms);
       for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
-        expect_product<float>(kernel, shape, 2 * tile.rows, tile.columns + 8, 5 * tile.terms, order);
+        expect_product<float>(kernel, shape, 2 * shape.rows, shape.columns + 8, 5 * shape.terms, order);
     }
 }
 
 TEST(Sm90ProductLoop, TurnedProductsOfACluster) {
-  GroupProductShape shape{.kind = "WgmmaTF32",
-                          .element = "f32",
-                          .bytes = 4,
-                          .rows = 64,
-                          .columns = 64,
-                          .terms = 32,
-                          .stages = 2,
-                          .down = 1,
-                          .roles = true,
-                          .turned = true};
+  GroupProductShape shape = turned_product(64, 64, 1, 1);
+  shape.stages = 2, shape.roles = true;
   for (const bool a : {false, true}) {
     shape.shares_a = a, shape.shares_b = !a;
     const CudaTextOnHost kernel = product_on_host(shape);

@@ -24,6 +24,13 @@ struct GroupProductShape {
   int ring_bytes() const { return stages * (rows + columns) * terms * bytes; }
 };
 
+// The transposes of f32 factors are multiplied, as tf32.
+inline GroupProductShape turned_product(int rows, int columns, int down, int across) {
+  GroupProductShape shape{.kind = "WgmmaTF32", .element = "f32", .bytes = 4, .rows = rows, .columns = columns};
+  shape.terms = 32, shape.down = down, shape.across = across, shape.turned = true;
+  return shape;
+}
+
 // Of namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps)` adds the tile of A B that
 // begins at `row` and `column`, its threads one sum each, to c, which has whole tiles.
 inline std::string group_product_text(const GroupProductShape &s) {

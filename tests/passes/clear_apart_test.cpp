@@ -3,8 +3,7 @@
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/lowered_block.h"
-#include "tests/passes/lowered_interpreter.h"
-#include "tests/passes/tile_interpreter.h"
+#include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>
 
@@ -12,6 +11,11 @@
 
 namespace samite::passes {
 namespace {
+
+using test::product_loops::array;
+using test::product_loops::expect_runs_as;
+using test::product_loops::lowered;
+using test::product_loops::structured;
 
 const FactsOfArrays apart(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
 
@@ -74,7 +78,6 @@ TEST(ClearApart, NotAtomicOnes) {
 
 // Windows of every place at the edges; threads in three orders, which see a barrier that is missing.
 TEST(ClearApart, DoWhatTheStructuredFormDoes) {
-  using test::tiles::TileArray;
   const std::string body = take + more +
                            "%3: tile<f32, 16, 32> = mul %1, %2 %4: tile<f32, 16, 16> = matmul %3, transposed %1, "
                            "0.0:tile<f32, 16, 16> accumulate atomic @x[0, 0] += %4";
@@ -82,31 +85,16 @@ TEST(ClearApart, DoWhatTheStructuredFormDoes) {
       "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 "
       "{ %9: i32 = thread_index 0 %0: i32 = mul %9, 16 " +
       body + " }";
-  const ir::Kernel structured = ir::parse_kernel(text);
-  const ir::Kernel planned =
-      jit::plan_for_gpu(lower_threads(lower_tiles(structured, gpu_architecture(90))), gpu_architecture(90), apart);
+  const ir::Kernel planned = jit::plan_for_gpu(lowered(text), gpu_architecture(90), apart);
   EXPECT_EQ(exchanges(planned), 0);
-  const auto array = [](std::int64_t rows, std::int64_t columns) {
-    TileArray made{ScalarType::Float32, {rows, columns}, {}};
-    for (std::int64_t i = 0; i < rows * columns; ++i)
-      made.elements.push_back({static_cast<double>(i * 7 % 5 - 2), 0, 0});
-    return made;
-  };
-  for (const std::int64_t at : {-3, 0, 5}) {
-    const std::vector<TileArray> arguments{array(50, 36),
-                                           array(45, 30),
-                                           {ScalarType::Float16, {1, 1}, {{0, 0, 0}}},
-                                           {ScalarType::Int32, {}, {{0, 0, at}}}};
-    const auto expected = test::tiles::TileInterpreter(structured, {3}, arguments).run();
-    using Kind = test::ThreadOrder::Kind;
-    for (const test::ThreadOrder order :
-         {test::ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 3}}) {
-      const auto got = test::run_lowered(planned, {3}, arguments, order).arguments;
-      for (std::size_t a : {0u, 1u})
-        for (std::size_t k = 0; k < expected[a].elements.size(); ++k)
-          ASSERT_EQ(got[a].elements[k].value, expected[a].elements[k].value) << at << ' ' << a << ' ' << k;
-    }
-  }
+  using Kind = test::ThreadOrder::Kind;
+  for (const std::int64_t at : {-3, 0, 5})
+    expect_runs_as(planned, structured(text), 3,
+                   {array(ScalarType::Float32, 50, 36, 1),
+                    array(ScalarType::Float32, 45, 30, 2),
+                    array(ScalarType::Float16, 1, 1, 3),
+                    {ScalarType::Int32, {}, {{0, 0, at}}}},
+                   {0, 1}, {Kind::FirstToLast, Kind::LastToFirst, Kind::Random});
 }
 
 }  // namespace

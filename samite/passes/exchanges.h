@@ -1,0 +1,20 @@
+// Plain exchanges: what an adjoint takes of a gradient where no other thread touches the element
+// (passes/relax_atomics.h).
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::passes {
+
+inline bool is_plain_exchange(const ir::Operation &operation) {
+  return operation.op == ir::Op::Exchange && operation.attribute == 1;
+}
+
+// An exchange that leaves the element as it is.
+inline ir::Operation as_load(ir::Operation exchange) {
+  exchange.op = ir::Op::Load;
+  exchange.attribute = 0;
+  return exchange;
+}
+
+}  // namespace samite::passes
