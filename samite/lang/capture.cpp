@@ -42,7 +42,7 @@ std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &
 }
 
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
-                       const std::function<void(std::uint32_t)> &function, SourceLocation where, int block_threads) {
+                       FunctionRef<void(std::uint32_t)> function, SourceLocation where, int block_threads) {
   Trace trace(0, std::move(parameters), where, block_threads);
   function(trace.serial());
   return trace.finish(std::move(name));

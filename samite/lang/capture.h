@@ -1,11 +1,11 @@
 // From a C++ function to a kernel of the IR, or to a pipeline.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/ir/func.h"
 #include "samite/lang/array.h"
 #include "samite/lang/struct_array.h"
 
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -103,13 +103,11 @@ std::vector<ir::Parameter> described() {
 
 // Runs `function` once, as a trace, and returns what it did in captured form. `block_threads` is that of a tile kernel.
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
-                       const std::function<void(std::uint32_t serial)> &function, SourceLocation where,
-                       int block_threads);
+                       FunctionRef<void(std::uint32_t serial)> function, SourceLocation where, int block_threads);
 
 // The same for a pipeline, whose function defines Funcs (lang/func.h).
 ir::CapturedPipeline run_pipeline_capture(std::string name, std::vector<ir::Parameter> parameters,
-                                          const std::function<void(std::uint32_t serial)> &function,
-                                          SourceLocation where);
+                                          FunctionRef<void(std::uint32_t serial)> function, SourceLocation where);
 
 // Calls `function` with its parameters, those of the running capture.
 template <class... Ps, class F>

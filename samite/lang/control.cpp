@@ -35,8 +35,7 @@ void LoopCapture::close() {
   trace.append(loop.whole.around({ir::Stmt(std::move(whole), where_)}, where_));
 }
 
-void branch(ir::Value condition, const std::function<void()> &then, const std::function<void()> *otherwise,
-            SourceLocation where) {
+void branch(ir::Value condition, FunctionRef<void()> then, const FunctionRef<void()> *otherwise, SourceLocation where) {
   Trace &trace = Trace::current(where);
   condition = record(ir::Op::Copy, ScalarType::Bool, {condition}, where);
   std::size_t depth = trace.open_block(where);
@@ -50,7 +49,7 @@ void branch(ir::Value condition, const std::function<void()> &then, const std::f
   trace.append({std::move(branch), where});
 }
 
-void loop_while(const std::function<ir::Value()> &condition, const std::function<void()> &body, SourceLocation where) {
+void loop_while(FunctionRef<ir::Value()> condition, FunctionRef<void()> body, SourceLocation where) {
   Trace &trace = Trace::current(where);
   // The condition block stays open for the body, which may use what it defines.
   std::size_t depth = trace.open_block(where);

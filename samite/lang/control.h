@@ -25,9 +25,9 @@
 // or `return` out of a loop over a range is refused: it would leave the capture of the body, not the loop.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/lang/array.h"
 
-#include <functional>
 #include <initializer_list>
 #include <utility>
 
@@ -101,8 +101,7 @@ struct Selected<A, B>
 template <class A, class B>
 using selected_type = typename Selected<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
 
-void branch(ir::Value condition, const std::function<void()> &then, const std::function<void()> *otherwise,
-            SourceLocation where);
+void branch(ir::Value condition, FunctionRef<void()> then, const FunctionRef<void()> *otherwise, SourceLocation where);
 Int record_thread_index(int dimension, int rank, SourceLocation where);
 
 // A function of `returning` that is being captured.
@@ -121,7 +120,7 @@ void leave_function(ir::LabelId label, SourceLocation where);
 // UserError where the function with this label has ended: nothing of it may be touched then.
 void require_function(ir::LabelId label, SourceLocation where);
 
-void loop_while(const std::function<ir::Value()> &condition, const std::function<void()> &body, SourceLocation where);
+void loop_while(FunctionRef<ir::Value()> condition, FunctionRef<void()> body, SourceLocation where);
 
 }  // namespace lang
 
@@ -178,19 +177,19 @@ auto range(const Begin &begin, const End &end, Pipelined pipeline,
 
 template <std::invocable Then>
 void if_(const Operand<bool> &condition, Then &&then) {
-  lang::branch(condition.value(), std::forward<Then>(then), nullptr, condition.where());
+  lang::branch(condition.value(), then, nullptr, condition.where());
 }
 template <std::invocable Then, std::invocable Else>
 void if_(const Operand<bool> &condition, Then &&then, Else &&otherwise) {
-  std::function<void()> other = std::forward<Else>(otherwise);
-  lang::branch(condition.value(), std::forward<Then>(then), &other, condition.where());
+  const FunctionRef<void()> other = otherwise;
+  lang::branch(condition.value(), then, &other, condition.where());
 }
 
 // `condition` is captured once and evaluated before each iteration.
 template <std::invocable Condition, std::invocable Body>
   requires std::convertible_to<std::invoke_result_t<Condition>, Operand<bool>>
 void while_(Condition &&condition, Body &&body, SourceLocation where = std::source_location::current()) {
-  lang::loop_while([&] { return Operand<bool>(condition(), where).value(); }, std::forward<Body>(body), where);
+  lang::loop_while([&] { return Operand<bool>(condition(), where).value(); }, body, where);
 }
 
 // Jumps: what follows in program order is skipped, by the instances that come here. break_ and continue_ concern the

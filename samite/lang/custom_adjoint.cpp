@@ -60,8 +60,8 @@ Values capture_custom(const CustomCall &call, SourceLocation where) {
   const Values inputs = new_locals(call.operands);
   const Values values = in_block(custom.primal, [&] { return call.primal(inputs); }, where);
   Values replayed = values;
-  custom.replays = static_cast<bool>(call.replay);
-  if (custom.replays) replayed = in_block(custom.replay, [&] { return call.replay(inputs); }, where);
+  custom.replays = call.replay.has_value();
+  if (custom.replays) replayed = in_block(custom.replay, [&] { return (*call.replay)(inputs); }, where);
 
   const Values results = new_locals(values);
   Values cotangents;
@@ -82,7 +82,7 @@ Values capture_custom(const CustomCall &call, SourceLocation where) {
   return results;
 }
 
-Values capture_adjoint_call(const std::function<Values(const Values &)> &function, const Values &inputs,
+Values capture_adjoint_call(FunctionRef<Values(const Values &)> function, const Values &inputs,
                             const Values &cotangents, SourceLocation where) {
   Trace &trace = Trace::current(where);
   ir::AdjointCall call;

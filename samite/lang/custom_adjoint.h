@@ -26,10 +26,11 @@
 // behind. Of a custom_adjoint it is the adjoint given.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/lang/array.h"
 #include "samite/lang/scalars_of.h"
 
-#include <functional>
+#include <optional>
 #include <vector>
 
 namespace samite {
@@ -85,16 +86,16 @@ V copy_of(const V &value, SourceLocation where) {
 // give the values of results and gradients.
 using Values = std::vector<ir::Value>;
 struct CustomCall {
-  std::function<Values(const Values &inputs)> primal;
-  std::function<Values(const Values &inputs)> replay;  // may be empty
-  std::function<Values(const Values &inputs, const Values &results, const Values &cotangents)> adjoint;
+  FunctionRef<Values(const Values &inputs)> primal;
+  std::optional<FunctionRef<Values(const Values &inputs)>> replay;
+  FunctionRef<Values(const Values &inputs, const Values &results, const Values &cotangents)> adjoint;
   Values operands;  // the floating ones
 };
 // The values of the results.
 Values capture_custom(const CustomCall &call, SourceLocation where);
 
 // One call of an adjoint: the gradients of the floating `inputs`, which `function` is given under new names.
-Values capture_adjoint_call(const std::function<Values(const Values &inputs)> &function, const Values &inputs,
+Values capture_adjoint_call(FunctionRef<Values(const Values &inputs)> function, const Values &inputs,
                             const Values &cotangents, SourceLocation where);
 
 // Gives the values of a list one after another.
@@ -151,20 +152,26 @@ class CustomAdjoint<F, A, Replay, std::tuple<Ps...>> {
   Result operator()(const Ps &...arguments, SourceLocation where = std::source_location::current()) const {
     // Under names that nobody assigns afterwards.
     const std::tuple<Ps...> copies{lang::copy_of(arguments, where)...};
-    lang::CustomCall call;
     auto run = [&](const auto &function, const lang::Values &inputs) {
       return lang::scalar_values(std::apply([&](const Ps &...values) { return Result(function(values...)); },
                                             parameters(copies, inputs, where)),
                                  where);
     };
-    call.primal = [&](const lang::Values &inputs) { return run(function_, inputs); };
-    if constexpr (replays) call.replay = [&](const lang::Values &inputs) { return run(replay_, inputs); };
-    call.adjoint = [&](const lang::Values &inputs, const lang::Values &results, const lang::Values &cotangents) {
+    const auto primal = [&](const lang::Values &inputs) { return run(function_, inputs); };
+    const auto adjoint = [&](const lang::Values &inputs, const lang::Values &results, const lang::Values &cotangents) {
       const Result result = lang::value_of_scalars<Result>(lang::ValueReader(results), where);
       const Result cotangent = lang::value_of_scalars<Result>(lang::ValueReader(cotangents), where);
-      auto adjoint = [&](const Ps &...values) { return Gradients(adjoint_(values..., result, cotangent)); };
-      return lang::scalar_values(std::apply(adjoint, parameters(copies, inputs, where)), where);
+      auto gradients = [&](const Ps &...values) { return Gradients(adjoint_(values..., result, cotangent)); };
+      return lang::scalar_values(std::apply(gradients, parameters(copies, inputs, where)), where);
     };
+    lang::CustomCall call{primal, {}, adjoint, {}};
+    const auto replay = [&]([[maybe_unused]] const lang::Values &inputs) {
+      if constexpr (replays)
+        return run(replay_, inputs);
+      else
+        return lang::Values();
+    };
+    if constexpr (replays) call.replay = replay;
     std::apply([&](const Ps &...values) { (lang::append_floating(call.operands, values, where), ...); }, copies);
     const lang::Values results = lang::capture_custom(call, where);
     return lang::value_of_scalars<Result>(lang::ValueReader(results), where);

@@ -1,9 +1,8 @@
 #include "samite/lang/local_array.h"
 
 #include "samite/base/error.h"
+#include "samite/base/function_ref.h"
 #include "samite/lang/trace.h"
-
-#include <functional>
 
 namespace samite::lang {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 constexpr std::int64_t largest_unrolled = 4;
 
 // body(i) for each element.
-void for_each_element(std::int64_t size, const std::function<void(ir::Value)> &body, SourceLocation where) {
+void for_each_element(std::int64_t size, FunctionRef<void(ir::Value)> body, SourceLocation where) {
   constexpr ScalarType type = ScalarType::Int32;
   auto number = [](std::int64_t n) { return ir::Value::constant(type, n); };
   if (size <= largest_unrolled) {

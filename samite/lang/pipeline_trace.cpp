@@ -320,7 +320,7 @@ void PipelineTrace::check_update(const Declaration &func, const std::vector<ir::
   }
 }
 
-void PipelineTrace::schedule(ir::CapturedSchedule schedule, const std::function<void()> &directives) {
+void PipelineTrace::schedule(ir::CapturedSchedule schedule, FunctionRef<void()> directives) {
   const std::string what = "the schedule '" + schedule.name + "'";
   require_top(what + " is", schedule.where);
   if (schedule_is_open_)
@@ -392,7 +392,7 @@ ir::CapturedPipeline PipelineTrace::finish(std::string name) {
 }
 
 ir::CapturedPipeline run_pipeline_capture(std::string name, std::vector<ir::Parameter> parameters,
-                                          const std::function<void(std::uint32_t)> &function, SourceLocation where) {
+                                          FunctionRef<void(std::uint32_t)> function, SourceLocation where) {
   Trace trace(0, std::move(parameters), where);
   PipelineTrace pipeline(trace);
   function(trace.serial());

@@ -75,7 +75,7 @@ class PipelineTrace {
   void define(const Access &element, const std::vector<ir::Value> &values);
 
   // A schedule, while `directives` run.
-  void schedule(ir::CapturedSchedule schedule, const std::function<void()> &directives);
+  void schedule(ir::CapturedSchedule schedule, FunctionRef<void()> directives);
   // The schedule that is open; UserError where none is. `what` is a scheduling function.
   ir::CapturedSchedule &open_schedule(const std::string &what, SourceLocation where);
   // The number of a Func that may be named in a schedule; UserError where it has no definition.

@@ -74,7 +74,7 @@ void require_at_least(std::int64_t least, std::int64_t number, Kind kind, const 
                                std::to_string(least));
 }
 
-void run_schedule(ir::CapturedSchedule::For target, const std::string &name, const std::function<void()> &directives,
+void run_schedule(ir::CapturedSchedule::For target, const std::string &name, FunctionRef<void()> directives,
                   SourceLocation where) {
   PipelineTrace::current("the schedule '" + name + "'", where).schedule({target, name, {}, where}, directives);
 }
@@ -370,13 +370,13 @@ Stage Stage::in_front_of(ir::Directive::Kind kind, std::vector<std::uint32_t> co
   return made;
 }
 
-void schedule_cpu(const std::function<void()> &directives, SourceLocation where) {
+void schedule_cpu(FunctionRef<void()> directives, SourceLocation where) {
   run_schedule(ir::CapturedSchedule::For::cpu, "cpu", directives, where);
 }
-void schedule_cuda(const std::function<void()> &directives, SourceLocation where) {
+void schedule_cuda(FunctionRef<void()> directives, SourceLocation where) {
   run_schedule(ir::CapturedSchedule::For::cuda, "cuda", directives, where);
 }
-void schedule(const std::string &name, const std::function<void()> &directives, SourceLocation where) {
+void schedule(const std::string &name, FunctionRef<void()> directives, SourceLocation where) {
   run_schedule(ir::CapturedSchedule::For::name, name, directives, where);
 }
 

@@ -18,11 +18,11 @@
 // means for the loops, and which of them go together, is found when the pipeline is lowered.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/ir/func.h"
 #include "samite/lang/variable.h"
 
 #include <concepts>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -183,9 +183,9 @@ class Stage {
 };
 
 // The schedule for the CPU, for CUDA, and one to be chosen by its name.
-void schedule_cpu(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
-void schedule_cuda(const std::function<void()> &directives, SourceLocation where = std::source_location::current());
-void schedule(const std::string &name, const std::function<void()> &directives,
+void schedule_cpu(FunctionRef<void()> directives, SourceLocation where = std::source_location::current());
+void schedule_cuda(FunctionRef<void()> directives, SourceLocation where = std::source_location::current());
+void schedule(const std::string &name, FunctionRef<void()> directives,
               SourceLocation where = std::source_location::current());
 
 }  // namespace samite

@@ -102,17 +102,18 @@ Tile<T> load_rows_of_group(const Array<const T, 2> &array, const RowsOfGroup &ro
   if constexpr (!FloatingScalar<T> || sizeof(T) == 1) {
     return load();
   } else {
-    lang::CustomCall call;
-    call.primal = [&](const lang::Values &) { return lang::Values{load().value(where)}; };
-    call.replay = [&](const lang::Values &) { return lang::Values{zero_elsewhere(rows, load(), where).value(where)}; };
-    call.adjoint = [&](const lang::Values &, const lang::Values &, const lang::Values &cotangents) {
+    const auto primal = [&](const lang::Values &) { return lang::Values{load().value(where)}; };
+    const auto replay = [&](const lang::Values &) {
+      return lang::Values{zero_elsewhere(rows, load(), where).value(where)};
+    };
+    const auto adjoint = [&](const lang::Values &, const lang::Values &, const lang::Values &cotangents) {
       const Tile<T> own = zero_elsewhere(rows, Tile<T>::copy(cotangents[0], where), where);
       const ir::Type type = own.type();
       lang::add_tile_to_gradient(array.index(where), lang::tile_origin({rows.first, column}, type, 2, false, where),
                                  own.value(where), where);
       return lang::Values{};
     };
-    return Tile<T>::copy(lang::capture_custom(call, where)[0], where);
+    return Tile<T>::copy(lang::capture_custom({primal, replay, adjoint, {}}, where)[0], where);
   }
 }
 

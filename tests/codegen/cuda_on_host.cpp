@@ -19,7 +19,7 @@ constexpr unsigned most_in_cluster = 2;
 
 // What the emitted code needs of a machine.
 struct Machine {
-  const Place *(*place)();
+  const Place *place;         // of the thread that runs, read anew wherever another may have run
   void (*wait)();             // for all threads of the block
   void (*wait_warp)();        // for those of the warp
   void (*wait_cluster)();     // for those of all blocks of the cluster
@@ -65,7 +65,7 @@ struct Place {
   unsigned block_of_cluster;
 };
 struct Machine {
-  const Place *(*place)();
+  const Place *place;  // of the thread that runs, read anew wherever another may have run
   void (*wait)();
   void (*wait_warp)();
   void (*wait_cluster)();
@@ -74,11 +74,11 @@ struct Machine {
   bool whole_warps;
 };
 Machine machine;
-#define threadIdx machine.place()->thread
-#define blockIdx machine.place()->block
-#define blockDim machine.place()->threads
-#define gridDim machine.place()->blocks
-SAMITE_INLINE u32 block_of_cluster() { return machine.place()->block_of_cluster; }
+#define threadIdx machine.place->thread
+#define blockIdx machine.place->block
+#define blockDim machine.place->threads
+#define gridDim machine.place->blocks
+SAMITE_INLINE u32 block_of_cluster() { return machine.place->block_of_cluster; }
 SAMITE_INLINE u32 slot_of(u32 thread) { return block_of_cluster() * 1024 + thread; }
 
 SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __builtin_bit_cast(f32, bits); }
@@ -393,7 +393,7 @@ void run_cluster(unsigned blocks, unsigned threads, ThreadOrder order, const std
 }
 
 Machine this_machine(bool whole_warps) {
-  return {[]() -> const Place * { return &here; },
+  return {&here,
           [] { block_of_fibers.wait_for_block(); },
           [] { block_of_fibers.wait_for_warp(); },
           [] { block_of_fibers.wait_for_cluster(); },

@@ -36,7 +36,7 @@ class StagesOnHost {
                  array(values[1], extents(3)), array(out, extents(4)), scalar(static_cast<int>(windows))},
                 maps, {tiles}, blocks, order);
     const auto expected =
-        tiles::TileInterpreter(product_loops::structured(stage_steps::kernel_text(shape_)), {tiles}, given).run();
+        tiles::run_structured(product_loops::structured(stage_steps::kernel_text(shape_)), {tiles}, given);
     for (std::size_t k = 0; k < out.size(); ++k) ASSERT_EQ(out[k], expected[4].elements[k].value) << k;
   }
 

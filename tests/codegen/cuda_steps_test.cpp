@@ -39,7 +39,7 @@ class StepsOnHost {
          array(sums, {rows, 2}), scalar(static_cast<int>(windows)), array(numbers, {2, terms})},
         maps, {tiles}, blocks, order);
     const auto expected =
-        tiles::TileInterpreter(product_loops::structured(product_steps::kernel_text(shape_)), {tiles}, given).run();
+        tiles::run_structured(product_loops::structured(product_steps::kernel_text(shape_)), {tiles}, given);
     for (std::size_t k = 0; k < out.size(); ++k) ASSERT_EQ(out[k], expected[4].elements[k].value) << k;
     for (std::size_t k = 0; k < sums.size(); ++k) ASSERT_EQ(sums[k], expected[5].elements[k].value) << k;
   }

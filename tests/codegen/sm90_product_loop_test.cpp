@@ -83,12 +83,13 @@ void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape
       static_cast<int>((terms + shape.terms - 1) / shape.terms)};
   kernel.run(static_cast<unsigned>(down * across), static_cast<unsigned>(shape.threads()), &arguments, order,
              shape.clusters() ? 2 : 1);
+  const std::vector<double> left(a.begin(), a.end()), right(b.begin(), b.end());
   for (std::int64_t i = 0; i < down * height; ++i)
     for (std::int64_t j = 0; j < across * shape.columns; ++j) {
       double sum = 1;
       for (std::int64_t k = 0; i < rows && j < columns && k < terms; ++k)
-        sum += static_cast<double>(a[static_cast<std::size_t>(shape.transposed_a ? k * rows + i : i * held + k)]) *
-               static_cast<double>(b[static_cast<std::size_t>(shape.transposed_b ? j * held + k : k * columns + j)]);
+        sum += left[static_cast<std::size_t>(shape.transposed_a ? k * rows + i : i * held + k)] *
+               right[static_cast<std::size_t>(shape.transposed_b ? j * held + k : k * columns + j)];
       ASSERT_EQ(static_cast<double>(c[static_cast<std::size_t>(i * across * shape.columns + j)]), sum) << i << ' ' << j;
     }
 }

@@ -216,7 +216,7 @@ class LoweredKernels : public testing::TestWithParam<Case> {};
 TEST_P(LoweredKernels, EachOrderAgreesWithTheStructuredForm) {
   const ir::Kernel kernel = structured(GetParam().body, GetParam().threads);
   const ir::Kernel plan = planned_alone(kernel);
-  EXPECT_EQ(wrong(plan, tiles::TileInterpreter(kernel, {2}, arguments()).run()), "") << to_string(plan);
+  EXPECT_EQ(wrong(plan, tiles::run_structured(kernel, {2}, arguments())), "") << to_string(plan);
   EXPECT_THAT(passes::unsynchronised(plan, shares_nothing).missing, IsEmpty());
 }
 
@@ -224,7 +224,7 @@ TEST_P(LoweredKernels, EachOrderAgreesWithTheStructuredForm) {
 TEST_P(LoweredKernels, SomeOrderShowsWhatIsNotWaitedFor) {
   const ir::Kernel kernel = structured(GetParam().body, GetParam().threads);
   const ir::Kernel plan = planned_alone(kernel);
-  const Arrays expected = tiles::TileInterpreter(kernel, {2}, arguments()).run();
+  const Arrays expected = tiles::run_structured(kernel, {2}, arguments());
   int shown = 0, taken_for_needed = 0;
   for (std::size_t all = 0; const auto broken = without_wait(plan, all); ++all) {
     const std::string what = wrong(*broken, expected);

@@ -79,7 +79,7 @@ inline tiles::TileArray array(ScalarType type, std::int64_t rows, std::int64_t c
 inline void expect_runs_as(const ir::Kernel &plan, const ir::Kernel &structured, std::int64_t blocks,
                            const std::vector<tiles::TileArray> &arguments, const std::vector<std::size_t> &set,
                            const std::vector<ThreadOrder::Kind> &orders, unsigned seed = 3) {
-  const auto expected = tiles::TileInterpreter(structured, {blocks}, arguments).run();
+  const auto expected = tiles::run_structured(structured, {blocks}, arguments);
   for (const auto order : orders) {
     const auto got = run_lowered(plan, {blocks}, arguments, {order, seed}).arguments;
     for (const std::size_t array : set)

@@ -205,7 +205,7 @@ void expect_from_copies(const ProductShape &s, bool a_swapped, bool b_swapped) {
       array(sums, m, columns, 5),
       {ScalarType::Int32, {}, {{0, 0, n}}},
       {ScalarType::Int32, {}, {{0, 0, 0}}}};
-  const auto expected = test::tiles::TileInterpreter(structured(text), {2}, arguments).run();
+  const auto expected = test::tiles::run_structured(structured(text), {2}, arguments);
   arguments.push_back(a_swapped ? turned(arguments[0]) : arguments[0]);
   arguments.push_back(b_swapped ? turned(arguments[1]) : arguments[1]);
   for (std::size_t factor : {0u, 1u})

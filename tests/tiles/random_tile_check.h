@@ -2,6 +2,8 @@
 // rounded may be. One that does not is cut down until nothing can be left out.
 #pragma once
 
+#include "samite/ir/print.h"
+#include "samite/ir/visit.h"
 #include "samite/passes/gather_tiles.h"
 #include "tests/passes/tile_interpreter.h"
 #include "tests/tiles/random_tile_kernel.h"
@@ -120,7 +122,7 @@ class RandomTileCheck {
 
   Arrays interpreted(const ir::Kernel &kernel, const Arrays &arrays, std::optional<unsigned> noise = {}) const {
     const double loudness = noise == 0u ? 0 : noise && *noise % 3 == 2 ? 4 : 1.5;
-    return TileInterpreter(kernel, {recipe_.blocks}, arrays, noise, loudness).run();
+    return run_structured(kernel, {recipe_.blocks}, arrays, noise, loudness);
   }
 
   void check() {
