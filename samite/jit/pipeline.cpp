@@ -9,6 +9,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/clear_apart.h"
+#include "samite/passes/dead_elements.h"
 #include "samite/passes/form_clusters.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
@@ -265,6 +266,8 @@ std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passe
 }
 
 ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays &arrays, bool debug) {
+  if (!debug)
+    kernel = checked(passes::remove_dead_elements(std::move(kernel)), ir::Form::lowered, "remove_dead_elements");
   kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel =
       checked(passes::place_arrays(std::move(kernel), passes::cpu_architecture()), ir::Form::lowered, "place_arrays");
@@ -275,6 +278,8 @@ ir::Kernel plan_scheduled_for_cpu(ir::Kernel kernel, const passes::FactsOfArrays
 
 ir::Kernel plan_scheduled_for_gpu(ir::Kernel kernel, const passes::Architecture &architecture,
                                   const passes::FactsOfArrays &arrays, bool debug) {
+  if (!debug)
+    kernel = checked(passes::remove_dead_elements(std::move(kernel)), ir::Form::lowered, "remove_dead_elements");
   kernel = checked(passes::plain_thread_loops(std::move(kernel)), ir::Form::lowered, "plain_thread_loops");
   kernel = checked(passes::place_arrays(std::move(kernel), architecture), ir::Form::lowered, "place_arrays");
   if (!debug) {

@@ -17,7 +17,7 @@ Kernel with_body(const std::string &body, const std::string &kind = "threads 1")
   return parse_kernel("kernel @k(@x: array<f32, 1>, @n: i32) " + kind + " {\n" + body + "\n}");
 }
 
-const For &first_loop(const Kernel &kernel) {
+const For &loop_of(const Kernel &kernel) {
   const For *found = nullptr;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (!found) found = stmt.as<For>();
@@ -33,7 +33,7 @@ std::string stores(int count) {
 
 TEST(OpCost, SmallLoopsMayBeUnrolled) {
   const auto may = [](const std::string &body, const std::string &marks = "") {
-    return may_be_unrolled(first_loop(with_body("for %0: i32 in 0 .. @n step 1 " + marks + "{ " + body + " }")));
+    return may_be_unrolled(loop_of(with_body("for %0: i32 in 0 .. @n step 1 " + marks + "{ " + body + " }")));
   };
   EXPECT_TRUE(may(stores(64)));
   EXPECT_FALSE(may(stores(65)));
@@ -44,7 +44,7 @@ TEST(OpCost, SmallLoopsMayBeUnrolled) {
 TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
   const auto turns_of = [](const std::string &body, std::int64_t turns) {
     const Kernel kernel = with_body("local $0: f32[1]\nfor %0: i32 in 0 .. @n step 1 { " + body + " }");
-    return turns_together(first_loop(kernel).body, turns);
+    return turns_together(loop_of(kernel).body, turns);
   };
   const auto together = [&](int instructions, std::int64_t turns) {
     std::string body;
@@ -67,7 +67,7 @@ TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
 
 TEST(OpCost, SmallBodiesOfThreadLoopsAreWorthASecondCopy) {
   const auto loop = [](int count) { return "for.thread %0: i32 in 0 .. @n step 1 { " + stores(count) + " }"; };
-  const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, first_loop(kernel), uniformity(kernel)); };
+  const auto worth = [](const Kernel &kernel) { return worth_copying(kernel, loop_of(kernel), uniformity(kernel)); };
   EXPECT_TRUE(worth(with_body(loop(400))));
   EXPECT_FALSE(worth(with_body(loop(401))));
   std::string second = loop(201);
@@ -80,7 +80,7 @@ TEST(OpCost, BodiesWhoseLoopsAskForNoMaskHaveOneCopy) {
   const auto worth = [](const std::string &in_loop, const std::string &end = "@n") {
     const Kernel kernel = with_body("for.thread %0: i32 in 0 .. @n step 1 {\nfor %1: i32 in 0 .. " + end +
                                     " step 1 {\n" + in_loop + "\n}\nstore @x[%0] = 1.0\n}");
-    return worth_copying(kernel, first_loop(kernel), uniformity(kernel));
+    return worth_copying(kernel, loop_of(kernel), uniformity(kernel));
   };
   EXPECT_FALSE(worth("%2: f32 = load @x[%1] %3: f32 = exp %2"));
   EXPECT_TRUE(worth("%2: f32 = load @x[%1] %3: f32 = exp %2", "15")) << "the loop is short";

@@ -1,8 +1,10 @@
 // Which tiles are in registers, and in which rows the others lie.
 #include "samite/passes/place_tiles.h"
 
+#include "tests/base/count.h"
 #include "tests/passes/lowered_block.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace samite::passes {
