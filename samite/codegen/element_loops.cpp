@@ -24,6 +24,7 @@ void ElementLoops::loop_in_memory(const For &loop) {
   internal_check(loop.begin.is_constant() && loop.begin.as_int() == 0, "a loop over a tile's elements begins late");
   if (!loop.end.is_constant()) return loop_of_launch(loop);
   const std::int64_t count = loop.end.as_int(), threads = emission_.kernel.block_threads;
+  if (count <= 0) return;
   const std::string turn = emission_.fresh("turn");
   if (count == 1) {
     out.open("if (flat_thread() == 0) {{");

@@ -110,6 +110,26 @@ TEST(ScheduledKernel, LoopsOverThreadsNest) {
   }
 }
 
+// As what a thread keeps of an array without elements has. Each element is counted once, and nothing beside them.
+TEST(ScheduledKernel, LoopsOverThreadsOfAnyLength) {
+  for (const int threads : {1, 32, 48})
+    for (const int length : {-1, 0, 1, 2, threads - 1, threads, threads + 1, 2 * threads, 3 * threads + 1}) {
+      SCOPED_TRACE(fmt::format("{} elements by {} threads", length, threads));
+      const ir::Kernel kernel = ir::parse_kernel(fmt::format(
+          "kernel @count(@y: array<i32, 1>) blocks 1 of {} scheduled {{ for.thread %1: i32 in 0 .. {} step 1 {{ "
+          "%2: i32 = load @y[%1] %3: i32 = add %2, 1 store @y[%1] = %3 }} }}",
+          threads, length));
+      const auto n = static_cast<std::size_t>(std::max(length, 0));
+      std::vector<int> expected(n + 200, 0), y = expected, on_cuda = expected;
+      std::fill_n(expected.begin(), n, 1);
+      EXPECT_EQ(CompiledKernel(kernel, options(), ir::Form::lowered).run({1}, {array(y)}).state, 0u);
+      EXPECT_EQ(y, expected);
+      const CudaOnHost cuda(kernel, cuda_options(), false, 0, ir::Form::lowered);
+      EXPECT_EQ(cuda.run({1}, {array(on_cuda)}).failure.state, 0u);
+      EXPECT_EQ(on_cuda, expected);
+    }
+}
+
 // Of threads that make whole warps and that do not, and of fewer and more elements than threads.
 class ScheduledKernels : public testing::TestWithParam<std::pair<int, int>> {
  protected:
