@@ -1,6 +1,7 @@
 #include "samite/passes/dead_elements.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/local_access.h"
 #include "samite/passes/rewrite.h"
 
 #include <map>
@@ -43,9 +44,6 @@ class NeededElements {
   }
 
  private:
-  static std::optional<LocalArrayId> loaded(const Operation &operation) {
-    return operation.op == Op::LocalLoad ? std::optional(operation.array) : std::nullopt;
-  }
   std::optional<Element> element(LocalArrayId array, const Value &index) const {
     if (whole_[array] || !index.is_constant()) return std::nullopt;
     return Element(array, index.as_int());
@@ -58,11 +56,7 @@ class NeededElements {
 
   // Memory of which not every access says its element: such as is part of other memory, or is part of it.
   void find_whole(const Stmt &stmt) {
-    const auto look = [&](LocalArrayId array, const Value &index) {
-      if (!index.is_constant()) whole_[array] = true;
-    };
-    if (const Let *let = stmt.as<Let>(); let && loaded(let->value)) look(let->value.array, let->value.operands[0]);
-    if (const LocalStore *store = stmt.as<LocalStore>()) look(store->array, store->index);
+    if (const auto access = local_access(stmt); access && !access->index.is_constant()) whole_[access->array] = true;
     if (const Allocate *allocate = stmt.as<Allocate>(); allocate && allocate->buffer)
       whole_[allocate->array] = whole_[allocate->buffer->of] = true;
     if (stmt.as<TileCall>() || stmt.as<LoadStream>() || stmt.as<BringWindows>())
@@ -76,7 +70,7 @@ class NeededElements {
   }
   void need_definition(const Operation &operation) {
     for (const Value &operand : operation.operands) need(operand);
-    if (!loaded(operation)) return;
+    if (operation.op != Op::LocalLoad) return;
     const std::optional<Element> element = this->element(operation.array, operation.operands[0]);
     if (!element) return;
     for (const LocalStore *store : std::exchange(stores_[*element], {})) need(store->value);
@@ -93,12 +87,9 @@ class NeededElements {
 
 Kernel remove_dead_elements(Kernel kernel) {
   const NeededElements needed(kernel);
-  const auto sweep = [&](const Block &block) {
-    return rewrite(block, [&](const Stmt &stmt, Block &made) {
-      if (needed.stays(stmt)) made.push_back(stmt);
-    });
-  };
-  kernel.body = sweep(kernel.body);
+  kernel.body = rewrite(kernel.body, [&](const Stmt &stmt, Block &made) {
+    if (needed.stays(stmt)) made.push_back(stmt);
+  });
   return kernel;
 }
 

@@ -1,6 +1,7 @@
 #include "samite/passes/place_arrays.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/local_access.h"
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
@@ -29,17 +30,13 @@ constexpr std::int64_t most_elements = 1 << 16;  // of an array of which few are
 std::optional<std::int64_t> elements_by_constants(const Kernel &kernel, LocalArrayId array) {
   std::set<std::int64_t> elements;
   bool varies = false;
-  const auto use = [&](LocalArrayId used, const Value &index) {
-    if (used != array) return;
-    if (index.is_constant())
-      elements.insert(index.as_int());
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto access = local_access(stmt);
+    if (!access || access->array != array) return;
+    if (access->index.is_constant())
+      elements.insert(access->index.as_int());
     else
       varies = true;
-  };
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (const Let *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad)
-      use(let->value.array, let->value.operands[0]);
-    if (const auto *store = stmt.as<LocalStore>()) use(store->array, store->index);
   });
   if (varies || elements.empty()) return std::nullopt;
   return static_cast<std::int64_t>(elements.size());
