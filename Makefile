@@ -3,13 +3,14 @@
 #   make demo          build, then recover a diffused photograph through the adjoint of the whole diffusion
 #   make test          build, then run the tests
 #   make bench         build, then run the benchmarks against their peers
+#   make gcc           the library, the tools and the examples by GCC, which `make test` compiles with Clang, and their tests
 #   make asan, tsan    the tests with sanitizers
 #   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
 #   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain
+.PHONY: demo test bench gcc asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain
 .PHONY: python-environment sanitizers clean
 
 DEMO ?= inverse_heat
@@ -45,6 +46,10 @@ demo: build/release/build.ninja
 test: cuda-toolchain python-environment build/release/build.ninja
 	cmake --build --preset release
 	ctest --preset release $(TEST_ARGUMENTS)
+
+gcc: build/gcc/build.ninja
+	cmake --build --preset gcc
+	ctest --preset gcc $(TEST_ARGUMENTS)
 
 bench: build/release/build.ninja
 	cmake --build --preset release --target bench

@@ -1,4 +1,5 @@
 // expect: no known conversion for argument 2 from
+// expect of Clang: for 2nd argument
 #include "samite/samite.h"
 
 using namespace samite;

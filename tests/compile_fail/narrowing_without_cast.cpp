@@ -1,4 +1,5 @@
 // expect: could not convert
+// expect of Clang: no viable conversion from
 #include "samite/lang/math.h"
 
 using namespace samite;

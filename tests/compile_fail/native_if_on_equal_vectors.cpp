@@ -1,4 +1,5 @@
 // expect: could not convert
+// expect of Clang: is not contextually convertible to
 #include "samite/samite.h"
 
 using namespace samite;

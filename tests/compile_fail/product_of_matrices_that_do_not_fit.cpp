@@ -6,7 +6,7 @@ using namespace samite;
 using Wide = Matrix<Float, 2, 3>;
 
 #ifdef SAMITE_EXPECT_OK
-Mat2f product(Wide a, Wide b) { return a * transpose(b); }
+auto product(Wide a, Wide b) { return a * transpose(b); }
 #else
-Mat2f product(Wide a, Wide b) { return a * b; }
+auto product(Wide a, Wide b) { return a * b; }
 #endif

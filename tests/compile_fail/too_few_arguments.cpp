@@ -1,4 +1,5 @@
 // expect: no matching function for call to
+// expect of Clang: requires 3 arguments, but 2 were provided
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,7 +1,9 @@
 // Random tile kernels and their adjoints on the device that tests run on, against the interpreter.
 #include "tests/runtime/test_device.h"
 #include "tests/tiles/random_tile_check.h"
+#include "tests/toolchain/environment.h"
 
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -115,7 +117,12 @@ TEST(RandomTileKernel, RecipesReachEveryOperation) {
 // In parts, so that they run side by side.
 class RandomTileKernels : public testing::TestWithParam<unsigned> {};
 
-TEST_P(RandomTileKernels, AndTheirAdjointsDoWhatTheInterpreterDoes) { expect_random_tiles(launch, 120, GetParam(), 4); }
+TEST_P(RandomTileKernels, AndTheirAdjointsDoWhatTheInterpreterDoes) {
+  // Most of the time would go into optimising kernels that run once; what that does to code shows in some of them.
+  std::optional<EnvironmentVariable> little_effort;
+  if (GetParam() >= 1) little_effort.emplace("SAMITE_CPU_OPTIMIZATION", "0");
+  expect_random_tiles(launch, 120, GetParam(), 4);
+}
 
 INSTANTIATE_TEST_SUITE_P(Parts, RandomTileKernels, testing::Range(0u, 4u));
 
