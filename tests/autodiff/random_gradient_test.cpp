@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
-
 namespace samite::test {
 namespace {
 
@@ -19,9 +17,7 @@ constexpr unsigned programs_in_part = 30;
 #endif
 
 TEST_P(RandomGradients, AreRightOrRefused) {
-  // Most of the time would go into optimising programs that run once; what that does to code shows in some of them.
-  std::optional<EnvironmentVariable> little_effort;
-  if (GetParam() >= 1) little_effort.emplace("SAMITE_CPU_OPTIMIZATION", "0");
+  const LittleEffortAfterFirstPart little_effort(GetParam());
   int refused = 0;
   for (unsigned seed = GetParam() * programs_in_part; seed < (GetParam() + 1) * programs_in_part; ++seed) {
     GradientOutcome outcome = check_random_gradient(seed);

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
-
 namespace samite::test {
 namespace {
 
@@ -17,9 +15,7 @@ constexpr unsigned second_programs_in_part = 5;
 #endif
 
 TEST_P(RandomSecondGradients, AreRightOrRefused) {
-  // As in random_gradient_test.cpp.
-  std::optional<EnvironmentVariable> little_effort;
-  if (GetParam() >= 1) little_effort.emplace("SAMITE_CPU_OPTIMIZATION", "0");
+  const LittleEffortAfterFirstPart little_effort(GetParam());
   for (unsigned seed = GetParam() * second_programs_in_part; seed < (GetParam() + 1) * second_programs_in_part;
        ++seed) {
     SecondGradientOutcome outcome = check_random_second_gradient(seed);

@@ -1,5 +1,5 @@
 // expect: no known conversion for argument 3 from
-// expect of Clang: for 3rd argument
+// expect of Clang: no known conversion from 'double' to 'jit::ArgumentFor<samite::Traced<int>>' for 3rd argument
 #include "samite/samite.h"
 
 using namespace samite;

@@ -1,5 +1,5 @@
 // expect: no known conversion for argument 2 from
-// expect of Clang: for 2nd argument
+// expect of Clang: no known conversion from 'float' to 'jit::ArgumentFor<samite::Array<float, 1>>' for 2nd argument
 #include "samite/samite.h"
 
 using namespace samite;

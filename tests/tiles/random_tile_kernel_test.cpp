@@ -3,7 +3,6 @@
 #include "tests/tiles/random_tile_check.h"
 #include "tests/toolchain/environment.h"
 
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -118,9 +117,7 @@ TEST(RandomTileKernel, RecipesReachEveryOperation) {
 class RandomTileKernels : public testing::TestWithParam<unsigned> {};
 
 TEST_P(RandomTileKernels, AndTheirAdjointsDoWhatTheInterpreterDoes) {
-  // Most of the time would go into optimising kernels that run once; what that does to code shows in some of them.
-  std::optional<EnvironmentVariable> little_effort;
-  if (GetParam() >= 1) little_effort.emplace("SAMITE_CPU_OPTIMIZATION", "0");
+  const LittleEffortAfterFirstPart little_effort(GetParam());
   expect_random_tiles(launch, 120, GetParam(), 4);
 }
 

@@ -1,4 +1,4 @@
-// An environment variable for the length of a test.
+// Environment variables for the length of a test.
 #pragma once
 
 #include <cstdlib>
@@ -25,6 +25,18 @@ class EnvironmentVariable {
  private:
   const char *name_;
   std::optional<std::string> before_;
+};
+
+// Most of the time of a test of random programs would go into optimising what runs once. What that does to code shows
+// in the test's first part, so the others do without.
+class LittleEffortAfterFirstPart {
+ public:
+  explicit LittleEffortAfterFirstPart(unsigned part) {
+    if (part >= 1) level_.emplace("SAMITE_CPU_OPTIMIZATION", "0");
+  }
+
+ private:
+  std::optional<EnvironmentVariable> level_;
 };
 
 }  // namespace samite::test
