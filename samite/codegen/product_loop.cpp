@@ -80,7 +80,9 @@ void TileCalls::product_loop(const TileCall &call) {
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
-  emission_.out.line("{}<{}{}>({}, {});", function, kind_of_loop(call), steps, arguments, scalar_text(*call.count));
+  arguments += ", " + scalar_text(*call.count);
+  if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
+  emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
 }
 
 // Of windows that copies bring with what the block has.

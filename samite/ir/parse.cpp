@@ -506,6 +506,7 @@ class Parser {
       while (accept(","));
     }
     if (accept("loop")) parse_windows(call);
+    if (accept("terms")) call.terms = parse_value();
     if (accept("by")) call.sums = parse_fragments();
     call.has_window = accept("has_window");
     call.keeps_window = accept("keeps_window");

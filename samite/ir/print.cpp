@@ -234,6 +234,7 @@ class Printer {
                                         : ",",
                                     element(windows.array, windows.indices), windows.rows, windows.columns,
                                     windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
+          if (call.terms) operands += " terms " + value(*call.terms);
           if (call.sums) operands += " by " + to_string(*call.sums);
           if (call.has_window) operands += " has_window";
           if (call.keeps_window) operands += " keeps_window";

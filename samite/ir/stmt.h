@@ -192,6 +192,9 @@ struct TileCall {
   // Of a loop of products: what its factors are, and how many there are of each.
   std::vector<LoopWindows> windows = {};
   std::optional<Value> count = {};
+  // Of a whole such loop: how many terms of its sums count, where those of the first step are the first ones. What its
+  // windows have at others counts as zeros, whatever it is.
+  std::optional<Value> terms = {};
   // Of such a loop where threads have roles: that of those who call it.
   enum class Part : std::uint8_t { whole, copies, products } part = Part::whole;
   // Of the products of a group of warps: it waits for its turn before, and gives it to the next group after

@@ -687,6 +687,11 @@ class Verifier {
     if (call.is_step() && (!call.count->is_constant() || call.count->as_int() != 1))
       fail("a loop of several products with one first factor");
     check_value(*call.count, ScalarType::Int32, "the number of products");
+    if (call.terms) {
+      if (call.part == TileCall::Part::copies || call.is_step())
+        fail("a limit of terms at what is no whole loop of products");
+      check_value(*call.terms, ScalarType::Int32, "the number of terms");
+    }
     const auto stages_of = [&](const TileMemory &memory) {
       const auto known = buffers_.find(memory.array);
       return known == buffers_.end() ? 1 : known->second.stages;

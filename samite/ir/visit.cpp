@@ -62,6 +62,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
         all(call.indices);
         for (const LoopWindows &windows : call.windows) all(windows.indices);
         if (call.count) f(*call.count);
+        if (call.terms) f(*call.terms);
       },
       [&](const LoadStream &stream) { all(stream.indices); },
       [&](const BringWindows &bring) {
@@ -197,6 +198,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         call.indices = map_all(std::move(call.indices));
         for (LoopWindows &windows : call.windows) windows.indices = map_all(std::move(windows.indices));
         if (call.count) call.count = f(*call.count);
+        if (call.terms) call.terms = f(*call.terms);
         return Stmt(std::move(call), stmt.where());
       },
       [&](LoadStream stream) {

@@ -19,26 +19,38 @@ struct GroupedTerms {
   MatmulPlan plan;
   tile::Transposes transposed;
   tile::Precision precision;
+  bool one_loop;
   SourceLocation where;
 
   // The sums of block (i, j) of a group's matrix. What terms of other groups stand in its last step is left out of
-  // both factors, for it may be no number.
+  // both factors, for it may be no number. A loop of bulk copies has that as its number of terms, where it is one loop
+  // (passes/product_loops.h); elsewhere the last step is apart, so that no other pays for it.
   Tile<lang::Accumulator<T>> sums(const Array<const T, 2> &a, const Array<const T, 2> &b, const Int &begin,
                                   const Int &end, const Int &i, const Int &j) const {
     auto sum = tile::zeros<lang::Accumulator<T>>({plan.rows, plan.columns}, where);
+    if (one_loop) {
+      for (Int k : range(tile::ceil_div(end - begin, plan.inner), pipelined(plan.stages)))
+        add_some(a, b, i, j, begin + k * plan.inner, end, sum);
+      return sum;
+    }
     const Int whole = (end - begin) / plan.inner;
     for (Int k : range(whole, pipelined(plan.stages))) {
       const Int first = begin + k * plan.inner;
       tile::matmul(left(a, i, first), right(b, first, j), sum, transposed, precision, where);
     }
     const Int first = begin + whole * plan.inner;
-    for ([[maybe_unused]] Int rest : range(select(end > first, Int(1), Int(0))))
-      tile::matmul(own(left(a, i, first), transposed.a ? 0 : 1, end - first),
-                   own(right(b, first, j), transposed.b ? 1 : 0, end - first), sum, transposed, precision, where);
+    for ([[maybe_unused]] Int rest : range(select(end > first, Int(1), Int(0)))) add_some(a, b, i, j, first, end, sum);
     return sum;
   }
 
  private:
+  // The products of a step's terms that come before `end`.
+  void add_some(const Array<const T, 2> &a, const Array<const T, 2> &b, const Int &i, const Int &j, const Int &first,
+                const Int &end, Tile<lang::Accumulator<T>> &sum) const {
+    const Int left_over = end - first;
+    tile::matmul(own(left(a, i, first), transposed.a ? 0 : 1, left_over),
+                 own(right(b, first, j), transposed.b ? 1 : 0, left_over), sum, transposed, precision, where);
+  }
   Tile<T> left(const Array<const T, 2> &a, const Int &i, const Int &term) const {
     const Int row = i * plan.rows;
     return transposed.a ? tile::load_at(a, {term, row}, {plan.inner, plan.rows}, where)
@@ -56,12 +68,12 @@ struct GroupedTerms {
 };
 
 template <Scalar T, Scalar C>
-Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan) {
-  using Key = std::tuple<MatmulPlan, bool, bool, bool, bool>;
+Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan, bool one_loop) {
+  using Key = std::tuple<MatmulPlan, bool, bool, bool, bool, bool>;
   static detail::Kernels<Key, Kernel> made([](const Key &key) {
-    const auto &[plan, ta, tb, tf32, checked] = key;
+    const auto &[plan, ta, tb, tf32, checked, one_loop] = key;
     const SourceLocation where = std::source_location::current();
-    const GroupedTerms<T> terms{plan, {ta, tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full, where};
+    const GroupedTerms<T> terms{plan, {ta, tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full, one_loop, where};
     const auto function = [&](const Array<const T, 2> &a, const Array<const T, 2> &b, const detail::Offsets &offsets,
                               const Array<C, 3> &c) {
       const auto [group, i, j] = block_index<3>(where);
@@ -73,7 +85,13 @@ Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan) {
                "grouped_terms", {"a", "b", "offsets", "c"}, function, TileOptions{.threads = plan.threads})
         .definition();
   });
-  return made.at({plan, kind.transposed.a, kind.transposed.b, kind.precision == tile::Precision::tf32, kind.checked});
+  return made.at(
+      {plan, kind.transposed.a, kind.transposed.b, kind.precision == tile::Precision::tf32, kind.checked, one_loop});
+}
+
+// Whether bulk copies can bring windows that begin at any term, which are rows of both factors.
+bool copies_bring_terms(const GroupedTermsByType &kind, const PlanDevice &device) {
+  return device.compute_capability / 10 == 9 && size_of(kind.factor) == 2 && kind.transposed.a && !kind.transposed.b;
 }
 
 }  // namespace
@@ -84,8 +102,10 @@ PlannedLaunch grouped_terms_launch(const GroupedTermsByType &kind, const Grouped
   const MatmulShape of_groups{shape.groups, shape.rows, shape.columns, detail::ceil_div(shape.terms, shape.groups)};
   const MatmulPlan plan = matmul_plan(of_groups, {kind.factor, kind.precision, kind.transposed}, device);
   const Extents blocks = matmul_blocks(of_groups, plan);
-#define SAMITE_CASE(T, C) \
-  if (kind.factor == scalar_type_of<T> && kind.result == scalar_type_of<C>) return {kernel<T, C>(kind, plan), blocks};
+  const bool one_loop = copies_bring_terms(kind, device);
+#define SAMITE_CASE(T, C)                                                   \
+  if (kind.factor == scalar_type_of<T> && kind.result == scalar_type_of<C>) \
+    return {kernel<T, C>(kind, plan, one_loop), blocks};
   SAMITE_CASE(half, half)
   SAMITE_CASE(half, float)
   SAMITE_CASE(bfloat16, bfloat16)

@@ -126,6 +126,7 @@ class Slice {
         if (copies.has_window || copies.in_stage) continue;  // its windows are brought by another statement
         copies.part = TileCall::Part::copies;
         copies.keeps_window = false;
+        copies.terms.reset();
         made.emplace_back(std::move(copies), stmt.where());
       } else if (const auto *bring = stmt.as<BringWindows>()) {
         BringWindows copies = *bring;

@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/group_sums.h"
 #include "samite/passes/loop_iterations.h"
+#include "samite/passes/masked_copies.h"
 #include "samite/passes/rewrite.h"
 #include "samite/passes/stage_steps.h"
 #include "samite/passes/window_steps.h"
@@ -35,6 +36,7 @@ struct Match {
   const TileCall *product = nullptr;
   std::array<const TileCall *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
+  std::optional<Value> terms;  // that count, of an iteration's windows: from 0 on
   std::optional<FragmentLayout> sums;
   // The copy of each factor's array that is read in its place, if any; whether its rows are the array's columns.
   std::array<std::optional<std::uint32_t>, 2> copies{};
@@ -264,26 +266,38 @@ class Matcher {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
     if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
     std::map<LocalArrayId, const TileCall *> loads;
+    std::vector<TileMemory> loaded;
+    std::map<LocalArrayId, MaskedCopy> masked;
     std::set<LocalArrayId> own;
     bool does_more = !loop.carried.empty();
     for (const Stmt &stmt : loop.body) {
       const auto *let = stmt.as<Let>();
       const auto *call = stmt.as<TileCall>();
+      const auto *elements = stmt.as<For>();
       if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::shared)
         own.insert(allocate->array);
       else if (call && call->op == Op::Load && loads.emplace(call->result.array, call).second)
-        continue;
+        loaded.push_back(call->result);
       else if (call && call->op == Op::MatMul && !call->is_product_loop() && !found.product)
         found.product = call;
+      else if (const auto copies = elements ? masked_copies(*elements, loaded) : std::vector<MaskedCopy>();
+               !copies.empty())
+        for (const MaskedCopy &copy : copies) does_more = !masked.emplace(copy.to, copy).second || does_more;
       else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
         does_more = true;
     }
     if (!found.product) return more;
-    found.steps = does_more || own.contains(found.product->result.array) || loads.size() != 2 || own.size() != 2;
+    found.steps =
+        does_more || own.contains(found.product->result.array) || loads.size() != 2 || own.size() != 2 + masked.size();
+    if (!found.steps && !masked.empty()) {
+      found.terms = limit_of_terms(loop, *found.product, masked, own);
+      found.steps = !found.terms;
+    }
     if (found.steps && !may_step_) return more;
     std::set<LocalArrayId> factors;
     for (std::size_t i = 0; i < 2; ++i) {
-      const LocalArrayId factor = found.product->operands[i].array;
+      const LocalArrayId own_factor = found.product->operands[i].array;
+      const LocalArrayId factor = found.terms ? masked.at(own_factor).from : own_factor;
       const auto known = loads.find(factor);
       if (known == loads.end()) return "a factor is not loaded in each iteration as it is";
       if (known->second->result.type != found.product->operands[i].type)
@@ -295,6 +309,28 @@ class Matcher {
     for (const LocalArrayId factor : factors)
       if (!own.contains(factor) || touches(loop.body, factor) != 2) return "a factor is used for more than one product";
     return factors.size() == 2 ? "" : "both factors are one tile";
+  }
+
+  // Where an iteration multiplies copies of two tiles without their terms from some place on: that place, if it comes
+  // nearer by all terms of the tiles from each iteration to the next.
+  std::optional<Value> limit_of_terms(const For &loop, const TileCall &product,
+                                      const std::map<LocalArrayId, MaskedCopy> &masked,
+                                      const std::set<LocalArrayId> &own) const {
+    if (masked.size() != 2) return std::nullopt;
+    std::optional<Value> limit;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto copy = masked.find(product.operands[i].array);
+      const bool transposed = product.attribute & (i == 0 ? transposed_a : transposed_b);
+      if (copy == masked.end() || copy->second.dimension != (transposed ? i : 1 - i) ||
+          !own.contains(copy->second.to) || !own.contains(copy->second.from) ||
+          touches(loop.body, copy->second.to) != 2 || touches(loop.body, copy->second.from) != 2 ||
+          (limit && *limit != copy->second.limit))
+        return std::nullopt;
+      limit = copy->second.limit;
+    }
+    const std::int64_t inner = matmul_extents(product.operands[0].type, product.result.type, product.attribute).inner;
+    const auto slope = forms_.slope(*limit, loop);
+    return slope && *slope * loop.step.as_int() == -inner ? limit : std::nullopt;
   }
 
   // How often statements read or write an array of the block's.
@@ -407,6 +443,7 @@ void write_loop(const Match &match, const For &loop, int stages, Builder &build)
   for (const Stmt &stmt : loop.body)
     if (const auto *let = stmt.as<Let>()) first.copy(*let);
   for (LoopWindows &windows : call.windows) windows.indices = first(windows.indices);
+  if (match.terms) call.terms = first(*match.terms);
   build.append({std::move(call), build.where()});
 }
 

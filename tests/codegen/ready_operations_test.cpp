@@ -142,16 +142,17 @@ TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
   }
 }
 
-TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
+template <class T>
+void expect_groups_of_terms_on_cuda() {
   const long long rows = 40, terms = 100, columns = 24;
   for (const ops::PlanDevice &as : {ops::PlanDevice{80, 108}, ops::PlanDevice{90, 132}})
     for (const bool transposed : {false, true}) {
-      const auto planned = ops::grouped_terms_launch({ScalarType::Float32, ScalarType::Float32, {transposed, false}},
+      const auto planned = ops::grouped_terms_launch({scalar_type_of<T>, ScalarType::Float32, {transposed, false}},
                                                      {4, rows, columns, terms}, as);
       std::vector<std::int32_t> offsets{2, 5, 5, 37, 97};
       std::vector<float> results[2];
       for (const bool cuda : {false, true}) {
-        Array64<float> a(transposed ? Extents64{terms, rows} : Extents64{rows, terms}, 1), b({terms, columns}, 2);
+        Array64<T> a(transposed ? Extents64{terms, rows} : Extents64{rows, terms}, 1), b({terms, columns}, 2);
         Array64<float> c({4, rows, columns}, 3);
         const std::vector<Argument> arguments{array(a.values, a.extents), array(b.values, b.extents),
                                               array(offsets, {5}), array(c.values, c.extents)};
@@ -160,6 +161,10 @@ TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
       }
       for (std::size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-5) << i;
     }
+}
+TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
+  expect_groups_of_terms_on_cuda<float>();
+  expect_groups_of_terms_on_cuda<bfloat16>();
 }
 
 // Factors of two types, which the CPU multiplies as halves and tensor cores as they are.
@@ -360,10 +365,14 @@ TEST_F(ReadyOperationsCompiled, ProductsOfGroupsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(scaled({one, block}, {block, block})));
 }
 
+// Of 16 bits the whole is one loop, whose last step has fewer terms.
 TEST_F(ReadyOperationsCompiled, ProductsOfGroupsOfTerms) {
-  for (const ScalarType type : {ScalarType::BFloat16, ScalarType::Float32})
-    expect_compiles_for_hopper(kernel_of(
-        ops::grouped_terms_launch({type, ScalarType::Float32, {.a = true}}, {32, 2048, 4096, 8192}, {90, 132})));
+  const auto of = [](ScalarType type) {
+    return kernel_of(
+        ops::grouped_terms_launch({type, ScalarType::Float32, {.a = true}}, {32, 2048, 4096, 8192}, {90, 132}));
+  };
+  expect_multiplied_by_groups(of(ScalarType::BFloat16));
+  expect_compiles_for_hopper(of(ScalarType::Float32));
 }
 
 }  // namespace

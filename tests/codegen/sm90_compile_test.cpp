@@ -38,7 +38,7 @@ void expect_compiles(const GroupProductShape &shape) {
   SCOPED_TRACE(testing::Message() << shape.kind << ' ' << shape.rows << 'x' << shape.columns << 'x' << shape.terms
                                   << ' ' << shape.transposed_a << shape.transposed_b << ' ' << shape.roles);
   const auto image = compile(group_product_text(shape), shape.threads(), shape.sum,
-                             "product_of_block(&a, &b, c, blockIdx.x, blockIdx.y, columns, steps);");
+                             "product_of_block(&a, &b, c, blockIdx.x, blockIdx.y, columns, steps, steps);");
   EXPECT_THAT(image->log(), Not(HasSubstr("C75")));
   const CudaKernelResources needs = image->report().kernels.at(0);
   EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
@@ -49,6 +49,7 @@ TEST_F(Sm90Compile, ProductsOf16Bits) {
   expect_compiles({.roles = true});
   expect_compiles({.rows = 64, .columns = 128, .down = 1, .across = 2, .transposed_a = true});
   expect_compiles({.kind = "WgmmaF16", .rows = 256, .columns = 64, .stages = 2, .transposed_b = true});
+  expect_compiles({.transposed_a = true, .roles = true, .limited = true});
 }
 
 TEST_F(Sm90Compile, ProductsOf32And8Bits) {

@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
+#include <type_traits>
 
 namespace samite::test {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 struct ProductArguments {
   TensorMapOnHost a, b;
   void *c;
-  int tiles_across, columns, steps;
+  int tiles_across, columns, steps, limit;
 };
 
 CudaTextOnHost product_on_host(const GroupProductShape &shape) {
@@ -26,12 +28,12 @@ namespace samite {{
 struct ProductArguments {{
   TensorMap a, b;
   {sum} *c;
-  i32 tiles_across, columns, steps;
+  i32 tiles_across, columns, steps, limit;
 }};
 void kernel(const void *given) {{
   const auto &own = *static_cast<const ProductArguments *>(given);
   product_of_block(&own.a, &own.b, own.c, i32(blockIdx.x) / own.tiles_across * {height},
-                   i32(blockIdx.x) % own.tiles_across * {columns}, own.columns, own.steps);
+                   i32(blockIdx.x) % own.tiles_across * {columns}, own.columns, own.steps, own.limit);
 }}
 }}  // namespace samite
 )",
@@ -49,6 +51,23 @@ std::vector<T> small_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
+// No number, or one that shows.
+template <class T>
+T no_number() {
+  if constexpr (std::is_integral_v<T>)
+    return T(99);
+  else
+    return T(std::numeric_limits<float>::quiet_NaN());
+}
+// From index `first` of a dimension on.
+template <class T>
+void leave_no_numbers(std::vector<T> &values, std::int64_t columns, bool of_rows, std::int64_t first) {
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    const auto place = static_cast<std::int64_t>(at);
+    if ((of_rows ? place / columns : place % columns) >= first) values[at] = no_number<T>();
+  }
+}
+
 // Of a matrix of rows of whole units of 16 bytes; the copies are of boxes.
 template <class T>
 TensorMapOnHost map_of(const std::vector<T> &values, std::int64_t rows, std::int64_t columns, int box_rows,
@@ -61,14 +80,19 @@ TensorMapOnHost map_of(const std::vector<T> &values, std::int64_t rows, std::int
           rounds};
 }
 
-// The factors end within the last tiles; `terms` may be 0.
+// The factors end within the last tiles; `terms` may be 0. Where they are limited, the factors have more, and the loop
+// has a step for none of them.
 template <class T, class C = float>
 void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape, std::int64_t rows,
                     std::int64_t columns, std::int64_t terms, ThreadOrder order = {}) {
   SCOPED_TRACE(testing::Message() << shape.kind << ' ' << rows << ' ' << columns << ' ' << terms << ' '
                                   << shape.transposed_a << shape.transposed_b << shape.roles);
-  const auto held = std::max<std::int64_t>(terms, 16);
-  const auto a = small_values<T>(rows * held, 1), b = small_values<T>(columns * held, 2);
+  const auto held = std::max<std::int64_t>(shape.limited ? (terms / 16 + 3) * 16 : terms, 16);
+  auto a = small_values<T>(rows * held, 1), b = small_values<T>(columns * held, 2);
+  if (shape.limited) {
+    leave_no_numbers(a, shape.transposed_a ? rows : held, shape.transposed_a, terms);
+    leave_no_numbers(b, shape.transposed_b ? held : columns, !shape.transposed_b, terms);
+  }
   const int height = shape.rows * (shape.roles ? 2 : 1);
   const auto down = static_cast<int>((rows + height - 1) / height),
              across = static_cast<int>((columns + shape.columns - 1) / shape.columns);
@@ -80,7 +104,8 @@ void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape
       c.data(),
       across,
       across * shape.columns,
-      static_cast<int>((terms + shape.terms - 1) / shape.terms)};
+      static_cast<int>((terms + shape.terms - 1) / shape.terms) + (shape.limited ? 1 : 0),
+      static_cast<int>(terms)};
   kernel.run(static_cast<unsigned>(down * across), static_cast<unsigned>(shape.threads()), &arguments, order,
              shape.clusters() ? 2 : 1);
   const std::vector<double> left(a.begin(), a.end()), right(b.begin(), b.end());
@@ -160,6 +185,51 @@ TEST(Sm90ProductLoop, TurnedProductsOfACluster) {
     shape.shares_a = a, shape.shares_b = !a;
     const CudaTextOnHost kernel = product_on_host(shape);
     for (const int terms : {0, 16, 328}) expect_product<float>(kernel, shape, a ? 100 : 200, a ? 104 : 64, terms);
+  }
+}
+
+// None, a part of a unit of 16 bytes, a whole one, and all of a step, whichever way the factors lie.
+TEST(Sm90ProductLoop, LimitedTerms) {
+  using Kind = ThreadOrder::Kind;
+  for (const bool roles : {false, true})
+    for (const bool a : {false, true})
+      for (const bool b : {false, true}) {
+        const GroupProductShape shape{.rows = 128,
+                                      .columns = 64,
+                                      .stages = 2,
+                                      .transposed_a = a,
+                                      .transposed_b = b,
+                                      .roles = roles,
+                                      .limited = true};
+        const CudaTextOnHost kernel = product_on_host(shape);
+        for (const int terms : {0, 1, 7, 8, 9, 63, 64, 72, 129})
+          expect_product<bfloat16>(kernel, shape, 120, 64, terms);
+        for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 3}})
+          expect_product<bfloat16>(kernel, shape, 200, 72, 77, order);
+      }
+}
+
+TEST(Sm90ProductLoop, LimitedTermsOfOtherTypes) {
+  GroupProductShape shape{.rows = 64, .columns = 24, .stages = 2, .down = 1, .transposed_b = true};
+  shape.limited = true;
+  shape.kind = "WgmmaTF32", shape.element = "f32", shape.bytes = 4, shape.terms = 32;
+  for (const int terms : {3, 37, 61}) expect_product<float>(product_on_host(shape), shape, 64, 24, terms);
+  shape.kind = "WgmmaE4M3", shape.element = "u8", shape.bytes = 1, shape.terms = 128;
+  for (const int terms : {3, 145}) expect_product<f8e4m3>(product_on_host(shape), shape, 64, 24, terms);
+  shape.kind = "WgmmaI8", shape.sum = "i32";
+  expect_product<std::int8_t, int>(product_on_host(shape), shape, 64, 24, 145);
+  GroupProductShape turned = turned_product(64, 128, 1, 2);
+  turned.stages = 2, turned.limited = true;
+  for (const int terms : {3, 37}) expect_product<float>(product_on_host(turned), turned, 64, 128, terms);
+}
+
+TEST(Sm90ProductLoop, LimitedTermsOfACluster) {
+  GroupProductShape shape{.rows = 64, .columns = 64, .stages = 2, .down = 1, .roles = true, .limited = true};
+  for (const bool shares_a : {false, true}) {
+    shape.shares_a = shares_a, shape.shares_b = !shares_a;
+    const CudaTextOnHost kernel = product_on_host(shape);
+    for (const int terms : {5, 131})
+      expect_product<bfloat16>(kernel, shape, shares_a ? 100 : 200, shares_a ? 104 : 64, terms);
   }
 }
 

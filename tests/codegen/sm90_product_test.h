@@ -15,6 +15,7 @@ struct GroupProductShape {
   bool transposed_a = false, transposed_b = false, roles = false;
   bool shares_a = false, shares_b = false;  // by the two blocks of a cluster, with roles
   bool turned = false;                      // the transposes are multiplied, with b in registers
+  bool limited = false;                     // only terms before `limit` count
 
   int multiplying_threads() const { return down * across * 128; }
   int threads() const { return multiplying_threads() + (roles ? 128 : 0); }
@@ -31,8 +32,8 @@ inline GroupProductShape turned_product(int rows, int columns, int down, int acr
   return shape;
 }
 
-// Of namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps)` adds the tile of A B that
-// begins at `row` and `column`, its threads one sum each, to c, which has whole tiles.
+// Of namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps, limit)` adds the tile of A
+// B that begins at `row` and `column`, its threads one sum each, to c, which has whole tiles.
 inline std::string group_product_text(const GroupProductShape &s) {
   std::string text = fmt::format(
       R"(namespace samite {{
@@ -64,7 +65,7 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
                                         s.transposed_b ? 0 : s.terms, s.transposed_b ? s.terms : 0);
   text += fmt::format(
       R"(SAMITE_INLINE void product_of_block(const TensorMap *map_a, const TensorMap *map_b, {sum} *c, i32 row, i32 column,
-                                    i32 columns, i32 steps) {{
+                                    i32 columns, i32 steps, i32 limit) {{
   u8 *const memory = shared_memory();
   BulkWindows<2> a{{map_a, {{{a_row}, {a_column}}}}}, b{{map_b, {{{b_row}, {b_column}}}}};
   u64 *const barriers = reinterpret_cast<u64 *>(memory + {ring});
@@ -75,20 +76,21 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
   const std::string clear = fmt::format(
       "{0} sums[Product::registers];\n#pragma unroll\n  for (int r = 0; r < Product::registers; ++r) sums[r] = 0;\n",
       s.sum);
+  const std::string limit = s.limited ? ", TermsBelow{limit}" : "";
   if (!s.roles)
     return text + fmt::format(
                       R"(  {clear}
   {element} *const ring = reinterpret_cast<{element} *>(memory);
   tile_product_loop<Product, {kind}, {terms}, {stages}, {ta}, {tb}, Alone, {steps}>(
-      sums, ring, ring + {b_at}, barriers, a, b, steps);
+      sums, ring, ring + {b_at}, barriers, a, b, steps{limit});
   add_sums(c, sums, row, column, columns);
 }}
 
 }}  // namespace samite
 )",
-                      fmt::arg("clear", clear), fmt::arg("element", s.element), fmt::arg("kind", s.kind),
-                      fmt::arg("terms", s.terms), fmt::arg("stages", s.stages), fmt::arg("ta", s.transposed_a),
-                      fmt::arg("tb", s.transposed_b), fmt::arg("steps", steps),
+                      fmt::arg("clear", clear), fmt::arg("limit", limit), fmt::arg("element", s.element),
+                      fmt::arg("kind", s.kind), fmt::arg("terms", s.terms), fmt::arg("stages", s.stages),
+                      fmt::arg("ta", s.transposed_a), fmt::arg("tb", s.transposed_b), fmt::arg("steps", steps),
                       fmt::arg("b_at", s.stages * s.rows * s.terms));
   // Two tiles, one above the other, so that the rings go on from one to the next.
   const std::string of_product =
@@ -112,7 +114,7 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
 #pragma unroll 1
     for (i32 tile = 0; tile < 2; ++tile) {{
       {clear}
-      tile_consume<{of_product}>(sums, ring_a, ring_b, barriers, at, steps);
+      tile_consume<{of_product}>(sums, ring_a, ring_b, barriers, at, steps{limit});
       add_sums(c, sums, row + tile * {rows}, column, columns);
     }}
   }}
@@ -121,7 +123,7 @@ SAMITE_INLINE void add_sums({sum} *c, const {sum} (&sums)[Product::registers], i
 
 }}  // namespace samite
 )",
-             fmt::arg("blocks", s.clusters() ? 2 : 1),
+             fmt::arg("limit", limit), fmt::arg("blocks", s.clusters() ? 2 : 1),
              fmt::arg("meet", s.clusters() ? "sync_cluster();" : "__syncthreads();"),
              fmt::arg("end", s.clusters() ? "sync_cluster();" : ""), fmt::arg("element", s.element),
              fmt::arg("b_at", s.stages * s.rows * s.terms), fmt::arg("of_product", of_product),

@@ -141,10 +141,15 @@ class LoweredCalls : protected tiles::TileOperations {
     friend bool operator==(const Window &, const Window &) = default;
   };
 
+  struct StepsOfLoop {
+    std::int64_t count;
+    std::optional<std::int64_t> terms;  // that count, if not all
+  };
+
   // A loop of products: its buffers are the copies' from when all threads have come until all have their sums, which
   // each thread adds its own products to, one step after another. The windows begin at these places.
   Steps product_loop(Thread &thread, const ir::Stmt &at, const ir::TileCall &call,
-                     std::vector<std::vector<std::int64_t>> windows, std::int64_t count) {
+                     std::vector<std::vector<std::int64_t>> windows, StepsOfLoop steps) {
     Call &state = calls_[&call];
     state.products.clear();
     // What the block has of the first factor, as all of its threads find it when they come here.
@@ -164,7 +169,7 @@ class LoweredCalls : protected tiles::TileOperations {
           tiles_.poison(operand.array, tiles_.buffer_of(view, stage), e);
     }
     co_await Meeting{Meeting::Of::Block, &at};
-    for (std::int64_t step = static_cast<std::int64_t>(state.products.size()); step < count; ++step) {
+    for (std::int64_t step = static_cast<std::int64_t>(state.products.size()); step < steps.count; ++step) {
       std::vector<TileValue> operands;
       if (call.has_first_factor()) {
         operands.push_back(zero(call.operands[0].type));
@@ -176,6 +181,7 @@ class LoweredCalls : protected tiles::TileOperations {
         origin[origin.size() - 2] += step * call.windows[i].rows;
         operands.push_back(loaded(call.windows[i].array, call.operands[call.first_brought() + i].type, origin));
       }
+      if (steps.terms) clear_terms(call, *steps.terms, step, operands);
       operands.push_back(zero(call.result.type));
       state.products.push_back(of_tiles({call.op, call.result.type, {}, 0, call.attribute}, operands).value());
     }
@@ -188,6 +194,20 @@ class LoweredCalls : protected tiles::TileOperations {
             call.sets ? own : combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e), own));
       }
     co_await Meeting{Meeting::Of::Block, &at};
+  }
+
+  static void clear_terms(const ir::TileCall &call, std::int64_t terms, std::int64_t step,
+                          std::vector<TileValue> &factors) {
+    const ir::Type a = call.operands[0].type;
+    const bool down[] = {(call.attribute & ir::transposed_a) != 0, (call.attribute & ir::transposed_b) == 0};
+    const std::int64_t inner = a.shape()[down[0] ? 0 : 1];
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::int64_t columns = call.operands[i].type.shape()[1];
+      for (std::size_t e = 0; e < factors[i].elements.size(); ++e) {
+        const std::int64_t place = static_cast<std::int64_t>(e), own = down[i] ? place / columns : place % columns;
+        if (step * inner + own >= terms) factors[i].elements[e] = {};
+      }
+    }
   }
 
   // Begins to copy, or, where the tile is in registers, loads.

@@ -149,7 +149,9 @@ class LoweredInterpreter : private LoweredCalls {
           if (own >= copies_.size() || copies_[own] != copies)
             throw std::runtime_error("products of other windows than are copied");
         }
-        co_await product_loop(thread, stmt, *call, std::move(copies.windows), copies.count);
+        co_await product_loop(
+            thread, stmt, *call, std::move(copies.windows),
+            {copies.count, call->terms ? std::optional(integer(thread, *call->terms)) : std::nullopt});
       } else if (stmt.as<ir::Barrier>()) {
         co_await Meeting{Meeting::Of::Block, &stmt};
       } else if (const auto *allocate = stmt.as<ir::Allocate>()) {

@@ -81,6 +81,8 @@ struct ProductRings : RingBarriers<stages_> {
   using RowsOfA = typename Factors::RowsOfA;
   using RowsOfB = typename Factors::RowsOfB;
   using Position = RingPosition<stages_>;
+  static constexpr bool a_along_terms = !transposed_a, b_along_terms = transposed_b;
+  static constexpr int terms = K, threads = Product::warps * 128;  // of a step; that multiply
   static constexpr int stages = stages_, readers = Product::warps * 4 * Cluster::blocks;
   static_assert(stages >= 2, "a stage is free when the products of the next one have begun");
 
@@ -165,10 +167,51 @@ SAMITE_INLINE void produce(const Rings &rings, typename Rings::Position &at, Bul
   }
 }
 
+// Zeros in the place of a factor's terms from the `first` on, by so many threads.
+template <class Rows, bool along_terms, int threads>
+SAMITE_INLINE void clear_terms(u8 *factor, int first) {
+  constexpr int across = Rows::columns / Rows::of_unit;
+#pragma unroll 1
+  for (int unit = int(flat_thread()); unit < Rows::rows * across; unit += threads) {
+    const int row = unit / across, column = unit % across * Rows::of_unit;
+    const int kept = along_terms ? first - column : row < first ? Rows::of_unit : 0;
+    if (kept >= Rows::of_unit) continue;
+    u8 *const at = factor + Rows::place(row, column) * Rows::bytes;
+    if (kept <= 0)
+      store_pack(reinterpret_cast<u32 *>(at), Pack<u32, 4>{});
+    else
+#pragma unroll 1
+      for (int byte = kept * Rows::bytes; byte < 16; ++byte) at[byte] = 0;
+  }
+}
+
+// Which terms of a loop count: what its windows have at those from `terms` on may be anything, and counts as zeros.
+struct TermsBelow {
+  i32 terms;
+
+  // By all multiplying threads, when the factors of this step are there.
+  template <class Rings>
+  SAMITE_INLINE_MEMBER void clear_others(const Rings &rings, u32 stage, i32 step) const {
+    using RowsOfA = typename Rings::RowsOfA;
+    using RowsOfB = typename Rings::RowsOfB;
+    const i64 left = i64(terms) - i64(step) * Rings::terms;
+    if (left >= Rings::terms) return;
+    const int first = left > 0 ? int(left) : 0;
+    clear_terms<RowsOfA, Rings::a_along_terms, Rings::threads>(rings.a + stage * RowsOfA::size, first);
+    clear_terms<RowsOfB, Rings::b_along_terms, Rings::threads>(rings.b + stage * RowsOfB::size, first);
+    fence_for_copies();
+    sync_threads_at<1, Rings::threads>();
+  }
+};
+struct AllTerms {
+  template <class Rings>
+  SAMITE_INLINE_MEMBER void clear_others(const Rings &, u32, i32) const {}
+};
+
 // By all multiplying threads. Each calls `release(stage)` when the products of that stage are done.
-template <class Rings, class C, int count, class Release>
+template <class Rings, class C, int count, class Terms, class Release>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
-                           const Release &release) {
+                           const Terms &terms, const Release &release) {
   using Factors = typename Rings::Factors;
   const auto factors = Factors::of_rings(rings.a, rings.b, at.warp_group);
   if (steps <= 0) return;
@@ -177,6 +220,7 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
 #pragma unroll(Factors::turned ? 2 : 1)
   for (i32 step = 0;;) {
     wait_for_phase(rings.full(at.stage), at.parity);
+    terms.clear_others(rings, at.stage, step);
     const auto left = factors.left(at.stage);
     begin_products();
     Factors::begin(sums, left, factors.right(at.stage));
@@ -190,10 +234,6 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
   wait_for_products<0>();
   changed_by_products(sums);
   release(before);
-}
-template <class Rings, class C, int count>
-SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps) {
-  consume(rings, at, sums, steps, [&](u32 stage) { rings.release(stage); });
 }
 
 // As a kernel calls them. The rings may hold anything before; afterwards they and the 2 * stages barriers are as
@@ -225,11 +265,12 @@ SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPositio
 }
 // By those that multiply: sums += what was produced.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class C,
-          class F, class G>
+          class F, class G, class Terms = AllTerms>
 SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
-                                RingPosition<stages> &at, i32 steps) {
-  consume(product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at,
-          sums, steps);
+                                RingPosition<stages> &at, i32 steps, const Terms &terms = {}) {
+  const auto rings =
+      product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers);
+  consume(rings, at, sums, steps, terms, [&](u32 stage) { rings.release(stage); });
 }
 
 // A ring of windows of the second factor alone, which a loop multiplies in each iteration with what the block has: in
@@ -344,9 +385,10 @@ SAMITE_INLINE void tile_release_stage(u64 *barriers, RingPosition<stages> &at) {
 //
 // The rings may hold anything before, and be used for anything afterwards, and so may the 2 * stages barriers.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
-          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b,
+          class Terms = AllTerms>
 SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
-                                     BulkWindows<rank_a> a, BulkWindows<rank_b> b, i32 steps) {
+                                     BulkWindows<rank_a> a, BulkWindows<rank_b> b, i32 steps, const Terms &terms = {}) {
   const auto rings =
       product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers);
   const bool copies = flat_thread() == 0;
@@ -369,7 +411,7 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
 #pragma unroll 1
     for (u32 stage = 0; stage < stages && left > 0; ++stage) copy_next(stage);
   RingPosition<stages> at;
-  consume(rings, at, sums, steps, [&](u32 stage) {
+  consume(rings, at, sums, steps, terms, [&](u32 stage) {
     rings.release(stage);
     if (copies && left > 0) {
       wait_for_phase(rings.empty(stage), parity);
@@ -384,15 +426,16 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
 
 // The same where the sums are in shared memory, row by row.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
-          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b>
+          int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b,
+          class Terms = AllTerms>
 SAMITE_INLINE void tile_product_loop_in_memory(C *c, F *ring_a, G *ring_b, u64 *barriers, BulkWindows<rank_a> a,
-                                               BulkWindows<rank_b> b, i32 steps) {
+                                               BulkWindows<rank_b> b, i32 steps, const Terms &terms = {}) {
   typename Kind::Sum sums[Product::registers];
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r)
     sums[r] = Product::holds(r) ? c[Product::row(r) * Product::columns + Product::column(r)] : C(0);
   tile_product_loop<Product, Kind, K, stages, transposed_a, transposed_b, Cluster, a_rows, a_columns, b_rows,
-                    b_columns>(sums, ring_a, ring_b, barriers, a, b, steps);
+                    b_columns>(sums, ring_a, ring_b, barriers, a, b, steps, terms);
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r)
     if (Product::holds(r)) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);

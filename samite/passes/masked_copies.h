@@ -1,0 +1,24 @@
+// Tiles without some of their rows or columns: loops over elements that copy a tile, with zeros where a coordinate is
+// not below a limit.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace samite::passes {
+
+// to[i, j] = the coordinate along `dimension` is below `limit` ? from[i, j] : 0. Both are tiles of these extents.
+struct MaskedCopy {
+  ir::LocalArrayId from, to;
+  int dimension;
+  ir::Value limit;  // an i32, from outside of the loop
+};
+
+// Those that a loop over elements, as lower_tiles writes it for a GPU, is made of; nothing where it does more. `tiles`:
+// what is known of the tiles that it may read.
+std::vector<MaskedCopy> masked_copies(const ir::For &elements, std::span<const ir::TileMemory> tiles);
+
+}  // namespace samite::passes
