@@ -1,16 +1,19 @@
-// Products of groups of rows, each with a matrix of its own, beside a loop of ordinary products, one for each group: on
-// a GPU where there is one, and on the CPU. The loop knows the heights on the host, which the product of groups does
-// not. bench/peers/against_torch_grouped.py runs it and torch's in turn.
+// Products of groups of rows, each with a matrix of its own, and of groups of terms, as the gradients of those matrices
+// are, beside a loop of ordinary products, one for each group: on a GPU where there is one, and on the CPU. The loop
+// knows the heights on the host, which the product of groups does not. bench/peers/against_torch_grouped.py runs it and
+// torch's in turn.
 #include "bench/support/alternate.h"
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/ops/grouped_matmul.h"
+#include "samite/ops/grouped_terms.h"
 #include "samite/ops/scaled_grouped_matmul.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -29,12 +32,17 @@ struct Shape {
   }
 };
 
+// Repeats a million numbers: a thousand million take the host longer than all products.
 template <class T>
 Buffer<T> random_buffer(Device device, const Extents &extents, unsigned seed) {
+  constexpr std::size_t period = 1'000'003;
   std::mt19937 engine(seed);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
-  std::vector<T> values;
-  for (std::int64_t i = 0; i < extents.count(); ++i) values.push_back(T(uniform(engine)));
+  std::vector<T> values(static_cast<std::size_t>(extents.count()));
+  const std::size_t own = std::min(period, values.size());
+  std::generate_n(values.begin(), own, [&] { return T(uniform(engine)); });
+  for (std::size_t at = own; at < values.size(); at += own)
+    std::copy_n(values.begin(), std::min(own, values.size() - at), values.begin() + static_cast<std::ptrdiff_t>(at));
   return {device, extents, values};
 }
 
@@ -57,7 +65,7 @@ std::vector<std::int32_t> uneven_offsets(const Shape &s) {
   return offsets;
 }
 
-// What both give for some elements.
+// What both give for some elements. Sums of so many terms.
 template <class C>
 void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inner, const char *what) {
   for (const std::int64_t row : {std::int64_t{0}, ours.extents()[0] / 3, ours.extents()[0] - 1})
@@ -67,12 +75,13 @@ void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inn
 }
 
 template <class Ours, class Peer>
-void add(bench::Report &report, Device device, const Shape &s, const char *type, const Ours &ours, const Peer &peer) {
+void add(bench::Report &report, Device device, const Shape &s, const std::string &name, const Ours &ours,
+         const Peer &peer) {
   const bool on_cpu = device.kind() == DeviceKind::cpu;
   const bench::Contest contest{.rounds = 7, .calls = on_cpu ? 1 : 10};
   const auto [time, peer_time] = on_cpu ? bench::alternate(contest, ours, peer)
                                         : bench::alternate_on_device(contest, Stream::standard(device), ours, peer);
-  report.add({s.to_string(type), on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
+  report.add({name, on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
               fmt::format("a product for each group, {:.3g} TFLOP/s", s.operations() / peer_time * 1e-12),
               peer_time * 1e3, fmt::format("{:.3g} TFLOP/s", s.operations() / time * 1e-12)});
 }
@@ -104,7 +113,38 @@ void measure(bench::Report &report, Device device, const Shape &s, const char *t
   launch.launch();
   peer();
   require_same(c, one_by_one, s.inner, type);
-  add(report, device, s, type, [&] { launch.launch(); }, peer);
+  add(report, device, s, s.to_string(type), [&] { launch.launch(); }, peer);
+}
+
+// The gradients of the groups' matrices: of a transposed, and the cotangent.
+template <class T>
+void measure_terms(bench::Report &report, Device device, const Shape &s, const char *type) {
+  const std::vector<std::int32_t> offsets = uneven_offsets(s);
+  const auto a = random_buffer<T>(device, {s.rows, s.inner}, 1), b = random_buffer<T>(device, {s.rows, s.columns}, 2);
+  const Buffer<std::int32_t> on_device(device, {s.groups + 1}, offsets);
+  Buffer<T> c(device, {s.groups, s.inner, s.columns}), one_by_one(device, {s.groups, s.inner, s.columns});
+  const ops::PlannedLaunch planned =
+      ops::grouped_terms_launch({scalar_type_of<T>, scalar_type_of<T>, {.a = true}},
+                                {s.groups, s.inner, s.columns, s.rows}, ops::plan_device(device));
+  const ops::Matmul plain{"plain",
+                          [](const ops::Sums<T> &sums) { return ops::detail::as_type<T>(sums.values()); },
+                          {.transposed = {.a = true}}};
+  std::vector<Launch> loop;
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    const auto at = static_cast<std::size_t>(g);
+    loop.push_back(plain.record(a.slice(0, offsets[at], offsets[at + 1]), b.slice(0, offsets[at], offsets[at + 1]),
+                                Buffer<T>(one_by_one.slice(0, g, g + 1).reshape({s.inner, s.columns}))));
+  }
+  const auto ours = [&] { ops::detail::launch_planned(planned, {{&a}, {&b}, {&on_device}, {&c}}, {}); };
+  const auto peer = [&] {
+    for (Launch &each : loop) each.launch();
+  };
+  ours();
+  peer();
+  const Extents flat{s.groups * s.inner, s.columns};
+  require_same(Buffer<T>(c.reshape(flat)), Buffer<T>(one_by_one.reshape(flat)), 4 * s.rows / s.groups, type);
+  add(report, device, s, fmt::format("{} x {}, {} terms in {} groups, {}", s.inner, s.columns, s.rows, s.groups, type),
+      ours, peer);
 }
 
 // Scales of each row of a and each column of b's matrices.
@@ -137,7 +177,7 @@ void measure_scaled(bench::Report &report, Device device, const Shape &s) {
   launch.launch();
   peer();
   require_same(c, one_by_one, s.inner, "f8e4m3");
-  add(report, device, s, "f8e4m3", [&] { launch.launch(); }, peer);
+  add(report, device, s, s.to_string("f8e4m3"), [&] { launch.launch(); }, peer);
 }
 
 }  // namespace
@@ -148,6 +188,7 @@ int main() {
       report.note("There is no GPU here; on the CPU:");
       for (const Shape &shape : {Shape{8, 512, 256, 256}, Shape{64, 512, 256, 256}})
         measure<float>(report, Device::cpu(), shape, "float", false);
+      measure_terms<float>(report, Device::cpu(), {8, 512, 256, 256}, "float");
       return;
     }
     for (const Shape &shape : {Shape{8, 8192, 7168, 2048}, Shape{32, 8192, 4096, 7168}, Shape{64, 2048, 4096, 2048},
@@ -155,5 +196,7 @@ int main() {
       measure<bfloat16>(report, Device::cuda(0), shape, "bfloat16", false);
       measure_scaled(report, Device::cuda(0), shape);
     }
+    for (const Shape &shape : {Shape{32, 16384, 2048, 4096}, Shape{8, 8192, 7168, 2048}, Shape{64, 8192, 2048, 2048}})
+      measure_terms<bfloat16>(report, Device::cuda(0), shape, "bfloat16");
   });
 }

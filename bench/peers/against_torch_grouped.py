@@ -1,4 +1,4 @@
-"""Runs products of groups of rows and torch's in turn on a GPU, and prints the ratios as JSON lines.
+"""Runs products of groups of rows, and of groups of terms, and torch's in turn on a GPU, and prints the ratios as JSON lines.
 
     cmake --build build/release --target bench_cuda_grouped_matmul
     python3 bench/peers/against_torch_grouped.py build/release/bench/cuda_grouped_matmul
@@ -28,6 +28,8 @@ def offsets_of(groups, rows):
 
 def of_torch(case):
     """What torch takes for a case, by its name."""
+    if " terms in " in case:
+        return of_torch_terms(case)
     extents, groups, dtype = case.split(", ")
     rows, columns, inner = (int(extent) for extent in extents.split(" x "))
     groups = int(groups.split()[0])
@@ -42,6 +44,20 @@ def of_torch(case):
         product = lambda: torch._scaled_grouped_mm(
             left, right, scale_a, scale_b, offs=ends, out_dtype=torch.bfloat16, use_fast_accum=True
         )
+    return time_of(product, case)
+
+
+def of_torch_terms(case):
+    extents, terms, _ = case.split(", ")
+    rows, columns = (int(extent) for extent in extents.split(" x "))
+    terms, groups = (int(word) for word in terms.split() if word.isdigit())
+    ends = offsets_of(groups, terms)
+    a = (torch.rand(terms, rows, device="cuda") - 0.5).bfloat16()
+    b = (torch.rand(terms, columns, device="cuda") - 0.5).bfloat16()
+    return time_of(lambda: torch._grouped_mm(a.t(), b, offs=ends, out_dtype=torch.bfloat16), case)
+
+
+def time_of(product, case):
     try:
         product()
     except (AttributeError, RuntimeError, ValueError) as error:

@@ -251,6 +251,7 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
                        .cuda = variant.key.cuda,
                        .wide_arrays = wide_arrays(variant),
                        .in_order = variant.key.deterministic};
+  if (variant.key.cuda != 0 && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
   if (variant.key.races) choices.may_share = may_share(variant);
   Lowered lowered = jit::lower(kernel, choices);
   if (variant.key.races) variant.layout = codegen::argument_layout(lowered.kernel.parameters);

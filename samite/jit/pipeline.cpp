@@ -127,12 +127,24 @@ int most_stages(const ir::Kernel &kernel) {
   return stages;
 }
 
-// Loads of factors are taken ahead where the shared memory of a block has room for them. `capability` 0: the CPU.
-ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order) {
+// What becomes of the loops of products before shared memory is planned.
+ir::Kernel planned_loops(ir::Kernel lowered, const passes::Architecture &architecture,
+                         const passes::FactsOfArrays &arrays) {
+  lowered = passes::place_arrays(passes::plain_thread_loops(std::move(lowered)), architecture);
+  lowered = passes::warp_loops(passes::sum_over_launch(std::move(lowered)), arrays);
+  return with_product_loops(std::move(lowered), architecture, arrays);
+}
+
+// Loads of factors are taken ahead where the shared memory of a block has room for them, or for the buffers of bulk
+// copies: these loops need no memory for a factor without some of its terms. `capability` 0: the CPU.
+ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order,
+                       const passes::FactsOfArrays &arrays = {}) {
   if (capability == 0) return passes::lower_tiles(structured, passes::cpu_architecture());
   const passes::Architecture &gpu = passes::gpu_architecture(capability);
   ir::Kernel ahead = passes::lower_tiles(structured, gpu, {.in_order = in_order});
   if (most_stages(ahead) == 1 || fits_shared_memory(ahead, capability)) return ahead;
+  if (!arrays.empty() && passes::has_product_loops(planned_loops(passes::lower_threads(ahead), gpu, arrays)))
+    return ahead;
   return passes::lower_tiles(structured, gpu, {.in_order = in_order, .loads_ahead = false});
 }
 
@@ -197,7 +209,7 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
       last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
     last = checked(passes::widen_tile_origins(std::move(last), choices.wide_arrays), ir::Form::structured,
                    "widen_tile_origins");
-    last = checked(lower_tiles(last, choices.cuda, choices.in_order), ir::Form::lowered, "lower_tiles");
+    last = checked(lower_tiles(last, choices.cuda, choices.in_order, choices.arrays), ir::Form::lowered, "lower_tiles");
     if (choices.may_share) {
       passes::CheckedForRaces looking = passes::check_races(last, *choices.may_share);
       lowered.unchecked_for_races = choices.cuda != 0 && !codegen::fits_parameter_space(looking.kernel);
@@ -256,11 +268,9 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
 
 std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
                                                  const passes::FactsOfArrays &arrays) {
-  lowered = passes::place_arrays(passes::plain_thread_loops(std::move(lowered)), architecture);
-  lowered = passes::warp_loops(passes::sum_over_launch(std::move(lowered)), arrays);
   std::vector<std::uint32_t> read;
   for (const passes::TensorMapNeeded &map :
-       passes::tensor_maps(with_product_loops(std::move(lowered), architecture, arrays)))
+       passes::tensor_maps(planned_loops(std::move(lowered), architecture, arrays)))
     if (std::ranges::find(read, map.array) == read.end()) read.push_back(map.array);
   return read;
 }

@@ -50,6 +50,7 @@ struct LowerChoices {
   int cuda = 0;                                     // the device's compute capability; 0: the CPU
   std::vector<bool> wide_arrays = {};               // by parameter: ArrayFacts::wide_index
   bool in_order = false;                            // as passes/lower_tiles.h has it
+  passes::FactsOfArrays arrays = {};                // of a launch on a GPU; empty: nothing is known of them
   std::optional<std::vector<bool>> may_share = {};  // check for races; as passes/check_races.h has it
 };
 struct Lowered {
