@@ -5,6 +5,9 @@
 // the iteration before, and add their product to sums from before the loop. Each factor gets a buffer for each stage of
 // the loop, in panels, and the call has the layout of its sums. All other products are left as they are.
 //
+// The windows may be masked before they are multiplied (passes/masked_copies.h), both of them by one limit along their
+// terms that falls by the terms of a step: then the call has a number of terms.
+//
 // A loop that does more, such as to scale each product before it is added to the sums, stays a loop, with a call of one
 // step in each iteration. That pays where warps of their own start the copies (assign_roles), which run ahead of the
 // loop; elsewhere each step would wait for its own copies. A pipelined loop may have several such products: of windows
