@@ -65,6 +65,68 @@ auto product(const Shape &shape, float factor) {
 
 using Definition = std::shared_ptr<jit::KernelDefinition>;
 
+// A = L U in the place of A, for each block a matrix of 4 x 4 tiles, without exchanging rows: columns of
+// a tile on the diagonal one after another, then those right of it and below, and the rest less their products.
+constexpr int lu_tile = 32, lu_tiles = 4;
+
+// Both factors of a tile: below the diagonal those of L, whose diagonal is ones.
+Tile<float> lu_of_tile(Tile<float> a) {
+  const Tile<int> row = tile::coordinate({lu_tile, lu_tile}, 0), column = tile::coordinate({lu_tile, lu_tile}, 1);
+  for (Int j : range(lu_tile)) {
+    const Tile<float> of_row = tile::sum(select(row == j, a, 0.0f), {0}),
+                      of_column = tile::sum(select(column == j, a, 0.0f), {1}),
+                      pivot = tile::sum(select(column == j, of_row, 0.0f), {1});
+    const Tile<float> factors = of_column / pivot;
+    a = select(row > j && column > j, a - factors * of_row, select(row > j && column == j, factors + 0.0f * a, a));
+  }
+  return a;
+}
+
+const TileKernel blocked_lu{
+    "blocked_lu", {"a"}, [](Array<float, 3> a) {
+      const Int matrix = block_index();
+      const auto at = [&](const Int &i, const Int &j) { return tile::load(a, {matrix, i, j}, {lu_tile, lu_tile}); };
+      const Tile<int> row = tile::coordinate({lu_tile, lu_tile}, 0), column = tile::coordinate({lu_tile, lu_tile}, 1);
+      for (Int k : range(lu_tiles)) {
+        const Tile<float> both = lu_of_tile(at(k, k));
+        tile::store(a, {matrix, k, k}, both);
+        const Tile<float> lower = select(row == column, 1.0f, both);
+        for (Int j : range(k + 1, lu_tiles)) {
+          tile::store(a, {matrix, k, j}, tile::solve_triangular(lower, at(k, j)));
+          // X U = A is Uᵀ Xᵀ = Aᵀ.
+          const Tile<float> below =
+              tile::solve_triangular(both, tile::transpose(at(j, k)), {.upper = true, .transposed = true});
+          tile::store(a, {matrix, j, k}, tile::transpose(below));
+        }
+        for (Int i : range(k + 1, lu_tiles))
+          for (Int j : range(k + 1, lu_tiles)) {
+            Tile<float> product = tile::zeros<float>({lu_tile, lu_tile});
+            tile::matmul(at(i, k), at(k, j), product);
+            tile::store(a, {matrix, i, j}, at(i, j) - product);
+          }
+      }
+    }};
+
+// Of a matrix that needs no exchange of rows.
+void require_factors() {
+  constexpr int n = lu_tile * lu_tiles;
+  std::vector<float> values;
+  for (int i = 0; i < n * n; ++i)
+    values.push_back(static_cast<float>((i * 37 + 11) % 101) / 101.0f + (i % (n + 1) == 0 ? n : 0));
+  const Buffer<float> a(Device::cpu(), {1, n, n}, values);
+  blocked_lu.launch({1}, a);
+  const std::vector<float> both = a.to_vector();
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int k = 0; k <= std::min(i, j); ++k)
+        sum += (k == i ? 1.0 : static_cast<double>(both[static_cast<std::size_t>(i * n + k)])) *
+               static_cast<double>(both[static_cast<std::size_t>(k * n + j)]);
+      bench::require_close(sum, static_cast<double>(values[static_cast<std::size_t>(i * n + j)]), 1e-3,
+                           "an element of L U");
+    }
+}
+
 // Solves a symmetric system for each block.
 const TileKernel cholesky_solve{
     "cholesky_solve", {"x", "a", "b"}, [](Array<double, 2> x, Array<const double, 2> a, Array<const double, 2> b) {
@@ -106,6 +168,7 @@ const Program programs[] = {
      800, 0},
     {"causal attention, heads of 64, f32", [] { return attention(ScalarType::Float32); }, 600, 1500},
     {"causal attention, heads of 64, bf16", [] { return attention(ScalarType::BFloat16); }, 600, 1500},
+    {"blocked LU 128x128 f32", [] { return blocked_lu.definition(); }, 700, 0},
     {"Cholesky and solve 32x32 f64", [] { return cholesky_solve.definition(); }, 0, 500},
 };
 
@@ -319,6 +382,7 @@ void report_programs(bench::Report &report, const char *target, int cuda) {
 int main(int argc, char **argv) {
   if (argc == 6 && std::string_view(argv[1]) == "--child") return child(argv + 2);
   return bench::run("tile_compile", [](bench::Report &report) {
+    require_factors();
     report_target(report, "CPU", 0);
     try {
       nvrtc();

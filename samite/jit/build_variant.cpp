@@ -53,7 +53,7 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   std::vector<bool> wide;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
     wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
-  for (const passes::CastCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
+  for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
   wide.resize(wide.size() + variant.factor_copies.size());
   return wide;
 }
@@ -87,7 +87,7 @@ codegen::EmitOptions emit_options(const Variant &variant) {
     options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
   }
   // As jit/launch_copies.h lays them out.
-  for (const passes::CastCopy &copy : variant.copies) {
+  for (const passes::CotangentCopy &copy : variant.copies) {
     const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
     options.arrays.push_back({.unit_stride = true,
                               .wide_index = options.arrays[copy.array].wide_index,
@@ -303,7 +303,7 @@ void add(StepTimes &times, const StepTimes &more) {
 
 // What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
 std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
-                                        std::vector<passes::CastCopy> copies = {},
+                                        std::vector<passes::CotangentCopy> copies = {},
                                         std::vector<ArrayCopy> factor_copies = {}) {
   if (kernel.body.empty()) return nullptr;
   auto variant = std::make_shared<Variant>();

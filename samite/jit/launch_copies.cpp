@@ -59,8 +59,8 @@ std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t el
 
 std::size_t place_copies(const Variant &variant, std::byte *arguments, std::uintptr_t address) {
   Places places(variant, arguments, address);
-  for (const passes::CastCopy &copy : variant.copies)
-    places.add(copy.parameter, copy.array, passes::cast_bytes, /*swapped=*/false);
+  for (const passes::CotangentCopy &copy : variant.copies)
+    places.add(copy.parameter, copy.array, size_of(copy.type), /*swapped=*/false);
   for (const ArrayCopy &copy : variant.factor_copies)
     places.add(copy.parameter, copy.array, size_of(variant.parameters[copy.array].type), copy.swapped);
   return static_cast<std::size_t>(places.bytes());

@@ -9,6 +9,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/clear_apart.h"
+#include "samite/passes/computed_cotangents.h"
 #include "samite/passes/dead_elements.h"
 #include "samite/passes/form_clusters.h"
 #include "samite/passes/gather_tiles.h"
@@ -190,6 +191,13 @@ std::optional<RunGathered> fitted_apart(const ir::Kernel &gathered, bool apart, 
 
 std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability) {
   if (!is_tile_kernel(gathered.gather)) return RunGathered{gathered.gather, {}, {}};
+  if (gathered.before) {
+    if (!codegen::fits_parameter_space(gathered.gather)) return std::nullopt;
+    auto before = fitted(*gathered.before, capability);
+    auto run = before ? fitted_apart(gathered.gather, gathered.has_wide_windows(), capability) : std::nullopt;
+    if (run) run->copies = {*std::move(before), gathered.gather, gathered.copies};
+    return run;
+  }
   if (auto copies = passes::copy_casts(gathered); copies && codegen::fits_parameter_space(copies->gather)) {
     copies->copy = checked(std::move(copies->copy), ir::Form::structured, "copy_casts");
     copies->gather = checked(std::move(copies->gather), ir::Form::structured, "copy_casts");
@@ -339,7 +347,11 @@ std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes:
   auto gathered = ir::is_tile_kernel(adjoint)
                       ? passes::gather_tiles(adjoint, how == passes::Gathering::wide)
                       : passes::gather_adjoint(adjoint, how == passes::Gathering::even_if_slower);
+  if (!gathered && ir::is_tile_kernel(adjoint))
+    gathered = passes::gather_computed(adjoint, how == passes::Gathering::wide);
   if (!gathered) return gathered;
+  if (gathered->before)
+    gathered->before = checked(*std::move(gathered->before), ir::Form::structured, "computed_cotangents");
   gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
   gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");
   return gathered;

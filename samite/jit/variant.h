@@ -110,7 +110,7 @@ struct Variant {
   // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.
   bool one_thread = false;
   // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
-  std::vector<passes::CastCopy> copies;
+  std::vector<passes::CotangentCopy> copies;
   // Further ones behind those. Kernels of the library's own write them before `first`.
   std::vector<ArrayCopy> factor_copies;
   bool makes_copies = false;  // this is the part of a launch that has these arrays made

@@ -334,7 +334,7 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
   if (adjoint) {
     key.memory_limit = options.memory_limit;
     for_each(key.active & arrays.large, [&](std::size_t i) {
-      if (copy_elements(extents_of(*arguments[i].buffer), passes::cast_bytes) > narrow) key.wide_index |= bit(i);
+      if (copy_elements(extents_of(*arguments[i].buffer), passes::copied_bytes) > narrow) key.wide_index |= bit(i);
     });
     key.may_alias = (key.active & arrays.broadcast) != 0 || sharing.among_active;
   }

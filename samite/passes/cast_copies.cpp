@@ -51,8 +51,8 @@ class RepeatedCasts {
   }
   static bool is_narrowing(const Operation &cast) {
     const Type &from = cast.operands[0].type();
-    return is_floating(cast.type) && is_floating(from) && size_of(cast.type.element()) == cast_bytes &&
-           size_of(from.element()) > cast_bytes;
+    return is_floating(cast.type) && is_floating(from) && size_of(cast.type.element()) == copied_bytes &&
+           size_of(from.element()) > copied_bytes;
   }
 
   std::set<std::uint32_t> taken_;
@@ -76,7 +76,7 @@ class Copier {
 
  private:
   std::uint32_t copy_of(std::uint32_t array, ScalarType type) {
-    for (const CastCopy &copy : copies_)
+    for (const CotangentCopy &copy : copies_)
       if (copy.array == array && parameters_[copy.parameter].type == type) return copy.parameter;
     Parameter copy;
     copy.name = fmt::format("{}_as_{}", parameters_[array].name, name(type));
@@ -84,7 +84,7 @@ class Copier {
     copy.rank = parameters_[array].rank;
     const auto place = static_cast<std::uint32_t>(parameters_.size());
     parameters_.push_back(std::move(copy));
-    copies_.push_back({place, array});
+    copies_.push_back({place, array, type});
     return place;
   }
 
@@ -102,7 +102,7 @@ class Copier {
       const Store *store = stmt.as<Store>();
       build.at(stmt.where());
       if (!store) build.append(stmt);
-      for (const CastCopy &copy : copies_) {
+      for (const CotangentCopy &copy : copies_) {
         if (!store || store->array != copy.array) continue;
         const Value taken = build.operation({Op::Load, store->value.type(), store->indices, store->array});
         const Value cast = build.cast(taken.type().of(parameters_[copy.parameter].type), taken);
@@ -145,7 +145,7 @@ class Copier {
 
   const GatheredAdjoint &gathered_;
   std::vector<Parameter> parameters_ = gathered_.gather.parameters;
-  std::vector<CastCopy> copies_;
+  std::vector<CotangentCopy> copies_;
   LocalId locals_ = 0;                                          // new ones
   std::map<LocalId, std::map<std::uint32_t, LocalId>> narrow_;  // by load and copy: the load of the copy
   std::map<LocalId, LocalId> instead_of_;                       // by cast: the load that replaces it

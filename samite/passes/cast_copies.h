@@ -15,19 +15,9 @@
 
 namespace samite::passes {
 
-// A parameter with the rank and the extents of `array`. Its memory is its own: nothing else uses it while the two
-// kernels run.
-struct CastCopy {
-  std::uint32_t parameter, array;
-  friend bool operator==(const CastCopy &, const CastCopy &) = default;
-};
-
-// Of an element of a copy.
-inline constexpr std::size_t cast_bytes = 2;
-
 struct CastCopies {
   ir::Kernel copy, gather;  // structured; their parameters are the adjoint's, and then the copies
-  std::vector<CastCopy> copies;
+  std::vector<CotangentCopy> copies;
 };
 
 // Nothing where no cast is worth a copy. `gathered` is as gather_tiles makes it: `clear` sets to zero exactly what the

@@ -23,6 +23,16 @@
 
 namespace samite::passes {
 
+// A parameter behind an adjoint's own, with the rank and the extents of `array`, for elements that one kernel computes
+// and others read. Its memory is its own: nothing else uses it while they run.
+struct CotangentCopy {
+  std::uint32_t parameter, array;
+  ScalarType type;
+  friend bool operator==(const CotangentCopy &, const CotangentCopy &) = default;
+};
+// Of an element of a copy, at least.
+inline constexpr std::size_t copied_bytes = 2;
+
 struct GatheredAdjoint {
   // An extent of an array (a primal parameter) that must equal the launch's. Where one does not, the result is wrong.
   struct Cover {
@@ -50,6 +60,9 @@ struct GatheredAdjoint {
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
   std::vector<DealtLoop> dealt;
+  // Of passes/computed_cotangents.h: what runs first, and is not gathered. All have the copies behind their parameters.
+  std::optional<ir::Kernel> before{};
+  std::vector<CotangentCopy> copies{};
 
   bool has_wide_windows() const {
     return std::ranges::any_of(dealt, [](const DealtLoop &loop) { return loop.wide.has_value(); });

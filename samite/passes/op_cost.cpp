@@ -130,7 +130,8 @@ std::int64_t turns_together(const Block &turn, std::int64_t turns) {
   for_each_statement(turn, [&](const Stmt &stmt) { waits = waits || array_read(stmt) || array_written(stmt); });
   const std::size_t largest = waits ? 4 * largest_unrolled : largest_unrolled;
   const auto most = static_cast<std::int64_t>(largest / std::max<std::size_t>(instructions(turn), 1));
-  for (std::int64_t together = std::min(most, turns); together > 1; --together)
+  constexpr std::int64_t most_together = 8;
+  for (std::int64_t together = std::min({most, turns, most_together}); together > 1; --together)
     if (turns % together == 0) return together;
   return 1;
 }

@@ -85,7 +85,7 @@ void expect_gathered_same(const K &kernel, double tolerance, passes::Gathering h
   const auto copies = passes::copy_casts(*gathered);
   ASSERT_EQ(copies.has_value(), sizeof(T) < sizeof(S));
   if (!copies) return;
-  ASSERT_THAT(copies->copies, testing::ElementsAre(passes::CastCopy{6, 5}));
+  ASSERT_THAT(copies->copies, testing::ElementsAre(passes::CotangentCopy{6, 5, scalar_type_of<T>}));
   Gradients<T, S> copied;
   std::vector<T> copy(rows * columns, T(99.0f));
   for (const ir::Kernel *part : {&copies->copy, &copies->gather}) copied.run(*part, {array(copy, {rows, columns})});
@@ -107,6 +107,51 @@ TEST(CudaGatherTiles, ProductsOfAllTypes) {
   expect_gathered_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
   expect_gathered_same<half, half>(product<half, half>(2), 0.1);
   expect_gathered_same<half, float>(product<half, float>(1), 0.1);
+}
+
+// A product of which something is made, so that its cotangent follows from its sums.
+template <class T, class S>
+auto squared_product(int stages) {
+  return TileKernel{"squared_product",
+                    {"a", "b", "c"},
+                    [=](Array<const T, 2> a, Array<const T, 2> b, Array<S, 2> c) {
+                      auto [i, j] = block_index<2>();
+                      auto sum = tile::zeros<std::conditional_t<(sizeof(T) < 4), float, T>>({16, 16});
+                      for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(stages)))
+                        tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
+                      tile::store(c, {i, j}, tile::cast<S>(sum * sum / 16 + exp(-sum * sum)));
+                    },
+                    of_64};
+}
+
+template <class T, class S>
+void expect_computed_same(int stages, double tolerance) {
+  const auto kernel = squared_product<T, S>(stages);
+  for (const auto how : {passes::Gathering::even_if_slower, passes::Gathering::wide}) {
+    const auto *gathered = kernel.definition()->gathered_adjoint(7, how);
+    ASSERT_NE(gathered, nullptr);
+    ASSERT_TRUE(gathered->before);
+    EXPECT_EQ(gathered->has_wide_windows(), how == passes::Gathering::wide);
+    EXPECT_TRUE(gathered->clear.body.empty());
+    for (const ir::Kernel *part : {&*gathered->before, &gathered->gather})
+      EXPECT_THAT(ir::to_string(*part), Not(HasSubstr("atomic")));
+    ASSERT_THAT(gathered->copies, testing::ElementsAre(passes::CotangentCopy{6, 5, scalar_type_of<T>}));
+    Gradients<T, S> scattered, own;
+    scattered.run(kernel.definition()->adjoint(7, false).kernel);
+    std::vector<T> copy(rows * columns, T(99.0f));
+    own.run(*gathered->before, {array(copy, {rows, columns})});
+    EXPECT_EQ(own.c, scattered.c) << "the cotangents are taken";
+    own.run(gathered->gather, {array(copy, {rows, columns})});
+    EXPECT_LE(difference(own.a, scattered.a), tolerance);
+    EXPECT_LE(difference(own.b, scattered.b), tolerance);
+  }
+}
+
+TEST(CudaGatherTiles, ProductsWhoseCotangentIsComputed) {
+  expect_computed_same<float, float>(2, 1e-3);
+  expect_computed_same<double, double>(1, 1e-12);
+  expect_computed_same<bfloat16, float>(3, 2);
+  expect_computed_same<half, half>(2, 0.3);
 }
 
 // Of a kernel of which not all gradients are gathered.

@@ -207,7 +207,7 @@ TEST_P(VariantKeyOf, LargeArraysHaveWideIndices) {
   for (const std::int64_t rows : {most / 16, most / 8, most / 8 + 1, most / 4}) {
     const AnyBuffer x = row.broadcast({rows, 2});
     const std::int64_t extents[] = {rows, 2};
-    const bool is_wide = jit::copy_elements(extents, passes::cast_bytes) > most;
+    const bool is_wide = jit::copy_elements(extents, passes::copied_bytes) > most;
     EXPECT_EQ(is_wide, rows > most / 8);
     EXPECT_EQ(wide(Direction::adjoint, x), is_wide ? 2u : 0u) << rows;
     EXPECT_EQ(wide(Direction::forward, x), 0u) << rows;

@@ -45,7 +45,7 @@ TEST(CastCopies, ACastInALoopOverWindowsIsMadeOnce) {
   for (const std::string type : {"f16", "bf16"}) {
     const auto copies = copied(type, cast_to(type) + add);
     ASSERT_TRUE(copies);
-    EXPECT_THAT(copies->copies, testing::ElementsAre(CastCopy{4, 3}));
+    EXPECT_THAT(copies->copies, testing::ElementsAre(CotangentCopy{4, 3, *scalar_type_from_name(type)}));
     const Parameter &parameter = copies->gather.parameters[4];
     EXPECT_EQ(parameter.name, "cg_as_" + type);
     EXPECT_EQ(parameter.rank, 2);
@@ -78,7 +78,8 @@ TEST(CastCopies, OneCopyForEachType) {
                                  add + "%14: tile<f16, 8, 8> = mul %8, %9 accumulate atomic @ag[%2, %7] += %14 ",
                              "", "f64");
   ASSERT_TRUE(copies);
-  EXPECT_THAT(copies->copies, testing::ElementsAre(CastCopy{4, 3}, CastCopy{5, 3}));
+  EXPECT_THAT(copies->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::Float16},
+                                                   CotangentCopy{5, 3, ScalarType::BFloat16}));
   EXPECT_EQ(copies->gather.parameters[4].type, ScalarType::Float16);
   EXPECT_EQ(copies->gather.parameters[5].type, ScalarType::BFloat16);
 }

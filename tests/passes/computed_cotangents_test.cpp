@@ -1,0 +1,88 @@
+// Which adjoints are split at what they compute of a cotangent, and what is left alone.
+#include "samite/passes/computed_cotangents.h"
+
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+
+#include <gmock/gmock.h>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string loop_of_sums =
+    "for %9: i32 in 0 .. %5 step 1 carry (%10 -> %11: tile<f32, 8, 8> = 0.0:tile<f32, 8, 8> then %12) { "
+    "%12: tile<f32, 8, 8> = add %10, 1.0:tile<f32, 8, 8> } ";
+const std::string taken_window = "%20: tile<f32, 8, 8> = exchange @cg[%2, %3] ";
+const std::string times_sums = "%21: tile<f32, 8, 8> = mul %20, %11 ";
+const std::string add_window = "accumulate atomic @ag[%2, %7] += %23 ";
+
+// An adjoint that adds what it computes of %21 in a loop to the windows [i, k] of `@ag`, of 16 bits.
+std::optional<GatheredAdjoint> split(const std::string &outside, const std::string &inside) {
+  Kernel kernel = parse_kernel(
+      "kernel @k(@a: array<const bf16, 2>, @c: array<const f32, 2>, @ag: gradient of @a array<bf16, 2>, @cg: gradient "
+      "of @c array<f32, 2>) blocks 2 of 64 { %0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, 8 "
+      "%3: i32 = mul %1, 8 %4: i32 = extent @a, 1 %5: i32 = div %4, 8 " +
+      outside + "for %6: i32 in 0 .. %5 step 1 { %7: i32 = mul %6, 8 " + inside + " } }");
+  verify(kernel, Form::structured, "the test");
+  auto gathered = gather_computed(kernel);
+  if (!gathered) return gathered;
+  EXPECT_TRUE(gathered->before);
+  for (const Kernel *part : {&*gathered->before, &gathered->gather, &gathered->clear})
+    verify(*part, Form::structured, "gather_computed");
+  return gathered;
+}
+
+const std::string rounded_first = "%22: tile<bf16, 8, 8> = cast %21 %23: tile<bf16, 8, 8> = mul %22, %22 ";
+
+TEST(ComputedCotangents, AreInAnArrayOfTheTypeThatTheyAreReadIn) {
+  const auto gathered = split(loop_of_sums + taken_window + times_sums, rounded_first + add_window);
+  ASSERT_TRUE(gathered);
+  EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::BFloat16}));
+  EXPECT_EQ(gathered->before->parameters, gathered->gather.parameters);
+  EXPECT_EQ(gathered->before->parameters[4].name, "cg_1");
+  EXPECT_EQ(gathered->before->parameters[4].rank, 2);
+  const std::string before = to_string(*gathered->before), gather = to_string(gathered->gather);
+  EXPECT_THAT(before, testing::AllOf(HasSubstr("exchange"), HasSubstr("store @cg_1[")));
+  EXPECT_THAT(before, Not(HasSubstr("@ag[")));
+  EXPECT_THAT(gather, testing::AllOf(HasSubstr("load @cg_1["), HasSubstr("@ag["), Not(HasSubstr("atomic"))));
+  EXPECT_THAT(gather, testing::AllOf(Not(HasSubstr("@cg[")), HasSubstr("tile<bf16, 8, 8> = load @cg_1[")));
+  EXPECT_TRUE(gathered->clear.body.empty());
+}
+
+TEST(ComputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
+  const auto gathered = split(loop_of_sums + taken_window + times_sums,
+                              "%22: tile<bf16, 8, 8> = cast %21 %24: tile<f32, 8, 8> = mul %21, %21 "
+                              "%25: tile<bf16, 8, 8> = cast %24 %23: tile<bf16, 8, 8> = mul %22, %25 " +
+                                  add_window);
+  ASSERT_TRUE(gathered);
+  EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::Float32}));
+}
+
+TEST(ComputedCotangents, LeavesAloneWhatItCannotSplit) {
+  // No window of the value's shape is taken; or by an exchange that others may take part in.
+  EXPECT_FALSE(split(loop_of_sums + "%20: tile<f32, 4, 8> = exchange @cg[%2, %3] %21: tile<f32, 8, 8> = mul %11, %11 ",
+                     rounded_first + add_window));
+  EXPECT_FALSE(split(loop_of_sums + "%20: tile<f32, 8, 8> = exchange atomic @cg[%2, %3] " + times_sums,
+                     rounded_first + add_window));
+  // A window that follows from what is computed.
+  EXPECT_FALSE(split(loop_of_sums +
+                         "%30: f32 = reduce_max %11 %31: i32 = cast %30 "
+                         "%20: tile<f32, 8, 8> = exchange @cg[%31, %3] " +
+                         times_sums,
+                     rounded_first + add_window));
+  // The loop needs a number that is computed, or does more, or adds where that cannot be gathered.
+  EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums + "%30: f32 = reduce_max %11 %31: bf16 = cast %30 ",
+                     rounded_first + "%32: tile<bf16, 8, 8> = broadcast %31 %33: tile<bf16, 8, 8> = mul %23, %32 "
+                                     "accumulate atomic @ag[%2, %7] += %33 "));
+  EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums, rounded_first + add_window + "store @cg[0, 0] = 1.0 "));
+  EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums,
+                     rounded_first + add_window + "accumulate atomic @ag[0, 0] += %23 "));
+}
+
+}  // namespace
+}  // namespace samite::passes
