@@ -3,15 +3,18 @@
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/base/dynamic_library.h"
+#include "samite/ops/matmul.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <random>
 #include <type_traits>
+#include <vector>
 
 using namespace samite;
 
@@ -160,6 +163,54 @@ void adjoint_against_forward(bench::Report &report, const char *name, int n, con
              {.ratio_at_least = 1 / (2 * 1.15)});
 }
 
+// The adjoint of a layer c = swish(a b + bias) with respect to a, b and the bias, beside the layer: the sums again, and
+// two products of the same size, so 3 is the ideal.
+template <class T>
+void layer_adjoint_against_forward(bench::Report &report, const char *name, int n, double tolerance) {
+  Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+  Buffer<float> bias(Device::cuda(0), {n}, Gradient::tracked);
+  a.track_gradient(), b.track_gradient();
+  const Buffer<T> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<T>(n, 3);
+  const ops::Matmul layer{"layer", [](const ops::Sums<T> &s, Array<const float, 1> of_columns) {
+                            const Tile<float> x = s.values() * 0.05f + s.for_columns(of_columns);
+                            return tile::cast<T>(x / (1.0f + exp(-x)));
+                          }};
+  bias.fill(0.25f);
+  Launch forward = layer.record(a, b, c, bias),
+         adjoint = layer.record({.direction = Direction::adjoint}, a, b, c, bias);
+  const auto prepare = [&] { c.gradient().copy_from(cotangents); };
+  prepare();
+  adjoint.launch();
+  const std::vector<T> left = a.to_vector(), right = b.to_vector(), of_c = cotangents.to_vector();
+  const auto element = [n](const std::vector<T> &x, int i, int j) {
+    return static_cast<double>(
+        x[static_cast<std::size_t>(i) * static_cast<std::size_t>(n) + static_cast<std::size_t>(j)]);
+  };
+  const auto of_sum = [&](int i, int j) {
+    double sum = 0;
+    for (int k = 0; k < n; ++k) sum += element(left, i, k) * element(right, k, j);
+    const double x = sum * 0.05 + 0.25, s = 1 / (1 + std::exp(-x));
+    return element(of_c, i, j) * s * (1 + x * (1 - s)) * 0.05;
+  };
+  for (const int i : {0, n - 1}) {
+    const int j = n - 1 - i;
+    double of_a = 0, of_b = 0;
+    for (int k = 0; k < n; ++k) {
+      of_a += of_sum(i, k) * element(right, j, k);
+      of_b += element(left, k, i) * of_sum(k, j);
+    }
+    bench::require_close(static_cast<double>(a.gradient().at(i, j)), of_a, tolerance, name);
+    bench::require_close(static_cast<double>(b.gradient().at(i, j)), of_b, tolerance, name);
+  }
+  const auto [time, forward_time] = bench::alternate_on_device(
+      {.rounds = 9, .calls = 1, .prepare = prepare}, Stream::standard(Device::cuda(0)), [&] { adjoint.launch(); },
+      [&] { forward.launch(); });
+  report.add(
+      {fmt::format("{} layer, {}³, adjoint of both factors and the bias", name, n), "time of a launch", time * 1e3,
+       "ms", "the same, forward", forward_time * 1e3, fmt::format("{:.1f} TFLOP/s", 6.0 * n * n * n / time * 1e-12)},
+      {.ratio_at_least = 1 / (3 * 1.15)});
+}
+
 }  // namespace
 
 int main() {
@@ -199,5 +250,7 @@ int main() {
     adjoint_against_forward<bfloat16, float>(report, "bf16", n, {128, 256, 64, 256, 4}, 5e-1);
     adjoint_against_forward<bfloat16, bfloat16>(report, "bf16 to bf16", n, {128, 256, 64, 256, 4}, 5e-1);
     adjoint_against_forward<double, double>(report, "f64", n, {64, 64, 16, 128, 3}, 1e-9);
+    layer_adjoint_against_forward<bfloat16>(report, "bf16", n, 5e-1);
+    layer_adjoint_against_forward<float>(report, "f32", n, 1e-2);
   });
 }

@@ -1,6 +1,7 @@
 #include "samite/ops/grouped_by_type.h"
 
 #include "samite/base/error.h"
+#include "samite/ops/grouped_terms.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
 #include "samite/ops/product_types.h"
@@ -132,6 +133,39 @@ PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShap
   throw UserError(where, fmt::format("grouped_mm: expected factors of half or bfloat16 with results of their own type "
                                      "or float, of float or of double; factors of {} with results of {} given",
                                      cpp_name(kind.factor), cpp_name(kind.epilogue.result)));
+}
+
+void grouped_matmul_adjoint(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &offsets,
+                            const AnyBuffer &c_gradient, const AnyBuffer &a_gradient, const AnyBuffer &b_gradient,
+                            const MatmulOptions &options, SourceLocation where) {
+  const std::string name = "grouped_matmul_adjoint";
+  const bool tb = options.transposed.b;
+  refuse_transposed_rows(name, options.transposed, where);
+  const GroupedShape shape = grouped_shape(name, {a, b, offsets, c_gradient, tb}, where);
+  const auto expect = [&](const AnyBuffer &buffer, const char *what, const AnyBuffer &as, const char *other) {
+    if (buffer.valid() && buffer.type() == a.type() && buffer.device() == a.device() &&
+        buffer.extents() == as.extents())
+      return;
+    throw UserError(where, fmt::format("{}: expected {} of {} with extents {} on {}, as {} is; {} given", name, what,
+                                       cpp_name(a.type()), as.extents().to_string(), a.device().to_string(), other,
+                                       buffer.valid() ? buffer.to_string() : "an empty buffer"));
+  };
+  expect(b, "b", b, "a");
+  expect(c_gradient, "c_gradient", c_gradient, "a");
+  expect(a_gradient, "a_gradient", a, "a");
+  expect(b_gradient, "b_gradient", b, "b");
+  const PlanDevice device = plan_device(a.device());
+  const bool checked = checks_offsets({}, a.device());
+  const PlannedLaunch of_a =
+      grouped_matmul_launch({a.type(), {a.type()}, !tb, options.precision, checked},
+                            {shape.groups, shape.rows, shape.inner, shape.columns}, device, where);
+  detail::launch_planned(of_a, {{&c_gradient}, {&b}, {&offsets}, {&a_gradient}}, where);
+  // Where b lies transposed, so does its gradient, whose factors change places.
+  const auto [left, right] = tb ? std::pair(&c_gradient, &a) : std::pair(&a, &c_gradient);
+  const PlannedLaunch of_b = grouped_terms_launch(
+      {a.type(), a.type(), {.a = true}, options.precision, checked},
+      {shape.groups, tb ? shape.columns : shape.inner, tb ? shape.inner : shape.columns, shape.rows}, device, where);
+  detail::launch_planned(of_b, {{left}, {right}, {&offsets}, {&b_gradient}}, where);
 }
 
 PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,

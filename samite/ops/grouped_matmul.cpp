@@ -1,6 +1,7 @@
 #include "samite/ops/grouped_matmul.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/tape.h"
 
 #include <fmt/format.h>
 
@@ -49,6 +50,10 @@ void refuse_transposed_rows(const std::string &name, const tile::Transposes &tra
                                 "{{.transposed = {{.b = true}}}} or no transposes, transposed a given: copy it "
                                 "with transpose().clone()",
                                 name));
+}
+
+bool is_differentiated(const LaunchOptions &options, const AnyBuffer &c) {
+  return options.direction == Direction::adjoint || (Tape::recording() && c.tracks_gradient());
 }
 
 bool checks_offsets(const LaunchOptions &options, Device device) {

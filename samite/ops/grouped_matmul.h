@@ -34,6 +34,8 @@ GroupedShape grouped_shape(const std::string &name, const GroupedOperands &opera
 void refuse_transposed_rows(const std::string &name, const tile::Transposes &transposed, SourceLocation where);
 // Whether a launch asks whether the offsets rise.
 bool checks_offsets(const LaunchOptions &options, Device device);
+// Whether it is an adjoint's, or a tape puts it down and gradients pass c.
+bool is_differentiated(const LaunchOptions &options, const AnyBuffer &c);
 
 namespace detail {
 
@@ -120,8 +122,10 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
                              const AnyBuffer &offsets, const AnyBuffer &c, const F &function) const {
     const auto &options = state_->options;
     const GroupedShape shape = grouped_shape(state_->name, {a, b, offsets, c, options.transposed.b}, state_->where);
-    const MatmulPlan plan =
-        grouped_plan(shape, {scalar_type_of<T>, options.precision, options.transposed}, plan_device(a.device()));
+    const MatmulFactors factors{scalar_type_of<T>, options.precision, options.transposed};
+    const PlanDevice device = plan_device(a.device());
+    const MatmulPlan plan = is_differentiated(launch, c) ? differentiated_grouped_plan(shape, factors, device)
+                                                         : grouped_plan(shape, factors, device);
     return function(
         state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, a.device()))}),
         LaunchExtents(grouped_blocks(shape, plan), state_->where));

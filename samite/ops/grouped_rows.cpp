@@ -1,11 +1,23 @@
 #include "samite/ops/grouped_rows.h"
 
+#include <algorithm>
+
 namespace samite::ops {
 
 MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device) {
   factors.rows_vary = true;
   return matmul_plan({shape.groups, detail::ceil_div(shape.rows, shape.groups), shape.columns, shape.inner}, factors,
                      device);
+}
+
+MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, const MatmulFactors &factors,
+                                       const PlanDevice &device) {
+  constexpr MatmulPlan largest{64, 64, 32, 128, 2};
+  constexpr int without_groups_of_warps = 80;
+  if (device.is_cpu()) return grouped_plan(shape, factors, device);
+  const MatmulPlan plan = grouped_plan(
+      shape, factors, {std::min(device.compute_capability, without_groups_of_warps), device.multiprocessors});
+  return plan.rows > largest.rows ? largest : plan;
 }
 
 Extents grouped_blocks(const GroupedShape &shape, const MatmulPlan &plan) {

@@ -28,6 +28,9 @@ struct GroupedShape {
 
 // How a product of groups is cut: as one of groups of equal heights.
 MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device);
+// One whose derived adjoint a GPU has the shared memory for: of small tiles. Its blocks add to gradients atomically.
+MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, const MatmulFactors &factors,
+                                       const PlanDevice &device);
 
 // Of a launch: tiles of rows, at most, and tiles of columns.
 Extents grouped_blocks(const GroupedShape &shape, const MatmulPlan &plan);

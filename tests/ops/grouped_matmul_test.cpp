@@ -1,5 +1,6 @@
 // Products of groups of rows, against sums in double of each group.
 #include "samite/ops/grouped_matmul.h"
+#include "samite/ops/grouped_by_type.h"
 #include "tests/tiles/reference.h"
 
 #include <gmock/gmock.h>
@@ -163,6 +164,103 @@ TEST(GroupedMatmul, GradientsOfFactorsAndBias) {
   expect_near(a.gradient(), da.values, 1e-10);
   expect_near(b.gradient(), db.values, 1e-10);
   expect_near(bias.gradient(), dbias.values, 1e-10);
+}
+
+// Both gradients of plain products of groups, for the cotangent `d`.
+struct GroupedGradients {
+  Matrix a, b;
+
+  GroupedGradients(const Groups &g, const Matrix &d)
+      : a(g.a.rows, g.inner(),
+          [&](std::int64_t i, std::int64_t k) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < g.columns; ++j) sum += d(i, j) * g.b_of(i, k, j);
+            return sum;
+          }),
+        b(g.count() * g.inner(), g.columns, [&](std::int64_t row, std::int64_t j) {
+          const auto group = static_cast<std::size_t>(row / g.inner());
+          double sum = 0;
+          for (std::int64_t i = g.offsets[group]; i < g.offsets[group + 1]; ++i)
+            sum += g.a(i, row % g.inner()) * d(i, j);
+          return sum;
+        }) {}
+};
+
+template <class T>
+void check_adjoint(const Heights &heights, std::int64_t columns, std::int64_t inner, bool b_transposed) {
+  SCOPED_TRACE(testing::PrintToString(heights));
+  const Groups g(heights, columns, inner);
+  const Matrix d(g.a.rows, columns, 7);
+  const GroupedGradients expected(g, d);
+  const auto as_b_lies = [&](const Buffer<T> &x) { return b_transposed ? x.permute({0, 2, 1}).clone() : x; };
+  const auto a = buffer<T>(g.a.extents(), g.a.values), b = as_b_lies(buffer<T>(g.extents_of_b(), g.b.values));
+  const auto a_gradient = poisoned<T>(g.a.extents()), b_gradient = as_b_lies(poisoned<T>(g.extents_of_b()));
+  ops::grouped_matmul_adjoint(a, b, on_device(g.offsets), buffer<T>(d.extents(), d.values), a_gradient, b_gradient,
+                              {.transposed = {.b = b_transposed}});
+  const double of_one = sizeof(T) == 2 ? 0.02 : 1e-5;
+  expect_near(a_gradient, expected.a.values, of_one * double(columns + 1));
+  expect_near(as_b_lies(b_gradient), expected.b.values, of_one * double(g.a.rows + 1));
+}
+
+TEST(GroupedMatmul, AdjointIsTwoProducts) {
+  for (const bool transposed : {false, true}) {
+    check_adjoint<float>({5, 64, 1, 130, 0, 63}, 70, 66, transposed);
+    check_adjoint<double>({0, 0}, 3, 4, transposed);
+    check_adjoint<half>({3, 40, 0, 9}, 33, 65, transposed);
+    check_adjoint<bfloat16>({130, 3}, 64, 128, transposed);
+  }
+  const auto a = buffer<float>({3, 1}, {1, 2, 3}), b = buffer<float>({1, 1, 1}, {10});
+  const auto d = buffer<float>({3, 1}, {1, 1, 1}), da = buffer<float>({3, 1}, {-1, -1, -1});
+  const auto db = poisoned<float>({1, 1, 1});
+  ops::grouped_matmul_adjoint(a, b, on_device({1, 2}), d, da, db);
+  EXPECT_EQ(da.to_vector(), (std::vector<float>{-1, 10, -1})) << "rows in no group stay as they are";
+  EXPECT_EQ(db.to_vector(), std::vector<float>{2});
+}
+
+TEST(GroupedMatmul, AdjointNamesWhatDoesNotFit) {
+  const Buffer<float> a(device(), {6, 2}), b(device(), {3, 2, 4}), d(device(), {6, 4});
+  const auto offsets = on_device({0, 1, 2, 6});
+  const auto message = [&](const AnyBuffer &of_a, const AnyBuffer &of_b, const ops::MatmulOptions &options = {}) {
+    return message_of<UserError>([&] { ops::grouped_matmul_adjoint(a, b, offsets, d, of_a, of_b, options); });
+  };
+  EXPECT_THAT(message(b, b), HasSubstr("expected a_gradient of float with extents (6, 2)"));
+  EXPECT_THAT(message(a, Buffer<float>(device(), {3, 4, 2})),
+              HasSubstr("expected b_gradient of float with extents (3, 2, 4)"));
+  EXPECT_THAT(message(a, Buffer<double>(device(), {3, 2, 4})), HasSubstr("as b is; Buffer<f64>"));
+  EXPECT_THAT(message(a, b, {.transposed = {.a = true}}), HasSubstr("the rows of a, which are in groups"));
+}
+
+// Of so many blocks that a launch that is not differentiated has tiles of 128 x 256 on compute capability 9.0, whose
+// derived adjoint no block has the memory for.
+template <class T>
+void check_tape_of_large_groups(const ops::MatmulOptions &options = {}) {
+  const Groups g({700, 324, 1024}, 2048, 32);
+  const Matrix d(g.a.rows, g.columns, 7);
+  const auto a = buffer<T>(g.a.extents(), g.a.values, Gradient::tracked);
+  const auto b = buffer<T>(g.extents_of_b(), g.b.values, Gradient::tracked);
+  Buffer<T> c(device(), {g.a.rows, g.columns}, Gradient::tracked);
+  const ops::GroupedMatmul plain{"plain", [](const ops::Sums<T> &s) { return ops::detail::as_type<T>(s.values()); },
+                                 options};
+  Tape tape;
+  tape.record([&] { plain.launch(a, b, on_device(g.offsets), c); });
+  tape.backward({{c, buffer<T>(d.extents(), d.values)}});
+  const Matrix some(20, g.inner(), [&](std::int64_t i, std::int64_t k) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < g.columns; ++j) sum += d(i * 100, j) * g.b_of(i * 100, k, j);
+    return sum;
+  });
+  const std::vector<T> of_a = Buffer<T>(a.gradient()).to_vector();
+  for (std::int64_t i = 0; i < some.rows; ++i)
+    for (std::int64_t k = 0; k < g.inner(); ++k)
+      ASSERT_NEAR(static_cast<double>(of_a[static_cast<std::size_t>(i * 100 * g.inner() + k)]), some(i, k), 1.5);
+}
+TEST(GroupedMatmul, TapesOfLargeGroups) {
+  if (device().kind() == DeviceKind::cpu) GTEST_SKIP() << "of a GPU's shared memory";
+  check_tape_of_large_groups<bfloat16>();
+  check_tape_of_large_groups<half>();
+  check_tape_of_large_groups<float>();
+  check_tape_of_large_groups<float>({.precision = tile::Precision::tf32});
+  check_tape_of_large_groups<double>();
 }
 
 TEST(GroupedMatmul, NamesTheGroupWhoseOffsetsDoNotRise) {
