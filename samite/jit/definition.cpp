@@ -78,6 +78,12 @@ KernelDefinition::KernelDefinition(ir::Kernel captured)
 
 KernelDefinition::KernelDefinition(OfSchedule of) : KernelDefinition(Structured{verified(std::move(of.kernel))}) {}
 
+KernelDefinition::~KernelDefinition() = default;
+
+std::shared_ptr<KernelDefinition> KernelDefinition::make(ir::Kernel captured) {
+  return std::make_shared<KernelDefinition>(std::move(captured));
+}
+
 KernelDefinition::KernelDefinition(Structured structured)
     : structured_(std::move(structured.kernel)), forward_(inline_primals(structured_)) {
   if (structured_.parameters.size() > maximum_parameters)

@@ -29,6 +29,9 @@ class KernelDefinition {
     ir::Kernel kernel;
   };
   explicit KernelDefinition(OfSchedule of);
+  ~KernelDefinition();
+  // Here, so that a program that writes kernels does not compile the destructors of all that a definition has.
+  static std::shared_ptr<KernelDefinition> make(ir::Kernel captured);
 
   const std::string &name() const { return structured_.name; }
   const std::vector<ir::Parameter> &parameters() const { return structured_.parameters; }

@@ -253,8 +253,8 @@ class Kernel<void(Ps...)> {
   template <class F>
   Kernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
          SourceLocation where = std::source_location::current())
-      : definition_(std::make_shared<jit::KernelDefinition>(
-            lang::capture<Ps...>(std::move(name), parameter_names, function, where))) {}
+      : definition_(
+            jit::KernelDefinition::make(lang::capture<Ps...>(std::move(name), parameter_names, function, where))) {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
   void launch(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {

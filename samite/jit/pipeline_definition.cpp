@@ -40,6 +40,12 @@ PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Paramet
 PipelineDefinition::PipelineDefinition(ir::CapturedPipeline captured)
     : PipelineDefinition(std::make_shared<const ir::CapturedPipeline>(std::move(captured))) {}
 
+PipelineDefinition::~PipelineDefinition() = default;
+
+std::shared_ptr<PipelineDefinition> PipelineDefinition::make(ir::CapturedPipeline captured) {
+  return std::make_shared<PipelineDefinition>(std::move(captured));
+}
+
 PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipeline> captured)
     : PipelineDefinition(
           captured->algorithm.name, own_parameters(*captured), schedule_names(*captured),

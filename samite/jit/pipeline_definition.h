@@ -31,6 +31,9 @@ class PipelineDefinition {
 
   // Whose programs schedules::lower makes.
   explicit PipelineDefinition(ir::CapturedPipeline captured);
+  ~PipelineDefinition();
+  // Here, as that of a KernelDefinition.
+  static std::shared_ptr<PipelineDefinition> make(ir::CapturedPipeline captured);
 
   const std::string &name() const { return name_; }
   // What was captured; null of a program by hand.

@@ -42,7 +42,7 @@ class Pipeline<void(Ps...)> {
   template <class F>
   Pipeline(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
            SourceLocation where = std::source_location::current())
-      : definition_(std::make_shared<jit::PipelineDefinition>(
+      : definition_(jit::PipelineDefinition::make(
             lang::capture_pipeline<Ps...>(std::move(name), parameter_names, function, where))) {}
 
   // Runs the pipeline.

@@ -45,8 +45,8 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
   template <class F>
   TileKernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
              TileOptions options = {}, SourceLocation where = std::source_location::current())
-      : Kernel<void(Ps...)>(std::make_shared<jit::KernelDefinition>(
-            captured(std::move(name), parameter_names, function, options, where))) {}
+      : Kernel<void(Ps...)>(
+            jit::KernelDefinition::make(captured(std::move(name), parameter_names, function, options, where))) {}
 
  private:
   template <class F>
