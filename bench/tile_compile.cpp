@@ -12,6 +12,7 @@
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_architecture.h"
 #include "samite/ops/attention.h"
+#include "samite/ops/attention_kernels.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/samite.h"
 #include "samite/toolchain/cuda_compiler.h"
@@ -139,8 +140,18 @@ const TileKernel cholesky_solve{
 constexpr ops::PlanDevice h200{90, 132};
 constexpr ops::MatmulShape cube{1, 8192, 8192, 8192};
 
-Definition attention(ScalarType type) {
-  return ops::attention_launch(type, {2, 16, 4096, 64, 4096}, /*causal=*/true, h200).kernel;
+// Heads of 64. As anyone would write it, in tiles of 64 by 64; and as the library cuts it for that GPU.
+template <class T>
+Definition attention() {
+  return ops::detail::AttentionKernels<T>::forward(
+             {.queries = 64, .keys = 64, .size = 64, .threads = 128, .causal = true, .stages = 2})
+      .definition();
+}
+constexpr ops::AttentionShape heads{2, 16, 4096, 64, 4096};
+Definition planned_attention() { return ops::attention_launch(ScalarType::BFloat16, heads, true, h200).kernel; }
+std::vector<Definition> attention_adjoint() {
+  const auto own = ops::attention_adjoint_launches(ScalarType::BFloat16, heads, true, h200);
+  return {own.row_products.kernel, own.of_queries.kernel, own.of_keys.kernel};
 }
 
 // Programs of the library and the adjoints that are derived of them. Milliseconds; 0: no target, or not asked for.
@@ -148,7 +159,8 @@ struct Program {
   const char *name;
   Definition (*make)();
   double forward, full;
-  bool gathered = false;  // the adjoint, in wide windows
+  bool gathered = false;                           // the adjoint, in wide windows
+  std::vector<Definition> (*adjoint)() = nullptr;  // kernels instead of the one that is derived
 };
 const Program programs[] = {
     {"128x256x64 bf16 by groups of warps",
@@ -166,8 +178,9 @@ const Program programs[] = {
            .kernel;
      },
      800, 0},
-    {"causal attention, heads of 64, f32", [] { return attention(ScalarType::Float32); }, 600, 1500},
-    {"causal attention, heads of 64, bf16", [] { return attention(ScalarType::BFloat16); }, 600, 1500},
+    {"causal attention, 64 x 64 tiles, heads of 64, f32", attention<float>, 600, 1500},
+    {"causal attention, 64 x 64 tiles, heads of 64, bf16", attention<bfloat16>, 600, 1500},
+    {"causal attention by groups of warps, heads of 64, bf16", planned_attention, 600, 1500, false, attention_adjoint},
     {"blocked LU 128x128 f32", [] { return blocked_lu.definition(); }, 700, 0},
     {"Cholesky and solve 32x32 f64", [] { return cholesky_solve.definition(); }, 0, 500},
 };
@@ -202,30 +215,35 @@ int child_of_text(int cuda) {
   return 0;
 }
 
-// Compiles for arrays as a launch has them mostly: aligned, without gaps and apart, with tensor maps.
-// The forward variant.
+// Of arrays as a launch has them mostly: aligned, without gaps and apart, with tensor maps.
+jit::VariantKey key_of(const jit::KernelDefinition &definition, int cuda) {
+  std::uint64_t arrays = 0;
+  for (std::size_t i = 0; i < definition.parameters().size(); ++i)
+    arrays |= std::uint64_t{definition.parameters()[i].is_array()} << i;
+  return {.unit_stride = arrays, .cuda = cuda, .unaliased = arrays, .aligned = arrays, .tensor_maps = arrays};
+}
+
+// Compiles; the forward variant.
 std::shared_ptr<const jit::Variant> child(const std::function<Definition()> &make, int cuda, bool adjoints,
-                                          bool gathered) {
+                                          bool gathered,
+                                          const std::function<std::vector<Definition>()> &own_adjoint = {}) {
   const std::size_t before = peak_memory();
   KernelReport found;
   std::shared_ptr<const jit::Variant> forward;
   const double seconds = bench::seconds([&] {
     const Definition definition = make();
-    std::uint64_t arrays = 0, active = 0;
-    for (std::size_t i = 0; i < definition->parameters().size(); ++i) {
-      const ir::Parameter &parameter = definition->parameters()[i];
-      if (!parameter.is_array()) continue;
-      arrays |= std::uint64_t{1} << i;
-      if (is_floating(parameter.type)) active |= std::uint64_t{1} << i;
-    }
-    const jit::VariantKey key{
-        .unit_stride = arrays, .cuda = cuda, .unaliased = arrays, .aligned = arrays, .tensor_maps = arrays};
+    const jit::VariantKey key = key_of(*definition, cuda);
     jit::VariantKey adjoint = key;
     adjoint.direction = Direction::adjoint;
-    adjoint.active = active;
     adjoint.gather = adjoint.wide_windows = gathered;
+    for (std::size_t i = 0; i < definition->parameters().size(); ++i)
+      if (const ir::Parameter &parameter = definition->parameters()[i]; parameter.is_array())
+        adjoint.active |= std::uint64_t{is_floating(parameter.type)} << i;
     std::vector<std::function<void()>> compiles{[&] { forward = definition->variant(key); }};
-    if (adjoints) compiles.emplace_back([&] { definition->variant(adjoint); });
+    const std::vector<Definition> kernels = adjoints && own_adjoint ? own_adjoint() : std::vector<Definition>();
+    for (const Definition &kernel : kernels)
+      compiles.emplace_back([&kernel, cuda] { kernel->variant(key_of(*kernel, cuda)); });
+    if (adjoints && kernels.empty()) compiles.emplace_back([&] { definition->variant(adjoint); });
     jit::at_once(compiles);
     found = jit::report(*definition);
   });
@@ -251,7 +269,7 @@ int child(char **argv) {
   const float factor = std::stof(argv[3]);
   if (index >= shapes.size()) {
     const Program &program = programs[index - shapes.size()];
-    const auto forward = child(program.make, cuda, adjoints, program.gathered);
+    const auto forward = child(program.make, cuda, adjoints, program.gathered, program.adjoint);
     if (!adjoints) keep_text(*forward);
     return 0;
   }
