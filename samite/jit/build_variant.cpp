@@ -364,6 +364,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   const ir::Kernel *kernel = &definition.forward();
   const ir::Kernel *clear = nullptr;
   std::optional<RunGathered> run;
+  std::optional<ir::Kernel> scattered;
   if (key.direction == Direction::adjoint) {
     const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
     const autodiff::Adjoint &adjoint = derived.adjoint;
@@ -389,6 +390,10 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
         clear = &gathered->clear;
         if (run->copies) variant->copies = run->copies->copies;
       }
+    }
+    if (!run && key.cuda != 0 && is_tile_kernel(*kernel)) {
+      scattered = scattered_to_run(*kernel, key.cuda);
+      if (scattered) kernel = &*scattered;
     }
   } else if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.active);

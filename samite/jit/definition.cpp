@@ -163,6 +163,10 @@ const KernelDefinition::Gathered &KernelDefinition::Derived::gathered(passes::Ga
   });
 }
 
+bool KernelDefinition::Derived::fits(int capability) const {
+  return fits_.get(capability, [&] { return scattered_to_run(adjoint.kernel, capability).has_value(); });
+}
+
 const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, passes::Gathering how) {
   const Gathered &gathered = derived(active, false).gathered(how);
   return gathered.adjoint ? &*gathered.adjoint : nullptr;

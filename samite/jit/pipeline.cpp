@@ -164,12 +164,12 @@ ir::Block with_stages(const ir::Block &block, int most) {
   return changed;
 }
 
-// A gathered adjoint holds other tiles than the one that scatters. Its loops load ahead by as many stages as the shared
-// memory of a block has room for; nothing where there is none for one.
-std::optional<ir::Kernel> fitted(const ir::Kernel &gathered, int capability) {
-  for (int stages = most_stages(gathered); stages > 0; --stages) {
-    ir::Kernel kernel = gathered;
-    kernel.body = with_stages(gathered.body, stages);
+// An adjoint holds other tiles than the forward kernel. Its loops load ahead by as many stages as the shared memory of
+// a block has room for; nothing where there is none for one.
+std::optional<ir::Kernel> fitted(const ir::Kernel &adjoint, int capability) {
+  for (int stages = most_stages(adjoint); stages > 0; --stages) {
+    ir::Kernel kernel = adjoint;
+    kernel.body = with_stages(adjoint.body, stages);
     if (fits_shared_memory(lower_tiles(kernel, capability, false), capability)) return kernel;
   }
   return std::nullopt;
@@ -207,6 +207,10 @@ std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gather
     }
   }
   return fitted_apart(gathered.gather, gathered.has_wide_windows(), capability);
+}
+
+std::optional<ir::Kernel> scattered_to_run(const ir::Kernel &adjoint, int capability) {
+  return fitted(adjoint, capability);
 }
 
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {

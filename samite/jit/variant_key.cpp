@@ -207,8 +207,9 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   if (key.wide_windows && !of_tiles) return false;
   const auto &gathered = derived.gathered(key.gathering()).adjoint;
   if (!gathered) return false;
-  const bool must = key.deterministic && !key.wide_windows;
-  if (of_tiles && !must && !keeps_blocks_busy(*gathered, extents, arguments)) return false;
+  // What has to be gathered is, on however few blocks.
+  const auto must = [&] { return !key.wide_windows && (key.deterministic || !derived.fits(key.cuda)); };
+  if (of_tiles && !keeps_blocks_busy(*gathered, extents, arguments) && !must()) return false;
   return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
     return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
   });

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 namespace samite::test {
 namespace {
 
@@ -99,6 +101,110 @@ TEST_P(CudaGatherTiles, WhereManyBlocksMeet) {
   EXPECT_FALSE(gathers(16, 2048, 8)) << "one block of 128 would have a window";
   EXPECT_TRUE(gathers(32, 32, 128, {.deterministic = true}));
   EXPECT_FALSE(gathers(128, 128, 128, {.debug = true}));
+}
+
+// The square of a product, in tiles of so many rows and columns: its cotangent follows from the sums.
+template <int size>
+struct SquaredProduct {
+  explicit SquaredProduct(Device device, std::int64_t rows = 64, std::int64_t terms = 64)
+      : a(device, {rows, terms}, Gradient::tracked),
+        b(device, {terms, rows}, Gradient::tracked),
+        c(device, {rows, rows}, Gradient::tracked) {
+    const std::int64_t blocks = (rows + size - 1) / size;
+    adjoint.emplace(kernel.record({blocks, blocks}, {.direction = Direction::adjoint}, a, b, c));
+  }
+  const jit::Variant &variant() const { return adjoint->variant(); }
+
+  TileKernel<void(Array<const float, 2>, Array<const float, 2>, Array<float, 2>)> kernel{
+      "squared",
+      {"a", "b", "c"},
+      [](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
+        auto [i, j] = block_index<2>();
+        auto sum = tile::zeros<float>({size, size});
+        for (Int k : range(tile::ceil_div(a.extent(1), 32), pipelined(3)))
+          tile::matmul(tile::load(a, {i, k}, {size, 32}), tile::load(b, {k, j}, {32, size}), sum);
+        tile::store(c, {i, j}, sum * sum);
+      },
+      {.threads = 128}};
+  Buffer<float> a, b, c;
+  std::optional<Launch> adjoint;
+};
+
+// The kernels of its adjoint, and what the gathered ones were given for the cotangent that is computed.
+class CudaComputedCotangents : public CudaKernelTest {
+ protected:
+  struct Arguments {
+    MatrixArgument<float> arrays[6];
+  };
+  struct WithCopy : Arguments {
+    MatrixArgument<float> copy;
+  };
+  std::vector<std::pair<std::string, MatrixArgument<float>>> ran;
+
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped()) return;
+    understand<Arguments>("squared_adjoint", [](const Arguments &, const LaunchBox &) {});
+    for (const std::string name : {"cotangent", "gathered", "gathered_2"})
+      understand<WithCopy>("squared_adjoint_" + name, [this, name](const WithCopy &given, const LaunchBox &) {
+        ran.emplace_back(name, given.copy);
+      });
+  }
+};
+SAMITE_CUDA_SUITE(CudaComputedCotangents);
+
+// A block that scatters holds its sums, their cotangent and the windows of both gradients at one time.
+TEST_P(CudaComputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
+  EXPECT_FALSE(SquaredProduct<32>(device()).variant().key.gather) << "a few blocks, which scatter sooner";
+  const SquaredProduct<192> large(device());
+  EXPECT_TRUE(large.variant().key.gather);
+  EXPECT_FALSE(large.variant().key.wide_windows);
+}
+
+// In memory of the launch's own, as large as the array.
+TEST_P(CudaComputedCotangents, ComeFirst) {
+  SquaredProduct<32> product(device(), 510, 256);
+  ASSERT_TRUE(product.variant().key.gather);
+  ASSERT_EQ(product.variant().copies.size(), 1u);
+  EXPECT_EQ(product.variant().copies[0].type, ScalarType::Float32);
+  ASSERT_TRUE(product.variant().first);
+  EXPECT_EQ(product.variant().first->name, "squared_adjoint_cotangent");
+  if (!fake()) return;
+  product.adjoint->launch();
+  ASSERT_GE(ran.size(), 2u);
+  EXPECT_EQ(ran[0].first, "cotangent");
+  for (const auto &[name, copy] : ran) {
+    EXPECT_EQ(copy.data, ran[0].second.data) << name;
+    EXPECT_THAT(copy.extent, testing::ElementsAre(510, 510)) << name;
+    EXPECT_THAT(copy.stride, testing::ElementsAre(512, 1)) << "rows begin at multiples of 16 bytes";
+  }
+}
+
+TEST_P(CudaComputedCotangents, GiveTheGradient) {
+  if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
+  const std::int64_t n = 250, terms = 130;
+  SquaredProduct<32> product(device(), n, terms);
+  ASSERT_TRUE(product.variant().first);
+  const auto x = numbers(n * terms, 1), y = numbers(terms * n, 2), seed = numbers(n * n, 3);
+  product.a.copy_from(x), product.b.copy_from(y), product.c.gradient().copy_from(seed);
+  product.adjoint->launch();
+  const auto da = product.a.gradient().to_vector();
+  const auto at = [](const std::vector<float> &m, std::int64_t width, std::int64_t i, std::int64_t j) {
+    return static_cast<double>(m[static_cast<std::size_t>(i * width + j)]);
+  };
+  for (std::int64_t i = 0; i < n; i += 7) {
+    std::vector<double> cotangent;  // of row i of the product
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < terms; ++k) sum += at(x, terms, i, k) * at(y, n, k, j);
+      cotangent.push_back(2 * sum * at(seed, n, i, j));
+    }
+    for (std::int64_t k = 0; k < terms; ++k) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < n; ++j) sum += cotangent[static_cast<std::size_t>(j)] * at(y, n, k, j);
+      ASSERT_NEAR(at(da, terms, i, k), sum, 1e-4 * std::abs(sum) + 1) << i << ' ' << k;
+    }
+  }
 }
 
 TEST_P(CudaGatherTiles, WindowsAreWideWhereThereAreEnoughOfThem) {
