@@ -199,11 +199,12 @@ bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &e
 // Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
 bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Derived &derived, const VariantKey &key,
                  const Extents &extents, std::span<const Argument> arguments) {
-  // Debug mode names the access as it was written.
-  if (key.may_alias || key.debug || key.memory_limit) return false;
+  if (key.may_alias || key.memory_limit) return false;
   // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && key.cuda == 0) return false;
+  // Debug mode names the access as it was written, unless what was written has no room.
+  if (key.debug && (!of_tiles || key.wide_windows || derived.fits(key.cuda))) return false;
   if (key.wide_windows && !of_tiles) return false;
   const auto &gathered = derived.gathered(key.gathering()).adjoint;
   if (!gathered) return false;
@@ -357,6 +358,8 @@ void add_adjoint_facts(VariantKey &key, const KernelDefinition &definition, cons
     key.gather = is_gathered(definition, derived, key, extents, arguments);
     if (key.gather) break;
   }
+  // No two blocks of a gathered adjoint add to one element.
+  if (key.gather) key.races = false, key.overlapping = 0;
   if (key.cuda == 0 && !key.may_alias) {
     const std::uint64_t summed = key.gather ? derived.gathered(key.gathering()).summed : derived.summed;
     key.summed = summed_apart(definition, extents, arguments, summed, true);

@@ -106,12 +106,13 @@ TEST_P(CudaGatherTiles, WhereManyBlocksMeet) {
 // The square of a product, in tiles of so many rows and columns: its cotangent follows from the sums.
 template <int size>
 struct SquaredProduct {
-  explicit SquaredProduct(Device device, std::int64_t rows = 64, std::int64_t terms = 64)
+  explicit SquaredProduct(Device device, std::int64_t rows = 64, std::int64_t terms = 64, LaunchOptions options = {})
       : a(device, {rows, terms}, Gradient::tracked),
         b(device, {terms, rows}, Gradient::tracked),
         c(device, {rows, rows}, Gradient::tracked) {
     const std::int64_t blocks = (rows + size - 1) / size;
-    adjoint.emplace(kernel.record({blocks, blocks}, {.direction = Direction::adjoint}, a, b, c));
+    options.direction = Direction::adjoint;
+    adjoint.emplace(kernel.record({blocks, blocks}, options, a, b, c));
   }
   const jit::Variant &variant() const { return adjoint->variant(); }
 
@@ -159,6 +160,12 @@ TEST_P(CudaComputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
   const SquaredProduct<192> large(device());
   EXPECT_TRUE(large.variant().key.gather);
   EXPECT_FALSE(large.variant().key.wide_windows);
+  EXPECT_FALSE(SquaredProduct<32>(device(), 510, 256, {.debug = true}).variant().key.gather);
+  SquaredProduct<192> debugged(device(), 64, 64, {.debug = true});
+  EXPECT_TRUE(debugged.variant().key.gather && !debugged.variant().key.races);
+  debugged.adjoint->launch();
+  Stream::standard(device()).synchronize();
+  if (fake()) EXPECT_EQ(ran.size(), 2u);
 }
 
 // In memory of the launch's own, as large as the array.
