@@ -321,7 +321,7 @@ class Matcher {
     for (std::size_t i = 0; i < 2; ++i) {
       const auto copy = masked.find(product.operands[i].array);
       const bool transposed = product.attribute & (i == 0 ? transposed_a : transposed_b);
-      if (copy == masked.end() || copy->second.dimension != (transposed ? i : 1 - i) ||
+      if (copy == masked.end() || copy->second.dimension != static_cast<int>(transposed ? i : 1 - i) ||
           !own.contains(copy->second.to) || !own.contains(copy->second.from) ||
           touches(loop.body, copy->second.to) != 2 || touches(loop.body, copy->second.from) != 2 ||
           (limit && *limit != copy->second.limit))
