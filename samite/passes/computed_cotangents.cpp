@@ -25,6 +25,7 @@ class Splitter {
  public:
   explicit Splitter(const Kernel &adjoint) : adjoint_(adjoint), parameters_(adjoint.parameters) {
     for_each_statement(adjoint.body, [&](const Stmt &stmt) {
+      if (const auto array = array_read(stmt)) read_.insert(*array);
       if (const auto array = array_written(stmt)) written_.insert(*array);
     });
     for (std::size_t i = 0; i < adjoint.body.size(); ++i)
@@ -65,7 +66,9 @@ class Splitter {
       const auto *accumulate = stmt.as<Accumulate>();
       const bool load = let && let->value.op == Op::Load && !written_.contains(let->value.array);
       const bool pure = let && info(let->value.op).pure && let->value.op != Op::LocalLoad;
-      if (accumulate && adjoint_.parameters[accumulate->array].role == Role::Gradient)
+      // What is read comes before the additions or after them, and stays where it is.
+      if (accumulate && adjoint_.parameters[accumulate->array].role == Role::Gradient &&
+          !read_.contains(accumulate->array))
         ++additions;
       else if (!load && !pure)
         return 0;
@@ -215,7 +218,7 @@ class Splitter {
 
   const Kernel &adjoint_;
   std::vector<Parameter> parameters_;
-  std::set<std::uint32_t> written_;
+  std::set<std::uint32_t> read_, written_;
   std::map<LocalId, std::size_t> definitions_;  // by the adjoint's outermost statements
   std::set<std::size_t> loops_, again_;         // of these statements
   std::vector<Copy> copies_;

@@ -75,6 +75,9 @@ TEST(ComputedCotangents, LeavesAloneWhatItCannotSplit) {
                          "%20: tile<f32, 8, 8> = exchange @cg[%31, %3] " +
                          times_sums,
                      rounded_first + add_window));
+  // What the loop adds to is taken before it.
+  EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums + "%40: tile<bf16, 8, 8> = exchange @ag[%2, %3] ",
+                     rounded_first + add_window));
   // The loop needs a number that is computed, or does more, or adds where that cannot be gathered.
   EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums + "%30: f32 = reduce_max %11 %31: bf16 = cast %30 ",
                      rounded_first + "%32: tile<bf16, 8, 8> = broadcast %31 %33: tile<bf16, 8, 8> = mul %23, %32 "
