@@ -27,18 +27,23 @@ std::vector<T> quarters(std::int64_t count, int seed) {
   return values;
 }
 
-template <class T, class S>
-auto product(int stages) {
-  return TileKernel{"product",
+// c is what `made` makes of the sums.
+template <class T, class S, class Made>
+auto product_made(const char *name, int stages, const Made &made) {
+  return TileKernel{name,
                     {"a", "b", "c"},
                     [=](Array<const T, 2> a, Array<const T, 2> b, Array<S, 2> c) {
                       auto [i, j] = block_index<2>();
                       auto sum = tile::zeros<std::conditional_t<(sizeof(T) < 4), float, T>>({16, 16});
                       for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(stages)))
                         tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
-                      tile::store(c, {i, j}, tile::cast<S>(sum));
+                      tile::store(c, {i, j}, tile::cast<S>(made(sum)));
                     },
                     of_64};
+}
+template <class T, class S>
+auto product(int stages) {
+  return product_made<T, S>("product", stages, [](const auto &sum) { return sum; });
 }
 
 // All three gradients of a product's adjoint.
@@ -109,19 +114,11 @@ TEST(CudaGatherTiles, ProductsOfAllTypes) {
   expect_gathered_same<half, float>(product<half, float>(1), 0.1);
 }
 
-// A product of which something is made, so that its cotangent follows from its sums.
+// A product whose cotangent follows from its sums.
 template <class T, class S>
 auto squared_product(int stages) {
-  return TileKernel{"squared_product",
-                    {"a", "b", "c"},
-                    [=](Array<const T, 2> a, Array<const T, 2> b, Array<S, 2> c) {
-                      auto [i, j] = block_index<2>();
-                      auto sum = tile::zeros<std::conditional_t<(sizeof(T) < 4), float, T>>({16, 16});
-                      for (Int k : range(tile::ceil_div(a.extent(1), 8), pipelined(stages)))
-                        tile::matmul(tile::load(a, {i, k}, {16, 8}), tile::load(b, {k, j}, {8, 16}), sum);
-                      tile::store(c, {i, j}, tile::cast<S>(sum * sum / 16 + exp(-sum * sum)));
-                    },
-                    of_64};
+  return product_made<T, S>("squared_product", stages,
+                            [](const auto &sum) { return sum * sum / 16 + exp(-sum * sum); });
 }
 
 template <class T, class S>
