@@ -66,8 +66,8 @@ auto product(const Shape &shape, float factor) {
 
 using Definition = std::shared_ptr<jit::KernelDefinition>;
 
-// A = L U in the place of A, for each block a matrix of 4 x 4 tiles, without exchanging rows: columns of
-// a tile on the diagonal one after another, then those right of it and below, and the rest less their products.
+// A = L U in the place of A, for each block a matrix of 4 x 4 tiles, without exchanging rows: columns of a tile on the
+// diagonal one after another, then those right of it and below, and the rest less their products.
 constexpr int lu_tile = 32, lu_tiles = 4;
 
 // Both factors of a tile: below the diagonal those of L, whose diagonal is ones.
@@ -78,7 +78,7 @@ Tile<float> lu_of_tile(Tile<float> a) {
                       of_column = tile::sum(select(column == j, a, 0.0f), {1}),
                       pivot = tile::sum(select(column == j, of_row, 0.0f), {1});
     const Tile<float> factors = of_column / pivot;
-    a = select(row > j && column > j, a - factors * of_row, select(row > j && column == j, factors + 0.0f * a, a));
+    a = select(row > j && column > j, a - factors * of_row, select(row > j && column == j, factors, a));
   }
   return a;
 }

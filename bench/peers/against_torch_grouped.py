@@ -1,4 +1,4 @@
-"""Runs products of groups of rows, and of groups of terms, and torch's in turn on a GPU, and prints the ratios as JSON lines.
+"""Runs products of groups of rows and of groups of terms, and torch's, in turn on a GPU; prints ratios as JSON lines.
 
     cmake --build build/release --target bench_cuda_grouped_matmul
     python3 bench/peers/against_torch_grouped.py build/release/bench/cuda_grouped_matmul

@@ -364,7 +364,6 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   const ir::Kernel *kernel = &definition.forward();
   const ir::Kernel *clear = nullptr;
   std::optional<RunGathered> run;
-  std::optional<ir::Kernel> scattered;
   if (key.direction == Direction::adjoint) {
     const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
     const autodiff::Adjoint &adjoint = derived.adjoint;
@@ -391,10 +390,8 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
         if (run->copies) variant->copies = run->copies->copies;
       }
     }
-    if (!run && key.cuda != 0 && is_tile_kernel(*kernel)) {
-      scattered = scattered_to_run(*kernel, key.cuda);
-      if (scattered) kernel = &*scattered;
-    }
+    if (!run && key.cuda != 0 && is_tile_kernel(*kernel))
+      if (const auto &scattered = derived.scattered(key.cuda)) kernel = &*scattered;
   } else if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.active);
     kernel = &tangent.kernel;

@@ -163,8 +163,8 @@ const KernelDefinition::Gathered &KernelDefinition::Derived::gathered(passes::Ga
   });
 }
 
-bool KernelDefinition::Derived::fits(int capability) const {
-  return fits_.get(capability, [&] { return scattered_to_run(adjoint.kernel, capability).has_value(); });
+const std::optional<ir::Kernel> &KernelDefinition::Derived::scattered(int capability) const {
+  return scattered_.get(capability, [&] { return fitted(adjoint.kernel, capability); });
 }
 
 const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t active, passes::Gathering how) {

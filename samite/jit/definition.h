@@ -80,12 +80,12 @@ class KernelDefinition {
     double milliseconds;
     // Of gradients that share no memory. Derived when it is first asked for.
     const Gathered &gathered(passes::Gathering how) const;
-    // Of a tile kernel: whether the adjoint that scatters has room in a block's shared memory, on such a GPU.
-    bool fits(int capability) const;
+    // Of a tile kernel: the adjoint that scatters, as such a GPU runs it; nothing where a block has no memory for it.
+    const std::optional<ir::Kernel> &scattered(int capability) const;
 
    private:
     mutable Memo<passes::Gathering, Gathered> gathers_;
-    mutable Memo<int, bool> fits_;
+    mutable Memo<int, std::optional<ir::Kernel>> scattered_;
   };
   // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
   const Derived &derived(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {});

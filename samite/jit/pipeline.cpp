@@ -164,17 +164,6 @@ ir::Block with_stages(const ir::Block &block, int most) {
   return changed;
 }
 
-// An adjoint holds other tiles than the forward kernel. Its loops load ahead by as many stages as the shared memory of
-// a block has room for; nothing where there is none for one.
-std::optional<ir::Kernel> fitted(const ir::Kernel &adjoint, int capability) {
-  for (int stages = most_stages(adjoint); stages > 0; --stages) {
-    ir::Kernel kernel = adjoint;
-    kernel.body = with_stages(adjoint.body, stages);
-    if (fits_shared_memory(lower_tiles(kernel, capability, false), capability)) return kernel;
-  }
-  return std::nullopt;
-}
-
 std::optional<RunGathered> fitted_apart(const ir::Kernel &gathered, bool apart, int capability) {
   std::vector<ir::Kernel> kernels = apart ? passes::split_loops(gathered) : std::vector{gathered};
   for (ir::Kernel &kernel : kernels) {
@@ -189,13 +178,22 @@ std::optional<RunGathered> fitted_apart(const ir::Kernel &gathered, bool apart, 
 
 }  // namespace
 
+std::optional<ir::Kernel> fitted(const ir::Kernel &adjoint, int capability) {
+  for (int stages = most_stages(adjoint); stages > 0; --stages) {
+    ir::Kernel kernel = adjoint;
+    kernel.body = with_stages(adjoint.body, stages);
+    if (fits_shared_memory(lower_tiles(kernel, capability, false), capability)) return kernel;
+  }
+  return std::nullopt;
+}
+
 std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability) {
   if (!is_tile_kernel(gathered.gather)) return RunGathered{gathered.gather, {}, {}};
   if (gathered.before) {
     if (!codegen::fits_parameter_space(gathered.gather)) return std::nullopt;
     auto before = fitted(*gathered.before, capability);
     auto run = before ? fitted_apart(gathered.gather, gathered.has_wide_windows(), capability) : std::nullopt;
-    if (run) run->copies = {*std::move(before), gathered.gather, gathered.copies};
+    if (run) run->copies = {*std::move(before), {}, gathered.copies};
     return run;
   }
   if (auto copies = passes::copy_casts(gathered); copies && codegen::fits_parameter_space(copies->gather)) {
@@ -207,10 +205,6 @@ std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gather
     }
   }
   return fitted_apart(gathered.gather, gathered.has_wide_windows(), capability);
-}
-
-std::optional<ir::Kernel> scattered_to_run(const ir::Kernel &adjoint, int capability) {
-  return fitted(adjoint, capability);
 }
 
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {

@@ -43,9 +43,9 @@ struct RunGathered {
 };
 std::optional<RunGathered> gathered_to_run(const passes::GatheredAdjoint &gathered, int capability);
 
-// An adjoint of a tile kernel whose blocks add to gradients, for a GPU: its loops load ahead by as many stages as the
-// shared memory of a block has room for. Nothing where there is none for one.
-std::optional<ir::Kernel> scattered_to_run(const ir::Kernel &adjoint, int capability);
+// An adjoint of a tile kernel for a GPU, gathered or not. It holds other tiles than the forward kernel: its loops load
+// ahead by as many stages as the shared memory of a block has room for. Nothing where there is none for one.
+std::optional<ir::Kernel> fitted(const ir::Kernel &adjoint, int capability);
 
 // From structured to lowered form: exchanges that are put back (of adjoints) → widths of indices → tiles → checks for
 // races (in debug mode) → threads. A schedule's kernel is there already, but for the loops over its blocks.

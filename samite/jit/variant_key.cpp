@@ -204,12 +204,12 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && key.cuda == 0) return false;
   // Debug mode names the access as it was written, unless what was written has no room.
-  if (key.debug && (!of_tiles || key.wide_windows || derived.fits(key.cuda))) return false;
+  if (key.debug && (!of_tiles || key.wide_windows || derived.scattered(key.cuda))) return false;
   if (key.wide_windows && !of_tiles) return false;
   const auto &gathered = derived.gathered(key.gathering()).adjoint;
   if (!gathered) return false;
   // What has to be gathered is, on however few blocks.
-  const auto must = [&] { return !key.wide_windows && (key.deterministic || !derived.fits(key.cuda)); };
+  const auto must = [&] { return !key.wide_windows && (key.deterministic || !derived.scattered(key.cuda)); };
   if (of_tiles && !keeps_blocks_busy(*gathered, extents, arguments) && !must()) return false;
   return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
     return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];

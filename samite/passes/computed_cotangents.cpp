@@ -28,8 +28,12 @@ class Splitter {
       if (const auto array = array_read(stmt)) read_.insert(*array);
       if (const auto array = array_written(stmt)) written_.insert(*array);
     });
-    for (std::size_t i = 0; i < adjoint.body.size(); ++i)
-      if (const auto *let = adjoint.body[i].as<Let>()) definitions_.emplace(let->local, i);
+    for (std::size_t i = 0; i < adjoint.body.size(); ++i) {
+      const auto *let = adjoint.body[i].as<Let>();
+      if (let && is_value(let->value) &&
+          std::ranges::all_of(let->value.operands, [&](const Value &own) { return can_be_computed_again(own); }))
+        definitions_.emplace(let->local, i);
+    }
   }
 
   std::optional<GatheredAdjoint> run(bool wide) {
@@ -64,28 +68,22 @@ class Splitter {
     for (const Stmt &stmt : loop.body) {
       const auto *let = stmt.as<Let>();
       const auto *accumulate = stmt.as<Accumulate>();
-      const bool load = let && let->value.op == Op::Load && !written_.contains(let->value.array);
-      const bool pure = let && info(let->value.op).pure && let->value.op != Op::LocalLoad;
       // What is read comes before the additions or after them, and stays where it is.
       if (accumulate && adjoint_.parameters[accumulate->array].role == Role::Gradient &&
           !read_.contains(accumulate->array))
         ++additions;
-      else if (!load && !pure)
+      else if (!let || !is_value(let->value))
         return 0;
     }
     return additions;
   }
 
-  // Whether it follows from what is the same before and after the kernel.
+  // Without effects, and of nothing that changes while the adjoint runs.
+  bool is_value(const Operation &operation) const {
+    return info(operation.op).pure || (operation.op == Op::Load && !written_.contains(operation.array));
+  }
   bool can_be_computed_again(const Value &value) const {
-    if (!value.is_local()) return true;
-    const auto known = definitions_.find(value.id());
-    if (known == definitions_.end()) return false;
-    const Operation &operation = adjoint_.body[known->second].as<Let>()->value;
-    const bool load = operation.op == Op::Load && !written_.contains(operation.array);
-    const bool pure = info(operation.op).pure && operation.op != Op::LocalLoad;
-    return (load || pure) &&
-           std::ranges::all_of(operation.operands, [&](const Value &own) { return can_be_computed_again(own); });
+    return !value.is_local() || definitions_.contains(value.id());
   }
 
   void compute_again(const Value &value) {
@@ -219,7 +217,7 @@ class Splitter {
   const Kernel &adjoint_;
   std::vector<Parameter> parameters_;
   std::set<std::uint32_t> read_, written_;
-  std::map<LocalId, std::size_t> definitions_;  // by the adjoint's outermost statements
+  std::map<LocalId, std::size_t> definitions_;  // of what can be computed again: by the outermost statements
   std::set<std::size_t> loops_, again_;         // of these statements
   std::vector<Copy> copies_;
 };

@@ -1,7 +1,6 @@
 #include "samite/passes/masked_copies.h"
 
-#include <algorithm>
-#include <map>
+#include <optional>
 
 namespace samite::passes {
 namespace {
@@ -10,7 +9,7 @@ using namespace ir;
 
 class Reader {
  public:
-  Reader(const For &loop, std::span<const TileMemory> tiles) : loop_(loop), tiles_(tiles) {
+  Reader(const For &loop, const std::map<LocalArrayId, const TileCall *> &loads) : loop_(loop), loads_(loads) {
     for (const Stmt &stmt : loop.body)
       if (const auto *let = stmt.as<Let>()) lets_.emplace(let->local, &let->value);
   }
@@ -23,12 +22,12 @@ class Reader {
     const bool zero = otherwise.is_constant() && otherwise.bits() == 0;
     if (!zero || !below || below->op != Op::Less || !load || load->op != Op::LocalLoad || !is_index(load->operands[0]))
       return std::nullopt;
-    const auto tile = std::ranges::find(tiles_, load->array, &TileMemory::array);
+    const auto loaded = loads_.find(load->array);
     const Value &limit = below->operands[1];
-    if (tile == tiles_.end() || tile->type.count() != loop_.end.as_int() || made(limit) ||
-        limit.type() != ScalarType::Int32)
-      return std::nullopt;
-    const auto dimension = coordinate(below->operands[0], tile->type.shape());
+    if (loaded == loads_.end() || made(limit) || limit.type() != ScalarType::Int32) return std::nullopt;
+    const Type &tile = loaded->second->result.type;
+    if (tile.count() != loop_.end.as_int()) return std::nullopt;
+    const auto dimension = coordinate(below->operands[0], tile.shape());
     if (!dimension) return std::nullopt;
     return MaskedCopy{load->array, store.array, *dimension, limit};
   }
@@ -51,20 +50,20 @@ class Reader {
   }
 
   const For &loop_;
-  std::span<const TileMemory> tiles_;
+  const std::map<LocalArrayId, const TileCall *> &loads_;
   std::map<LocalId, const Operation *> lets_;
 };
 
 }  // namespace
 
-std::vector<MaskedCopy> masked_copies(const For &elements, std::span<const TileMemory> tiles) {
+std::vector<MaskedCopy> masked_copies(const For &elements, const std::map<LocalArrayId, const TileCall *> &loads) {
   const auto is_number = [](const Value &value, std::int64_t number) {
     return value.is_constant() && value.as_int() == number;
   };
   if (elements.kind != LoopKind::Thread || !elements.carried.empty() || !is_number(elements.begin, 0) ||
       !is_number(elements.step, 1) || !elements.end.is_constant())
     return {};
-  const Reader reader(elements, tiles);
+  const Reader reader(elements, loads);
   std::vector<MaskedCopy> copies;
   for (const Stmt &stmt : elements.body) {
     const auto *let = stmt.as<Let>();

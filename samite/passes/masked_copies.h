@@ -4,8 +4,7 @@
 
 #include "samite/ir/kernel.h"
 
-#include <optional>
-#include <span>
+#include <map>
 #include <vector>
 
 namespace samite::passes {
@@ -17,8 +16,9 @@ struct MaskedCopy {
   ir::Value limit;  // an i32, from outside of the loop
 };
 
-// Those that a loop over elements, as lower_tiles writes it for a GPU, is made of; nothing where it does more. `tiles`:
-// what is known of the tiles that it may read.
-std::vector<MaskedCopy> masked_copies(const ir::For &elements, std::span<const ir::TileMemory> tiles);
+// Those that a loop over elements, as lower_tiles writes it for a GPU, is made of; nothing where it does more. `loads`:
+// of the tiles that it may read, by their memory.
+std::vector<MaskedCopy> masked_copies(const ir::For &elements,
+                                      const std::map<ir::LocalArrayId, const ir::TileCall *> &loads);
 
 }  // namespace samite::passes

@@ -266,7 +266,6 @@ class Matcher {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
     if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
     std::map<LocalArrayId, const TileCall *> loads;
-    std::vector<TileMemory> loaded;
     std::map<LocalArrayId, MaskedCopy> masked;
     std::set<LocalArrayId> own;
     bool does_more = !loop.carried.empty();
@@ -277,10 +276,10 @@ class Matcher {
       if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::shared)
         own.insert(allocate->array);
       else if (call && call->op == Op::Load && loads.emplace(call->result.array, call).second)
-        loaded.push_back(call->result);
+        continue;
       else if (call && call->op == Op::MatMul && !call->is_product_loop() && !found.product)
         found.product = call;
-      else if (const auto copies = elements ? masked_copies(*elements, loaded) : std::vector<MaskedCopy>();
+      else if (const auto copies = elements ? masked_copies(*elements, loads) : std::vector<MaskedCopy>();
                !copies.empty())
         for (const MaskedCopy &copy : copies) does_more = !masked.emplace(copy.to, copy).second || does_more;
       else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)

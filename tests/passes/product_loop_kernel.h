@@ -57,9 +57,8 @@ inline std::string kernel_text(const ProductShape &s, const std::string &body = 
                     after = s.halved ? fmt::format("0.0:{0} %17: {0} = mul %16, 0.5:{0} %5: {0} = add %2, %17", sums)
                                      : "%2";
   return fmt::format(
-      "kernel @k(@a: array<const {0}, 2>, @b: array<const {0}, 2>, @c: array<{1}, 2>, @n: i32, @at: i32{18}) blocks 1 "
-      "of "
-      "{2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} %19: i32 = mul @at, 16 "
+      "kernel @k(@a: array<const {0}, 2>, @b: array<const {0}, 2>, @c: array<{1}, 2>, @n: i32, @at: i32{18}) "
+      "blocks 1 of {2} {{ %0: i32 = thread_index 0 %20: i32 = mul %0, {3} %19: i32 = mul @at, 16 "
       "for %1: i32 in 0 .. @n step 1 stages {4} carry (%2 -> %6: {5} = {6}:{5} then %5) {{ "
       "%7: i32 = mul %1, {7} %8: i32 = add %7, %19 {8} "
       "%3: {9} = load @a[{10}] %4: {11} = load @b[{12}] {19} {13} {16}: {5} = matmul {14}{20}, {15}{21}, {17} }} "
