@@ -5,7 +5,9 @@
 
 The Python that runs this must have torch. Torch's product with scales of rows and columns is timed with fast
 accumulation and without; that with scales by blocks where its cuBLAS has one. A GPU lowers its clock under load, so
-each product alternates with one in bfloat16, here as in the program.
+each product alternates with one in bfloat16, here as in the program. What a product takes of power depends on its
+numbers, so that they are distributed as the program's: in 8 bits up to the largest number of the type, and in bfloat16
+with all digits.
 """
 
 import argparse
@@ -32,8 +34,12 @@ def milliseconds(function, beside=lambda: None, rounds=9, calls=10):
     return statistics.median(times)
 
 
+def numbers(rows, columns):
+    return torch.rand(rows, columns, device="cuda") * 2 - 1
+
+
 def factor(rows, columns):
-    return (torch.rand(rows, columns, device="cuda") * 2 - 1).to(torch.float8_e4m3fn)
+    return (numbers(rows, columns) * torch.finfo(torch.float8_e4m3fn).max).to(torch.float8_e4m3fn)
 
 
 def of_torch(case):
@@ -48,7 +54,7 @@ def of_torch(case):
     else:
         scale_a, scale_b = torch.rand(rows, 1, device="cuda"), torch.rand(1, columns, device="cuda")
         kinds = {", fast": True, ", accurate": False}
-    in_halves = [torch.rand(extent, inner, device="cuda", dtype=torch.bfloat16) * 2 - 1 for extent in (rows, columns)]
+    in_halves = [numbers(extent, inner).to(torch.bfloat16) for extent in (rows, columns)]
     times = {}
     for kind, fast in kinds.items():
         product = lambda: torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)

@@ -138,8 +138,9 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
     std::int64_t blocks = indices(extents);
     check_exact(blocks <= largest_grid[0]);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
+    const auto rows = static_cast<unsigned>(form.teams == 0 ? 1 : form.teams + 1);
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
-            {static_cast<unsigned>(form.tile_threads), 1, 1}};
+            {static_cast<unsigned>(form.tile_threads) / rows, rows, 1}};
   }
   const Axes instances = axes(extents, form);
   Axes block = block_of(instances, form.threads_per_block, form), blocks = blocks_for(instances, block);

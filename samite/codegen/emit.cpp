@@ -34,7 +34,8 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   check_parameter_space(planned);
   EmitOptions own = options;
-  own.cuda.tile_threads = planned.block_threads + planned.producers;
+  own.cuda.teams = planned.teams;
+  own.cuda.tile_threads = threads_of_block(planned);
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
   internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");

@@ -56,6 +56,9 @@ struct CudaForm {
   bool waits_for_earlier_launch = false;
   // Where each instance is a block, else 0: of exactly so many threads, as the kernel says.
   int tile_threads = 0;
+  // Of those, which have roles: so many rows of threads along y run the body, and one more produces
+  // (ir::Kernel::teams). 0: they have one dimension.
+  int teams = 0;
   // Of a tile kernel in the grid-stride form: a multiprocessor has one block at a time, which takes one index of the
   // launch after another.
   bool stays = false;

@@ -80,8 +80,11 @@ void TileCalls::product_loop(const TileCall &call) {
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
+  const int teams = products ? emission_.kernel.teams : 0;
+  if (teams != 0) emission_.out.line("{}.skip_others({});", ring_position(call), scalar_text(*call.count));
   arguments += ", " + scalar_text(*call.count);
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
+  if (teams != 0) arguments += fmt::format(", AllTerms{{}}, TeamTurn<{}>{{turns, blocks - block <= gridDim.x}}", teams);
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
 }
 
@@ -152,11 +155,15 @@ void TileCalls::make_rings() {
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!rings.empty(), "roles without a loop of products");
-  const int blocks = std::max(emission_.kernel.cluster_blocks, 1);
+  const int blocks = std::max(emission_.kernel.cluster_blocks, 1), teams = emission_.kernel.teams;
   for (const auto &[barriers, stages] : rings) {
-    emission_.out.line("tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));", stages,
+    emission_.out.line("{}tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));",
+                       teams == 0 ? "" : "if (team_of_thread() == 0) ", stages,
                        emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
-    emission_.out.line("RingPosition<{}> {};", stages, ring_position(barriers));
+    emission_.out.line(
+        "{} {};",
+        teams == 0 ? fmt::format("RingPosition<{}>", stages) : fmt::format("TeamRingPosition<{}, {}>", stages, teams),
+        ring_position(barriers));
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");
 }

@@ -75,6 +75,8 @@ void ThreadsEmitter::barrier(const Barrier &barrier) {
   if (shows_to_products_) out_.line("fence_for_copies();");
   if (barrier.threads == 0)
     out_.line("__syncthreads();");
+  else if (kernel_.teams != 0)
+    out_.line("sync_team<{}>();", barrier.threads);
   else
     out_.line("sync_threads_at<1, {}>();", barrier.threads);
 }

@@ -72,11 +72,19 @@ void ThreadsEmitter::close_kernel() {
 // Where threads have roles, those behind the block's own run the producing part.
 void ThreadsEmitter::body() {
   if (kernel_.producers == 0) return Walk::body();
+  const bool in_teams = kernel_.teams != 0;
+  // The threads of a block have two dimensions: a row for each team, and those who produce.
+  if (in_teams) out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
   tile_calls_.make_rings();
   const auto registers = passes::registers_of_roles(kernel_);
-  out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
+  if (in_teams)
+    out_.open("if (team_of_thread() == {}) {{", kernel_.teams);
+  else
+    out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
   if (registers) out_.line("give_registers<{}>();", registers->producing);
+  emitting_producers_ = true;
   block(kernel_.producing);
+  emitting_producers_ = false;
   out_.close();
   out_.open("else {{");
   if (registers) out_.line("take_registers<{}>();", registers->multiplying);

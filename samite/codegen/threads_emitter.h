@@ -61,6 +61,8 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   };
   std::string extent_of(const ir::For &loop, const Numbering &numbering);
   void define_index(const ir::For &loop, const Numbering &numbering, const std::string &value);
+  void define_quotient(const std::string &name, const std::string &number, const std::string &by);
+  void indices_in_rows(std::span<const ir::For *const> nest, const Numbering &numbering, std::string place);
   void indices_in_strips(const ir::For &rows, const ir::For &columns, const Numbering &numbering,
                          const std::string &place);
   void nest_body(const std::vector<const ir::For *> &nest);
@@ -81,6 +83,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   WarpLoops warp_loops_;
   // A product of warp groups reads tiles that threads have written to shared memory.
   bool shows_to_products_ = false;
+  bool emitting_producers_ = false;
 };
 
 }  // namespace samite::codegen

@@ -32,10 +32,17 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   std::string blocks;
   for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent_of(*loop, {number});
   out_.line("const {} blocks = {};", number, blocks);
-  if (options_.cuda.grid_stride)
+  if (kernel_.teams != 0 && !emitting_producers_) {
+    out_.line("const TurnsOfTeams<{}> turns{{int(team_of_thread())}};", kernel_.teams);
+    out_.line("if (blockIdx.x < blocks) turns.open();");
+    out_.open(
+        "for ({0} block = blockIdx.x + team_of_thread() * gridDim.x; block < blocks; block += {1} * gridDim.x) {{",
+        number, kernel_.teams);
+  } else if (options_.cuda.grid_stride) {
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
-  else
+  } else {
     out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
+  }
   Numbering numbering{number};
   std::string rest = "block";
   if (kernel_.cluster_blocks != 0) {
@@ -44,23 +51,44 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
     out_.line("const {} {} = block / {};", number, rest, kernel_.cluster_blocks);
   }
   if (kernel_.strip_columns != 0) {
-    indices_in_strips(*nest[0], *nest[1], numbering, rest);
-    nest_body(nest);
-    return;
+    const std::size_t rows = nest.size() - 2;
+    std::string place = rest;
+    if (rows != 0) {
+      const std::string whole = fresh("whole"), outer = fresh("rest");
+      out_.line("const {} {} = {} * {};", number, whole, extent_of(*nest[rows], numbering),
+                extent_of(*nest[rows + 1], numbering));
+      define_quotient(outer, rest, whole);
+      place = fresh("place");
+      out_.line("const {} {} = {} - {} * {};", number, place, rest, outer, whole);
+      indices_in_rows(std::span(nest).first(rows), numbering, outer);
+    }
+    indices_in_strips(*nest[rows], *nest[rows + 1], numbering, place);
+  } else {
+    indices_in_rows(nest, numbering, rest);
   }
+  nest_body(nest);
+}
+
+void ThreadsEmitter::define_quotient(const std::string &name, const std::string &number, const std::string &by) {
+  if (options_.cuda.wide_launch)
+    out_.line("const i64 {} = quotient({}, {});", name, number, by);
+  else
+    out_.line("const u32 {} = {} / {};", name, number, by);
+}
+
+// The last dimension goes on first.
+void ThreadsEmitter::indices_in_rows(std::span<const For *const> nest, const Numbering &numbering, std::string place) {
   for (const For *loop : std::views::reverse(nest)) {
     if (loop == nest.front()) {
-      define_index(*loop, numbering, rest);
+      define_index(*loop, numbering, place);
       break;
     }
     const std::string outer = fresh("rest");
     const std::string count = extent_of(*loop, numbering);
-    out_.line("const {} {} = {};", number, outer,
-              wide ? fmt::format("quotient({}, {})", rest, count) : fmt::format("{} / {}", rest, count));
-    define_index(*loop, numbering, fmt::format("{} - {} * {}", rest, outer, count));
-    rest = outer;
+    define_quotient(outer, place, count);
+    define_index(*loop, numbering, fmt::format("{} - {} * {}", place, outer, count));
+    place = outer;
   }
-  nest_body(nest);
 }
 
 // An axis of the grid for each dimension. A cluster may round up the first.

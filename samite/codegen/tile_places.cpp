@@ -79,7 +79,9 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   const std::int64_t bytes = buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
   const std::string buffer =
       allocate.buffer ? fmt::format(" + {} * ({})", bytes, scalar_text(allocate.buffer->number)) : "";
-  out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3});", element, name, *memory.offset, buffer);
+  const std::string of_team = memory.team_bytes == 0 ? "" : fmt::format(" + team_of_thread() * {}", memory.team_bytes);
+  out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3}{4});", element, name, *memory.offset, buffer,
+           of_team);
 }
 
 std::string TilePlaces::element(LocalArrayId array, const std::string &index, const std::string &in_registers) const {

@@ -42,14 +42,17 @@ struct Kernel {
   // the body. They start the copies of its loop of products (passes/assign_roles.h).
   int producers = 0;
   Block producing = {};
-  // Of a tile kernel over two dimensions: blocks are numbered in strips of so many columns, row by row within a strip,
-  // so that those that run at one time share what they load. 0: row by row of the launch.
+  // Of a tile kernel over two dimensions or more: in the last two of them blocks are numbered in strips of so many
+  // columns, row by row within a strip (passes/number_blocks.h). 0: row by row of the launch.
   int strip_columns = 0;
   // Of a lowered tile kernel whose threads have roles: so many blocks, which lie beside each other in this dimension of
   // the launch, run at one time and bring each other what they share (passes/form_clusters.h). The launch has a
   // multiple of them there. 0: each block is alone.
   int cluster_blocks = 0;
   int cluster_dimension = 0;
+  // Of such a one: so many times `block_threads` run the body, each of these teams for other indices of the launch, in
+  // turn, and have memory of their own but for what copies bring (passes/form_teams.h). 0: there is one.
+  int teams = 0;
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;
@@ -60,5 +63,9 @@ struct Kernel {
 inline constexpr int maximum_rank = 4;
 
 inline bool is_tile_kernel(const Kernel &kernel) { return kernel.block_threads != 0; }
+// With those that produce, and of all teams.
+inline int threads_of_block(const Kernel &kernel) {
+  return kernel.block_threads * (kernel.teams == 0 ? 1 : kernel.teams) + kernel.producers;
+}
 
 }  // namespace samite::ir

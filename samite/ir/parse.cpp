@@ -55,6 +55,7 @@ class Parser {
       kernel_.scheduled = accept("scheduled");
       kernel_.sums_in_shared = accept("shared");
       if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
+      if (accept("teams")) kernel_.teams = number<int>("the number of teams");
     }
     kernel_.where = parse_location();
     kernel_.body = parse_block();
@@ -429,6 +430,7 @@ class Parser {
     if (accept("stages")) allocate.stages = number<int>("the number of stages");
     if (accept("units")) allocate.units = parse_value();
     if (accept("offset")) allocate.offset = number<std::int64_t>("the offset in bytes");
+    if (accept("teams")) allocate.team_bytes = number<std::int64_t>("the bytes of a team");
     if (accept("buffer")) {
       const Value number = parse_value();
       expect_word("of");

@@ -159,14 +159,14 @@ class Printer {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
-      write(") blocks {}{} of {}{}{}{}{} {{\n", kernel.launch_rank,
+      write(") blocks {}{} of {}{}{}{}{}{} {{\n", kernel.launch_rank,
             fmt::format("{}{}", kernel.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.strip_columns),
                         kernel.cluster_blocks == 0
                             ? ""
                             : fmt::format(" clusters {} along {}", kernel.cluster_blocks, kernel.cluster_dimension)),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
-            location(kernel.where));
+            kernel.teams == 0 ? "" : fmt::format(" teams {}", kernel.teams), location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
@@ -212,6 +212,7 @@ class Printer {
           if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
           if (allocate.units) memory += " units " + value(*allocate.units);
           if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
+          if (allocate.team_bytes != 0) memory += fmt::format(" teams {}", allocate.team_bytes);
           if (const auto &buffer = allocate.buffer)
             memory += fmt::format(" buffer {} of {}", value(buffer->number), local_array(buffer->of));
           write("{} {}: {}[{}]{}{}", keyword(allocate.space), local_array(allocate.array), name(allocate.type),

@@ -134,6 +134,7 @@ struct Allocate {
   Layout layout = {};
   int stages = 1;
   std::optional<std::int64_t> offset = {};
+  std::int64_t team_bytes = 0;  // from the memory of one team to that of the next; 0: they share it (Kernel::teams)
   std::optional<Buffer> buffer = {};
   std::optional<Value> units = {};
 

@@ -117,7 +117,7 @@ class Verifier {
         (kernel_.producers != 0 && (!is_tile_kernel(kernel_) || kernel_.block_threads + kernel_.producers > 1024)))
       fail("{} threads behind the {} of a block, expected groups of 128", kernel_.producers, kernel_.block_threads);
     if (kernel_.strip_columns < 0 ||
-        (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank != 2)))
+        (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank < 2)))
       fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.strip_columns,
            kernel_.launch_rank);
     if (kernel_.cluster_blocks != 0 && kernel_.producers == 0) fail("a cluster of blocks whose threads have no roles");
@@ -126,6 +126,9 @@ class Verifier {
          kernel_.cluster_dimension >= kernel_.launch_rank))
       fail("clusters of {} blocks along dimension {} of {}, expected 2 to {}", kernel_.cluster_blocks,
            kernel_.cluster_dimension, kernel_.launch_rank, most_in_cluster);
+    if (kernel_.teams != 0 && (kernel_.teams < 2 || kernel_.producers == 0 ||
+                               kernel_.teams * kernel_.block_threads + kernel_.producers > 1024))
+      fail("{} teams of {} threads, and {} behind them", kernel_.teams, kernel_.block_threads, kernel_.producers);
     if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("statements for threads that there are not");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
@@ -576,6 +579,8 @@ class Verifier {
     if (allocate.buffer) check_buffer(allocate);
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
+    if (allocate.team_bytes < 0 || (allocate.team_bytes != 0 && (!allocate.offset || kernel_.teams == 0)))
+      fail("memory of teams, {} bytes each, in a kernel of {}", allocate.team_bytes, kernel_.teams);
     if (!allocate.units) return;
     check_index(*allocate.units, "where memory begins");
     if (!allocate.sized_at_launch() || !kernel_.scheduled) fail("memory in units whose size is no parameter");

@@ -203,6 +203,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   const GpuChoices choices{.debug = variant.key.debug,
                            .instances_per_thread = options.cuda.instances_per_thread,
                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
+                           .in_rounds = variant.key.in_rounds && !variant.one_thread,
                            .paired = variant.one_thread ? 0 : variant.key.paired};
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
   options.cuda.march = passes::marched(planned);
@@ -216,7 +217,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
       }
   }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
-  options.cuda.tile_threads += planned.producers;
+  options.cuda.tile_threads = threads_of_block(planned);
+  options.cuda.teams = planned.teams;
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
   options.cuda.cluster_blocks = planned.cluster_blocks;

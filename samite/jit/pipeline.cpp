@@ -12,6 +12,7 @@
 #include "samite/passes/computed_cotangents.h"
 #include "samite/passes/dead_elements.h"
 #include "samite/passes/form_clusters.h"
+#include "samite/passes/form_teams.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/insert_barriers.h"
@@ -20,6 +21,7 @@
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/march.h"
+#include "samite/passes/number_blocks.h"
 #include "samite/passes/number_iterations.h"
 #include "samite/passes/overlap_products.h"
 #include "samite/passes/pack_accesses.h"
@@ -262,6 +264,9 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
+  kernel = checked(passes::number_blocks(std::move(kernel)), ir::Form::lowered, "number_blocks");
+  if (choices.in_rounds)
+    kernel = checked(passes::form_teams(std::move(kernel), architecture), ir::Form::lowered, "form_teams");
   kernel = checked(passes::take_turns(std::move(kernel)), ir::Form::lowered, "take_turns");
   kernel = checked(passes::overlap_products(std::move(kernel)), ir::Form::lowered, "overlap_products");
   kernel = checked(passes::form_clusters(std::move(kernel), architecture, choices.paired), ir::Form::lowered,

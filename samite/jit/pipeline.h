@@ -74,12 +74,13 @@ struct GpuChoices {
   bool debug = false;
   int instances_per_thread = 1;  // neighbours side by side
   bool outgrows_caches = false;  // the launch does, and each thread has instances of its own: passes/march.h
+  bool in_rounds = false;        // a multiprocessor has several blocks, one after another: passes/form_teams.h
   std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/form_clusters.h
 };
 // On a GPU: which arrays are on the stack → what is summed over the launch → threads that march → neighbours side by
 // side → loops of warps; in debug mode, where each access is checked, the first alone. Of a tile kernel: which arrays
 // are on the stack → loops of products (not in debug mode) → place → stage → spread → barriers → pipeline → units →
-// roles → clusters → plan memory.
+// roles → numbers of blocks → teams → clusters → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 

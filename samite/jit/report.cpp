@@ -73,6 +73,7 @@ void add_objects(const jit::Variant &variant, ReportedVariant &report) {
 void add_needs(const jit::Variant &variant, ReportedVariant &report) {
   if (!variant.cuda) return;
   report.shared_bytes = static_cast<std::size_t>(variant.tile_memory.bytes);
+  report.teams = variant.form.teams;
   report.cluster_blocks = variant.form.cluster_blocks;
   for (const CudaKernelResources &kernel : variant.cuda->image().report().kernels) {
     report.registers = std::max(report.registers, kernel.registers);
@@ -138,6 +139,7 @@ std::string ReportedVariant::to_string() const {
     else
       ways.emplace_back(way, 1);
   }
+  if (teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", teams);
   if (cluster_blocks != 0) text += fmt::format("\n  blocks bring each other windows in clusters of {}", cluster_blocks);
   for (const auto &[way, count] : ways)
     text += count == 1 ? "\n  the product " + way : fmt::format("\n  {} products {}", count, way);
@@ -181,6 +183,7 @@ std::string KernelReport::to_json() const {
                    {"spill_load_bytes", variant.spill_load_bytes},
                    {"local_bytes", variant.local_bytes},
                    {"shared_bytes", variant.shared_bytes},
+                   {"teams", variant.teams},
                    {"cluster_blocks", variant.cluster_blocks},
                    {"products", products}});
   }

@@ -44,6 +44,7 @@ struct VariantKey {
   bool grid_axes = false;         // CUDA, scheduled kernels: codegen/emit.h
   int neighbours = 1;             // CUDA: instances that a thread may take and leave enough threads for the device
   bool outgrows_caches = false;   // CUDA: passes/march.h
+  bool in_rounds = false;         // CUDA, tile kernels with loops of products: passes/form_teams.h
   std::uint64_t paired = 0;       // CUDA, tile kernels with loops of products: passes/form_clusters.h
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes

@@ -304,9 +304,10 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     if (has_map && (!arguments[i].values || has_tensor_map(*arguments[i].values))) key.tensor_maps |= bit(i);
   });
   set_worth_copying(definition, extents, arguments, key);
+  const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
+  key.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
   // Clusters take some 3 µs longer to start, which one round of blocks does not win back.
-  const bool rounds = count >= std::int64_t{2} * limits.multiprocessors;
-  if (rounds && !options.cluster && limits.clusters && !key.debug && !definition.factor_reads(key.cuda).empty())
+  if (key.in_rounds && !options.cluster && limits.clusters)
     for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
       if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
 }

@@ -197,21 +197,6 @@ class Slice {
   bool possible_ = true;
 };
 
-// So many tiles beside each other that those of all multiprocessors, row by row, are about a square: they need the
-// fewest windows in all. Where what a kernel loads says which windows it needs, as with groups of rows that have
-// matrices of their own, only rows close to each other share them: on an H200 a product of 32 groups of 512 rows takes
-// 0.42 ms with 4, and 0.46 ms with 8.
-int strip_columns(const Block &producing) {
-  bool finds_by_loads = false, tall = false;
-  for_each_statement(producing, [&](const Stmt &stmt) {
-    const auto *let = stmt.as<Let>();
-    finds_by_loads = finds_by_loads || (let && let->value.op == Op::Load);
-    const auto *call = stmt.as<TileCall>();
-    tall = tall || (call && call->sums && call->sums->rows > call->sums->columns);
-  });
-  return finds_by_loads ? 4 : tall ? 16 : 8;
-}
-
 std::set<std::uint32_t> read_only_arrays(const Kernel &kernel, const FactsOfArrays &arrays) {
   std::set<std::uint32_t> read_only;
   for (std::uint32_t array = 0; array < kernel.parameters.size(); ++array)
@@ -233,7 +218,6 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   Kernel apart = planned;
   apart.producers = group;
   apart.producing = *std::move(producing);
-  if (apart.launch_rank == 2) apart.strip_columns = strip_columns(apart.producing);
   apart.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
     if (stmt.as<Barrier>()) return {Barrier{planned.block_threads}, stmt.where()};
     if (const auto *bring = stmt.as<BringWindows>()) {
@@ -251,8 +235,8 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
 
 std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
   // By the groups that multiply. A multiprocessor has 64 Ki.
-  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads / group) {
-    case 2: return RegistersOfRoles{.producing = 40, .multiplying = 232};
+  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads * std::max(with_roles.teams, 1) / group) {
+    case 2: return RegistersOfRoles{.producing = 24, .multiplying = 240};
     case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};
     default: return std::nullopt;
   }

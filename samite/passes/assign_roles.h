@@ -6,7 +6,7 @@
 // the body's threads alone.
 //
 // A multiprocessor has one such block at a time, which takes one place of the launch after another, so that copies for
-// the next place run while the others store. Those that run at one time lie together: see `Kernel::strip_columns`.
+// the next place run while the others store.
 //
 // A kernel is such a one where it has one loop of products, or several that are steps of a loop, whose windows and
 // number follow from the block's indices, arguments, extents, and elements of arrays that the kernel does not write to,

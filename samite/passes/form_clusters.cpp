@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/index_forms.h"
+#include "samite/passes/launch_loops.h"
 #include "samite/passes/product_loops.h"
 #include "samite/passes/rewrite.h"
 
@@ -68,21 +69,6 @@ bool has_small_factors(const Kernel &kernel) {
   return has;
 }
 
-// The loops over the launch, the first dimension first.
-std::vector<const For *> launch_loops(const Block &body, int rank) {
-  std::vector<const For *> loops;
-  const Block *block = &body;
-  while (static_cast<int>(loops.size()) < rank) {
-    const For *next = nullptr;
-    for (const Stmt &stmt : *block)
-      if (const auto *loop = stmt.as<For>()) next = loop;
-    if (!next) return {};
-    loops.push_back(next);
-    block = &next->body;
-  }
-  return loops;
-}
-
 Block with_parts(const Block &block, const Shared &shared) {
   return rewrite(block, [&](const Stmt &stmt) -> Stmt {
     const auto *call = stmt.as<TileCall>();
@@ -99,7 +85,8 @@ Block with_parts(const Block &block, const Shared &shared) {
 Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::uint64_t paired) {
   if (!architecture.clusters || with_roles.producers == 0 || with_roles.cluster_blocks != 0 || paired == 0)
     return with_roles;
-  if (has_product_steps(with_roles) || has_small_factors(with_roles)) return with_roles;
+  // Tiles of one group need so much of their factors that level 2 of the cache is what all wait for.
+  if (has_product_steps(with_roles) || (with_roles.teams == 0 && has_small_factors(with_roles))) return with_roles;
   Kernel producing = with_roles;
   producing.body = with_roles.producing;
   const std::vector<const For *> loops = launch_loops(producing.body, with_roles.launch_rank);

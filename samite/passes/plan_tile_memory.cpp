@@ -15,7 +15,7 @@ using namespace ir;
 class LiveRanges {
  public:
   explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
-    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0);
+    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0, kernel.teams != 0);
     // In program order.
     std::ranges::sort(tiles, {}, &PlacedTile::first);
     std::ranges::sort(in_registers_, {}, &std::pair<int, TileMemoryPlan::InRegisters>::first);
@@ -31,7 +31,7 @@ class LiveRanges {
   std::vector<PlacedTile> tiles;
 
  private:
-  void add(LocalArrayId array, const TileUse &use, bool with_roles) {
+  void add(LocalArrayId array, const TileUse &use, bool with_roles, bool in_teams) {
     const Allocate &allocate = *use.allocation;
     const bool at_launch = allocate.sized_at_launch();
     const std::int64_t elements = at_launch ? 0 : allocate.size.as_int();
@@ -49,7 +49,8 @@ class LiveRanges {
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
-                     memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units, read_behind(use)});
+                     memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units, read_behind(use),
+                     in_teams && !of_copies});
   }
 
   // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
@@ -93,16 +94,21 @@ bool fits(const TileMemoryPlan &plan, const Architecture &architecture) {
 
 TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
   LiveRanges ranges(placed_kernel);
-  TileMemoryPlan plan{std::move(ranges.tiles), 0, ranges.in_registers()};
+  TileMemoryPlan plan{std::move(ranges.tiles), 0, ranges.in_registers(), 0};
   std::vector<PlacedTile *> order;
   for (PlacedTile &tile : plan.tiles)
     if (!tile.sized_at_launch) order.push_back(&tile);
-  // The largest first, and in the order of their numbers.
+  // The largest first, and in the order of their numbers; those of teams behind all others.
   std::ranges::sort(order, [](const PlacedTile *a, const PlacedTile *b) {
+    if (a->of_team != b->of_team) return b->of_team;
     return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
   });
+  constexpr std::int64_t any_alignment = 1024;
+  std::int64_t of_all = 0;
   std::vector<const PlacedTile *> placed;
   for (PlacedTile *tile : order) {
+    if (tile->of_team && of_all == 0) of_all = rounded_up(plan.bytes, any_alignment);
+    if (tile->of_team) tile->offset = of_all;
     std::ranges::sort(placed, {}, &PlacedTile::offset);
     for (const PlacedTile *other : placed)
       if (together(*tile, *other) && tile->offset < other->offset + other->bytes &&
@@ -110,6 +116,10 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
         tile->offset = rounded_up(other->offset + other->bytes, tile->alignment);
     plan.bytes = std::max(plan.bytes, tile->offset + tile->bytes + tile->read_behind);
     placed.push_back(tile);
+  }
+  if (of_all != 0) {
+    plan.team_bytes = rounded_up(plan.bytes - of_all, any_alignment);
+    plan.bytes = of_all + placed_kernel.teams * plan.team_bytes;
   }
   for (PlacedTile &tile : plan.tiles)
     if (tile.sized_at_launch) tile.offset = rounded_up(plan.bytes, tile.alignment);
@@ -123,6 +133,7 @@ Kernel with_offsets(Kernel placed, const TileMemoryPlan &plan) {
     if (!tile) return stmt;
     Allocate own = *allocate;
     own.offset = tile->offset;
+    own.team_bytes = tile->of_team ? plan.team_bytes : 0;
     return {own, stmt.where()};
   };
   placed.body = rewrite(placed.body, placed_at);

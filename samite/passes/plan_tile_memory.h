@@ -6,6 +6,9 @@
 // access wants, or of 1,024 where bulk copies swizzle what they write. The largest come first, each at the lowest place
 // that is free.
 //
+// Where teams of threads run other blocks in turn, the memory that bulk copies bring to comes first, and behind it each
+// team has as much as the others.
+//
 // What has a size that is known at launch only lies behind all others. The kernel has how far behind
 // (schedule/launch_sizes.h), and a launch what that is in numbers.
 //
@@ -35,6 +38,7 @@ struct PlacedTile {
   bool sized_at_launch = false;
   std::optional<ir::Value> size = {}, units = {};  // ir::Allocate's
   std::int64_t read_behind = 0;                    // bytes behind these that are read, and mean nothing
+  bool of_team = false;                            // each team has one (ir::Kernel::teams)
 };
 
 struct TileMemoryPlan {
@@ -46,6 +50,7 @@ struct TileMemoryPlan {
     SourceLocation where;
   };
   std::vector<InRegisters> in_registers;
+  std::int64_t team_bytes = 0;  // of `bytes`, what each team has
 
   const PlacedTile *tile(ir::LocalArrayId array) const;  // null where it is in registers
   bool sized_at_launch() const;

@@ -1,5 +1,5 @@
-// Emitted kernels whose blocks are clusters, run on the host: two blocks at one time, whose copies arrive as late as
-// they may.
+// Emitted kernels whose blocks are clusters, and whose threads are teams, run on the host: two blocks at one time,
+// whose copies arrive as late as they may.
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/form_clusters.h"
 #include "tests/codegen/staying_blocks.h"
@@ -11,21 +11,36 @@ namespace {
 
 constexpr std::int64_t terms_of_step = 64;
 
-// Block (i, j) adds to tile (i, j) of c what rows i of a and columns j of b give, and 1.
-std::string cluster_text(std::int64_t rows, std::int64_t columns) {
+// Block (i, j) adds to tile (i, j) of c what rows i of a and columns j of b give, and 1. With `of_rows`, row r of the
+// tile is multiplied by b[r, 0].
+std::string cluster_text(std::int64_t rows, std::int64_t columns, int stages = 3, bool of_rows = false) {
+  const std::string after =
+      of_rows ? fmt::format(
+                    "%11: tile<f16, {0}, 1> = load @b[0, 0] %12: tile<f32, {0}, 1> = cast %11 "
+                    "%13: tile<f32, {0}, {1}> = broadcast %12 %14: tile<f32, {0}, {1}> = mul %6, %13 ",
+                    rows, columns)
+              : "";
   return fmt::format(
       "kernel @k(@a: array<const f16, 2>, @b: array<const f16, 2>, @c: array<f32, 2>, @n: i32) blocks 2 of 128 {{ "
       "%0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, {0} %3: i32 = mul %1, {1} "
-      "for %4: i32 in 0 .. @n step 1 stages 3 carry (%5 -> %6: tile<f32, {0}, {1}> = 1.0:tile<f32, {0}, {1}> then "
+      "for %4: i32 in 0 .. @n step 1 stages {3} carry (%5 -> %6: tile<f32, {0}, {1}> = 1.0:tile<f32, {0}, {1}> then "
       "%10) {{ %7: i32 = mul %4, {2} %8: tile<f16, {0}, {2}> = load @a[%2, %7] %9: tile<f16, {1}, {2}> = load @b[%3, "
-      "%7] %10: tile<f32, {0}, {1}> = matmul %8, transposed %9, %5 }} accumulate @c[%2, %3] += %6 }}",
-      rows, columns, terms_of_step);
+      "%7] %10: tile<f32, {0}, {1}> = matmul %8, transposed %9, %5 }} {4} accumulate @c[%2, %3] += {5} }}",
+      rows, columns, terms_of_step, stages, after, of_rows ? "%14" : "%6");
 }
 
 class ClusterOnHost {
  public:
   ClusterOnHost(std::int64_t rows, std::int64_t columns, std::uint64_t paired)
-      : rows_(rows), columns_(columns), kernel_(planned(rows, columns, paired), good_arrays()) {}
+      : rows_(rows),
+        columns_(columns),
+        kernel_(planned(cluster_text(rows, columns), paired, /*in_rounds=*/false), good_arrays()) {}
+  // In teams, whose tiles' rows are multiplied by numbers in memory of their own.
+  ClusterOnHost(std::int64_t rows, std::int64_t columns, int stages, std::uint64_t paired)
+      : rows_(rows),
+        columns_(columns),
+        of_rows_(true),
+        kernel_(planned(cluster_text(rows, columns, stages, true), paired, /*in_rounds=*/true), good_arrays()) {}
 
   // Over so many tiles, by so many blocks, which take further tiles.
   void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
@@ -50,6 +65,7 @@ class ClusterOnHost {
         for (std::int64_t k = 0; k < terms; ++k)
           sum += static_cast<double>(a[static_cast<std::size_t>(i * held + k)]) *
                  static_cast<double>(b[static_cast<std::size_t>(j * held + k)]);
+        if (of_rows_) sum *= static_cast<double>(b[static_cast<std::size_t>(i % rows_ * held)]);
         ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], static_cast<float>(sum)) << i << ' ' << j;
       }
   }
@@ -62,17 +78,19 @@ class ClusterOnHost {
     return values;
   }
 
-  static ir::Kernel planned(std::int64_t rows, std::int64_t columns, std::uint64_t paired) {
-    ir::Kernel kernel = ir::parse_kernel(cluster_text(rows, columns));
+  static ir::Kernel planned(const std::string &text, std::uint64_t paired, bool in_rounds) {
+    ir::Kernel kernel = ir::parse_kernel(text);
     kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
-    kernel =
-        jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), good_arrays().arrays, {.paired = paired});
+    kernel = jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), good_arrays().arrays,
+                               {.in_rounds = in_rounds, .paired = paired});
+    EXPECT_EQ(kernel.teams, in_rounds ? 2 : 0);
     EXPECT_EQ(kernel.producers, 128);
     EXPECT_EQ(kernel.cluster_blocks, paired == 0 ? 0 : 2);
     return kernel;
   }
 
   std::int64_t rows_, columns_;
+  bool of_rows_ = false;
   StayingBlocksOnHost kernel_;
 };
 
@@ -97,6 +115,27 @@ TEST(CudaClusters, WhoeverRunsFirst) {
     beside.expect_right(1, 4, 4 * terms_of_step, 2, order);
   }
   above.expect_right(4, 1, terms_of_step, 4);
+}
+
+// Teams take tiles in turn: as many as there are blocks or fewer, one team with a tile more than the other, loops of no
+// step to several times the stages, and of as many.
+TEST(CudaTeams, WhoeverRunsFirst) {
+  using Kind = ThreadOrder::Kind;
+  const ClusterOnHost alone(64, 128, 5, 0), above(64, 128, 5, 1);
+  for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}}) {
+    for (const std::int64_t steps : {0, 1, 4, 5, 11}) alone.expect_right(3, 1, steps * terms_of_step, 1, order);
+    above.expect_right(2, 3, 4 * terms_of_step, 2, order);
+  }
+}
+
+TEST(CudaTeams, EachPlaceOnce) {
+  const ClusterOnHost alone(64, 128, 5, 0), above(64, 128, 5, 1), beside(64, 128, 5, 2);
+  for (const unsigned blocks : {1u, 2u, 5u}) alone.expect_right(2, 3, terms_of_step, blocks);
+  for (const std::int64_t other : {1, 3, 9}) {
+    alone.expect_right(2, other, terms_of_step, 3);
+    above.expect_right(4, other, terms_of_step, 2);
+    beside.expect_right(other, 2, 2 * terms_of_step, 4);
+  }
 }
 
 }  // namespace

@@ -104,6 +104,10 @@ TEST(CudaLaunchShape, TileKernels) {
   EXPECT_EQ(cuda_launch_shape(Extents{300, 70'000}, form, many), (CudaLaunchShape{{21'000'000, 1, 1}, {128, 1, 1}}));
   EXPECT_THROW(cuda_launch_shape(Extents{side, side}, form, many), InternalError);
   EXPECT_EQ(cuda_launch_shape(Extents{side, side}, {.grid_stride = true, .tile_threads = 128}, 500).grid[0], 500u);
+  const CudaLaunchShape teams =
+      cuda_launch_shape(Extents{30, 20}, {.grid_stride = true, .tile_threads = 384, .teams = 2, .stays = true}, 132);
+  EXPECT_EQ(teams.block, (std::array{128u, 3u, 1u}));
+  EXPECT_EQ(teams.grid, (std::array{132u, 1u, 1u}));
 }
 
 TEST(CudaLaunchShape, AnAxisForEachDimension) {

@@ -365,25 +365,25 @@ void for_each_block(const codegen::CudaLaunchShape &shape, const std::function<v
       for (here.block[0] = 0; here.block[0] < shape.grid[0]; ++here.block[0]) run();
 }
 
+void place_thread(unsigned n) {
+  const unsigned (&size)[3] = here.threads;
+  here.thread[0] = n % size[0], here.thread[1] = n / size[0] % size[1], here.thread[2] = n / size[0] / size[1];
+}
+
 void run_block(unsigned threads, ThreadOrder order, const std::function<void()> &run) {
   block_of_fibers.run(
       static_cast<int>(threads), order, [&](int) { run(); },
-      [](int thread) {
-        const auto n = static_cast<unsigned>(thread);
-        const unsigned (&size)[3] = here.threads;
-        here.thread[0] = n % size[0], here.thread[1] = n / size[0] % size[1], here.thread[2] = n / size[0] / size[1];
-      });
+      [](int thread) { place_thread(static_cast<unsigned>(thread)); });
 }
 
-// Blocks from here on along x, whose threads lie along x, too.
+// Blocks from here on along x.
 void run_cluster(unsigned blocks, unsigned threads, ThreadOrder order, const std::function<void()> &run) {
   const unsigned first = here.block[0];
-  here.thread[1] = here.thread[2] = 0;
   block_of_fibers.run(
       static_cast<int>(blocks * threads), order, [&](int) { run(); },
       [&](int thread) {
         const auto n = static_cast<unsigned>(thread);
-        here.thread[0] = n % threads;
+        place_thread(n % threads);
         here.block_of_cluster = n / threads;
         here.block[0] = first + n / threads;
       },
@@ -477,10 +477,10 @@ extern "C" void run_thread(const samite::Machine *machine, const void *arguments
   image_ = compile_host(source, host_prelude()).image;
 }
 
-void CudaTextOnHost::run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order,
-                         unsigned cluster) const {
+void CudaTextOnHost::run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order, unsigned cluster,
+                         unsigned rows) const {
   codegen::CudaLaunchShape shape;
-  shape.grid = {blocks, 1, 1}, shape.block = {threads, 1, 1};
+  shape.grid = {blocks, 1, 1}, shape.block = {threads / rows, rows, 1};
   const Machine machine = this_machine(true);
   auto *const run = image_->function<void(const Machine *, const void *)>("run_thread");
   auto *const poison = image_->function<void()>("poison_shared_memory");

@@ -88,9 +88,9 @@ class CudaOnHost {
 class CudaTextOnHost {
  public:
   CudaTextOnHost(std::string text, const std::string &entry);
-  // `cluster`: so many blocks, 1 or 2, run at one time.
-  void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {},
-           unsigned cluster = 1) const;
+  // `cluster`: so many blocks, 1 or 2, run at one time. The threads of a block lie in so many rows.
+  void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}, unsigned cluster = 1,
+           unsigned rows = 1) const;
 
  private:
   std::shared_ptr<const HostImage> image_;

@@ -183,6 +183,8 @@ SAMITE_INLINE void come_to(int barrier, int threads, bool waits) {
   if (++own.waiting == threads) own.waiting = 0, ++own.times;
   while (waits && own.times == before) machine.wait_for_others();
 }
+SAMITE_INLINE u32 team_of_thread() { return threadIdx.y; }
+template <int threads> SAMITE_INLINE void sync_team() { come_to(1 + int(team_of_thread()), threads, true); }
 template <int barrier, int threads> SAMITE_INLINE void sync_threads_at() { come_to(barrier, threads, true); }
 SAMITE_INLINE void sync_with_group(int barrier) { come_to(barrier, 256, true); }
 SAMITE_INLINE void arrive_for_group(int barrier) { come_to(barrier, 256, false); }

@@ -35,7 +35,8 @@ inline TensorMapOnHost map_on_host(const passes::TensorMapNeeded &map, const voi
 class StayingBlocksOnHost {
  public:
   StayingBlocksOnHost(const ir::Kernel &planned, codegen::EmitOptions options)
-      : threads_(static_cast<unsigned>(planned.block_threads + planned.producers)),
+      : threads_(static_cast<unsigned>(threads_of_block(planned))),
+        rows_(planned.teams == 0 ? 1 : static_cast<unsigned>(planned.teams) + 1),
         blocks_of_cluster_(planned.cluster_blocks == 0 ? 1 : static_cast<unsigned>(planned.cluster_blocks)) {
     options.cuda.tile_threads = static_cast<int>(threads_);
     options.cuda.grid_stride = options.cuda.stays = true;
@@ -68,11 +69,11 @@ void kernel(const void *given) {{
     codegen::CudaBox box;
     for (std::size_t d = 0; d < extents.size(); ++d) box.end[d] = extents[d];
     const void *const given[] = {bytes.data(), &box, maps.data()};
-    text_->run(blocks, threads_, given, order, blocks_of_cluster_);
+    text_->run(blocks, threads_, given, order, blocks_of_cluster_, rows_);
   }
 
  private:
-  unsigned threads_, blocks_of_cluster_;
+  unsigned threads_, rows_, blocks_of_cluster_;
   std::vector<passes::TensorMapNeeded> maps_;
   std::optional<CudaTextOnHost> text_;
 };

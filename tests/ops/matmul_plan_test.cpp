@@ -14,7 +14,7 @@ MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, cons
 }
 
 TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
-  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
+  EXPECT_EQ(plan(2048, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, ampere), (MatmulPlan{128, 128, 32, 256, 3}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper, tile::Precision::tf32), (MatmulPlan{256, 128, 32, 256, 4}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, ampere, tile::Precision::tf32).threads, 128);
@@ -22,6 +22,17 @@ TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, ampere), (MatmulPlan{128, 128, 32, 256, 2}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Int32, hopper), (MatmulPlan{128, 128, 32, 256, 2}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float8E4M3, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
+}
+
+// One group of warps has a tile there, and hides the rest of it behind the loop of another. Rows of groups may end
+// anywhere, so that some blocks have no loop.
+TEST(MatmulPlan, TeamsInSeveralRounds) {
+  const MatmulPlan in_16_bits{128, 128, 64, 128, 6};
+  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), in_16_bits);
+  EXPECT_EQ(plan(4096, 2176, ScalarType::Float16, hopper), in_16_bits) << "544 blocks";
+  EXPECT_NE(plan(4096, 2048, ScalarType::Float16, hopper), in_16_bits) << "512 blocks";
+  MatmulFactors factors{.type = ScalarType::BFloat16, .rows_vary = true};
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
 }
 
 // One round of blocks, of which few multiprocessors have none, is sooner done than two of half the columns.
@@ -104,7 +115,7 @@ TEST(MatmulPlan, FewRowsAreThoseOfATileOfGroupsOfWarps) {
 TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   const MatmulShape shape{1, 4096, 4096, 4096};
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
-  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+  EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 128, 128, 128, 6}));
   factors = {.type = ScalarType::Float32, .precision = tile::Precision::tf32, .transposed = {.b = true}};
   EXPECT_EQ(matmul_plan(shape, factors, hopper), (MatmulPlan{128, 256, 32, 256, 4}));
   factors.transposed.a = true;
@@ -128,7 +139,7 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
   factors.precision = tile::Precision::full;
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 64, 256, 2}));
   factors = {.type = ScalarType::Int8, .copied_where_that_pays = true};
-  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 128, 256, 4}));
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 128, 6}));
 }
 
 // A block of scales covers whole tiles, and an iteration's terms.

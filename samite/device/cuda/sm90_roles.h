@@ -30,6 +30,14 @@ SAMITE_INLINE void sync_threads_at() {
   asm volatile("bar.sync %0, %1;" ::"n"(barrier), "n"(threads) : "memory");
 }
 
+// Where teams run other blocks in turn (ir::Kernel::teams), the threads of each are a row of the block's. A barrier for
+// those of one.
+SAMITE_INLINE u32 team_of_thread() { return threadIdx.y; }
+template <int threads>
+SAMITE_INLINE void sync_team() {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + team_of_thread()), "n"(threads) : "memory");
+}
+
 // One of a warp's threads, all of which call this together: the same one each time.
 SAMITE_INLINE bool is_elected() {
   u32 elected;

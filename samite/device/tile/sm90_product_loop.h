@@ -35,6 +35,21 @@ struct RingPosition {
   }
 };
 
+// The same of a thread that multiplies for one of several teams, which have the block's loops in turn: those of the
+// others have taken stages, too, of as many steps each. A barrier tells one phase from the next one alone, so that a
+// team asks for its stages when all before it have come.
+template <int stages, int teams>
+struct TeamRingPosition : RingPosition<stages> {
+  u32 others = team_of_thread();
+
+  SAMITE_INLINE_MEMBER void skip_others(i32 steps) {
+    const u32 on = this->stage + others * u32(steps > 0 ? steps : 0);
+    this->stage = on % stages;
+    this->parity ^= on / stages & 1;
+    others = teams - 1;
+  }
+};
+
 // The two barriers of each stage of a ring, at `barriers`: the first half are `full`.
 template <int stages>
 struct RingBarriers {
@@ -209,12 +224,13 @@ struct AllTerms {
 };
 
 // By all multiplying threads. Each calls `release(stage)` when the products of that stage are done.
-template <class Rings, class C, int count, class Terms, class Release>
+template <class Rings, class C, int count, class Terms, class Release, class Turn = NoTurn>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
-                           const Terms &terms, const Release &release) {
+                           const Terms &terms, const Release &release, const Turn &turn = {}) {
   using Factors = typename Rings::Factors;
   const auto factors = Factors::of_rings(rings.a, rings.b, at.warp_group);
-  if (steps <= 0) return;
+  turn.begin();
+  if (steps <= 0) return turn.end();
   u32 before = at.stage;
   // Registers with a factor are read until their products are done: those of the next step are others.
 #pragma unroll(Factors::turned ? 2 : 1)
@@ -231,6 +247,7 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
     at.advance();
     if (++step == steps) break;
   }
+  turn.end();
   wait_for_products<0>();
   changed_by_products(sums);
   release(before);
@@ -258,19 +275,19 @@ template <class Product, class Kind, int K, int stages, bool transposed_a, bool 
           int a_columns, int b_rows, int b_columns, class F, class G, int rank_a, int rank_b>
 SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
                                 BulkWindows<rank_b> b, i32 steps) {
-  if (int(flat_thread()) == Product::warps * 128)
+  if (flat_thread() % 128 == 0)
     produce<a_rows, a_columns, b_rows, b_columns>(
         product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at, a,
         b, steps);
 }
 // By those that multiply: sums += what was produced.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class C,
-          class F, class G, class Terms = AllTerms>
+          class F, class G, class Terms = AllTerms, class Turn = NoTurn>
 SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
-                                RingPosition<stages> &at, i32 steps, const Terms &terms = {}) {
+                                RingPosition<stages> &at, i32 steps, const Terms &terms = {}, const Turn &turn = {}) {
   const auto rings =
       product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers);
-  consume(rings, at, sums, steps, terms, [&](u32 stage) { rings.release(stage); });
+  consume(rings, at, sums, steps, terms, [&](u32 stage) { rings.release(stage); }, turn);
 }
 
 // A ring of windows of the second factor alone, which a loop multiplies in each iteration with what the block has: in

@@ -1,0 +1,59 @@
+#include "samite/passes/number_blocks.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/launch_loops.h"
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+bool multiplies_in_a_loop(const Block &body) {
+  bool multiplies = false;
+  for_each_statement(body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    multiplies = multiplies || (call && call->is_product_loop());
+    const auto *loop = stmt.as<For>();
+    if (loop && loop->kind == LoopKind::Serial)
+      for_each_statement(loop->body, [&](const Stmt &inner) {
+        const auto *product = inner.as<TileCall>();
+        multiplies = multiplies || (product && product->op == Op::MatMul);
+      });
+  });
+  return multiplies;
+}
+
+bool reads_elements(const Block &block) {
+  bool reads = false;
+  for (const Stmt &stmt : block) {
+    const auto *let = stmt.as<Let>();
+    reads = reads || (let && let->value.op == Op::Load);
+  }
+  return reads;
+}
+
+bool has_high_tiles(const Block &body) {
+  bool high = false;
+  for_each_statement(body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    high = high || (call && call->sums && call->sums->rows > call->sums->columns);
+  });
+  return high;
+}
+
+}  // namespace
+
+Kernel number_blocks(Kernel with_roles) {
+  if (!is_tile_kernel(with_roles) || with_roles.launch_rank < 2) return with_roles;
+  const bool alone = with_roles.producers != 0;  // a multiprocessor has one such block
+  const Block &body = alone ? with_roles.producing : with_roles.body;
+  const std::vector<const For *> loops = launch_loops(body, with_roles.launch_rank);
+  if (loops.empty() || !multiplies_in_a_loop(loops.back()->body)) return with_roles;
+  // Where what a kernel loads says which windows it needs, as with groups of rows that have matrices of their own, only
+  // rows close to each other share them: on an H200 a product of 32 groups of 512 rows takes 0.42 ms with 4, and 0.46
+  // ms with 8.
+  with_roles.strip_columns = reads_elements(loops.back()->body) ? 4 : !alone || has_high_tiles(body) ? 16 : 8;
+  return with_roles;
+}
+
+}  // namespace samite::passes
