@@ -43,7 +43,40 @@ std::string product_text(const TileCall &call) {
 std::string ring_position(LocalArrayId barriers) { return fmt::format("ring_position_{}", barriers); }
 std::string ring_position(const TileCall &call) { return ring_position(call.operands[2].array); }
 
+std::string ring_type(std::int64_t stages) { return fmt::format("RingPosition<{}>", stages); }
+
+// The loops around a loop of products, from the outermost one on; false where it is not there.
+bool find_loops_around(const Block &block, std::vector<const For *> &around) {
+  for (const Stmt &stmt : block) {
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->is_product_loop()) return true;
+    const auto *loop = stmt.as<For>();
+    if (loop) {
+      around.push_back(loop);
+      if (find_loops_around(loop->body, around)) return true;
+      around.pop_back();
+    }
+    const auto *branch = stmt.as<If>();
+    if (branch && (find_loops_around(branch->then_block, around) || find_loops_around(branch->else_block, around)))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string TileCalls::is_last_of_index() const {
+  std::vector<const For *> around;
+  internal_check(find_loops_around(emission_.kernel.body, around), "teams without a loop of products");
+  std::string last;
+  for (const For *loop : std::span(around).subspan(static_cast<std::size_t>(emission_.kernel.launch_rank)))
+    last += fmt::format("{}{} - {} <= {}", last.empty() ? "" : " && ", scalar_text(loop->end),
+                        scalar_text(Value::local(loop->type, loop->index)), scalar_text(loop->step));
+  return last.empty() ? "true" : last;
+}
+
+void TileCalls::begin_index_of_team() { emission_.out.line("turns.begin(blocks - block <= gridDim.x);"); }
+void TileCalls::end_index_of_team() { emission_.out.line("turns.end({});", team_ring_); }
 
 std::string TileCalls::kind_of_loop(const TileCall &call) const {
   const bool shares_a = call.windows[0].parts != 1, shares_b = call.windows[1].parts != 1;
@@ -80,11 +113,11 @@ void TileCalls::product_loop(const TileCall &call) {
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
-  const int teams = products ? emission_.kernel.teams : 0;
-  if (teams != 0) emission_.out.line("{}.skip_others({});", ring_position(call), scalar_text(*call.count));
   arguments += ", " + scalar_text(*call.count);
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
-  if (teams != 0) arguments += fmt::format(", AllTerms{{}}, TeamTurn<{}>{{turns, blocks - block <= gridDim.x}}", teams);
+  if (products && emission_.kernel.teams != 0)
+    arguments += fmt::format(", AllTerms{{}}, TeamTurn<{}, {}>{{turns, {}, {}}}", emission_.kernel.teams,
+                             ring_type(stages_of(call)), ring_position(call), is_last_of_index());
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
 }
 
@@ -160,10 +193,11 @@ void TileCalls::make_rings() {
     emission_.out.line("{}tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));",
                        teams == 0 ? "" : "if (team_of_thread() == 0) ", stages,
                        emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
-    emission_.out.line(
-        "{} {};",
-        teams == 0 ? fmt::format("RingPosition<{}>", stages) : fmt::format("TeamRingPosition<{}, {}>", stages, teams),
-        ring_position(barriers));
+    emission_.out.line("{} {};", ring_type(stages), ring_position(barriers));
+    if (teams == 0) continue;
+    emission_.out.line("TeamTurns<{}> turns{{reinterpret_cast<u32 *>(shared + {})}};", teams,
+                       memory.at(barriers)->offset.value() + passes::bytes_of_barriers(stages));
+    team_ring_ = ring_position(barriers);
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");
 }

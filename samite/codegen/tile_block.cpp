@@ -32,8 +32,7 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   std::string blocks;
   for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent_of(*loop, {number});
   out_.line("const {} blocks = {};", number, blocks);
-  if (kernel_.teams != 0 && !emitting_producers_) {
-    out_.line("const TurnsOfTeams<{}> turns{{int(team_of_thread())}};", kernel_.teams);
+  if (of_team()) {
     out_.line("if (blockIdx.x < blocks) turns.open();");
     out_.open(
         "for ({0} block = blockIdx.x + team_of_thread() * gridDim.x; block < blocks; block += {1} * gridDim.x) {{",
@@ -124,7 +123,9 @@ void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {
   // A block that gets no memory ends alone.
   if (emission_.uses_workspace) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index), 0);
+  if (of_team()) tile_calls_.begin_index_of_team();
   block(nest.back()->body);
+  if (of_team()) tile_calls_.end_index_of_team();
   for (std::size_t i = 0; i < nest.size(); ++i) failures_.leave();
   if (emission_.uses_workspace) {
     out_.close("};");

@@ -34,6 +34,10 @@ class TileCalls {
   // Where threads have roles: what both have of the loop of products.
   void make_rings();
 
+  // Where teams take the launch's indices in turn: around what one does for an index.
+  void begin_index_of_team();
+  void end_index_of_team();
+
   // Of the objects, before the text that calls them.
   std::string declarations() const;
 
@@ -51,6 +55,8 @@ class TileCalls {
   std::string bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<ir::Value> &indices) const;
   std::string bulk_windows(const ir::TileCall &call, std::size_t brought) const;
   std::string kind_of_loop(const ir::TileCall &call) const;
+  // Whether no other loop of products follows for the index of the launch, as far as the loops around it tell.
+  std::string is_last_of_index() const;
 
   // tile_objects.cpp: the name to call `function` by, which is of samite/device/tile/, with its template arguments.
   std::string heavy(const ir::TileCall &call, const std::string &function);
@@ -60,6 +66,7 @@ class TileCalls {
   const TileFunctions functions_;
   const std::string threads_;  // the last template argument
   std::string declarations_;
+  std::string team_ring_;                      // where a team is in the ring that all share
   std::vector<const ir::TileCall *> running_;  // products that have begun
   const std::vector<passes::TensorMapNeeded> maps_;
 };

@@ -167,6 +167,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
             MatmulFactors{.type = scalar_type_of<T>,
                           .precision = options.precision,
                           .transposed = options.transposed,
+                          .differentiated = a.tracks_gradient() || b.tracks_gradient() || c.tracks_gradient(),
                           .copied_where_that_pays = true},
             a.device()};
   }

@@ -56,7 +56,13 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
                             SourceLocation where) {
   check_epilogue("matmul", kind.epilogue, where);
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
-  const MatmulPlan plan = matmul_plan(shape, {kind.factor, kind.precision, kind.transposed}, device);
+  const LayerEpilogue &e = kind.epilogue;
+  const MatmulFactors factors{
+      .type = kind.factor,
+      .precision = kind.precision,
+      .transposed = kind.transposed,
+      .differentiated = is_floating(kind.factor) && (e.activation != Activation::none || e.bias)};
+  const MatmulPlan plan = matmul_plan(shape, factors, device);
   const Extents blocks = matmul_blocks(shape, plan, kind.in_batches);
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \

@@ -38,10 +38,11 @@ struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool block_scales = false;   // the sums of 128 terms are scaled before they are added up
-  bool scales_beside = false;  // which bulk copies bring beside the factors
-  bool row_blocks = false;     // by scales of 128 rows each
-  bool rows_vary = false;      // the shape's rows are a mean, of groups of rows
+  bool block_scales = false;    // the sums of 128 terms are scaled before they are added up
+  bool scales_beside = false;   // which bulk copies bring beside the factors
+  bool row_blocks = false;      // by scales of 128 rows each
+  bool rows_vary = false;       // the shape's rows are a mean, of groups of rows
+  bool differentiated = false;  // an adjoint is derived of the kernel, and of what follows its sums
   // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
   bool copied_where_that_pays = false;
 };

@@ -350,7 +350,10 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
-    MatmulFactors factors{.type = scalar_type_of<A>, .transposed = transposed};
+    MatmulFactors factors{
+        .type = scalar_type_of<A>,
+        .transposed = transposed,
+        .differentiated = scale_a.tracks_gradient() || scale_b.tracks_gradient() || c.tracks_gradient()};
     const detail::ScaledPlan plan = detail::scaled_plan(
         name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
         scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), scales_lie(scale_a, scale_b),

@@ -20,7 +20,8 @@ void add(Hasher &hasher, const PlannedProduct &product) {
   const std::uint64_t flags = std::uint64_t{factors.transposed.a} | std::uint64_t{factors.transposed.b} << 1 |
                               std::uint64_t{factors.block_scales} << 2 |
                               std::uint64_t{factors.precision == tile::Precision::tf32} << 3 |
-                              std::uint64_t{factors.row_blocks} << 4 | std::uint64_t{factors.scales_beside} << 5;
+                              std::uint64_t{factors.row_blocks} << 4 | std::uint64_t{factors.scales_beside} << 5 |
+                              std::uint64_t{factors.differentiated} << 6;
   for (const std::int64_t extent : {shape.batches, shape.rows, shape.columns, shape.inner})
     hasher.add(static_cast<std::uint64_t>(extent));
   hasher.add(operation.high).add(operation.low).add(static_cast<std::uint64_t>(factors.type)).add(flags);

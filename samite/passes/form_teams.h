@@ -5,12 +5,13 @@
 // Several groups that share one tile of the result come to that together, and nothing multiplies meanwhile: measured on
 // an H200, 5,600 cycles of the 71,000 that a tile of 128 x 256 takes for 4,096 terms of 16 bits. So where one group
 // has a tile, there are two such teams, which take the indices of the launch in turn. They read one ring of stages,
-// which the copying threads fill for one loop after the other. So the loops of both take turns at the tensor cores, and
-// each team has as long for the rest as the other's loop runs.
+// which the copying threads fill for one index after the other. So the loops of both take turns at the tensor cores,
+// and each team has as long for the rest as the other's loop runs. A team gives its turn when the last products of its
+// index have begun, and says where the ring goes on.
 //
-// That wants a kernel whose threads have roles, of which 128 run the body, with one loop of products that all indices
-// of the launch have and that has as many steps for all; and memory for what each team has of its own. The launch must
-// have several rounds of blocks, which whoever launches tells.
+// That wants a kernel whose threads have roles, of which 128 run the body, with one loop of products, which may be in
+// branches and loops, and memory for what each team has of its own. The launch must have several rounds of blocks,
+// which whoever launches tells.
 //
 // After assign_roles. A pure function of a lowered kernel.
 #pragma once

@@ -15,7 +15,7 @@ using namespace ir;
 class LiveRanges {
  public:
   explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
-    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0, kernel.teams != 0);
+    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0, kernel.teams);
     // In program order.
     std::ranges::sort(tiles, {}, &PlacedTile::first);
     std::ranges::sort(in_registers_, {}, &std::pair<int, TileMemoryPlan::InRegisters>::first);
@@ -31,7 +31,7 @@ class LiveRanges {
   std::vector<PlacedTile> tiles;
 
  private:
-  void add(LocalArrayId array, const TileUse &use, bool with_roles, bool in_teams) {
+  void add(LocalArrayId array, const TileUse &use, bool with_roles, int teams) {
     const Allocate &allocate = *use.allocation;
     const bool at_launch = allocate.sized_at_launch();
     const std::int64_t elements = at_launch ? 0 : allocate.size.as_int();
@@ -39,7 +39,7 @@ class LiveRanges {
       in_registers_.push_back({use.allocated, {use.type(), elements, fragments->registers(), use.where}});
       return;
     }
-    const std::int64_t bytes = buffer_bytes(allocate.layout, use.type(), elements, allocate.stages) * allocate.stages;
+    std::int64_t bytes = buffer_bytes(allocate.layout, use.type(), elements, allocate.stages) * allocate.stages;
     int last = use.allocated;
     for (const TileTouch &touch : use.touches) last = std::max(last, touch.time);
     for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
@@ -48,10 +48,13 @@ class LiveRanges {
     const bool of_copies = with_roles && use.is_brought();
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
+    if (of_copies && use.type() == ScalarType::UInt64) bytes += teams * handed_on;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
                      memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units, read_behind(use),
-                     in_teams && !of_copies});
+                     teams != 0 && !of_copies});
   }
+
+  static constexpr std::int64_t handed_on = 8;  // behind the barriers, by each team
 
   // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
   // memory of the block.

@@ -12,8 +12,9 @@ namespace {
 constexpr std::int64_t terms_of_step = 64;
 
 // Block (i, j) adds to tile (i, j) of c what rows i of a and columns j of b give, and 1. With `of_rows`, row r of the
-// tile is multiplied by b[r, 0].
-std::string cluster_text(std::int64_t rows, std::int64_t columns, int stages = 3, bool of_rows = false) {
+// tile is multiplied by b[r, 0]; and with `repeated`, block (i, j) does so (i + 2 j) % 3 times.
+std::string cluster_text(std::int64_t rows, std::int64_t columns, int stages = 3, bool of_rows = false,
+                         bool repeated = false) {
   const std::string after =
       of_rows ? fmt::format(
                     "%11: tile<f16, {0}, 1> = load @b[0, 0] %12: tile<f32, {0}, 1> = cast %11 "
@@ -22,11 +23,14 @@ std::string cluster_text(std::int64_t rows, std::int64_t columns, int stages = 3
               : "";
   return fmt::format(
       "kernel @k(@a: array<const f16, 2>, @b: array<const f16, 2>, @c: array<f32, 2>, @n: i32) blocks 2 of 128 {{ "
-      "%0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, {0} %3: i32 = mul %1, {1} "
+      "%0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, {0} %3: i32 = mul %1, {1} {6}"
       "for %4: i32 in 0 .. @n step 1 stages {3} carry (%5 -> %6: tile<f32, {0}, {1}> = 1.0:tile<f32, {0}, {1}> then "
       "%10) {{ %7: i32 = mul %4, {2} %8: tile<f16, {0}, {2}> = load @a[%2, %7] %9: tile<f16, {1}, {2}> = load @b[%3, "
-      "%7] %10: tile<f32, {0}, {1}> = matmul %8, transposed %9, %5 }} {4} accumulate @c[%2, %3] += {5} }}",
-      rows, columns, terms_of_step, stages, after, of_rows ? "%14" : "%6");
+      "%7] %10: tile<f32, {0}, {1}> = matmul %8, transposed %9, %5 }} {4} accumulate @c[%2, %3] += {5} }}{7}",
+      rows, columns, terms_of_step, stages, after, of_rows ? "%14" : "%6",
+      repeated ? "%15: i32 = mul %1, 2 %16: i32 = add %0, %15 %17: i32 = rem %16, 3 for %18: i32 in 0 .. %17 step 1 { "
+               : "",
+      repeated ? " }" : "");
 }
 
 class ClusterOnHost {
@@ -36,11 +40,13 @@ class ClusterOnHost {
         columns_(columns),
         kernel_(planned(cluster_text(rows, columns), paired, /*in_rounds=*/false), good_arrays()) {}
   // In teams, whose tiles' rows are multiplied by numbers in memory of their own.
-  ClusterOnHost(std::int64_t rows, std::int64_t columns, int stages, std::uint64_t paired)
+  ClusterOnHost(std::int64_t rows, std::int64_t columns, int stages, std::uint64_t paired, bool repeated = false)
       : rows_(rows),
         columns_(columns),
         of_rows_(true),
-        kernel_(planned(cluster_text(rows, columns, stages, true), paired, /*in_rounds=*/true), good_arrays()) {}
+        repeated_(repeated),
+        kernel_(planned(cluster_text(rows, columns, stages, true, repeated), paired, /*in_rounds=*/true),
+                good_arrays()) {}
 
   // Over so many tiles, by so many blocks, which take further tiles.
   void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
@@ -65,6 +71,7 @@ class ClusterOnHost {
         for (std::int64_t k = 0; k < terms; ++k)
           sum += static_cast<double>(a[static_cast<std::size_t>(i * held + k)]) *
                  static_cast<double>(b[static_cast<std::size_t>(j * held + k)]);
+        if (repeated_) sum *= static_cast<double>((i / rows_ + 2 * (j / columns_)) % 3);
         if (of_rows_) sum *= static_cast<double>(b[static_cast<std::size_t>(i % rows_ * held)]);
         ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], static_cast<float>(sum)) << i << ' ' << j;
       }
@@ -90,7 +97,7 @@ class ClusterOnHost {
   }
 
   std::int64_t rows_, columns_;
-  bool of_rows_ = false;
+  bool of_rows_ = false, repeated_ = false;
   StayingBlocksOnHost kernel_;
 };
 
@@ -126,6 +133,15 @@ TEST(CudaTeams, WhoeverRunsFirst) {
     for (const std::int64_t steps : {0, 1, 4, 5, 11}) alone.expect_right(3, 1, steps * terms_of_step, 1, order);
     above.expect_right(2, 3, 4 * terms_of_step, 2, order);
   }
+}
+
+// An index may have several loops, or none.
+TEST(CudaTeams, LoopsOfEachIndex) {
+  using Kind = ThreadOrder::Kind;
+  const ClusterOnHost repeated(64, 128, 5, 0, true);
+  for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
+    for (const unsigned blocks : {1u, 2u}) repeated.expect_right(3, 3, 3 * terms_of_step, blocks, order);
+  repeated.expect_right(1, 1, terms_of_step, 1);
 }
 
 TEST(CudaTeams, EachPlaceOnce) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace samite::ops {
 namespace {
 
@@ -14,7 +16,7 @@ MatmulPlan plan(std::int64_t rows, std::int64_t columns, ScalarType factor, cons
 }
 
 TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
-  EXPECT_EQ(plan(2048, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
+  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, ampere), (MatmulPlan{128, 128, 32, 256, 3}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, hopper, tile::Precision::tf32), (MatmulPlan{256, 128, 32, 256, 4}));
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float32, ampere, tile::Precision::tf32).threads, 128);
@@ -24,15 +26,25 @@ TEST(MatmulPlan, LargeProductsHaveTheLargestTiles) {
   EXPECT_EQ(plan(4096, 4096, ScalarType::Float8E4M3, hopper), (MatmulPlan{128, 128, 64, 256, 3}));
 }
 
-// One group of warps has a tile there, and hides the rest of it behind the loop of another. Rows of groups may end
-// anywhere, so that some blocks have no loop.
+// One group of warps has a tile there, and hides the rest of it behind the loop of another.
 TEST(MatmulPlan, TeamsInSeveralRounds) {
-  const MatmulPlan in_16_bits{128, 128, 64, 128, 6};
-  EXPECT_EQ(plan(4096, 4096, ScalarType::BFloat16, hopper), in_16_bits);
-  EXPECT_EQ(plan(4096, 2176, ScalarType::Float16, hopper), in_16_bits) << "544 blocks";
-  EXPECT_NE(plan(4096, 2048, ScalarType::Float16, hopper), in_16_bits) << "512 blocks";
-  MatmulFactors factors{.type = ScalarType::BFloat16, .rows_vary = true};
-  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 64, 256, 4}));
+  const MatmulPlan in_16_bits{128, 128, 64, 128, 6}, of_two_groups{128, 256, 64, 256, 4};
+  MatmulFactors factors{.type = ScalarType::BFloat16};
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 2048}, factors, hopper), in_16_bits);
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 2049}, factors, hopper), of_two_groups) << "long sums";
+  EXPECT_EQ(matmul_plan({1, 4096, 2176, 2048}, factors, hopper), in_16_bits) << "544 blocks";
+  EXPECT_EQ(matmul_plan({1, 4096, 2048, 2048}, factors, hopper), of_two_groups) << "512 blocks";
+  EXPECT_EQ(matmul_plan({4, 2048, 2048, 256}, factors, hopper), in_16_bits);
+  const auto candidates = [&] { return matmul_candidates({1, 4096, 4096, 4096}, factors, hopper); };
+  EXPECT_TRUE(std::ranges::count(candidates(), in_16_bits));
+  for (bool MatmulFactors::*without : {&MatmulFactors::rows_vary, &MatmulFactors::differentiated}) {
+    factors = {.type = ScalarType::BFloat16};
+    factors.*without = true;
+    EXPECT_EQ(matmul_plan({1, 4096, 4096, 2048}, factors, hopper), of_two_groups);
+    EXPECT_FALSE(std::ranges::count(candidates(), in_16_bits));
+  }
+  EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, {.type = ScalarType::Float8E4M3, .transposed = {.b = true}}, hopper),
+            (MatmulPlan{128, 128, 128, 128, 6}));
 }
 
 // One round of blocks, of which few multiprocessors have none, is sooner done than two of half the columns.

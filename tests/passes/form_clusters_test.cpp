@@ -45,6 +45,7 @@ TEST(FormClusters, BlocksAreInStrips) {
   const std::string wide = over_two_dimensions(128, 256);
   EXPECT_EQ(planned(wide, 0).strip_columns, 8);
   EXPECT_EQ(planned(over_two_dimensions(256, 128), 0).strip_columns, 16);
+  EXPECT_EQ(planned(over_two_dimensions(128, 128), 0).strip_columns, 16);
   std::string found = wide;
   found.replace(found.find("@b[%3, "), 7, "@b[%62, ");
   found.insert(found.find("for %4"), "%60: f16 = load @a[%2, 0] %61: i32 = cast %60 %62: i32 = mul %61, 256 ");

@@ -59,25 +59,21 @@ TEST(FormTeams, NotOfMoreSumsThanAThreadHasRegistersFor) {
   EXPECT_EQ(wide.teams, 0);
 }
 
-// A team skips the stages of the others' loops.
-TEST(FormTeams, NotWhereLoopsHaveOtherNumbersOfSteps) {
-  const ir::Kernel of_block = planned(scaled_text(128, 128, 6, "%0"));
-  EXPECT_EQ(of_block.producers, 128);
-  EXPECT_EQ(of_block.teams, 0);
+// Whoever has a turn says where the ring goes on, however many steps there were.
+TEST(FormTeams, WhereverTheLoopIs) {
+  EXPECT_EQ(planned(scaled_text(128, 128, 6, "%0")).teams, 2) << "as many steps as the block says";
   std::string in_branch = scaled_text();
-  in_branch.insert(in_branch.find("for %4"), "%21: bool = lt %0, 2 if %21 { ");
-  in_branch.insert(in_branch.rfind("}"), "} ");
+  in_branch.insert(in_branch.find("for %4"), "for %20: i32 in 0 .. %0 step 1 { %21: bool = lt %20, 2 if %21 { ");
+  in_branch.insert(in_branch.rfind("}"), "} } ");
   EXPECT_EQ(planned(in_branch).producers, 128);
-  EXPECT_EQ(planned(in_branch).teams, 0);
+  EXPECT_EQ(planned(in_branch).teams, 2);
 }
 
-// Loops whose terms have a limit have a barrier of their own, and those of several products no ring that all share.
-TEST(FormTeams, NotOfOtherLoops) {
+// Loops whose terms have a limit have a barrier of all multiplying threads.
+TEST(FormTeams, NotOfLoopsWhoseTermsHaveALimit) {
   const ProductShape limited{.rows = 128, .columns = 128, .inner = 64, .stages = 6, .limited = true};
   EXPECT_EQ(planned(kernel_text(limited)).producers, 128);
   EXPECT_EQ(planned(kernel_text(limited)).teams, 0);
-  const ProductShape scaled{.rows = 128, .columns = 64, .inner = 64, .stages = 8, .halved = true};
-  EXPECT_EQ(planned(kernel_text(scaled)).teams, 0);
 }
 
 TEST(FormTeams, EachTeamHasMemoryOfItsOwn) {
@@ -90,7 +86,7 @@ TEST(FormTeams, EachTeamHasMemoryOfItsOwn) {
     for (const PlacedTile &other : plan.tiles)
       if (!other.of_team) EXPECT_GE(tile.offset, other.offset + other.bytes);
   }
-  EXPECT_EQ(shared, 6 * 2 * 128 * 64 * 2 + 2 * 6 * 8);
+  EXPECT_EQ(shared, 6 * 2 * 128 * 64 * 2 + 2 * 6 * 8 + 2 * 8) << "and where the ring goes on";
   EXPECT_EQ(of_teams, 128 * 4);
   EXPECT_GE(plan.team_bytes, of_teams);
   EXPECT_GE(plan.bytes, shared + 2 * plan.team_bytes);

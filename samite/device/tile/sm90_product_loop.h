@@ -35,21 +35,6 @@ struct RingPosition {
   }
 };
 
-// The same of a thread that multiplies for one of several teams, which have the block's loops in turn: those of the
-// others have taken stages, too, of as many steps each. A barrier tells one phase from the next one alone, so that a
-// team asks for its stages when all before it have come.
-template <int stages, int teams>
-struct TeamRingPosition : RingPosition<stages> {
-  u32 others = team_of_thread();
-
-  SAMITE_INLINE_MEMBER void skip_others(i32 steps) {
-    const u32 on = this->stage + others * u32(steps > 0 ? steps : 0);
-    this->stage = on % stages;
-    this->parity ^= on / stages & 1;
-    others = teams - 1;
-  }
-};
-
 // The two barriers of each stage of a ring, at `barriers`: the first half are `full`.
 template <int stages>
 struct RingBarriers {

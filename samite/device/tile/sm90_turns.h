@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/device/cuda/sm90_roles.h"
+#include "samite/device/tile/fragments.h"
 
 namespace samite {
 
@@ -34,16 +35,67 @@ struct GivesTurn {
   SAMITE_INLINE_MEMBER void begin() const {}
   SAMITE_INLINE_MEMBER void end() const { turns.give(); }
 };
-// What a loop of products does: one for each index of the launch, of which teams have one after another.
+
+// Teams that have the indices of a launch in turn, and with each what a ring of stages holds for it: from one that
+// multiplies to the next goes where the ring goes on.
 template <int teams>
-using TurnsOfTeams = Turns<teams, 1 + teams>;  // behind the teams' own barriers
-template <int teams>
+struct TeamTurns {
+  // Two numbers that each team writes for the next one, in memory of the block. A team writes them again when all of
+  // the next one have read them, as they have had a turn since.
+  u32 *handed_on;
+  Turns<teams, 1 + teams> turns{int(team_of_thread())};  // behind the barriers of each team
+  bool is_last = false, has_turn = false, has_given = false;
+
+  // Once, where the block has an index.
+  SAMITE_INLINE_MEMBER void open() const {
+    if (turns.group == teams - 1) hand_on(0, 0);
+    turns.open();
+  }
+  // For each index, of which the block has no other after the last one.
+  SAMITE_INLINE_MEMBER void begin(bool last) {
+    is_last = last;
+    has_turn = has_given = false;
+  }
+  template <class Position>
+  SAMITE_INLINE_MEMBER void take(Position &at) {
+    if (has_turn) return;
+    turns.take();
+    const u32 *const from = handed_on + 2 * (turns.group == 0 ? teams - 1 : turns.group - 1);
+    at.stage = from[0];
+    at.parity = from[1];
+    has_turn = true;
+  }
+  template <class Position>
+  SAMITE_INLINE_MEMBER void give(const Position &at) {
+    if (!is_last) {
+      hand_on(at.stage, at.parity);
+      turns.give();
+    }
+    has_given = true;
+  }
+  template <class Position>
+  SAMITE_INLINE_MEMBER void end(Position &at) {
+    take(at);
+    if (!has_given) give(at);
+  }
+
+ private:
+  SAMITE_INLINE_MEMBER void hand_on(u32 stage, u32 parity) const {
+    if (flat_thread() != 0) return;
+    handed_on[2 * turns.group] = stage;
+    handed_on[2 * turns.group + 1] = parity;
+  }
+};
+// What a loop of products does. Its stages may be asked for when all before them have come: a barrier tells one phase
+// from the next one alone.
+template <int teams, class Position>
 struct TeamTurn {
-  const TurnsOfTeams<teams> &turns;
-  bool is_last;  // of the block's
-  SAMITE_INLINE_MEMBER void begin() const { turns.take(); }
+  TeamTurns<teams> &turns;
+  Position &at;
+  bool is_last;  // of the loops of this index
+  SAMITE_INLINE_MEMBER void begin() const { turns.take(at); }
   SAMITE_INLINE_MEMBER void end() const {
-    if (!is_last) turns.give();
+    if (is_last) turns.give(at);
   }
 };
 struct NoTurn {
