@@ -38,13 +38,13 @@ class Cublas {
   enum Type { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
   enum Compute { in_f32 = 68, in_f64 = 70, in_tf32 = 77 };
 
-  // C = A B, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
-  void multiply(int n, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
+  // C = A B, of n by n sums of so many terms, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
+  void multiply(int n, int terms, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
     const bool wide = compute == in_f64;
-    check(gemm_(handle_, 0, 0, n, n, n, wide ? static_cast<const void *>(&wide_one) : &one, b, factors, n, a, factors,
-                n, wide ? static_cast<const void *>(&wide_zero) : &zero, c, sums, n, compute, -1),
+    check(gemm_(handle_, 0, 0, n, n, terms, wide ? static_cast<const void *>(&wide_one) : &one, b, factors, n, a,
+                factors, terms, wide ? static_cast<const void *>(&wide_zero) : &zero, c, sums, n, compute, -1),
           "cublasGemmEx");
   }
 
@@ -97,36 +97,40 @@ auto product(const Plan &plan) {
 
 // With all digits of the type: a product of numbers that have few takes less power, and a GPU's clock depends on it.
 template <class T>
-Buffer<T> random_buffer(int n, unsigned seed) {
+Buffer<T> random_buffer(const Extents &extents, unsigned seed) {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
   std::mt19937_64 engine(seed);
   std::uniform_real_distribution<Wide> uniform(-1, 1);
   std::vector<T> values;
-  for (std::int64_t i = 0; i < std::int64_t{n} * n; ++i) values.push_back(T(uniform(engine)));
-  return {Device::cuda(0), {n, n}, values};
+  for (std::int64_t i = 0; i < extents.count(); ++i) values.push_back(T(uniform(engine)));
+  return {Device::cuda(0), extents, values};
 }
 
+// Products of n by n sums of so many terms; 0: n.
 template <class T, class C>
 void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const char *name, int n, const Plan &plan,
-                    Cublas::Type factors, Cublas::Type sums, Cublas::Compute compute, double tolerance, double reach) {
-  const Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+                    Cublas::Type factors, Cublas::Type sums, Cublas::Compute compute, double tolerance, double reach,
+                    int terms = 0) {
+  if (terms == 0) terms = n;
+  const Buffer<T> a = random_buffer<T>({n, terms}, 1), b = random_buffer<T>({terms, n}, 2);
   Buffer<C> ours(Device::cuda(0), {n, n}), theirs(Device::cuda(0), {n, n});
   const auto kernel = product<T, C>(plan);
   Launch launch = kernel.record({(n + plan.rows - 1) / plan.rows, (n + plan.columns - 1) / plan.columns}, a, b, ours);
   launch.launch();
   for (const int i : {0, 77, n - 1}) {
     double sum = 0;
-    for (int k = 0; k < n; ++k) sum += static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, n - 1 - i));
+    for (int k = 0; k < terms; ++k) sum += static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, n - 1 - i));
     bench::require_close(static_cast<double>(ours.at(i, n - 1 - i)), sum, tolerance, name);
   }
   const Stream stream = Stream::standard(Device::cuda(0));
-  const double operations = 2.0 * n * n * n;
+  const double operations = 2.0 * n * n * terms;
   auto peer = [&] {
-    if (cublas) cublas->multiply(n, a.data(), b.data(), theirs.data(), factors, sums, compute);
+    if (cublas) cublas->multiply(n, terms, a.data(), b.data(), theirs.data(), factors, sums, compute);
   };
   const auto [time, peer_time] =
       bench::alternate_on_device({.rounds = 9, .calls = 5}, stream, [&] { launch.launch(); }, peer);
-  report.add({fmt::format("{}, {}³", name, n), "time of a launch", time * 1e3, "ms",
+  report.add({terms == n ? fmt::format("{}, {}³", name, n) : fmt::format("{}, {}² sums of {} terms", name, n, terms),
+              "time of a launch", time * 1e3, "ms",
               cublas ? fmt::format("cuBLAS, {:.1f} TFLOP/s", operations / peer_time * 1e-12) : "no cuBLAS here",
               cublas ? peer_time * 1e3 : 0, fmt::format("{:.1f} TFLOP/s", operations / time * 1e-12)},
              {.ratio_at_least = cublas ? reach : 0});
@@ -135,9 +139,9 @@ void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const 
 // The adjoint of both factors beside the forward product: two products of the same size, so 2 is the ideal.
 template <class T, class C>
 void adjoint_against_forward(bench::Report &report, const char *name, int n, const Plan &plan, double tolerance) {
-  Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+  Buffer<T> a = random_buffer<T>({n, n}, 1), b = random_buffer<T>({n, n}, 2);
   a.track_gradient(), b.track_gradient();
-  const Buffer<C> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<C>(n, 3);
+  const Buffer<C> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<C>({n, n}, 3);
   const auto kernel = product<T, C>(plan);
   const auto record = [&](Direction direction) {
     return kernel.record({(n + plan.rows - 1) / plan.rows, (n + plan.columns - 1) / plan.columns},
@@ -169,10 +173,10 @@ void adjoint_against_forward(bench::Report &report, const char *name, int n, con
 // two products of the same size, so 3 is the ideal.
 template <class T>
 void layer_adjoint_against_forward(bench::Report &report, const char *name, int n, double tolerance) {
-  Buffer<T> a = random_buffer<T>(n, 1), b = random_buffer<T>(n, 2);
+  Buffer<T> a = random_buffer<T>({n, n}, 1), b = random_buffer<T>({n, n}, 2);
   Buffer<float> bias(Device::cuda(0), {n}, Gradient::tracked);
   a.track_gradient(), b.track_gradient();
-  const Buffer<T> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<T>(n, 3);
+  const Buffer<T> c(Device::cuda(0), {n, n}, Gradient::tracked), cotangents = random_buffer<T>({n, n}, 3);
   const ops::Matmul layer{"layer", [](const ops::Sums<T> &s, Array<const float, 1> of_columns) {
                             const Tile<float> x = s.values() * 0.05f + s.for_columns(of_columns);
                             return tile::cast<T>(x / (1.0f + exp(-x)));
@@ -239,9 +243,11 @@ int main() {
       against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.95);
       against_cublas<double, double>(report, cublas, "f64", n, {64, 128, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.93);
     }
-    against_cublas<half, float>(report, cublas, "f16", 8192, {128, 256, 64, 256, 4}, f16, f32, in_f32, 1e-3, 0.95);
-    against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3,
-                                    0.95);
+    const Plan in_teams{128, 128, 64, 128, 6};  // as ops::matmul_plan has it for short sums, and many rounds of blocks
+    against_cublas<half, float>(report, cublas, "f16", 8192, in_teams, f16, f32, in_f32, 1e-3, 0.95);
+    against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, in_teams, bf16, f32, in_f32, 1e-3, 0.95);
+    against_cublas<bfloat16, float>(report, cublas, "bf16", 4096, in_teams, bf16, f32, in_f32, 1e-3, 1.0, 1024);
+    against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, in_teams, bf16, f32, in_f32, 1e-3, 1.0, 1024);
     // Rows that end inside of tiles; that begin at odd addresses, so that bulk copies take copies of them.
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4000, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.9);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4095, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.6);

@@ -13,11 +13,11 @@ namespace {
 // their way, since memory is the limit.
 //
 // Before them, for results of several rounds, one whose blocks have two teams of one group (passes/form_teams.h), which
-// hide all but their loops. These read more of the factors: where they are long, tiles of two groups are as fast in 16
-// bits. On an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without; 4096 x 4096 x 4096 takes 0.208 and
-// 0.211 ms under load, and 0.187 and 0.183 ms on a cold GPU. 8 bits are soon done: 0.069 and 0.081 ms for 8192 x 4096 x
-// 1024, and 0.861 and 0.885 ms for 8192 x 8192 x 8192.
-constexpr std::int64_t rounds_of_teams = 4, most_terms_of_teams = 2048;
+// hide all but their loops. These read more of the factors, so that in 16 bits it is for short sums and for many
+// rounds: on an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without, 8192 x 8192 x 8192 takes 1.55
+// and 1.60 ms, and 4096 x 4096 x 4096 takes 0.198 and 0.188 ms. Loops of 8 bits are half as long: 8192 x 4096 x 1024
+// takes 0.069 and 0.081 ms, 8192 x 8192 x 8192 takes 0.861 and 0.885 ms.
+constexpr std::int64_t rounds_of_teams = 4, most_terms_of_teams = 2048, rounds_of_long_sums = 16;
 constexpr MatmulPlan groups_of_warps[] = {{128, 128, 64, 128, 6},
                                           {128, 256, 64, 256, 4},
                                           {128, 128, 64, 256, 6},
@@ -127,6 +127,14 @@ bool in_teams(const MatmulPlan &plan) { return plan == groups_of_warps[0] || pla
 // again adds up over blocks, for which its groups of warps wait, and one group for itself.
 bool may_have_teams(const MatmulFactors &factors) { return !factors.rows_vary && !factors.differentiated; }
 
+// Of blocks, which a plan is for; 0: it may be for one round.
+std::int64_t least_rounds(const MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
+  if (plan.rows == scaled_by_blocks[0].rows) return rounds_of_three_groups;
+  if (!in_teams(plan)) return 0;
+  const bool soon_over = size_of(factors.type) == 1 || shape.inner <= most_terms_of_teams;
+  return soon_over ? rounds_of_teams : rounds_of_long_sums;
+}
+
 // Of a higher one much would be outside of the result.
 std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const MatmulPlan> kind) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
@@ -167,11 +175,8 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
   };
   const auto found = std::ranges::find_if(candidates, [&](const MatmulPlan &plan) {
     if (plan.rows > most_rows) return false;
-    const bool short_sums = size_of(factors.type) == 1 || shape.inner <= most_terms_of_teams;
-    if (in_teams(plan) && (!may_have_teams(factors) || !short_sums)) return false;
-    const std::int64_t rounds = plan.rows == scaled_by_blocks[0].rows ? rounds_of_three_groups
-                                : in_teams(plan)                      ? rounds_of_teams
-                                                                      : 0;
+    if (in_teams(plan) && !may_have_teams(factors)) return false;
+    const std::int64_t rounds = least_rounds(plan, shape, factors);
     const std::int64_t least = rounds != 0 ? rounds * device.multiprocessors : enough(plan);
     return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
   });

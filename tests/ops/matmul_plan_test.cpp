@@ -32,6 +32,7 @@ TEST(MatmulPlan, TeamsInSeveralRounds) {
   MatmulFactors factors{.type = ScalarType::BFloat16};
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 2048}, factors, hopper), in_16_bits);
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 2049}, factors, hopper), of_two_groups) << "long sums";
+  EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), in_16_bits) << "long sums in many rounds";
   EXPECT_EQ(matmul_plan({1, 4096, 2176, 2048}, factors, hopper), in_16_bits) << "544 blocks";
   EXPECT_EQ(matmul_plan({1, 4096, 2048, 2048}, factors, hopper), of_two_groups) << "512 blocks";
   EXPECT_EQ(matmul_plan({4, 2048, 2048, 256}, factors, hopper), in_16_bits);
