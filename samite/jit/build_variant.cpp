@@ -54,7 +54,7 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
     wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
   for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
-  wide.resize(wide.size() + variant.factor_copies.size());
+  wide.resize(wide.size() + variant.sums.size() + variant.factor_copies.size());
   return wide;
 }
 
@@ -95,6 +95,8 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .aligned_rows = true,
                               .has_tensor_map = options.arrays[copy.array].has_tensor_map || could_have});
   }
+  for (std::size_t i = 0; i < variant.sums.size(); ++i)
+    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true});
   for (const ArrayCopy &copy : variant.factor_copies) {
     options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true});
     codegen::ArrayFacts &of_array = options.arrays[copy.array];
@@ -271,7 +273,8 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
   variant.parameters.assign(
       kernel.parameters.begin(),
-      kernel.parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size() + variant.factor_copies.size()));
+      kernel.parameters.end() -
+          static_cast<std::ptrdiff_t>(variant.copies.size() + variant.sums.size() + variant.factor_copies.size()));
   variant.layout = codegen::argument_layout(kernel.parameters);
   variant.block_threads = kernel.block_threads;
   variant.cost = cost_of(kernel);
@@ -313,6 +316,7 @@ std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel 
   variant->key.summed = 0;
   variant->gradient_of = gather.gradient_of;
   variant->copies = std::move(copies);
+  variant->sums = gather.sums;
   variant->factor_copies = std::move(factor_copies);
   compile_kernel(kernel, *variant);
   return variant;
@@ -327,8 +331,10 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
   Variant trial;
   trial.key = key;
   trial.copies = variant.copies;
+  trial.sums = variant.sums;
   const std::vector<ir::Parameter> &parameters = kernels[0]->parameters;
-  trial.parameters.assign(parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size()));
+  trial.parameters.assign(parameters.begin(),
+                          parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size() + variant.sums.size()));
   std::vector<passes::FactorCopy> copies;
   for (const ir::Kernel *kernel : kernels)
     for (const passes::FactorRead &read : passes::factor_reads(*kernel, architecture)) {
@@ -400,7 +406,15 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->gradient_of = tangent.gradient_of;
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
+  const ir::Kernel *parts = nullptr;
+  if (key.sum_parts > 1) {
+    const passes::SplitSums &split = definition.split_sums().value();
+    kernel = &split.rest;
+    parts = &split.parts;
+    variant->sums = split.sums;
+  }
   std::vector<const ir::Kernel *> kernels{kernel};
+  if (parts) kernels.push_back(parts);
   if (run)
     for (const ir::Kernel &further : run->further) kernels.push_back(&further);
   const std::vector<passes::FactorCopy> factors = factor_copies(kernels, *variant);
@@ -409,7 +423,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     const bool rows_together = (key.unit_stride & bit_in_key(array, copy.array)) != 0;
     variant->factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, key.cuda));
   }
-  variant->makes_copies = !variant->copies.empty() || !factors.empty();
+  variant->makes_copies = !variant->copies.empty() || !variant->sums.empty() || !factors.empty();
 
   if (run) {
     if (run->copies) variant->first = variant_beside(*variant, run->copies->copy, variant->copies);
@@ -422,7 +436,10 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     }
     variant->afterwards = std::move(next);
   }
+  if (parts)
+    variant->first = variant_beside(*variant, passes::with_copies(*parts, factors), {}, variant->factor_copies);
   compile_kernel(passes::with_copies(*kernel, factors), *variant);
+  if (parts) variant->products = variant->first->products;
   if (variant->first) add(variant->times, variant->first->times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
     add(variant->times, next->times);

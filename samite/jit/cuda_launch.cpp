@@ -89,6 +89,14 @@ std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &varia
   }));
 }
 
+// Sums in parts have a dimension of the parts before the others.
+Extents extents_of_first(const Variant &variant, const Extents &extents) {
+  if (variant.sums.empty()) return extents;
+  std::vector<std::int64_t> in_parts{variant.key.sum_parts};
+  in_parts.insert(in_parts.end(), extents.begin(), extents.begin() + extents.rank());
+  return Extents(in_parts);
+}
+
 codegen::CudaBox box_of(const Extents &extents) {
   codegen::CudaBox box;
   for (int d = 0; d < extents.rank(); ++d) box.end[d] = extents[d];
@@ -138,14 +146,15 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     }
   }
   if (prepared_ && variant_->makes_copies) {
-    copies_memory_ = allocate(place_copies(*variant_, arguments, 0), definition.where());
-    place_copies(*variant_, arguments, copies_memory_->address());
+    copies_memory_ = allocate(place_copies(*variant_, extents, arguments, 0), definition.where());
+    place_copies(*variant_, extents, arguments, copies_memory_->address());
     for (const ArrayCopy &copy : variant_->factor_copies)
       factor_copies_.emplace_back(copy, variant_->parameters[copy.array], variant_->layout, arguments, options.priority,
                                   prepared_->stream(), definition.where());
   }
   if (variant_->first)
-    first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents, options, stream, arguments);
+    first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents_of_first(*variant_, extents),
+                                                options, stream, arguments);
   if (prepared_ && !variant_->tensor_maps.empty())
     maps_ =
         launch_tensor_maps(*variant_, arguments, CudaDevice::of(prepared_->stream().context().device())->tensor_maps(),

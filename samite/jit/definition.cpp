@@ -140,6 +140,11 @@ const std::vector<passes::FactorRead> &KernelDefinition::factor_reads(int capabi
                            [&] { return passes::factor_reads(forward_, passes::gpu_architecture(capability)); });
 }
 
+const std::optional<passes::SplitSums> &KernelDefinition::split_sums() const {
+  std::call_once(splits_, [&] { split_sums_ = jit::split_sums(forward_); });
+  return split_sums_;
+}
+
 const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active, bool may_alias,
                                                            MemoryLimit memory_limit) {
   refuse_derivatives_of_schedules();

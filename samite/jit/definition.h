@@ -68,6 +68,9 @@ class KernelDefinition {
   // What products of the forward kernel read of arrays, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
+  // The forward kernel with its sums in parts; nothing where it cannot be split.
+  const std::optional<passes::SplitSums> &split_sums() const;
+
   // An adjoint without atomics, where that can be done: one that gathers.
   struct Gathered {
     std::optional<passes::GatheredAdjoint> adjoint;  // none where it is not to be, as passes/gather.h says
@@ -150,6 +153,8 @@ class KernelDefinition {
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
   mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;
+  mutable std::once_flag splits_;
+  mutable std::optional<passes::SplitSums> split_sums_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints_;
   Memo<std::uint64_t, DerivedTangent> tangents_;

@@ -303,7 +303,13 @@ Launch Launch::in_graph() const {
 
 Launch Launch::in_place_of(const Launch &before) const {
   Launch copy = in_graph();
-  if (!cuda_ || !before.cuda_ || copy.cuda_->kernel_count() != before.cuda_->kernel_count()) return copy;
+  if (!cuda_ || !before.cuda_) return copy;
+  if (copy.cuda_->kernel_count() != before.cuda_->kernel_count() && !options_.sum_parts) {
+    copy.options_.sum_parts = before.variant_->key.sum_parts;
+    copy.prepare();
+    copy.options_.sum_parts = {};
+  }
+  if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) return copy;
   const std::vector<unsigned> kept = before.cuda_->clusters();
   if (copy.cuda_->clusters() == kept) return copy;
   const std::optional<int> asked = copy.options_.cluster;

@@ -23,18 +23,21 @@ class Places {
       : variant_(variant), arguments_(arguments), address_(address) {}
 
   void add(std::uint32_t parameter, std::uint32_t array, std::size_t element_bytes, bool swapped) {
-    using Layout = codegen::ArgumentLayout;
     const int rank = variant_.parameters[array].rank;
     std::array<std::int64_t, ir::maximum_rank> extents{};
     const std::span used = std::span(extents).first(static_cast<std::size_t>(rank));
     std::memcpy(extents.data(), arguments_ + variant_.layout.offsets[array] + Layout::extent_offset(0),
                 used.size_bytes());
     if (swapped) std::swap(used[used.size() - 2], used.back());
+    add(parameter, used, element_bytes);
+  }
+  void add(std::uint32_t parameter, std::span<const std::int64_t> used, std::size_t element_bytes) {
+    const auto rank = static_cast<int>(used.size());
     std::byte *place = arguments_ + variant_.layout.offsets[parameter];
     const auto put = [&](std::size_t offset, auto word) { std::memcpy(place + offset, &word, sizeof word); };
     put(Layout::data_offset(), address_ + static_cast<std::uintptr_t>(bytes_));
     for (int d = 0; d < rank; ++d) {
-      put(Layout::extent_offset(d), extents[static_cast<std::size_t>(d)]);
+      put(Layout::extent_offset(d), used[static_cast<std::size_t>(d)]);
       put(Layout::stride_offset(rank, d),
           d == rank - 1 ? 1 : copy_elements(used.subspan(static_cast<std::size_t>(d) + 1), element_bytes));
     }
@@ -43,6 +46,8 @@ class Places {
   std::int64_t bytes() const { return bytes_; }
 
  private:
+  using Layout = codegen::ArgumentLayout;
+
   const Variant &variant_;
   std::byte *arguments_;
   std::uintptr_t address_;
@@ -57,10 +62,13 @@ std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t el
   return count;
 }
 
-std::size_t place_copies(const Variant &variant, std::byte *arguments, std::uintptr_t address) {
+std::size_t place_copies(const Variant &variant, const Extents &launch, std::byte *arguments, std::uintptr_t address) {
   Places places(variant, arguments, address);
   for (const passes::CotangentCopy &copy : variant.copies)
     places.add(copy.parameter, copy.array, size_of(copy.type), /*swapped=*/false);
+  const std::span extents(launch.begin(), static_cast<std::size_t>(launch.rank()));
+  for (const passes::PartialSums &sums : variant.sums)
+    places.add(sums.parameter, passes::extents_of(sums, extents, variant.key.sum_parts), size_of(sums.type));
   for (const ArrayCopy &copy : variant.factor_copies)
     places.add(copy.parameter, copy.array, size_of(variant.parameters[copy.array].type), copy.swapped);
   return static_cast<std::size_t>(places.bytes());

@@ -19,8 +19,9 @@ std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t el
 // They are at most so many times the array's: a row of one byte takes 16.
 inline constexpr std::int64_t most_growth_of_copy = 16;
 
-// Lays the copies of `variant` out one after another, from `address` on, and says so in `arguments`, a block as its
-// layout says whose other parts are filled. Returns how many bytes they take.
-std::size_t place_copies(const Variant &variant, std::byte *arguments, std::uintptr_t address);
+// Lays the copies of `variant`, and its sums in parts, out one after another, from `address` on, and says so in
+// `arguments`, a block as its layout says whose other parts are filled, for a launch over these extents. Returns how
+// many bytes they take.
+std::size_t place_copies(const Variant &variant, const Extents &launch, std::byte *arguments, std::uintptr_t address);
 
 }  // namespace samite::jit

@@ -345,6 +345,14 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
   return adjoint;
 }
 
+std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured) {
+  std::optional<passes::SplitSums> split = passes::split_sums(structured);
+  if (!split) return split;
+  split->parts = checked(std::move(split->parts), ir::Form::structured, "split_sums");
+  split->rest = checked(std::move(split->rest), ir::Form::structured, "split_sums");
+  return split;
+}
+
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how) {
   if (how == passes::Gathering::wide && !ir::is_tile_kernel(adjoint)) return std::nullopt;
   auto gathered = ir::is_tile_kernel(adjoint)

@@ -9,6 +9,7 @@
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
 #include "samite/passes/gather.h"
+#include "samite/passes/split_sums.h"
 
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,8 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
                                  std::optional<std::int64_t> memory_limit = {});
 // As passes/gather.h says, or passes/gather_tiles.h of a tile kernel. Wide windows are of tile kernels alone.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how);
+// As passes/split_sums.h says.
+std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
 // A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them, and with

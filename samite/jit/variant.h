@@ -14,6 +14,7 @@
 #include "samite/jit/options.h"
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
+#include "samite/passes/split_sums.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/host_compiler.h"
 
@@ -46,6 +47,7 @@ struct VariantKey {
   bool outgrows_caches = false;   // CUDA: passes/march.h
   bool in_rounds = false;         // CUDA, tile kernels with loops of products: passes/form_teams.h
   std::uint64_t paired = 0;       // CUDA, tile kernels with loops of products: passes/form_clusters.h
+  int sum_parts = 1;              // CUDA, forward, tile kernels with loops of products: passes/split_sums.h
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays of which a tensor map can be made
@@ -112,6 +114,8 @@ struct Variant {
   bool one_thread = false;
   // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
   std::vector<passes::CotangentCopy> copies;
+  // The same of sums that are computed in parts: `first` has a dimension more.
+  std::vector<passes::PartialSums> sums;
   // Further ones behind those. Kernels of the library's own write them before `first`.
   std::vector<ArrayCopy> factor_copies;
   bool makes_copies = false;  // this is the part of a launch that has these arrays made

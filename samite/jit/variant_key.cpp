@@ -279,6 +279,27 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
   }
 }
 
+// In how many parts a launch computes its sums.
+int sum_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+              std::span<const Argument> arguments, int multiprocessors) {
+  const int asked = options.sum_parts.value_or(0);
+  if (asked == 1 || (asked == 0 && 2 * extents.count() > multiprocessors) || extents.count() == 0) return 1;
+  const std::optional<passes::SplitSums> &split = definition.split_sums();
+  if (!split) {
+    if (asked == 0) return 1;
+    throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
+                                            std::to_string(asked) +
+                                            "; it has no loop at its outermost level that adds up products and does "
+                                            "nothing else, whose sums could be computed in parts");
+  }
+  const std::int64_t iterations = windows(split->loop, arguments).value_or(0);
+  std::int64_t bytes = 0;
+  for (const passes::PartialSums &sums : split->sums)
+    bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));
+  if (asked == 0) return static_cast<int>(passes::parts_of_sums(extents.count(), iterations, bytes, multiprocessors));
+  return static_cast<int>(std::clamp<std::int64_t>(iterations, 1, asked));
+}
+
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                   std::span<const Argument> arguments, Device device, VariantKey &key) {
   constexpr int most_neighbours = 8;
@@ -298,7 +319,10 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.outgrows_caches = passes::outgrows_caches(counts);
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
-  if (!ir::is_tile_kernel(kernel) || kernel.scheduled || passes::gpu_architecture(key.cuda).of_groups.empty()) return;
+  if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
+  if (!key.debug && key.direction == Direction::forward)
+    key.sum_parts = sum_parts(definition, extents, options, arguments, limits.multiprocessors);
+  if (passes::gpu_architecture(key.cuda).of_groups.empty()) return;
   for_each(key.aligned, [&](std::size_t i) {
     const bool has_map = has_tensor_map(*arguments[i].buffer);
     if (has_map && (!arguments[i].values || has_tensor_map(*arguments[i].values))) key.tensor_maps |= bit(i);

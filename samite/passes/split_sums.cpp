@@ -1,0 +1,257 @@
+#include "samite/passes/split_sums.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/builder.h"
+#include "samite/passes/rename.h"
+#include "samite/passes/simplify.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+class Splitter {
+ public:
+  explicit Splitter(const Kernel &kernel) : kernel_(kernel) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const auto array = array_written(stmt)) written_.insert(*array);
+    });
+    for (std::size_t i = 0; i < kernel.body.size(); ++i)
+      if (const auto *let = kernel.body[i].as<Let>()) definitions_.emplace(let->local, i);
+  }
+
+  std::optional<SplitSums> run() {
+    if (!find_loop() || !carries_sums() || !find_needed()) return std::nullopt;
+    SplitSums split{parts_kernel(), {}, {{}, scalars_of_end(), loop_->begin, loop_->end, {}}, sums_};
+    split.rest = rest_kernel();
+    return split;
+  }
+
+ private:
+  static bool multiplies(const Block &block) {
+    bool found = false;
+    for_each_statement(block, [&](const Stmt &stmt) {
+      const auto *let = stmt.as<Let>();
+      found = found || (let && let->value.op == Op::MatMul);
+    });
+    return found;
+  }
+
+  // Without effects, and of nothing that the kernel changes.
+  bool is_value(const Stmt &stmt) const {
+    const auto *let = stmt.as<Let>();
+    return let && (info(let->value.op).pure || (let->value.op == Op::Load && !written_.contains(let->value.array)));
+  }
+
+  bool find_loop() {
+    for (std::size_t i = 0; i < kernel_.body.size(); ++i) {
+      if (!multiplies({kernel_.body[i]})) continue;
+      const auto *loop = kernel_.body[i].as<For>();
+      if (loop_ || !loop || loop->kind != LoopKind::Serial) return false;
+      loop_ = loop, place_ = i;
+    }
+    return loop_ && loop_->begin.is_constant() && loop_->begin.as_int() == 0 && loop_->step.is_constant() &&
+           loop_->step.as_int() == 1 &&
+           std::ranges::all_of(loop_->body, [&](const Stmt &stmt) { return is_value(stmt); });
+  }
+
+  // What depends on a carried value is on the way to the same value of the next iteration, and adds to it.
+  bool carries_sums() {
+    std::map<LocalId, LocalId> sum_of;  // the carried value that a local is a sum of
+    for (const Carried &carried : loop_->carried) {
+      if (!carried.type.is_tile() || carried.type.shape().rank() != 2) return false;
+      sum_of.emplace(carried.inner, carried.inner);
+    }
+    for (const Stmt &stmt : loop_->body) {
+      const Let &let = *stmt.as<Let>();
+      const auto added_to = [&](const Value &value) { return value.is_local() && sum_of.contains(value.id()); };
+      const auto count = std::ranges::count_if(let.value.operands, added_to);
+      if (count == 0) continue;
+      const std::size_t summed =
+          static_cast<std::size_t>(std::ranges::find_if(let.value.operands, added_to) - let.value.operands.begin());
+      const bool adds = let.value.op == Op::Add || (let.value.op == Op::MatMul && summed == 2);
+      const LocalId before = let.value.operands[summed].id();
+      if (count != 1 || !adds || !last_of_.insert(before).second) return false;
+      sum_of.emplace(let.local, sum_of.at(before));
+    }
+    return !loop_->carried.empty() && std::ranges::all_of(loop_->carried, [&](const Carried &carried) {
+      const auto sum = carried.next.is_local() ? sum_of.find(carried.next.id()) : sum_of.end();
+      return sum != sum_of.end() && sum->second == carried.inner && !last_of_.contains(carried.next.id()) &&
+             carried.next.id() != carried.inner;
+    });
+  }
+
+  bool can_be_computed_again(const Value &value) {
+    if (!value.is_local()) return true;
+    const auto found = definitions_.find(value.id());
+    if (found == definitions_.end() || !is_value(kernel_.body[found->second])) return false;
+    if (!again_.insert(found->second).second) return true;
+    const std::vector<Value> &operands = kernel_.body[found->second].as<Let>()->value.operands;
+    return std::ranges::all_of(operands, [&](const Value &operand) { return can_be_computed_again(operand); });
+  }
+
+  bool find_needed() {
+    std::set<LocalId> own{loop_->index};
+    for (const Carried &carried : loop_->carried) own.insert(carried.inner);
+    for (const Stmt &stmt : loop_->body) own.insert(stmt.as<Let>()->local);
+    bool possible = can_be_computed_again(loop_->end);
+    for (const Stmt &stmt : loop_->body)
+      for (const Value &operand : stmt.as<Let>()->value.operands)
+        if (!operand.is_local() || !own.contains(operand.id())) possible = possible && can_be_computed_again(operand);
+    return possible && kernel_.launch_rank < maximum_rank;
+  }
+
+  // What computes the number of iterations for whoever launches.
+  Block scalars_of_end() const {
+    Block scalars;
+    std::set<std::size_t> needed;
+    const std::function<void(const Value &)> need = [&](const Value &value) {
+      if (!value.is_local()) return;
+      const std::size_t place = definitions_.at(value.id());
+      if (!needed.insert(place).second) return;
+      for (const Value &operand : kernel_.body[place].as<Let>()->value.operands) need(operand);
+    };
+    need(loop_->end);
+    for (const std::size_t place : needed) scalars.push_back(kernel_.body[place]);
+    return scalars;
+  }
+
+  Kernel with_sums(const std::string &suffix) {
+    Kernel kernel = kernel_;
+    kernel.name += suffix;
+    const bool first = sums_.empty();
+    for (std::size_t i = 0; i < loop_->carried.size(); ++i) {
+      const Type type = loop_->carried[i].type;
+      Parameter parameter;
+      parameter.name = fmt::format("sums_{}", i + 1);
+      parameter.type = type.element();
+      parameter.rank = kernel_.launch_rank == 1 ? 3 : kernel_.launch_rank + 1;
+      const auto place = static_cast<std::uint32_t>(kernel.parameters.size());
+      kernel.parameters.push_back(std::move(parameter));
+      if (first) sums_.push_back({place, type.element(), type.shape()[0], type.shape()[1]});
+    }
+    kernel.body.clear();
+    return kernel;
+  }
+
+  // Where the tile of a part and this block is. `first`: of the launch's dimensions, that of the block's.
+  std::vector<Value> window(const PartialSums &sums, const Value &part, int first, Builder &build) const {
+    const auto index = [&](int dimension) {
+      return build.operation({Op::ThreadIndex, ScalarType::Int32, {}, 0, first + dimension});
+    };
+    const auto times = [&](const Value &value, std::int64_t by) {
+      return build(Op::Mul, {value, Value::constant(ScalarType::Int32, by)});
+    };
+    std::vector<Value> window{part};
+    const int rank = kernel_.launch_rank;
+    for (int d = 0; d + 2 < rank; ++d) window.push_back(index(d));
+    window.push_back(times(index(rank == 1 ? 0 : rank - 2), sums.rows));
+    window.push_back(rank == 1 ? Value::zero(ScalarType::Int32) : times(index(rank - 1), sums.columns));
+    return window;
+  }
+
+  Kernel parts_kernel() {
+    Kernel kernel = with_sums("_parts");
+    kernel.launch_rank += 1;
+    Builder build(kernel.local_count);
+    build.at(kernel_.body[place_].where());
+    for (const std::size_t i : again_) {
+      Let let = *kernel_.body[i].as<Let>();
+      if (let.value.op == Op::ThreadIndex || let.value.op == Op::LaunchBegin) ++let.value.attribute;
+      build.append({std::move(let), kernel_.body[i].where()});
+    }
+    const Type index = loop_->type;
+    const auto in_index = [&](const Value &value) { return value.type() == index ? value : build.cast(index, value); };
+    const Value part = build.operation({Op::ThreadIndex, ScalarType::Int32, {}, 0, 0});
+    const Value parts = in_index(build.operation({Op::Extent, ScalarType::Int32, {}, sums_[0].parameter, 0}));
+    const Value one = Value::constant(index, 1);
+    const Value most = build(Op::Div, {build(Op::Add, {loop_->end, build(Op::Sub, {parts, one})}), parts});
+    For loop = *loop_;
+    loop.begin = build(Op::Mul, {in_index(part), most});
+    loop.end = build(Op::Min, {build(Op::Add, {loop.begin, most}), loop_->end});
+    for (Carried &carried : loop.carried) carried.initial = Value::zero(carried.type);
+    std::vector<Value> results;
+    for (const Carried &carried : loop.carried) results.push_back(Value::local(carried.type, carried.result));
+    build.append({std::move(loop), build.where()});
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      build.append({Store{sums_[i].parameter, window(sums_[i], part, 1, build), results[i]}, build.where()});
+    kernel.local_count = build.local_count();
+    kernel.body = build.take();
+    return passes::simplify(kernel);
+  }
+
+  Kernel rest_kernel() {
+    Kernel kernel = with_sums("_rest");
+    Builder build(kernel.local_count);
+    for (std::size_t i = 0; i < kernel_.body.size(); ++i) {
+      if (i != place_) {
+        build.append(kernel_.body[i]);
+        continue;
+      }
+      build.at(kernel_.body[place_].where());
+      const Type index = ScalarType::Int32;
+      const Value end = build.operation({Op::Extent, index, {}, sums_[0].parameter, 0});
+      For loop{build.new_local(), index, Value::zero(index), end, Value::constant(index, 1), {}, {}};
+      const Block outer = build.open();
+      for (std::size_t s = 0; s < sums_.size(); ++s) {
+        const Carried &sum = loop_->carried[s];
+        const Value part = Value::local(loop.type, loop.index);
+        const Value own = build.operation({Op::Load, sum.type, window(sums_[s], part, 0, build), sums_[s].parameter});
+        const LocalId inner = build.new_local();
+        const Value next = build(Op::Add, {Value::local(sum.type, inner), own});
+        loop.carried.push_back({inner, sum.result, sum.type, sum.initial, next});
+      }
+      loop.body = build.close(outer);
+      build.append({std::move(loop), build.where()});
+    }
+    kernel.local_count = build.local_count();
+    kernel.body = build.take();
+    return passes::simplify(kernel);
+  }
+
+  const Kernel &kernel_;
+  std::set<std::uint32_t> written_;
+  std::map<LocalId, std::size_t> definitions_;  // by the outermost statements
+  const For *loop_ = nullptr;
+  std::size_t place_ = 0;        // of the loop
+  std::set<LocalId> last_of_{};  // sums that have been added to
+  std::set<std::size_t> again_;  // of the statements before the loop: what it needs
+  std::vector<PartialSums> sums_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> extents_of(const PartialSums &sums, std::span<const std::int64_t> launch,
+                                     std::int64_t parts) {
+  std::vector<std::int64_t> extents{parts};
+  for (std::size_t d = 0; d + 2 < launch.size(); ++d) extents.push_back(launch[d]);
+  extents.push_back(launch[launch.size() == 1 ? 0 : launch.size() - 2] * sums.rows);
+  extents.push_back(launch.size() == 1 ? sums.columns : launch.back() * sums.columns);
+  return extents;
+}
+
+std::optional<SplitSums> split_sums(const Kernel &kernel) {
+  if (!is_tile_kernel(kernel) || kernel.scheduled) return std::nullopt;
+  return Splitter(kernel).run();
+}
+
+std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors) {
+  // An iteration takes some 0.3 us. A further launch takes 3 us, and in it the block that adds the parts up takes 0.7
+  // us for each, or longer where a multiprocessor reads much.
+  constexpr std::int64_t least_iterations = 64, least_of_part = 8, most_bytes = 128 << 10, most_parts = 16;
+  if (blocks <= 0 || 2 * blocks > multiprocessors || iterations < least_iterations) return 1;
+  const std::int64_t parts = std::min({multiprocessors / blocks, iterations / least_of_part,
+                                       most_bytes / std::max<std::int64_t>(bytes, 1), most_parts});
+  if (parts < 2) return 1;
+  const std::int64_t each = (iterations + parts - 1) / parts;
+  return (iterations + each - 1) / each;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,48 @@
+// Splits the sums of a product among blocks, where a launch has fewer of these than a GPU has multiprocessors:
+//
+//   for k in 0 .. n { s = s + A[i, k] B[k, j] }; C[i, j] = f(s)
+//
+// becomes two kernels. In the first a block has a part of the iterations as well, `part` being a dimension of its
+// launch before the others, and stores what they give to an array of the launch's own. The second adds the parts up, in
+// order, and does all else:
+//
+//   for k in part * m .. min((part + 1) * m, n) { s = s + A[i, k] B[k, j] }; sums[part, i, j] = s     (`parts`)
+//   for part { s = s + sums[part, i, j] }; C[i, j] = f(s)                                            (`rest`)
+//
+// The loop is the only one that multiplies, at the outermost level of a tile kernel. It has no effects, and each of the
+// values that it carries, which are tiles of two dimensions, is only added to. What it needs can be computed by both
+// kernels. Sums are added in another order than in one loop, which is the same in every launch of as many parts.
+#pragma once
+
+#include "samite/passes/gather.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace samite::passes {
+
+// A parameter behind the kernel's own: the sums of all parts. Its extents are the number of parts, those of the launch
+// but for the last two, and these times the tile's rows and columns; in one dimension, the launch's times the rows, and
+// the columns.
+struct PartialSums {
+  std::uint32_t parameter;
+  ScalarType type;
+  std::int64_t rows, columns;
+  friend bool operator==(const PartialSums &, const PartialSums &) = default;
+};
+std::vector<std::int64_t> extents_of(const PartialSums &sums, std::span<const std::int64_t> launch, std::int64_t parts);
+
+struct SplitSums {
+  ir::Kernel parts, rest;           // structured, simplified
+  GatheredAdjoint::DealtLoop loop;  // says how many iterations there are
+  std::vector<PartialSums> sums;
+};
+// Nothing where the kernel, which is structured, is no such one.
+std::optional<SplitSums> split_sums(const ir::Kernel &kernel);
+
+// In how many parts a launch of so many blocks is worth splitting, each of so many iterations and with so many bytes of
+// sums; 1: in none. A pure function. Each part has an iteration or more.
+std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors);
+
+}  // namespace samite::passes

@@ -1,0 +1,224 @@
+// Which launches of products compute their sums in parts: on the fake driver, which is asked for two kernels, and on a
+// GPU, which multiplies.
+#include "samite/base/error.h"
+#include "tests/jit/cuda_kernels.h"
+#include "tests/runtime/message_of.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+class CudaSplitSums : public CudaKernelTest {
+ protected:
+  static constexpr std::int64_t side = 64, step = 64;
+
+  struct Sums {
+    float *data;
+    std::int64_t extent[3], stride[3];
+  };
+  struct ProductArguments {
+    MatrixArgument<const half> a, b;
+    MatrixArgument<float> c;
+  };
+  struct SplitArguments {
+    ProductArguments own;
+    Sums sums;
+  };
+
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped()) return;
+    if (CudaDevice::of(0)->context().limits().compute_capability / 10 != 9)
+      GTEST_SKIP() << "the fake's kernels are those of compute capability 9.0";
+    if (!fake()) return;
+    constexpr std::size_t maps = 2 * sizeof(driver::TensorMapBits);
+    understand("samite_product", {sizeof(ProductArguments), sizeof(LaunchBox), 8, 16, maps}, plain_);
+    understand("samite_product_parts", {sizeof(SplitArguments), sizeof(LaunchBox), 8, 16, maps}, parts_);
+    understand("samite_product_rest", {sizeof(SplitArguments), sizeof(LaunchBox), 8, 16}, rest_);
+  }
+
+  // What a kernel was asked for last, and how often it ran.
+  struct Asked {
+    unsigned grid = 0;
+    int times = 0;
+    LaunchBox box{};
+    Sums sums{};
+  };
+  void understand(const char *name, std::vector<std::size_t> bytes, Asked &asked) {
+    driver::fake::KernelCode code;
+    code.name = name;
+    const bool split = bytes[0] == sizeof(SplitArguments);
+    code.parameter_bytes = std::move(bytes);
+    code.run = [&asked, split](void **parameters) {
+      ++asked.times;
+      asked.box = *static_cast<const LaunchBox *>(parameters[1]);
+      if (split) asked.sums = static_cast<const SplitArguments *>(parameters[0])->sums;
+    };
+    code.asked = [&asked](const driver::LaunchConfig &config) { asked.grid = config.grid_x; };
+    fake()->understand(code);
+  }
+
+  static Buffer<half> numbers(std::int64_t rows, std::int64_t columns, std::int64_t factor) {
+    std::vector<half> values;
+    for (std::int64_t k = 0; k < rows * columns; ++k) values.emplace_back(static_cast<float>(k * factor % 7 - 3));
+    return {Device::cuda(0), {rows, columns}, values};
+  }
+
+  // So many tiles, of sums of so many steps and a part of one.
+  struct Matrices {
+    Buffer<half> a, b;
+    Buffer<float> c;
+    Extents tiles;
+
+    Matrices(std::int64_t down, std::int64_t across, std::int64_t steps)
+        : a(numbers(down * side - 3, steps * step - 8, 3)),
+          b(numbers(steps * step - 8, across * side - 8, 5)),
+          c(Device::cuda(0), {a.extent(0), b.extent(1)}),
+          tiles{down, across} {
+      c.fill(-1.0f);
+    }
+
+    void expect_product() const {
+      const auto x = a.to_vector(), y = b.to_vector();
+      const auto z = c.to_vector();
+      const std::int64_t n = b.extent(1), terms = a.extent(1);
+      for (std::int64_t i = 0; i < a.extent(0); i += 29)
+        for (std::int64_t j = 0; j < n; ++j) {
+          float sum = 0;
+          for (std::int64_t k = 0; k < terms; ++k)
+            sum += static_cast<float>(x[static_cast<std::size_t>(i * terms + k)]) *
+                   static_cast<float>(y[static_cast<std::size_t>(k * n + j)]);
+          ASSERT_EQ(z[static_cast<std::size_t>(i * n + j)], 2 * sum) << i << ' ' << j;
+        }
+    }
+  };
+
+  Launch record(const Matrices &m, LaunchOptions options = {}) const {
+    return product.record(m.tiles, std::move(options), m.a, m.b, m.c);
+  }
+  static int parts(const Launch &launch) { return launch.variant().key.sum_parts; }
+
+  TileKernel<void(Array<const half, 2>, Array<const half, 2>, Array<float, 2>)> product{
+      "product",
+      {"a", "b", "c"},
+      [](Array<const half, 2> a, Array<const half, 2> b, Array<float, 2> c) {
+        auto [i, j] = block_index<2>();
+        Tile<float> sum = tile::zeros<float>({side, side});
+        for (Int k : range(tile::ceil_div(a.extent(1), static_cast<int>(step)), pipelined(3)))
+          tile::matmul(tile::load(a, {i, k}, {side, step}), tile::load(b, {k, j}, {step, side}), sum);
+        tile::store(c, {i, j}, sum * 2.0f);
+      },
+      TileOptions{.threads = 128}};
+  Asked plain_, parts_, rest_;
+};
+SAMITE_CUDA_SUITE(CudaSplitSums);
+
+TEST_P(CudaSplitSums, FewBlocksOfLongSums) {
+  // As many blocks as a few multiprocessors have.
+  const std::int64_t multiprocessors = CudaDevice::of(0)->context().limits().multiprocessors;
+  const Matrices m(1, 2, 70);
+  const int expected = static_cast<int>(std::min<std::int64_t>(multiprocessors / 2, 8));
+  ASSERT_GE(expected, 2);
+  Launch launch = record(m);
+  EXPECT_EQ(parts(launch), expected);
+  launch.launch();
+  product.launch(m.tiles, m.a, m.b, m.c);  // which records nothing
+  if (fake()) {
+    EXPECT_EQ(plain_.times, 0);
+    EXPECT_EQ(parts_.times, 2);
+    EXPECT_EQ(rest_.times, 2);
+    EXPECT_EQ(parts_.grid, static_cast<unsigned>(2 * expected));
+    EXPECT_EQ(parts_.box.end[0], expected);
+    EXPECT_EQ(parts_.box.end[1], 1);
+    EXPECT_EQ(parts_.box.end[2], 2);
+    EXPECT_EQ(rest_.grid, 2u);
+    EXPECT_EQ(rest_.sums.data, parts_.sums.data);
+    EXPECT_THAT(rest_.sums.extent, testing::ElementsAre(expected, side, 2 * side));
+    EXPECT_THAT(rest_.sums.stride, testing::ElementsAre(2 * side * side, 2 * side, 1));
+  } else {
+    m.expect_product();
+  }
+  EXPECT_THAT(report(product).to_string(), HasSubstr("sums are computed in " + std::to_string(expected) + " parts"));
+  EXPECT_THAT(report(product).to_json(), HasSubstr("\"sum_parts\": " + std::to_string(expected)));
+}
+
+TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
+  Matrices m(2, 2, 70), few(1, 1, 3);
+  for (const int asked : {1, 2, 3, 7}) {
+    Launch launch = record(m, {.sum_parts = asked});
+    EXPECT_EQ(parts(launch), asked);
+    m.c.fill(-1.0f);
+    launch.launch();
+    if (!fake()) m.expect_product();
+  }
+  EXPECT_EQ(parts(record(few, {.sum_parts = 16})), 3) << "each has a step";
+  EXPECT_EQ(parts(record(few)), 1);
+  EXPECT_EQ(parts(record(m, {.debug = true})), 1);
+}
+
+TEST_P(CudaSplitSums, NotWhereThereAreBlocksEnough) {
+  const std::int64_t half_of_them = CudaDevice::of(0)->context().limits().multiprocessors / 2;
+  EXPECT_EQ(parts(record(Matrices(half_of_them, 1, 70))), 2);
+  EXPECT_EQ(parts(record(Matrices(half_of_them + 1, 1, 70))), 1);
+}
+
+TEST_P(CudaSplitSums, OfKernelsThatAddUpProductsAlone) {
+  TileKernel<void(Array<const float, 1>, Array<float, 1>)> doubled{
+      "doubled",
+      {"x", "y"},
+      [](Array<const float, 1> x, Array<float, 1> y) {
+        tile::store(y, {block_index()}, tile::load(x, {block_index()}, {64}) * 2.0f);
+      },
+      TileOptions{.threads = 64}};
+  const Buffer<float> x(device(), {64}), y(device(), {64});
+  const std::string message = message_of<UserError>([&] { doubled.record({1}, {.sum_parts = 2}, x, y); });
+  EXPECT_THAT(message, testing::AllOf(HasSubstr("'doubled'"), HasSubstr("sum_parts"),
+                                      HasSubstr("no loop at its outermost level that adds up products")));
+}
+
+// By the launch, once, for the kernel that multiplies.
+TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
+  jit::VariantKey key = record(Matrices(1, 2, 70)).variant().key;
+  key.sum_parts = 2;
+  constexpr std::uint64_t factors = 3;
+  key.aligned &= ~factors, key.tensor_maps &= ~factors, key.worth_padding |= factors;
+  const auto variant = product.definition()->variant(key);
+  EXPECT_EQ(variant->factor_copies.size(), 2u);
+  EXPECT_TRUE(variant->makes_copies);
+  EXPECT_TRUE(variant->tensor_maps.empty());
+  ASSERT_TRUE(variant->first);
+  EXPECT_FALSE(variant->first->makes_copies);
+  EXPECT_EQ(variant->first->layout.offsets, variant->layout.offsets);
+  ASSERT_EQ(variant->first->tensor_maps.size(), 2u);
+  for (const passes::TensorMapNeeded &map : variant->first->tensor_maps)
+    EXPECT_GE(map.array, 4u) << "behind the kernel's own arrays and the sums";
+}
+
+// A launch that takes the place of another has as many kernels.
+TEST_P(CudaSplitSums, InGraphs) {
+  const Stream stream{device()};
+  Matrices split(1, 2, 70), whole(1, 2, 5);
+  const auto of = [&](const Matrices &m) { return record(m, {.stream = stream}); };
+  EXPECT_GT(parts(of(split)), 1);
+  EXPECT_EQ(parts(of(whole)), 1);
+  for (Matrices *first : {&split, &whole}) {
+    Launch launch = of(*first);
+    Graph graph = capture(stream, [&] { launch.launch(); });
+    for (Matrices *next : {&whole, &split}) {
+      next->c.fill(-1.0f);
+      graph.set(0, of(*next));
+      graph.launch();
+      stream.synchronize();
+      if (!fake()) next->expect_product();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samite::test
