@@ -307,15 +307,14 @@ Launch Launch::in_place_of(const Launch &before) const {
   if (copy.cuda_->kernel_count() != before.cuda_->kernel_count() && !options_.sum_parts) {
     copy.options_.sum_parts = before.variant_->key.sum_parts;
     copy.prepare();
-    copy.options_.sum_parts = {};
   }
-  if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) return copy;
   const std::vector<unsigned> kept = before.cuda_->clusters();
-  if (copy.cuda_->clusters() == kept) return copy;
-  const std::optional<int> asked = copy.options_.cluster;
-  copy.options_.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
-  copy.prepare();
-  copy.options_.cluster = asked;
+  if (copy.cuda_->kernel_count() == before.cuda_->kernel_count() && copy.cuda_->clusters() != kept) {
+    copy.options_.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
+    copy.prepare();
+  }
+  copy.options_.sum_parts = options_.sum_parts;
+  copy.options_.cluster = options_.cluster;
   return copy;
 }
 

@@ -169,8 +169,8 @@ std::uint64_t summed_apart(const KernelDefinition &definition, const Extents &ex
   return worth;
 }
 
-// How many windows of a gathered adjoint's loop there are. Nothing where that cannot be told, or the windows of this
-// launch must not be so wide.
+// How many iterations a loop has: windows of a gathered adjoint's. Nothing where that cannot be told, or the windows of
+// this launch must not be so wide.
 std::optional<std::int64_t> windows(const passes::GatheredAdjoint::DealtLoop &loop,
                                     std::span<const Argument> arguments) {
   return passes::iterations(
@@ -282,7 +282,11 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
 // In how many parts a launch computes its sums.
 int sum_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
               std::span<const Argument> arguments, int multiprocessors) {
+  constexpr std::int64_t most_asked = 1024, most_blocks = std::numeric_limits<std::int32_t>::max();
   const int asked = options.sum_parts.value_or(0);
+  if (options.sum_parts && (asked < 1 || asked > most_asked))
+    throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
+                                            std::to_string(asked) + "; expected 1 to " + std::to_string(most_asked));
   if (asked == 1 || (asked == 0 && 2 * extents.count() > multiprocessors) || extents.count() == 0) return 1;
   const std::optional<passes::SplitSums> &split = definition.split_sums();
   if (!split) {
@@ -297,7 +301,8 @@ int sum_parts(const KernelDefinition &definition, const Extents &extents, const 
   for (const passes::PartialSums &sums : split->sums)
     bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));
   if (asked == 0) return static_cast<int>(passes::parts_of_sums(extents.count(), iterations, bytes, multiprocessors));
-  return static_cast<int>(std::clamp<std::int64_t>(iterations, 1, asked));
+  return static_cast<int>(std::clamp<std::int64_t>(
+      std::min<std::int64_t>(iterations, most_blocks / std::max<std::int64_t>(extents.count(), 1)), 1, asked));
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,

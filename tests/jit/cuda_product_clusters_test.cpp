@@ -1,6 +1,7 @@
 // Which launches of products run in clusters, whose blocks bring each other windows: on the fake driver, which is asked
 // for them, and on a GPU, which multiplies.
 #include "tests/jit/cuda_kernels.h"
+#include "tests/jit/half_products.h"
 #include "tests/runtime/message_of.h"
 
 #include <gmock/gmock.h>
@@ -39,12 +40,6 @@ class CudaProductClusters : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  static Buffer<half> numbers(std::int64_t rows, std::int64_t columns, std::int64_t step) {
-    std::vector<half> values;
-    for (std::int64_t k = 0; k < rows * columns; ++k) values.emplace_back(static_cast<float>(k * step % 7 - 3));
-    return {Device::cuda(0), {rows, columns}, values};
-  }
-
   // So many tiles, of which the last ones end early.
   struct Matrices {
     Buffer<half> a, b;
@@ -52,24 +47,12 @@ class CudaProductClusters : public CudaKernelTest {
     Extents tiles;
 
     Matrices(std::int64_t down, std::int64_t across)
-        : a(numbers(down * rows - 5, 104, 3)),
-          b(numbers(104, across * columns - 8, 5)),
+        : a(whole_numbers(down * rows - 5, 104, 3)),
+          b(whole_numbers(104, across * columns - 8, 5)),
           c(Device::cuda(0), {a.extent(0), b.extent(1)}),
           tiles{down, across} {}
 
-    void expect_product() const {
-      const auto x = a.to_vector(), y = b.to_vector();
-      const auto z = c.to_vector();
-      const std::int64_t n = b.extent(1);
-      for (std::int64_t i = 0; i < a.extent(0); i += i % 64 == 62 ? 1 : 31)
-        for (std::int64_t j = 0; j < n; ++j) {
-          float sum = 0;
-          for (std::int64_t k = 0; k < terms; ++k)
-            sum += static_cast<float>(x[static_cast<std::size_t>(i * 104 + k)]) *
-                   static_cast<float>(y[static_cast<std::size_t>(k * n + j)]);
-          ASSERT_EQ(z[static_cast<std::size_t>(i * n + j)], sum) << i << ' ' << j;
-        }
-    }
+    void expect_product() const { test::expect_product(a, b, c, terms); }
   };
 
   Launch record(const Matrices &m, LaunchOptions options = {}) const {

@@ -2,6 +2,7 @@
 // GPU, which multiplies.
 #include "samite/base/error.h"
 #include "tests/jit/cuda_kernels.h"
+#include "tests/jit/half_products.h"
 #include "tests/runtime/message_of.h"
 
 #include <gmock/gmock.h>
@@ -64,12 +65,6 @@ class CudaSplitSums : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  static Buffer<half> numbers(std::int64_t rows, std::int64_t columns, std::int64_t factor) {
-    std::vector<half> values;
-    for (std::int64_t k = 0; k < rows * columns; ++k) values.emplace_back(static_cast<float>(k * factor % 7 - 3));
-    return {Device::cuda(0), {rows, columns}, values};
-  }
-
   // So many tiles, of sums of so many steps and a part of one.
   struct Matrices {
     Buffer<half> a, b;
@@ -77,26 +72,14 @@ class CudaSplitSums : public CudaKernelTest {
     Extents tiles;
 
     Matrices(std::int64_t down, std::int64_t across, std::int64_t steps)
-        : a(numbers(down * side - 3, steps * step - 8, 3)),
-          b(numbers(steps * step - 8, across * side - 8, 5)),
+        : a(whole_numbers(down * side - 3, steps * step - 8, 3)),
+          b(whole_numbers(steps * step - 8, across * side - 8, 5)),
           c(Device::cuda(0), {a.extent(0), b.extent(1)}),
           tiles{down, across} {
       c.fill(-1.0f);
     }
 
-    void expect_product() const {
-      const auto x = a.to_vector(), y = b.to_vector();
-      const auto z = c.to_vector();
-      const std::int64_t n = b.extent(1), terms = a.extent(1);
-      for (std::int64_t i = 0; i < a.extent(0); i += 29)
-        for (std::int64_t j = 0; j < n; ++j) {
-          float sum = 0;
-          for (std::int64_t k = 0; k < terms; ++k)
-            sum += static_cast<float>(x[static_cast<std::size_t>(i * terms + k)]) *
-                   static_cast<float>(y[static_cast<std::size_t>(k * n + j)]);
-          ASSERT_EQ(z[static_cast<std::size_t>(i * n + j)], 2 * sum) << i << ' ' << j;
-        }
-    }
+    void expect_product() const { test::expect_product(a, b, c, a.extent(1), 2); }
   };
 
   Launch record(const Matrices &m, LaunchOptions options = {}) const {
@@ -159,6 +142,8 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
   }
   EXPECT_EQ(parts(record(few, {.sum_parts = 16})), 3) << "each has a step";
   EXPECT_EQ(parts(record(few)), 1);
+  for (const int wrong : {0, -1, 1025})
+    EXPECT_THAT(message_of<UserError>([&] { record(m, {.sum_parts = wrong}); }), HasSubstr("expected 1 to 1024"));
   EXPECT_EQ(parts(record(m, {.debug = true})), 1);
 }
 
