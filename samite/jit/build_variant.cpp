@@ -406,15 +406,14 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->gradient_of = tangent.gradient_of;
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
-  const ir::Kernel *parts = nullptr;
+  std::optional<passes::SplitSums> split;
   if (key.sum_parts > 1) {
-    const passes::SplitSums &split = definition.split_sums().value();
-    kernel = &split.rest;
-    parts = &split.parts;
-    variant->sums = split.sums;
+    split = split_sums(definition.forward(), key.sum_parts);
+    kernel = &split.value().rest;
+    variant->sums = split->sums;
   }
   std::vector<const ir::Kernel *> kernels{kernel};
-  if (parts) kernels.push_back(parts);
+  if (split) kernels.push_back(&split->parts);
   if (run)
     for (const ir::Kernel &further : run->further) kernels.push_back(&further);
   const std::vector<passes::FactorCopy> factors = factor_copies(kernels, *variant);
@@ -436,10 +435,10 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     }
     variant->afterwards = std::move(next);
   }
-  if (parts)
-    variant->first = variant_beside(*variant, passes::with_copies(*parts, factors), {}, variant->factor_copies);
+  if (split)
+    variant->first = variant_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->factor_copies);
   compile_kernel(passes::with_copies(*kernel, factors), *variant);
-  if (parts) variant->products = variant->first->products;
+  if (split) variant->products = variant->first->products;
   if (variant->first) add(variant->times, variant->first->times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
     add(variant->times, next->times);

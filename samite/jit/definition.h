@@ -68,7 +68,7 @@ class KernelDefinition {
   // What products of the forward kernel read of arrays, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
-  // The forward kernel with its sums in parts; nothing where it cannot be split.
+  // The forward kernel with its sums in parts, any number of them; nothing where it cannot be split.
   const std::optional<passes::SplitSums> &split_sums() const;
 
   // An adjoint without atomics, where that can be done: one that gathers.

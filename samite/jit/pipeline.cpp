@@ -345,8 +345,8 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
   return adjoint;
 }
 
-std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured) {
-  std::optional<passes::SplitSums> split = passes::split_sums(structured);
+std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured, std::int64_t parts) {
+  std::optional<passes::SplitSums> split = passes::split_sums(structured, parts);
   if (!split) return split;
   split->parts = checked(std::move(split->parts), ir::Form::structured, "split_sums");
   split->rest = checked(std::move(split->rest), ir::Form::structured, "split_sums");

@@ -19,7 +19,7 @@ using namespace ir;
 
 class Splitter {
  public:
-  explicit Splitter(const Kernel &kernel) : kernel_(kernel) {
+  Splitter(const Kernel &kernel, std::int64_t parts) : kernel_(kernel), parts_(parts) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       if (const auto array = array_written(stmt)) written_.insert(*array);
     });
@@ -187,6 +187,40 @@ class Splitter {
     return passes::simplify(kernel);
   }
 
+  Value load(std::size_t sum, const Value &part, Builder &build) const {
+    return build.operation(
+        {Op::Load, loop_->carried[sum].type, window(sums_[sum], part, 0, build), sums_[sum].parameter});
+  }
+
+  void add_up(Builder &build) const {
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      const Carried &sum = loop_->carried[s];
+      Value total = sum.initial;
+      for (std::int64_t part = 0; part < parts_; ++part) {
+        const Value own = load(s, Value::constant(ScalarType::Int32, part), build);
+        if (part + 1 < parts_)
+          total = build(Op::Add, {total, own});
+        else
+          build.append({Let{sum.result, {Op::Add, sum.type, {total, own}}}, build.where()});
+      }
+    }
+  }
+  void add_up_in_loop(Builder &build) const {
+    const Type index = ScalarType::Int32;
+    const Value end = build.operation({Op::Extent, index, {}, sums_[0].parameter, 0});
+    For loop{build.new_local(), index, Value::zero(index), end, Value::constant(index, 1), {}, {}};
+    const Block outer = build.open();
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      const Carried &sum = loop_->carried[s];
+      const Value own = load(s, Value::local(loop.type, loop.index), build);
+      const LocalId inner = build.new_local();
+      const Value next = build(Op::Add, {Value::local(sum.type, inner), own});
+      loop.carried.push_back({inner, sum.result, sum.type, sum.initial, next});
+    }
+    loop.body = build.close(outer);
+    build.append({std::move(loop), build.where()});
+  }
+
   Kernel rest_kernel() {
     Kernel kernel = with_sums("_rest");
     Builder build(kernel.local_count);
@@ -196,27 +230,20 @@ class Splitter {
         continue;
       }
       build.at(kernel_.body[place_].where());
-      const Type index = ScalarType::Int32;
-      const Value end = build.operation({Op::Extent, index, {}, sums_[0].parameter, 0});
-      For loop{build.new_local(), index, Value::zero(index), end, Value::constant(index, 1), {}, {}};
-      const Block outer = build.open();
-      for (std::size_t s = 0; s < sums_.size(); ++s) {
-        const Carried &sum = loop_->carried[s];
-        const Value part = Value::local(loop.type, loop.index);
-        const Value own = build.operation({Op::Load, sum.type, window(sums_[s], part, 0, build), sums_[s].parameter});
-        const LocalId inner = build.new_local();
-        const Value next = build(Op::Add, {Value::local(sum.type, inner), own});
-        loop.carried.push_back({inner, sum.result, sum.type, sum.initial, next});
-      }
-      loop.body = build.close(outer);
-      build.append({std::move(loop), build.where()});
+      if (parts_ != 0 && parts_ <= most_written_out)
+        add_up(build);
+      else
+        add_up_in_loop(build);
     }
     kernel.local_count = build.local_count();
     kernel.body = build.take();
     return passes::simplify(kernel);
   }
 
+  static constexpr std::int64_t most_written_out = 16;
+
   const Kernel &kernel_;
+  const std::int64_t parts_;
   std::set<std::uint32_t> written_;
   std::map<LocalId, std::size_t> definitions_;  // by the outermost statements
   const For *loop_ = nullptr;
@@ -237,9 +264,9 @@ std::vector<std::int64_t> extents_of(const PartialSums &sums, std::span<const st
   return extents;
 }
 
-std::optional<SplitSums> split_sums(const Kernel &kernel) {
+std::optional<SplitSums> split_sums(const Kernel &kernel, std::int64_t parts) {
   if (!is_tile_kernel(kernel) || kernel.scheduled) return std::nullopt;
-  return Splitter(kernel).run();
+  return Splitter(kernel, parts).run();
 }
 
 std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors) {

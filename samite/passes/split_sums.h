@@ -38,8 +38,9 @@ struct SplitSums {
   GatheredAdjoint::DealtLoop loop;  // says how many iterations there are
   std::vector<PartialSums> sums;
 };
-// Nothing where the kernel, which is structured, is no such one.
-std::optional<SplitSums> split_sums(const ir::Kernel &kernel);
+// For launches of so many parts: few of them are added up element by element, with all their loads on the way at one
+// time. 0: for any number. Nothing where the kernel, which is structured, is no such one.
+std::optional<SplitSums> split_sums(const ir::Kernel &kernel, std::int64_t parts = 0);
 
 // In how many parts a launch of so many blocks is worth splitting, each of so many iterations and with so many bytes of
 // sums; 1: in none. A pure function. Each part has an iteration or more.

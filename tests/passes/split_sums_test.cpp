@@ -37,8 +37,8 @@ std::string product_text(const std::string &before = "",
          in_loop + "} " + after + "}";
 }
 
-std::optional<SplitSums> split(const std::string &text) {
-  auto made = split_sums(structured(text));
+std::optional<SplitSums> split(const std::string &text, std::int64_t parts = 0) {
+  auto made = split_sums(structured(text), parts);
   if (made) {
     ir::verify(made->parts, ir::Form::structured, "split_sums");
     ir::verify(made->rest, ir::Form::structured, "split_sums");
@@ -47,15 +47,15 @@ std::optional<SplitSums> split(const std::string &text) {
 }
 
 // Of small integers, so that the order of additions does not show; what nobody has stored is no number.
-void expect_the_same(const std::string &text, std::int64_t terms, std::int64_t parts) {
-  SCOPED_TRACE(testing::Message() << terms << " terms in " << parts << " parts");
+void expect_the_same(const std::string &text, std::int64_t terms, std::int64_t parts, bool known) {
+  SCOPED_TRACE(testing::Message() << terms << " terms in " << parts << (known ? " known" : "") << " parts");
   const std::int64_t rows = 10, columns = 13;
   const std::vector<TileArray> arguments{
       array(ScalarType::Float16, rows, terms, 3), array(ScalarType::Float16, terms, columns, 4),
       array(ScalarType::Float32, rows, columns, 5), array(ScalarType::Float32, rows, columns, 6)};
   const std::vector<std::int64_t> blocks{3, 3};
   const auto expected = run_structured(structured(text), blocks, arguments);
-  const auto made = split(text);
+  const auto made = split(text, known ? parts : 0);
   ASSERT_TRUE(made);
   std::vector<TileArray> with_sums = arguments;
   for (const PartialSums &sums : made->sums) {
@@ -74,10 +74,14 @@ void expect_the_same(const std::string &text, std::int64_t terms, std::int64_t p
     ASSERT_EQ(with_sums[2].elements[k].value, expected[2].elements[k].value) << k;
 }
 
+void expect_the_same(const std::string &text, std::int64_t terms, std::int64_t parts) {
+  for (const bool known : {false, true}) expect_the_same(text, terms, parts, known);
+}
+
 TEST(SplitSums, BothKernelsTogetherComputeTheSame) {
   const std::string plain = product_text();
   for (const std::int64_t terms : {0, 5, 8, 40, 77})
-    for (const std::int64_t parts : {1, 2, 3, 7, 16}) expect_the_same(plain, terms, parts);
+    for (const std::int64_t parts : {1, 2, 3, 7, 16, 17}) expect_the_same(plain, terms, parts);
   // An epilogue; sums that do not begin at zero; sums that are scaled before they are added up; two products.
   expect_the_same(product_text("", "%10: tile<f32, 4, 6> = matmul %8, %9, %5 ", "0.0:tile<f32, 4, 6>",
                                "%20: tile<f32, 4, 6> = load @x[%2, %3] %21: tile<f32, 4, 6> = mul %6, %20 "
@@ -152,6 +156,9 @@ TEST(SplitSums, TheLoopIsOfThePartsAndAllElseOfTheRest) {
                                     Not(HasSubstr("@x[")), Not(HasSubstr("@c["))));
   EXPECT_THAT(rest, testing::AllOf(HasSubstr("load @sums_1["), HasSubstr("@x["), HasSubstr("store @c["),
                                    Not(HasSubstr("matmul")), Not(HasSubstr("@a["))));
+  EXPECT_THAT(rest, HasSubstr("for "));
+  EXPECT_THAT(ir::to_string(split(product_text(), 16)->rest), Not(HasSubstr("for ")));
+  EXPECT_THAT(ir::to_string(split(product_text(), 17)->rest), HasSubstr("for "));
 }
 
 TEST(SplitSums, WhereTheSumsOfPartsAre) {
