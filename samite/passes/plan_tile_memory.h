@@ -65,7 +65,7 @@ struct TileMemoryPlan {
 };
 
 // Of the two barriers of each stage. Behind them each team says where the ring goes on, in 8 bytes (ir::Kernel::teams).
-constexpr std::int64_t bytes_of_barriers(std::int64_t stages) { return 2 * 8 * stages; }
+constexpr std::int64_t bytes_of_barriers(std::int64_t stages) { return stages * 16; }
 
 // Whether a block has room for it, beside what functions of the device have of their own.
 bool fits(const TileMemoryPlan &plan, const Architecture &architecture);
