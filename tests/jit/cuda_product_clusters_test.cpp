@@ -128,17 +128,8 @@ TEST_P(CudaProductClusters, InGraphs) {
   const Stream stream{device()};
   Matrices pairs(even(), 3), single(odd(), 3), few(1, 1);
   const auto of = [&](const Matrices &m) { return record(m, {.stream = stream}); };
-  for (Matrices *first : {&pairs, &single, &few}) {
-    Launch launch = of(*first);
-    Graph graph = capture(stream, [&] { launch.launch(); });
-    for (Matrices *next : {&single, &few, &pairs, &single, &pairs}) {
-      next->c.fill(-1.0f);
-      graph.set(0, of(*next));
-      graph.launch();
-      stream.synchronize();
-      if (!fake()) next->expect_product();
-    }
-  }
+  for (Matrices *first : {&pairs, &single, &few})
+    expect_others_in_place<Matrices>(stream, *first, {&single, &few, &pairs, &single, &pairs}, of, !fake());
 }
 
 }  // namespace

@@ -192,17 +192,8 @@ TEST_P(CudaSplitSums, InGraphs) {
   const auto of = [&](const Matrices &m) { return record(m, {.stream = stream}); };
   EXPECT_GT(parts(of(split)), 1);
   EXPECT_EQ(parts(of(whole)), 1);
-  for (Matrices *first : {&split, &whole}) {
-    Launch launch = of(*first);
-    Graph graph = capture(stream, [&] { launch.launch(); });
-    for (Matrices *next : {&whole, &split}) {
-      next->c.fill(-1.0f);
-      graph.set(0, of(*next));
-      graph.launch();
-      stream.synchronize();
-      if (!fake()) next->expect_product();
-    }
-  }
+  for (Matrices *first : {&split, &whole})
+    expect_others_in_place<Matrices>(stream, *first, {&whole, &split}, of, !fake());
 }
 
 }  // namespace

@@ -31,4 +31,20 @@ inline void expect_product(const Buffer<half> &a, const Buffer<half> &b, const B
     }
 }
 
+// A graph of a launch of `first`, whose place launches of others take one after another. `record` records those of
+// matrices that know their product.
+template <class Matrices, class Record>
+void expect_others_in_place(const Stream &stream, Matrices &first, const std::vector<Matrices *> &others,
+                            const Record &record, bool computes) {
+  Launch launch = record(first);
+  Graph graph = capture(stream, [&] { launch.launch(); });
+  for (Matrices *next : others) {
+    next->c.fill(-1.0f);
+    graph.set(0, record(*next));
+    graph.launch();
+    stream.synchronize();
+    if (computes) next->expect_product();
+  }
+}
+
 }  // namespace samite::test
