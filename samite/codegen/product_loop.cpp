@@ -3,6 +3,7 @@
 #include "samite/codegen/tile_calls.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/form_teams.h"
 
 #include <algorithm>
 #include <map>
@@ -45,31 +46,13 @@ std::string ring_position(const TileCall &call) { return ring_position(call.oper
 
 std::string ring_type(std::int64_t stages) { return fmt::format("RingPosition<{}>", stages); }
 
-// The loops around a loop of products, from the outermost one on; false where it is not there.
-bool find_loops_around(const Block &block, std::vector<const For *> &around) {
-  for (const Stmt &stmt : block) {
-    const auto *call = stmt.as<TileCall>();
-    if (call && call->is_product_loop()) return true;
-    const auto *loop = stmt.as<For>();
-    if (loop) {
-      around.push_back(loop);
-      if (find_loops_around(loop->body, around)) return true;
-      around.pop_back();
-    }
-    const auto *branch = stmt.as<If>();
-    if (branch && (find_loops_around(branch->then_block, around) || find_loops_around(branch->else_block, around)))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string TileCalls::is_last_of_index() const {
-  std::vector<const For *> around;
-  internal_check(find_loops_around(emission_.kernel.body, around), "teams without a loop of products");
+  const passes::LoopOfIndex of_index = passes::loop_of_index(emission_.kernel);
+  internal_check(of_index.call != nullptr, "teams without a loop of products");
   std::string last;
-  for (const For *loop : std::span(around).subspan(static_cast<std::size_t>(emission_.kernel.launch_rank)))
+  for (const For *loop : of_index.around)
     last += fmt::format("{}{} - {} <= {}", last.empty() ? "" : " && ", scalar_text(loop->end),
                         scalar_text(Value::local(loop->type, loop->index)), scalar_text(loop->step));
   return last.empty() ? "true" : last;

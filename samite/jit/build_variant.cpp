@@ -268,13 +268,16 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
   return lowered.kernel;
 }
 
+// A kernel's parameters but for the arrays of the launch's own, which are the last ones.
+std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant) {
+  const std::size_t own = variant.copies.size() + variant.sums.size() + variant.factor_copies.size();
+  return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
+}
+
 // From the kernel to code that can be called, into a variant that knows its key.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
-  variant.parameters.assign(
-      kernel.parameters.begin(),
-      kernel.parameters.end() -
-          static_cast<std::ptrdiff_t>(variant.copies.size() + variant.sums.size() + variant.factor_copies.size()));
+  variant.parameters = without_launch_arrays(kernel.parameters, variant);
   variant.layout = codegen::argument_layout(kernel.parameters);
   variant.block_threads = kernel.block_threads;
   variant.cost = cost_of(kernel);
@@ -333,8 +336,7 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
   trial.copies = variant.copies;
   trial.sums = variant.sums;
   const std::vector<ir::Parameter> &parameters = kernels[0]->parameters;
-  trial.parameters.assign(parameters.begin(),
-                          parameters.end() - static_cast<std::ptrdiff_t>(variant.copies.size() + variant.sums.size()));
+  trial.parameters = without_launch_arrays(parameters, trial);
   std::vector<passes::FactorCopy> copies;
   for (const ir::Kernel *kernel : kernels)
     for (const passes::FactorRead &read : passes::factor_reads(*kernel, architecture)) {
@@ -406,10 +408,10 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->gradient_of = tangent.gradient_of;
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
-  std::optional<passes::SplitSums> split;
+  const passes::SplitSums *split = nullptr;
   if (key.sum_parts > 1) {
-    split = split_sums(definition.forward(), key.sum_parts);
-    kernel = &split.value().rest;
+    split = &definition.split_sums(key.sum_parts).value();
+    kernel = &split->rest;
     variant->sums = split->sums;
   }
   std::vector<const ir::Kernel *> kernels{kernel};

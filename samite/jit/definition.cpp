@@ -140,9 +140,8 @@ const std::vector<passes::FactorRead> &KernelDefinition::factor_reads(int capabi
                            [&] { return passes::factor_reads(forward_, passes::gpu_architecture(capability)); });
 }
 
-const std::optional<passes::SplitSums> &KernelDefinition::split_sums() const {
-  std::call_once(splits_, [&] { split_sums_ = jit::split_sums(forward_); });
-  return split_sums_;
+const std::optional<passes::SplitSums> &KernelDefinition::split_sums(std::int64_t parts) const {
+  return split_sums_.get(parts, [&] { return jit::split_sums(forward_, parts); });
 }
 
 const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active, bool may_alias,

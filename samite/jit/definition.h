@@ -68,8 +68,8 @@ class KernelDefinition {
   // What products of the forward kernel read of arrays, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
-  // The forward kernel with its sums in parts, any number of them; nothing where it cannot be split.
-  const std::optional<passes::SplitSums> &split_sums() const;
+  // The forward kernel with its sums in parts, as passes/split_sums.h has it; nothing where it cannot be split.
+  const std::optional<passes::SplitSums> &split_sums(std::int64_t parts = 0) const;
 
   // An adjoint without atomics, where that can be done: one that gathers.
   struct Gathered {
@@ -153,8 +153,7 @@ class KernelDefinition {
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
   mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;
-  mutable std::once_flag splits_;
-  mutable std::optional<passes::SplitSums> split_sums_;
+  mutable Memo<std::int64_t, std::optional<passes::SplitSums>> split_sums_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
   Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints_;
   Memo<std::uint64_t, DerivedTangent> tangents_;

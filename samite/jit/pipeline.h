@@ -33,7 +33,7 @@ autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector
 // As passes/gather.h says, or passes/gather_tiles.h of a tile kernel. Wide windows are of tile kernels alone.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how);
 // As passes/split_sums.h says.
-std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured, std::int64_t parts = 0);
+std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured, std::int64_t parts);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
 // A gathered adjoint as it is run: with copies of what it casts again and again, where there is room for them, and with

@@ -4,7 +4,7 @@
 #include "samite/passes/launch_loops.h"
 #include "samite/passes/plan_tile_memory.h"
 
-#include <vector>
+#include <algorithm>
 
 namespace samite::passes {
 namespace {
@@ -15,36 +15,46 @@ constexpr int teams = 2, group = 128;
 // Of a thread's sums: so many leave enough of the registers that a thread of two teams has for all else.
 constexpr std::int64_t most_sums = 128;
 
-bool is_loop(const Stmt &stmt) {
-  const auto *call = stmt.as<TileCall>();
-  return (call && call->is_product_loop()) || stmt.as<BringWindows>();
-}
-
-// The first loop of products, where nothing but branches and plain loops is around it within an index of the launch.
-const TileCall *loop_of(const Block &block) {
+const TileCall *find_loop(const Block &block, std::vector<const For *> &around) {
   for (const Stmt &stmt : block) {
-    if (is_loop(stmt)) return stmt.as<TileCall>();
-    const auto *loop = stmt.as<For>();
-    const auto *branch = stmt.as<If>();
-    const TileCall *found = loop && loop->kind == LoopKind::Serial ? loop_of(loop->body)
-                            : branch                               ? loop_of(branch->then_block)
-                                                                   : nullptr;
-    if (!found && branch) found = loop_of(branch->else_block);
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->is_product_loop()) return call;
+    const TileCall *found = nullptr;
+    if (const auto *loop = stmt.as<For>()) {
+      around.push_back(loop);
+      found = find_loop(loop->body, around);
+      if (!found) around.pop_back();
+    }
+    if (const auto *branch = stmt.as<If>()) {
+      found = find_loop(branch->then_block, around);
+      if (!found) found = find_loop(branch->else_block, around);
+    }
     if (found) return found;
   }
   return nullptr;
 }
 
+// Where nothing but branches and plain loops is around it.
 bool has_one_whole_loop(const Kernel &kernel) {
-  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
-  if (launch.empty()) return false;
   int loops = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) { loops += is_loop(stmt); });
-  const TileCall *call = loop_of(launch.back()->body);
-  return loops == 1 && call && !call->is_step() && !call->terms && call->sums->registers() <= most_sums;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    loops += (call && call->is_product_loop()) || stmt.as<BringWindows>();
+  });
+  const LoopOfIndex loop = loop_of_index(kernel);
+  return loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms &&
+         loop.call->sums->registers() <= most_sums &&
+         std::ranges::all_of(loop.around, [](const For *one) { return one->kind == LoopKind::Serial; });
 }
 
 }  // namespace
+
+LoopOfIndex loop_of_index(const Kernel &kernel) {
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  LoopOfIndex found;
+  if (!launch.empty()) found.call = find_loop(launch.back()->body, found.around);
+  return found;
+}
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
   if (with_roles.producers == 0 || with_roles.block_threads != group || !has_one_whole_loop(with_roles))

@@ -19,8 +19,18 @@
 #include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
 
+#include <vector>
+
 namespace samite::passes {
 
 ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture);
+
+// The first loop of products that an index of the launch has, and the loops around it there, the outermost one first.
+// Null where there is none.
+struct LoopOfIndex {
+  const ir::TileCall *call = nullptr;
+  std::vector<const ir::For *> around{};
+};
+LoopOfIndex loop_of_index(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

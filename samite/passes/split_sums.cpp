@@ -2,13 +2,11 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
-#include "samite/passes/rename.h"
 #include "samite/passes/simplify.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -19,7 +17,7 @@ using namespace ir;
 
 class Splitter {
  public:
-  Splitter(const Kernel &kernel, std::int64_t parts) : kernel_(kernel), parts_(parts) {
+  Splitter(const Kernel &kernel, std::int64_t parts) : kernel_(kernel), parts_(parts), parameters_(kernel.parameters) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       if (const auto array = array_written(stmt)) written_.insert(*array);
     });
@@ -29,9 +27,10 @@ class Splitter {
 
   std::optional<SplitSums> run() {
     if (!find_loop() || !carries_sums() || !find_needed()) return std::nullopt;
-    SplitSums split{parts_kernel(), {}, {{}, scalars_of_end(), loop_->begin, loop_->end, {}}, sums_};
-    split.rest = rest_kernel();
-    return split;
+    add_sums();
+    Block scalars;
+    for (const std::size_t place : of_end_) scalars.push_back(kernel_.body[place]);
+    return SplitSums{parts_kernel(), rest_kernel(), {{}, std::move(scalars), loop_->begin, loop_->end, {}}, sums_};
   }
 
  private:
@@ -88,56 +87,47 @@ class Splitter {
     });
   }
 
-  bool can_be_computed_again(const Value &value) {
+  // Adds the statements before the loop that a value needs; false where one of them cannot be computed again.
+  bool compute_again(const Value &value, std::set<std::size_t> &again) const {
     if (!value.is_local()) return true;
     const auto found = definitions_.find(value.id());
     if (found == definitions_.end() || !is_value(kernel_.body[found->second])) return false;
-    if (!again_.insert(found->second).second) return true;
+    if (!again.insert(found->second).second) return true;
     const std::vector<Value> &operands = kernel_.body[found->second].as<Let>()->value.operands;
-    return std::ranges::all_of(operands, [&](const Value &operand) { return can_be_computed_again(operand); });
+    return std::ranges::all_of(operands, [&](const Value &operand) { return compute_again(operand, again); });
   }
 
   bool find_needed() {
     std::set<LocalId> own{loop_->index};
     for (const Carried &carried : loop_->carried) own.insert(carried.inner);
     for (const Stmt &stmt : loop_->body) own.insert(stmt.as<Let>()->local);
-    bool possible = can_be_computed_again(loop_->end);
+    bool possible = compute_again(loop_->end, of_end_);
+    again_ = of_end_;
     for (const Stmt &stmt : loop_->body)
       for (const Value &operand : stmt.as<Let>()->value.operands)
-        if (!operand.is_local() || !own.contains(operand.id())) possible = possible && can_be_computed_again(operand);
+        if (!operand.is_local() || !own.contains(operand.id())) possible = possible && compute_again(operand, again_);
     return possible && kernel_.launch_rank < maximum_rank;
   }
 
-  // What computes the number of iterations for whoever launches.
-  Block scalars_of_end() const {
-    Block scalars;
-    std::set<std::size_t> needed;
-    const std::function<void(const Value &)> need = [&](const Value &value) {
-      if (!value.is_local()) return;
-      const std::size_t place = definitions_.at(value.id());
-      if (!needed.insert(place).second) return;
-      for (const Value &operand : kernel_.body[place].as<Let>()->value.operands) need(operand);
-    };
-    need(loop_->end);
-    for (const std::size_t place : needed) scalars.push_back(kernel_.body[place]);
-    return scalars;
-  }
-
-  Kernel with_sums(const std::string &suffix) {
-    Kernel kernel = kernel_;
-    kernel.name += suffix;
-    const bool first = sums_.empty();
-    for (std::size_t i = 0; i < loop_->carried.size(); ++i) {
-      const Type type = loop_->carried[i].type;
+  void add_sums() {
+    for (const Carried &carried : loop_->carried) {
+      const Type type = carried.type;
+      sums_.push_back(
+          {static_cast<std::uint32_t>(parameters_.size()), type.element(), type.shape()[0], type.shape()[1]});
       Parameter parameter;
-      parameter.name = fmt::format("sums_{}", i + 1);
+      parameter.name = fmt::format("sums_{}", sums_.size());
       parameter.type = type.element();
       parameter.rank = kernel_.launch_rank == 1 ? 3 : kernel_.launch_rank + 1;
-      const auto place = static_cast<std::uint32_t>(kernel.parameters.size());
-      kernel.parameters.push_back(std::move(parameter));
-      if (first) sums_.push_back({place, type.element(), type.shape()[0], type.shape()[1]});
+      parameters_.push_back(std::move(parameter));
     }
-    kernel.body.clear();
+  }
+
+  Kernel with_body(const std::string &suffix, Builder &build) const {
+    Kernel kernel = kernel_;
+    kernel.name += suffix;
+    kernel.parameters = parameters_;
+    kernel.local_count = build.local_count();
+    kernel.body = build.take();
     return kernel;
   }
 
@@ -157,10 +147,8 @@ class Splitter {
     return window;
   }
 
-  Kernel parts_kernel() {
-    Kernel kernel = with_sums("_parts");
-    kernel.launch_rank += 1;
-    Builder build(kernel.local_count);
+  Kernel parts_kernel() const {
+    Builder build(kernel_.local_count);
     build.at(kernel_.body[place_].where());
     for (const std::size_t i : again_) {
       Let let = *kernel_.body[i].as<Let>();
@@ -182,8 +170,8 @@ class Splitter {
     build.append({std::move(loop), build.where()});
     for (std::size_t i = 0; i < sums_.size(); ++i)
       build.append({Store{sums_[i].parameter, window(sums_[i], part, 1, build), results[i]}, build.where()});
-    kernel.local_count = build.local_count();
-    kernel.body = build.take();
+    Kernel kernel = with_body("_parts", build);
+    kernel.launch_rank += 1;
     return passes::simplify(kernel);
   }
 
@@ -221,9 +209,8 @@ class Splitter {
     build.append({std::move(loop), build.where()});
   }
 
-  Kernel rest_kernel() {
-    Kernel kernel = with_sums("_rest");
-    Builder build(kernel.local_count);
+  Kernel rest_kernel() const {
+    Builder build(kernel_.local_count);
     for (std::size_t i = 0; i < kernel_.body.size(); ++i) {
       if (i != place_) {
         build.append(kernel_.body[i]);
@@ -235,21 +222,20 @@ class Splitter {
       else
         add_up_in_loop(build);
     }
-    kernel.local_count = build.local_count();
-    kernel.body = build.take();
-    return passes::simplify(kernel);
+    return passes::simplify(with_body("_rest", build));
   }
 
   static constexpr std::int64_t most_written_out = 16;
 
   const Kernel &kernel_;
   const std::int64_t parts_;
+  std::vector<Parameter> parameters_;
   std::set<std::uint32_t> written_;
   std::map<LocalId, std::size_t> definitions_;  // by the outermost statements
   const For *loop_ = nullptr;
-  std::size_t place_ = 0;        // of the loop
-  std::set<LocalId> last_of_{};  // sums that have been added to
-  std::set<std::size_t> again_;  // of the statements before the loop: what it needs
+  std::size_t place_ = 0;                     // of the loop
+  std::set<LocalId> last_of_{};               // sums that have been added to
+  std::set<std::size_t> of_end_{}, again_{};  // of the statements before the loop: what its end needs, and all of it
   std::vector<PartialSums> sums_;
 };
 
