@@ -8,6 +8,7 @@
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/array_copies.h"
+#include "samite/jit/at_once.h"
 #include "samite/jit/cuda_architecture.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/elapsed.h"
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <ranges>
 
 namespace samite::jit {
@@ -309,21 +311,32 @@ void add(StepTimes &times, const StepTimes &more) {
   times.compile += more.compile;
 }
 
-// What runs beside a gathered adjoint, on the same arguments. Null where that is nothing.
-std::shared_ptr<Variant> variant_beside(const Variant &gather, const ir::Kernel &kernel,
-                                        std::vector<passes::CotangentCopy> copies = {},
-                                        std::vector<ArrayCopy> factor_copies = {}) {
-  if (kernel.body.empty()) return nullptr;
-  auto variant = std::make_shared<Variant>();
-  variant->key = gather.key;
-  variant->key.summed = 0;
-  variant->gradient_of = gather.gradient_of;
-  variant->copies = std::move(copies);
-  variant->sums = gather.sums;
-  variant->factor_copies = std::move(factor_copies);
-  compile_kernel(kernel, *variant);
-  return variant;
-}
+// Kernels of one launch, which are compiled at the same time.
+class Compiles {
+ public:
+  void add(ir::Kernel kernel, Variant &variant) {
+    tasks_.emplace_back([kernel = std::move(kernel), &variant] { compile_kernel(kernel, variant); });
+  }
+  // What runs before or after a launch's kernel, on the same arguments. Null where that is nothing.
+  std::shared_ptr<Variant> add_beside(const Variant &gather, ir::Kernel kernel,
+                                      std::vector<passes::CotangentCopy> copies = {},
+                                      std::vector<ArrayCopy> factor_copies = {}) {
+    if (kernel.body.empty()) return nullptr;
+    auto variant = std::make_shared<Variant>();
+    variant->key = gather.key;
+    variant->key.summed = 0;
+    variant->gradient_of = gather.gradient_of;
+    variant->copies = std::move(copies);
+    variant->sums = gather.sums;
+    variant->factor_copies = std::move(factor_copies);
+    add(std::move(kernel), *variant);
+    return variant;
+  }
+  void run() const { at_once(tasks_); }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
 
 // The copies of factors that make products of these kernels, which run on the same arguments, ones from bulk copies.
 // Each kernel has its own parameters, gradients, and the variant's copies of casts.
@@ -426,20 +439,23 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   }
   variant->makes_copies = !variant->copies.empty() || !variant->sums.empty() || !factors.empty();
 
+  Compiles compiles;
+  compiles.add(passes::with_copies(*kernel, factors), *variant);
   if (run) {
-    if (run->copies) variant->first = variant_beside(*variant, run->copies->copy, variant->copies);
-    std::shared_ptr<Variant> next = variant_beside(*variant, *clear);
+    std::shared_ptr<Variant> next = compiles.add_beside(*variant, *clear);
     for (const ir::Kernel &further : std::views::reverse(run->further)) {
       std::shared_ptr<Variant> own =
-          variant_beside(*variant, passes::with_copies(further, factors), variant->copies, variant->factor_copies);
+          compiles.add_beside(*variant, passes::with_copies(further, factors), variant->copies, variant->factor_copies);
       own->afterwards = std::move(next);
       next = std::move(own);
     }
     variant->afterwards = std::move(next);
+    if (run->copies) variant->first = compiles.add_beside(*variant, run->copies->copy, variant->copies);
   }
   if (split)
-    variant->first = variant_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->factor_copies);
-  compile_kernel(passes::with_copies(*kernel, factors), *variant);
+    variant->first =
+        compiles.add_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->factor_copies);
+  compiles.run();
   if (split) variant->products = variant->first->products;
   if (variant->first) add(variant->times, variant->first->times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
