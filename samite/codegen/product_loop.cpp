@@ -99,7 +99,7 @@ void TileCalls::product_loop(const TileCall &call) {
   arguments += ", " + scalar_text(*call.count);
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
   if (products && emission_.kernel.teams != 0)
-    arguments += fmt::format(", AllTerms{{}}, TeamTurn<{}, {}>{{turns, {}, {}}}", emission_.kernel.teams,
+    arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
                              ring_type(stages_of(call)), ring_position(call), is_last_of_index());
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
 }
@@ -178,8 +178,10 @@ void TileCalls::make_rings() {
                        emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
     emission_.out.line("{} {};", ring_type(stages), ring_position(barriers));
     if (teams == 0) continue;
-    emission_.out.line("TeamTurns<{}> turns{{reinterpret_cast<u32 *>(shared + {})}};", teams,
+    emission_.out.line("TeamTurns<{}, {}> turns{{reinterpret_cast<u64 *>(shared + {})}};", teams,
+                       emission_.kernel.block_threads / 32,
                        memory.at(barriers)->offset.value() + passes::bytes_of_barriers(stages));
+    emission_.out.line("if (team_of_thread() == 0 && flat_thread() == 0) turns.make();");
     team_ring_ = ring_position(barriers);
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");

@@ -33,7 +33,7 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   for (const For *loop : nest) blocks += (blocks.empty() ? "" : " * ") + extent_of(*loop, {number});
   out_.line("const {} blocks = {};", number, blocks);
   if (of_team()) {
-    out_.line("if (blockIdx.x < blocks) turns.open();");
+    out_.line("turns.open();");
     out_.open(
         "for ({0} block = blockIdx.x + team_of_thread() * gridDim.x; block < blocks; block += {1} * gridDim.x) {{",
         number, kernel_.teams);

@@ -41,8 +41,9 @@ void require_support(const Context &context, const TensorLayout &layout, int cap
   if (version < first_version_with_packed_types) fail_version(layout.type, version);
 }
 
-// Whether the last encoding of this thread had to be given a context.
-constinit thread_local bool lacks_context = false;
+// Whether this thread may have no context, for which it asks before it encodes. A thread's first encoding asks, so that
+// tools that watch a program's calls see none that fails.
+constinit thread_local bool lacks_context = true;
 
 bool some_context_is_current(const EntryPoints &table) {
   CUcontext current = nullptr;

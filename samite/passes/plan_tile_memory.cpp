@@ -48,13 +48,13 @@ class LiveRanges {
     const bool of_copies = with_roles && use.is_brought();
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
-    if (of_copies && use.type() == ScalarType::UInt64) bytes += teams * handed_on;
+    if (of_copies && use.type() == ScalarType::UInt64) bytes += teams * turn;
     tiles.push_back({array, use.type(), elements, bytes, 0, allocate.stages, first, last, use.where,
                      memory_alignment(allocate.layout), at_launch, allocate.size, allocate.units, read_behind(use),
                      teams != 0 && !of_copies});
   }
 
-  static constexpr std::int64_t handed_on = 8;  // behind the barriers, by each team
+  static constexpr std::int64_t turn = 16;  // behind the barriers, of each team
 
   // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
   // memory of the block.

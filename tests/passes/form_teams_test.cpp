@@ -86,7 +86,8 @@ TEST(FormTeams, EachTeamHasMemoryOfItsOwn) {
     for (const PlacedTile &other : plan.tiles)
       if (!other.of_team) EXPECT_GE(tile.offset, other.offset + other.bytes);
   }
-  EXPECT_EQ(shared, 6 * 2 * 128 * 64 * 2 + 2 * 6 * 8 + 2 * 8) << "and where the ring goes on";
+  EXPECT_EQ(shared, 6 * 2 * 128 * 64 * 2 + 2 * 6 * 8 + 2 * 16)
+      << "and for each team a barrier and where the ring goes on";
   EXPECT_EQ(of_teams, 128 * 4);
   EXPECT_GE(plan.team_bytes, of_teams);
   EXPECT_GE(plan.bytes, shared + 2 * plan.team_bytes);

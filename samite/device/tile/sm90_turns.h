@@ -1,6 +1,7 @@
 // Warp groups that take turns at the tensor cores. Compute capability 9.0.
 #pragma once
 
+#include "samite/device/cuda/sm90_barriers.h"
 #include "samite/device/cuda/sm90_roles.h"
 #include "samite/device/tile/fragments.h"
 
@@ -8,8 +9,9 @@ namespace samite {
 
 // Warp groups that take turns: one has its turn until it gives it to the next one. All threads of the group call these.
 // Of the block's barriers one is for each group, from this one on.
-template <int groups, int first_barrier = 2>
+template <int groups>
 struct Turns {
+  static constexpr int first_barrier = 2;
   int group = warp_group_of_block();
 
   // Before the first turn and after the last one: the first group begins, and nothing is left in the barriers.
@@ -37,19 +39,26 @@ struct GivesTurn {
 };
 
 // Teams that have the indices of a launch in turn, and with each what a ring of stages holds for it: from one that
-// multiplies to the next goes where the ring goes on.
-template <int teams>
+// multiplies to the next goes where the ring goes on. A team waits for its turn at a barrier in shared memory, which
+// orders what is written before it and read behind it.
+template <int teams, int warps>
 struct TeamTurns {
-  // Two numbers that each team writes for the next one, in memory of the block. A team writes them again when all of
-  // the next one have read them, as they have had a turn since.
-  u32 *handed_on;
-  Turns<teams, 1 + teams> turns{int(team_of_thread())};  // behind the barriers of each team
+  u64 *barriers;  // one of each team, where the warps of the team before it arrive
+  // Two numbers that each team writes for the next one. A team writes them again when all of the next one have read
+  // them, as they have had a turn since.
+  u32 *handed_on = reinterpret_cast<u32 *>(barriers + teams);
+  u32 team = team_of_thread(), parity = 0;
   bool is_last = false, has_turn = false, has_given = false;
 
-  // Once, where the block has an index.
+  // By one thread. The block's threads use them after a barrier of the block.
+  SAMITE_INLINE_MEMBER void make() const {
+#pragma unroll
+    for (int other = 0; other < teams; ++other) make_barrier(barriers + other, warps);
+    show_barriers();
+  }
+  // Once: the first team begins.
   SAMITE_INLINE_MEMBER void open() const {
-    if (turns.group == teams - 1) hand_on(0, 0);
-    turns.open();
+    if (team == teams - 1) hand_on(0, 0);
   }
   // For each index, of which the block has no other after the last one.
   SAMITE_INLINE_MEMBER void begin(bool last) {
@@ -59,18 +68,16 @@ struct TeamTurns {
   template <class Position>
   SAMITE_INLINE_MEMBER void take(Position &at) {
     if (has_turn) return;
-    turns.take();
-    const u32 *const from = handed_on + 2 * (turns.group == 0 ? teams - 1 : turns.group - 1);
+    wait_for_phase(barriers + team, parity);
+    parity ^= 1;
+    const u32 *const from = handed_on + 2 * (team == 0 ? teams - 1 : team - 1);
     at.stage = from[0];
     at.parity = from[1];
     has_turn = true;
   }
   template <class Position>
   SAMITE_INLINE_MEMBER void give(const Position &at) {
-    if (!is_last) {
-      hand_on(at.stage, at.parity);
-      turns.give();
-    }
+    if (!is_last) hand_on(at.stage, at.parity);
     has_given = true;
   }
   template <class Position>
@@ -80,17 +87,20 @@ struct TeamTurns {
   }
 
  private:
-  SAMITE_INLINE_MEMBER void hand_on(u32 stage, u32 parity) const {
-    if (flat_thread() != 0) return;
-    handed_on[2 * turns.group] = stage;
-    handed_on[2 * turns.group + 1] = parity;
+  SAMITE_INLINE_MEMBER void hand_on(u32 stage, u32 parity_of_stage) const {
+    if (flat_thread() == 0) {
+      handed_on[2 * team] = stage;
+      handed_on[2 * team + 1] = parity_of_stage;
+    }
+    sync_warp();
+    if (lane_of_warp() == 0) arrive(barriers + (team == teams - 1 ? 0 : team + 1));
   }
 };
 // What a loop of products does. Its stages may be asked for when all before them have come: a barrier tells one phase
 // from the next one alone.
-template <int teams, class Position>
+template <class Turns, class Position>
 struct TeamTurn {
-  TeamTurns<teams> &turns;
+  Turns &turns;
   Position &at;
   bool is_last;  // of the loops of this index
   SAMITE_INLINE_MEMBER void begin() const { turns.take(at); }
