@@ -103,7 +103,7 @@ std::int64_t CudaLaunchShape::threads() const {
 
 bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &form) {
   const std::int64_t count = indices(extents);
-  if (form.tile_threads != 0) return count <= largest_grid[0];
+  if (form.tile_threads != 0) return count <= largest_grid[0] / std::max(form.step_parts, 1);
   if (count <= largest_grid[1]) return true;  // few fit, whatever their axes are
   const Axes instances = axes(extents, form);
   const Axes block = block_of(instances, form.threads_per_block, form);
@@ -138,6 +138,7 @@ CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const C
     std::int64_t blocks = indices(extents);
     check_exact(blocks <= largest_grid[0]);
     if (form.grid_stride) blocks = std::min(blocks, std::max<std::int64_t>(most_blocks, 1));
+    blocks *= std::max(form.step_parts, 1);
     const auto rows = static_cast<unsigned>(form.teams == 0 ? 1 : form.teams + 1);
     return {{static_cast<unsigned>(std::min(blocks, largest_grid[0])), 1, 1},
             {static_cast<unsigned>(form.tile_threads) / rows, rows, 1}};

@@ -35,6 +35,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   check_parameter_space(planned);
   EmitOptions own = options;
   own.cuda.teams = planned.teams;
+  own.cuda.step_parts = planned.step_parts;
   own.cuda.tile_threads = threads_of_block(planned);
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
   internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,

@@ -64,6 +64,9 @@ struct CudaForm {
   bool stays = false;
   // Of one that stays: so many blocks, one after another along x, are a cluster. 0: each is alone.
   int cluster_blocks = 0;
+  // Of a tile kernel in the exact form: so many blocks, one after another along x, are a cluster that runs one index
+  // (ir::Kernel::step_parts). 0: one block does.
+  int step_parts = 0;
   // Of a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the last
   // one along x. A block then has its indices without a division.
   bool grid_axes = false;

@@ -76,9 +76,9 @@ class CudaHeaders {
 constexpr std::string_view of_cuda[] = {"half",   "math",    "memory",    "atomic",
                                         "reduce", "channel", "workspace", "copy_array"};
 constexpr std::string_view of_cuda_tiles[] = {
-    "instance",     "fragments",        "cuda_load",        "cuda_cast",     "cuda_reduce",           "cuda_spread",
-    "cuda_scan",    "cuda_matmul",      "cuda_multiply",    "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
-    "cuda_fourier", "cuda_store_quads", "sm90_product_loop"};
+    "instance",     "fragments",        "cuda_load",         "cuda_cast",     "cuda_reduce",           "cuda_spread",
+    "cuda_scan",    "cuda_matmul",      "cuda_multiply",     "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
+    "cuda_fourier", "cuda_store_quads", "sm90_product_loop", "sm90_parts"};
 
 }  // namespace
 

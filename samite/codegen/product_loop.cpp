@@ -4,6 +4,7 @@
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/form_teams.h"
+#include "samite/passes/share_steps.h"
 
 #include <algorithm>
 #include <map>
@@ -84,24 +85,36 @@ void TileCalls::product_loop(const TileCall &call) {
   if (call.has_first_factor()) return product_of_windows(call);
   const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
   const bool copies = call.part == TileCall::Part::copies, products = call.part == TileCall::Part::products;
+  const int parts = emission_.kernel.step_parts;
+  const std::string part = parts == 0 ? "" : fmt::format("part_{}", call.operands[2].array);
+  if (parts != 0)
+    emission_.out.line("const PartOfSteps {} = part_of_steps<{}>({});", part, parts, scalar_text(*call.count));
   std::string steps, arguments = copies ? "" : array_name(call.result.array);
   for (const TileMemory &operand : call.operands)
     arguments += (arguments.empty() ? "" : ", ") + array_name(operand.array);
   if (copies || products) arguments += ", " + ring_position(call);
   for (std::size_t i = 0; i < call.windows.size() && !products; ++i) {
-    arguments += ", " + bulk_windows(call, i);
+    const std::string windows = bulk_windows(call, i);
+    arguments += parts == 0 ? ", " + windows
+                            : fmt::format(", windows_from<{}, {}>({}, {}.first)", call.windows[i].rows,
+                                          call.windows[i].columns, windows, part);
     steps += fmt::format(", {}, {}", call.windows[i].rows, call.windows[i].columns);
   }
   const std::string_view function = copies         ? "tile_produce"
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
-  arguments += ", " + scalar_text(*call.count);
+  arguments += ", " + (parts == 0 ? scalar_text(*call.count) : part + ".count");
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
   if (products && emission_.kernel.teams != 0)
     arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
                              ring_type(stages_of(call)), ring_position(call), is_last_of_index());
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
+  if (parts == 0 || copies) return;
+  const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, call);
+  internal_check(memory.has_value(), "sums of parts without memory");
+  emission_.out.line("if (!add_sums_of_parts<{}, {}>({}, {})) return;", parts, emission_.kernel.block_threads,
+                     array_name(call.result.array), array_name(*memory));
 }
 
 // Of windows that copies bring with what the block has.

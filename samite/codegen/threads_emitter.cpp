@@ -85,6 +85,7 @@ void ThreadsEmitter::body() {
   emitting_producers_ = true;
   block(kernel_.producing);
   emitting_producers_ = false;
+  if (kernel_.step_parts != 0) out_.line("pass_sums_of_parts();");
   out_.close();
   out_.open("else {{");
   if (registers) out_.line("take_registers<{}>();", registers->multiplying);

@@ -39,6 +39,8 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
         number, kernel_.teams);
   } else if (options_.cuda.grid_stride) {
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
+  } else if (kernel_.step_parts != 0) {
+    out_.open("if (const {} block = blockIdx.x / {}; block < blocks) {{", number, kernel_.step_parts);
   } else {
     out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
   }

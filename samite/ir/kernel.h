@@ -53,6 +53,10 @@ struct Kernel {
   // Of such a one: so many times `block_threads` run the body, each of these teams for other indices of the launch, in
   // turn, and have memory of their own but for what copies bring (passes/form_teams.h). 0: there is one.
   int teams = 0;
+  // Of a lowered tile kernel whose body has one loop of products: so many blocks, which are a cluster, run the body for
+  // each index of the launch up to the end of that loop, each with its part of the loop's steps. The first of them has
+  // the sums of all then, and goes on (passes/share_steps.h). 0: one block has all steps.
+  int step_parts = 0;
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

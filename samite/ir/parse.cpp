@@ -56,6 +56,7 @@ class Parser {
       kernel_.sums_in_shared = accept("shared");
       if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
       if (accept("teams")) kernel_.teams = number<int>("the number of teams");
+      if (accept("parts")) kernel_.step_parts = number<int>("the number of blocks that share a loop's steps");
     }
     kernel_.where = parse_location();
     kernel_.body = parse_block();

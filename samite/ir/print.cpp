@@ -166,7 +166,9 @@ class Printer {
                             : fmt::format(" clusters {} along {}", kernel.cluster_blocks, kernel.cluster_dimension)),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
-            kernel.teams == 0 ? "" : fmt::format(" teams {}", kernel.teams), location(kernel.where));
+            fmt::format("{}{}", kernel.teams == 0 ? "" : fmt::format(" teams {}", kernel.teams),
+                        kernel.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.step_parts)),
+            location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);

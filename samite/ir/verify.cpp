@@ -129,6 +129,10 @@ class Verifier {
     if (kernel_.teams != 0 && (kernel_.teams < 2 || kernel_.producers == 0 ||
                                kernel_.teams * kernel_.block_threads + kernel_.producers > 1024))
       fail("{} teams of {} threads, and {} behind them", kernel_.teams, kernel_.block_threads, kernel_.producers);
+    if (kernel_.step_parts != 0 && (kernel_.step_parts < 2 || kernel_.step_parts > most_in_cluster ||
+                                    !is_tile_kernel(kernel_) || kernel_.teams != 0 || kernel_.cluster_blocks != 0))
+      fail("the steps of a loop in {} parts, expected 2 to {}, by blocks of no other cluster and without teams",
+           kernel_.step_parts, most_in_cluster);
     if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("statements for threads that there are not");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {

@@ -208,7 +208,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
                            .instances_per_thread = options.cuda.instances_per_thread,
                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
                            .in_rounds = variant.key.in_rounds && !variant.one_thread,
-                           .paired = variant.one_thread ? 0 : variant.key.paired};
+                           .paired = variant.one_thread ? 0 : variant.key.paired,
+                           .step_parts = variant.step_parts};
   const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
   options.cuda.march = passes::marched(planned);
   if (!options.debug) {
@@ -224,7 +225,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   options.cuda.tile_threads = threads_of_block(planned);
   options.cuda.teams = planned.teams;
   // Its copies run ahead into the next block that a multiprocessor has.
-  if (planned.producers != 0) options.cuda.grid_stride = options.cuda.stays = true;
+  if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
+  options.cuda.step_parts = planned.step_parts;
   options.cuda.cluster_blocks = planned.cluster_blocks;
   if (room_for_two(planned, options, variant.key)) {
     options.cuda.blocks_at_once = 2;
@@ -376,6 +378,31 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
   return copies;
 }
 
+void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir::Kernel &kernel, Variant &variant) {
+  for (const passes::FactorCopy &copy : factors) {
+    const ir::Parameter &array = kernel.parameters[copy.array];
+    const bool rows_together = (variant.key.unit_stride & bit_in_key(array, copy.array)) != 0;
+    variant.factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, variant.key.cuda));
+  }
+}
+
+// With which copies of factors the blocks of clusters share the steps of a kernel's loop, in as many parts as the key
+// says. Nothing where they do not.
+std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel,
+                                                                       const VariantKey &key) {
+  if (key.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
+  Variant trial;
+  trial.key = key;
+  const ir::Kernel *const kernels[] = {&kernel};
+  std::vector<passes::FactorCopy> factors = factor_copies(kernels, trial);
+  add_factor_copies(factors, kernel, trial);
+  trial.parameters = kernel.parameters;
+  const ir::Kernel planned =
+      plan_for_gpu(lower(passes::with_copies(kernel, factors), trial), passes::gpu_architecture(key.cuda),
+                   emit_options(trial).arrays, {.step_parts = key.step_parts});
+  return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
+}
+
 }  // namespace
 
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
@@ -422,21 +449,23 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->times.derive = definition.tangent_milliseconds(key.active);
   }
   const passes::SplitSums *split = nullptr;
-  if (key.sum_parts > 1) {
-    split = &definition.split_sums(key.sum_parts).value();
-    kernel = &split->rest;
-    variant->sums = split->sums;
+  std::vector<passes::FactorCopy> factors;
+  if (auto copies = copies_for_shared_steps(*kernel, key)) {
+    variant->step_parts = key.step_parts;
+    factors = std::move(*copies);
+  } else {
+    if (key.sum_parts > 1) {
+      split = &definition.split_sums(key.sum_parts).value();
+      kernel = &split->rest;
+      variant->sums = split->sums;
+    }
+    std::vector<const ir::Kernel *> kernels{kernel};
+    if (split) kernels.push_back(&split->parts);
+    if (run)
+      for (const ir::Kernel &further : run->further) kernels.push_back(&further);
+    factors = factor_copies(kernels, *variant);
   }
-  std::vector<const ir::Kernel *> kernels{kernel};
-  if (split) kernels.push_back(&split->parts);
-  if (run)
-    for (const ir::Kernel &further : run->further) kernels.push_back(&further);
-  const std::vector<passes::FactorCopy> factors = factor_copies(kernels, *variant);
-  for (const passes::FactorCopy &copy : factors) {
-    const ir::Parameter &array = kernel->parameters[copy.array];
-    const bool rows_together = (key.unit_stride & bit_in_key(array, copy.array)) != 0;
-    variant->factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, key.cuda));
-  }
+  add_factor_copies(factors, *kernel, *variant);
   variant->makes_copies = !variant->copies.empty() || !variant->sums.empty() || !factors.empty();
 
   Compiles compiles;

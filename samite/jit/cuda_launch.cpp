@@ -48,7 +48,8 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
       codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
   shape.grid = chosen.grid;
   shape.block = chosen.block;
-  if (variant.form.cluster_blocks != 0) shape.cluster = {static_cast<unsigned>(variant.form.cluster_blocks), 1, 1};
+  if (const int cluster = std::max(variant.form.cluster_blocks, variant.form.step_parts); cluster != 0)
+    shape.cluster = {static_cast<unsigned>(cluster), 1, 1};
   if (options.cluster) {
     // Instances beyond the end are none, so that the grid may be rounded up.
     const auto blocks = static_cast<unsigned>(*options.cluster);

@@ -304,8 +304,8 @@ Launch Launch::in_graph() const {
 Launch Launch::in_place_of(const Launch &before) const {
   Launch copy = in_graph();
   if (!cuda_ || !before.cuda_) return copy;
-  if (copy.cuda_->kernel_count() != before.cuda_->kernel_count() && !options_.sum_parts) {
-    copy.options_.sum_parts = before.variant_->key.sum_parts;
+  if (copy.variant_->parts() != before.variant_->parts() && !options_.sum_parts) {
+    copy.options_.sum_parts = before.variant_->parts();
     copy.prepare();
   }
   const std::vector<unsigned> kept = before.cuda_->clusters();

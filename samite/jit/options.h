@@ -42,9 +42,10 @@ struct LaunchOptions {
   // not every GPU can.
   std::optional<int> cluster = {};
   // Of a tile kernel that adds up products in a loop: in how many parts blocks of their own compute the sums, which are
-  // then added up, 1 to 1024. Where it is not set, in as many as make use of the device's multiprocessors, and in one
-  // where there are blocks enough (passes/split_sums.h); 1: in one. More than one of a kernel that is no such one is a
-  // UserError.
+  // then added up, 1 to 1024: by the blocks of a cluster where they can and the parts are 8 at most
+  // (passes/share_steps.h), or by a further kernel (passes/split_sums.h). Where it is not set, in as many as make use
+  // of the device's multiprocessors, and in one where there are blocks enough; 1: in one. More than one of a kernel
+  // that is no such one is a UserError.
   std::optional<int> sum_parts = {};
   // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the one before
   // it in the stream comes to its end. The kernel waits for that before it touches memory, so that the results are the

@@ -34,6 +34,7 @@
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
 #include "samite/passes/share_loads.h"
+#include "samite/passes/share_steps.h"
 #include "samite/passes/side_by_side.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/split_loops.h"
@@ -265,6 +266,9 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
   kernel = checked(passes::number_blocks(std::move(kernel)), ir::Form::lowered, "number_blocks");
+  if (choices.step_parts > 1)
+    kernel = checked(passes::share_steps(std::move(kernel), architecture, choices.step_parts), ir::Form::lowered,
+                     "share_steps");
   if (choices.in_rounds)
     kernel = checked(passes::form_teams(std::move(kernel), architecture), ir::Form::lowered, "form_teams");
   kernel = checked(passes::take_turns(std::move(kernel)), ir::Form::lowered, "take_turns");

@@ -79,11 +79,12 @@ struct GpuChoices {
   bool outgrows_caches = false;  // the launch does, and each thread has instances of its own: passes/march.h
   bool in_rounds = false;        // a multiprocessor has several blocks, one after another: passes/form_teams.h
   std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/form_clusters.h
+  std::int64_t step_parts = 1;   // in which a loop of products runs: passes/share_steps.h
 };
 // On a GPU: which arrays are on the stack → what is summed over the launch → threads that march → neighbours side by
 // side → loops of warps; in debug mode, where each access is checked, the first alone. Of a tile kernel: which arrays
 // are on the stack → loops of products (not in debug mode) → place → stage → spread → barriers → pipeline → units →
-// roles → numbers of blocks → teams → clusters → plan memory.
+// roles → numbers of blocks → parts of steps → teams → clusters → plan memory.
 ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
                         const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
 

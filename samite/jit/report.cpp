@@ -73,7 +73,8 @@ void add_objects(const jit::Variant &variant, ReportedVariant &report) {
 void add_needs(const jit::Variant &variant, ReportedVariant &report) {
   if (!variant.cuda) return;
   report.shared_bytes = static_cast<std::size_t>(variant.tile_memory.bytes);
-  report.sum_parts = variant.key.sum_parts;
+  report.sum_parts = variant.parts();
+  report.parts_in_clusters = variant.step_parts > 1;
   report.teams = variant.form.teams;
   report.cluster_blocks = variant.form.cluster_blocks;
   for (const CudaKernelResources &kernel : variant.cuda->image().report().kernels) {
@@ -140,7 +141,9 @@ std::string ReportedVariant::to_string() const {
     else
       ways.emplace_back(way, 1);
   }
-  if (sum_parts > 1) text += fmt::format("\n  sums are computed in {} parts, and then added up", sum_parts);
+  if (sum_parts > 1)
+    text += fmt::format("\n  sums are computed in {} parts, and added up {}", sum_parts,
+                        parts_in_clusters ? "by the blocks of a cluster" : "by a further kernel");
   if (teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", teams);
   if (cluster_blocks != 0) text += fmt::format("\n  blocks bring each other windows in clusters of {}", cluster_blocks);
   for (const auto &[way, count] : ways)
@@ -186,6 +189,7 @@ std::string KernelReport::to_json() const {
                    {"local_bytes", variant.local_bytes},
                    {"shared_bytes", variant.shared_bytes},
                    {"sum_parts", variant.sum_parts},
+                   {"parts_in_clusters", variant.parts_in_clusters},
                    {"teams", variant.teams},
                    {"cluster_blocks", variant.cluster_blocks},
                    {"products", products}});

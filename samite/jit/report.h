@@ -57,6 +57,7 @@ struct ReportedVariant {
   std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
   std::size_t shared_bytes;               // of each block: what is in the image, and the plan for its tiles
   int sum_parts;                          // in which blocks of their own compute the sums of products; 1: in one
+  bool parts_in_clusters;                 // which the blocks of a cluster then add up (Hopper), not a further kernel
   int teams;                              // of a block's threads, which multiply in turn (Hopper); 0: all do together
   int cluster_blocks;                     // that bring each other windows of factors (Hopper); 0: each is alone
   std::vector<ReportedProduct> products;  // in program order

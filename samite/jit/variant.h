@@ -38,16 +38,18 @@ struct VariantKey {
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
   std::uint64_t unit_stride = 0;                  // arrays whose last dimension lies without gaps
   std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
-  std::uint64_t summed = 0;       // arrays that each worker may sum apart; in an adjoint, those whose gradients
-  int cuda = 0;                   // the device's compute capability, 90 for 9.0; 0: the CPU
-  bool programmatic = false;      // CUDA: LaunchOptions::programmatic
-  bool grid_stride = false;       // CUDA: the launch does not fit a grid with a thread for each instance
-  bool grid_axes = false;         // CUDA, scheduled kernels: codegen/emit.h
-  int neighbours = 1;             // CUDA: instances that a thread may take and leave enough threads for the device
-  bool outgrows_caches = false;   // CUDA: passes/march.h
-  bool in_rounds = false;         // CUDA, tile kernels with loops of products: passes/form_teams.h
-  std::uint64_t paired = 0;       // CUDA, tile kernels with loops of products: passes/form_clusters.h
-  int sum_parts = 1;              // CUDA, forward, tile kernels with loops of products: passes/split_sums.h
+  std::uint64_t summed = 0;      // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  int cuda = 0;                  // the device's compute capability, 90 for 9.0; 0: the CPU
+  bool programmatic = false;     // CUDA: LaunchOptions::programmatic
+  bool grid_stride = false;      // CUDA: the launch does not fit a grid with a thread for each instance
+  bool grid_axes = false;        // CUDA, scheduled kernels: codegen/emit.h
+  int neighbours = 1;            // CUDA: instances that a thread may take and leave enough threads for the device
+  bool outgrows_caches = false;  // CUDA: passes/march.h
+  bool in_rounds = false;        // CUDA, tile kernels with loops of products: passes/form_teams.h
+  std::uint64_t paired = 0;      // CUDA, tile kernels with loops of products: passes/form_clusters.h
+  // CUDA, forward, tile kernels with loops of products: in how many parts clusters of blocks compute the sums where
+  // they can (passes/share_steps.h), and in how many where they cannot (passes/split_sums.h).
+  int step_parts = 1, sum_parts = 1;
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays of which a tensor map can be made
@@ -116,6 +118,7 @@ struct Variant {
   std::vector<passes::CotangentCopy> copies;
   // The same of sums that are computed in parts: `first` has a dimension more.
   std::vector<passes::PartialSums> sums;
+  int step_parts = 1;  // clusters of blocks compute the sums in so many, and none of these is needed
   // Further ones behind those. Kernels of the library's own write them before `first`.
   std::vector<ArrayCopy> factor_copies;
   bool makes_copies = false;  // this is the part of a launch that has these arrays made
@@ -125,6 +128,8 @@ struct Variant {
   StepTimes times;
   CompileReport compile;
   std::size_t peak_compiler_bytes = 0;  // as ReportedVariant has it
+
+  int parts() const { return sums.empty() ? step_parts : key.sum_parts; }
 };
 
 }  // namespace samite::jit

@@ -6,6 +6,7 @@
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/march.h"
+#include "samite/passes/share_steps.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
 
@@ -280,17 +281,19 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
 }
 
 // In how many parts a launch computes its sums.
-int sum_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-              std::span<const Argument> arguments, int multiprocessors) {
+void set_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+               std::span<const Argument> arguments, const driver::LaunchLimits &limits, VariantKey &key) {
   constexpr std::int64_t most_asked = 1024, most_blocks = std::numeric_limits<std::int32_t>::max();
   const int asked = options.sum_parts.value_or(0);
   if (options.sum_parts && (asked < 1 || asked > most_asked))
     throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
                                             std::to_string(asked) + "; expected 1 to " + std::to_string(most_asked));
-  if (asked == 1 || (asked == 0 && 2 * extents.count() > multiprocessors) || extents.count() == 0) return 1;
+  const std::int64_t blocks = extents.count();
+  if (key.debug || key.direction != Direction::forward) return;
+  if (asked == 1 || (asked == 0 && 2 * blocks > limits.multiprocessors) || blocks == 0) return;
   const std::optional<passes::SplitSums> &split = definition.split_sums();
   if (!split) {
-    if (asked == 0) return 1;
+    if (asked == 0) return;
     throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
                                             std::to_string(asked) +
                                             "; it has no loop at its outermost level that adds up products and does "
@@ -300,9 +303,14 @@ int sum_parts(const KernelDefinition &definition, const Extents &extents, const 
   std::int64_t bytes = 0;
   for (const passes::PartialSums &sums : split->sums)
     bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));
-  if (asked == 0) return static_cast<int>(passes::parts_of_sums(extents.count(), iterations, bytes, multiprocessors));
-  return static_cast<int>(std::clamp<std::int64_t>(
-      std::min<std::int64_t>(iterations, most_blocks / std::max<std::int64_t>(extents.count(), 1)), 1, asked));
+  key.sum_parts = static_cast<int>(
+      asked == 0 ? passes::parts_of_sums(blocks, iterations, bytes, limits.multiprocessors)
+                 : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
+  if (!limits.clusters || options.cluster || definition.factor_reads(key.cuda).empty()) return;
+  if (asked == 0)
+    key.step_parts = static_cast<int>(passes::parts_of_steps(blocks, iterations, limits.multiprocessors));
+  else if (asked <= passes::most_step_parts && blocks <= most_blocks / asked)
+    key.step_parts = asked;
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -325,8 +333,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
-  if (!key.debug && key.direction == Direction::forward)
-    key.sum_parts = sum_parts(definition, extents, options, arguments, limits.multiprocessors);
+  set_parts(definition, extents, options, arguments, limits, key);
   if (passes::gpu_architecture(key.cuda).of_groups.empty()) return;
   for_each(key.aligned, [&](std::size_t i) {
     const bool has_map = has_tensor_map(*arguments[i].buffer);

@@ -1,6 +1,7 @@
 #include "samite/ops/matmul_plan.h"
 
 #include "samite/passes/factor_copies.h"
+#include "samite/passes/share_steps.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,6 +24,12 @@ constexpr MatmulPlan groups_of_warps[] = {{128, 128, 64, 128, 6},
                                           {128, 128, 64, 256, 6},
                                           {64, 128, 64, 128, 8},
                                           {64, 64, 128, 128, 6}};
+// Among these, of one group or two, the quickest is estimated where there are few blocks.
+constexpr MatmulPlan for_few_blocks[] = {{128, 256, 64, 256, 4},
+                                         {128, 192, 64, 256, 5},
+                                         {128, 128, 64, 256, 6},
+                                         {64, 128, 64, 128, 8},
+                                         {64, 64, 128, 128, 6}};
 constexpr MatmulPlan sixteen_bits[] = {{128, 128, 32, 256, 3}, {64, 64, 32, 128, 3}, {16, 64, 64, 128, 3}};
 constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3}, {16, 64, 64, 128, 3}};
 // The first one has a multiprocessor of compute capability 9.0 to itself.
@@ -154,6 +161,38 @@ void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &fa
   plan.stages = static_cast<int>(std::clamp<std::int64_t>(bytes_of_stages / bytes, plan.stages, most_stages));
 }
 
+// Cycles that a product of 16 bits by groups of warps takes, but for what they all take, in blocks of such tiles and as
+// many parts as the launch will have. Measured on an H200. A multiprocessor's tensor cores add up 2,048 products in a
+// cycle, or 94 % of them. Or it waits for its windows: of level 2 of the cache it has up to 64 bytes in a cycle, and
+// all together have 7,550, or 5,700 where each element is read fewer than ten times. What follows the loop takes time
+// by the elements of a tile, and so does adding up parts of its sums.
+double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
+  constexpr double products = 2048 * 0.94, most_of_one = 64, of_all = 7550, of_all_apart = 5700, often = 10;
+  constexpr double after_loop = 0.2, of_parts = 2700, adding_up = 0.25;
+  const std::int64_t blocks = matmul_blocks(shape, plan).count();
+  const std::int64_t steps = detail::ceil_div(shape.inner, plan.inner);
+  const std::int64_t parts = passes::parts_of_steps(blocks, steps, device.multiprocessors);
+  const double elements = static_cast<double>(plan.rows) * plan.columns,
+               of_step = 2.0 * (plan.rows + plan.columns) * plan.inner;
+  const double of_factors =
+      2.0 * static_cast<double>(shape.batches) * static_cast<double>((shape.rows + shape.columns) * shape.inner);
+  const double read = static_cast<double>(blocks * steps) * of_step;
+  const auto reading = static_cast<double>(std::min<std::int64_t>(blocks * parts, device.multiprocessors));
+  const double rate = std::min(most_of_one, (read < often * of_factors ? of_all_apart : of_all) / reading);
+  const double step = std::max(elements * plan.inner / products, of_step / rate);
+  const auto rounds = static_cast<double>(detail::ceil_div(blocks, device.multiprocessors));
+  const double once = static_cast<double>(detail::ceil_div(steps, parts)) * step + after_loop * elements;
+  return rounds * once + (parts == 1 ? 0 : of_parts + adding_up * elements);
+}
+
+// Of a larger tile, a thread has more sums than it has registers to add up parts of.
+bool has_too_large_parts(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
+  constexpr std::int64_t most = 128 * 128;
+  return std::int64_t{plan.rows} * plan.columns > most &&
+         passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
+                                device.multiprocessors) > 1;
+}
+
 }  // namespace
 
 Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches) {
@@ -181,6 +220,14 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
     return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
   });
   MatmulPlan plan = found == candidates.end() ? candidates.back() : *found;
+  // Tiles that make use of most multiprocessors, or loops that several blocks share. Of few rows memory is the limit.
+  constexpr std::int64_t few_rounds = 2;
+  const bool few = matmul_blocks(shape, plan).count() <= few_rounds * device.multiprocessors;
+  if (candidates.data() == groups_of_warps && few && !factors.rows_vary && shape.rows > groups_of_warps[3].rows)
+    for (const MatmulPlan &other : for_few_blocks)
+      if (other.rows <= most_rows && !has_too_large_parts(shape, other, device) &&
+          estimated_cycles(shape, other, device) < estimated_cycles(shape, plan, device))
+        plan = other;
   // Scales that threads load row by row are loaded for each element where a group's 64 rows do not all exist.
   const bool loads_scales = factors.block_scales && !factors.scales_beside;
   if (groups && !factors.transposed.a && !factors.rows_vary && !loads_scales && shape.rows < plan.rows)

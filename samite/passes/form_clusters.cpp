@@ -83,7 +83,8 @@ Block with_parts(const Block &block, const Shared &shared) {
 }  // namespace
 
 Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::uint64_t paired) {
-  if (!architecture.clusters || with_roles.producers == 0 || with_roles.cluster_blocks != 0 || paired == 0)
+  if (!architecture.clusters || with_roles.producers == 0 || with_roles.cluster_blocks != 0 ||
+      with_roles.step_parts != 0 || paired == 0)
     return with_roles;
   // Tiles of one group need so much of their factors that level 2 of the cache is what all wait for.
   if (has_product_steps(with_roles) || (with_roles.teams == 0 && has_small_factors(with_roles))) return with_roles;

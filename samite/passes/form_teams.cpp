@@ -57,7 +57,8 @@ LoopOfIndex loop_of_index(const Kernel &kernel) {
 }
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
-  if (with_roles.producers == 0 || with_roles.block_threads != group || !has_one_whole_loop(with_roles))
+  if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != group ||
+      !has_one_whole_loop(with_roles))
     return with_roles;
   Kernel in_teams = with_roles;
   in_teams.teams = teams;

@@ -15,7 +15,7 @@ namespace {
 struct Place {
   unsigned thread[3], block[3], threads[3], blocks[3], block_of_cluster;
 };
-constexpr unsigned most_in_cluster = 2;
+constexpr unsigned most_in_cluster = 8;
 
 // What the emitted code needs of a machine.
 struct Machine {
@@ -141,7 +141,7 @@ SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // As large as any device's. Static, as what is __shared__: blocks run one after another, or those of a cluster at one
 // time, which have no memory that is __shared__.
-alignas(1024) static u8 memories[2][232448];
+alignas(1024) static u8 memories[8][232448];
 #define memory_of_block memories[block_of_cluster()]
 SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
 
@@ -297,7 +297,7 @@ SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1
 
 // What is on its way arrives when it is waited for, and no earlier.
 struct CopyAhead { void *to; const void *from; int size, bytes, group; };
-static struct { CopyAhead copies[1024]; int count, group; } on_its_way[2048];
+static struct { CopyAhead copies[1024]; int count, group; } on_its_way[8 * 1024];
 SAMITE_INLINE void send_ahead(void *to, const void *from, int size, int bytes) {
   auto &own = on_its_way[slot_of(thread_of_block())];
   if (u64(to) % u64(size) != 0 || u64(from) % u64(size) != 0 || own.count == 1024 || bytes < 0 || bytes > size)

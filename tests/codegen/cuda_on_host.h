@@ -88,7 +88,7 @@ class CudaOnHost {
 class CudaTextOnHost {
  public:
   CudaTextOnHost(std::string text, const std::string &entry);
-  // `cluster`: so many blocks, 1 or 2, run at one time. The threads of a block lie in so many rows.
+  // `cluster`: so many blocks, up to 8, run at one time. The threads of a block lie in so many rows.
   void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}, unsigned cluster = 1,
            unsigned rows = 1) const;
 

@@ -75,6 +75,12 @@ template <class T> SAMITE_INLINE T *in_block(T *p, u32 block) {
   return reinterpret_cast<T *>(memories[block] + shared_address(p));
 }
 SAMITE_INLINE void arrive_in_block(u64 *p, u32 block) { arrive(in_block(p, block)); }
+SAMITE_INLINE void load_of_block(u32 (&words)[4], const void *p, u32 block) {
+  __builtin_memcpy(words, in_block(static_cast<const u8 *>(p), block), sizeof words);
+}
+SAMITE_INLINE void store_in_block(void *p, u32 block, const u32 (&words)[4]) {
+  __builtin_memcpy(in_block(static_cast<u8 *>(p), block), words, sizeof words);
+}
 SAMITE_INLINE void sync_cluster() { machine.wait_cluster(); }
 
 // Dimension 0 is the innermost.
@@ -176,7 +182,7 @@ SAMITE_INLINE int warp_group_of_block() { return int(threadIdx.x / 128); }
 template <int> SAMITE_INLINE void give_registers() {}
 template <int> SAMITE_INLINE void take_registers() {}
 SAMITE_INLINE bool is_elected() { return threadIdx.x % 32 == 0; }
-static struct { int waiting, times; } named_barriers[2][16];
+static struct { int waiting, times; } named_barriers[8][16];
 SAMITE_INLINE void come_to(int barrier, int threads, bool waits) {
   auto &own = named_barriers[block_of_cluster()][barrier];
   const int before = own.times;
@@ -233,7 +239,7 @@ struct ProductOnItsWay {
   int group;
   f64 result[128];
 };
-static struct { ProductOnItsWay at[32]; int count, group; bool begun; } products_on_their_way[2048];
+static struct { ProductOnItsWay at[32]; int count, group; bool begun; } products_on_their_way[8 * 1024];
 // The threads of a warp come to each of these together.
 SAMITE_INLINE void begin_products() {
   machine.wait_warp();
@@ -283,7 +289,7 @@ struct RegisterFactor {
   u32 words[4];
   bool given;
 };
-static struct { RegisterFactor at[64]; u32 count; } register_factors[2048];
+static struct { RegisterFactor at[64]; u32 count; } register_factors[8 * 1024];
 // `step`: from one of 8 columns of the thread's sums to the next; turned sums are those of a transposed piece.
 template <int columns, class Kind, class C, bool transposed_b, int step, bool turned>
 SAMITE_INLINE void finish_product_of_registers(const ProductOnItsWay &own) {

@@ -37,9 +37,9 @@ class StayingBlocksOnHost {
   StayingBlocksOnHost(const ir::Kernel &planned, codegen::EmitOptions options)
       : threads_(static_cast<unsigned>(threads_of_block(planned))),
         rows_(planned.teams == 0 ? 1 : static_cast<unsigned>(planned.teams) + 1),
-        blocks_of_cluster_(planned.cluster_blocks == 0 ? 1 : static_cast<unsigned>(planned.cluster_blocks)) {
+        blocks_of_cluster_(static_cast<unsigned>(std::max({planned.cluster_blocks, planned.step_parts, 1}))) {
     options.cuda.tile_threads = static_cast<int>(threads_);
-    options.cuda.grid_stride = options.cuda.stays = true;
+    options.cuda.grid_stride = options.cuda.stays = planned.step_parts == 0;
     const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
     maps_ = source.tensor_maps;
     text_.emplace(source.text + fmt::format(R"(

@@ -1,6 +1,7 @@
 // Which launches of products compute their sums in parts: on the fake driver, which is asked for two kernels, and on a
 // GPU, which multiplies.
 #include "samite/base/error.h"
+#include "samite/passes/share_steps.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/jit/half_products.h"
 #include "tests/runtime/message_of.h"
@@ -46,7 +47,7 @@ class CudaSplitSums : public CudaKernelTest {
 
   // What a kernel was asked for last, and how often it ran.
   struct Asked {
-    unsigned grid = 0;
+    unsigned grid = 0, cluster = 0;
     int times = 0;
     LaunchBox box{};
     Sums sums{};
@@ -61,7 +62,13 @@ class CudaSplitSums : public CudaKernelTest {
       asked.box = *static_cast<const LaunchBox *>(parameters[1]);
       if (split) asked.sums = static_cast<const SplitArguments *>(parameters[0])->sums;
     };
-    code.asked = [&asked](const driver::LaunchConfig &config) { asked.grid = config.grid_x; };
+    code.asked = [&asked](const driver::LaunchConfig &config) {
+      asked.grid = config.grid_x;
+      asked.cluster = 0;
+      for (unsigned i = 0; i < config.attribute_count; ++i)
+        if (config.attributes[i].id == driver::LaunchAttributeId::cluster_dimension)
+          asked.cluster = config.attributes[i].value.cluster_dimension.x;
+    };
     fake()->understand(code);
   }
 
@@ -85,7 +92,12 @@ class CudaSplitSums : public CudaKernelTest {
   Launch record(const Matrices &m, LaunchOptions options = {}) const {
     return product.record(m.tiles, std::move(options), m.a, m.b, m.c);
   }
-  static int parts(const Launch &launch) { return launch.variant().key.sum_parts; }
+  // Added up by a further kernel, since a launch has the clusters that it asks for.
+  Launch record_apart(const Matrices &m, LaunchOptions options = {}) const {
+    options.cluster = 1;
+    return record(m, std::move(options));
+  }
+  static int parts(const Launch &launch) { return launch.variant().parts(); }
 
   TileKernel<void(Array<const half, 2>, Array<const half, 2>, Array<float, 2>)> product{
       "product",
@@ -108,10 +120,10 @@ TEST_P(CudaSplitSums, FewBlocksOfLongSums) {
   const Matrices m(1, 2, 70);
   const int expected = static_cast<int>(std::min<std::int64_t>(multiprocessors / 2, 8));
   ASSERT_GE(expected, 2);
-  Launch launch = record(m);
+  Launch launch = record_apart(m);
   EXPECT_EQ(parts(launch), expected);
   launch.launch();
-  product.launch(m.tiles, m.a, m.b, m.c);  // which records nothing
+  product.launch(m.tiles, LaunchOptions{.cluster = 1}, m.a, m.b, m.c);  // which records nothing
   if (fake()) {
     EXPECT_EQ(plain_.times, 0);
     EXPECT_EQ(parts_.times, 2);
@@ -127,8 +139,33 @@ TEST_P(CudaSplitSums, FewBlocksOfLongSums) {
   } else {
     m.expect_product();
   }
-  EXPECT_THAT(report(product).to_string(), HasSubstr("sums are computed in " + std::to_string(expected) + " parts"));
+  EXPECT_THAT(report(product).to_string(), HasSubstr("sums are computed in " + std::to_string(expected) +
+                                                     " parts, and added up by a further kernel"));
   EXPECT_THAT(report(product).to_json(), HasSubstr("\"sum_parts\": " + std::to_string(expected)));
+}
+
+TEST_P(CudaSplitSums, ByTheBlocksOfACluster) {
+  const int multiprocessors = CudaDevice::of(0)->context().limits().multiprocessors;
+  const Matrices m(1, 2, 70);
+  const int expected = static_cast<int>(passes::parts_of_steps(2, 70, multiprocessors));
+  ASSERT_GE(expected, 2);
+  Launch launch = record(m);
+  EXPECT_EQ(parts(launch), expected);
+  EXPECT_EQ(launch.variant().form.step_parts, expected);
+  launch.launch();
+  product.launch(m.tiles, m.a, m.b, m.c);
+  if (fake()) {
+    EXPECT_EQ(plain_.times, 2);
+    EXPECT_EQ(plain_.grid, static_cast<unsigned>(2 * expected));
+    EXPECT_EQ(plain_.cluster, static_cast<unsigned>(expected));
+    EXPECT_EQ(plain_.box.end[0], 1);
+    EXPECT_EQ(plain_.box.end[1], 2);
+    EXPECT_EQ(parts_.times + rest_.times, 0);
+  } else {
+    m.expect_product();
+  }
+  EXPECT_THAT(report(product).to_string(), HasSubstr("parts, and added up by the blocks of a cluster"));
+  EXPECT_THAT(report(product).to_json(), HasSubstr("\"parts_in_clusters\": true"));
 }
 
 TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
@@ -139,8 +176,23 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
     m.c.fill(-1.0f);
     launch.launch();
     if (!fake()) m.expect_product();
+    Launch apart = record_apart(m, {.sum_parts = asked});
+    EXPECT_EQ(parts(apart), asked);
+    m.c.fill(-1.0f);
+    apart.launch();
+    if (!fake()) m.expect_product();
   }
+  Launch more = record(m, {.sum_parts = 9});
+  EXPECT_EQ(parts(more), 9) << "than a cluster has blocks";
+  EXPECT_EQ(more.variant().form.step_parts, 0);
+  m.c.fill(-1.0f);
+  more.launch();
+  if (!fake()) m.expect_product();
   EXPECT_EQ(parts(record(few, {.sum_parts = 16})), 3) << "each has a step";
+  Launch some_have_none = record(few, {.sum_parts = 7});
+  EXPECT_EQ(parts(some_have_none), 7);
+  some_have_none.launch();
+  if (!fake()) few.expect_product();
   EXPECT_EQ(parts(record(few)), 1);
   for (const int wrong : {0, -1, 1025})
     EXPECT_THAT(message_of<UserError>([&] { record(m, {.sum_parts = wrong}); }), HasSubstr("expected 1 to 1024"));
@@ -169,7 +221,7 @@ TEST_P(CudaSplitSums, OfKernelsThatAddUpProductsAlone) {
 
 // By the launch, once, for the kernel that multiplies.
 TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
-  jit::VariantKey key = record(Matrices(1, 2, 70)).variant().key;
+  jit::VariantKey key = record_apart(Matrices(1, 2, 70)).variant().key;
   key.sum_parts = 2;
   constexpr std::uint64_t factors = 3;
   key.aligned &= ~factors, key.tensor_maps &= ~factors, key.worth_padding |= factors;
@@ -185,15 +237,36 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
     EXPECT_GE(map.array, 4u) << "behind the kernel's own arrays and the sums";
 }
 
-// A launch that takes the place of another has as many kernels.
+// Copies are made for the kernel whose blocks share its steps.
+TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
+  jit::VariantKey key = record(Matrices(1, 2, 70)).variant().key;
+  ASSERT_GT(key.step_parts, 1);
+  constexpr std::uint64_t factors = 3;
+  key.aligned &= ~factors, key.tensor_maps &= ~factors, key.worth_padding |= factors;
+  const auto variant = product.definition()->variant(key);
+  EXPECT_EQ(variant->parts(), key.step_parts);
+  EXPECT_EQ(variant->factor_copies.size(), 2u);
+  EXPECT_FALSE(variant->first);
+  ASSERT_EQ(variant->tensor_maps.size(), 2u);
+  for (const passes::TensorMapNeeded &map : variant->tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
+  // Without them the loop is none of bulk copies, and its sums are added up by a further kernel.
+  key.worth_padding = 0;
+  const auto apart = product.definition()->variant(key);
+  EXPECT_TRUE(apart->first);
+  EXPECT_EQ(apart->parts(), key.sum_parts);
+}
+
+// A launch that takes the place of another has as many kernels, and as many parts.
 TEST_P(CudaSplitSums, InGraphs) {
   const Stream stream{device()};
   Matrices split(1, 2, 70), whole(1, 2, 5);
-  const auto of = [&](const Matrices &m) { return record(m, {.stream = stream}); };
-  EXPECT_GT(parts(of(split)), 1);
-  EXPECT_EQ(parts(of(whole)), 1);
-  for (Matrices *first : {&split, &whole})
-    expect_others_in_place<Matrices>(stream, *first, {&whole, &split}, of, !fake());
+  for (const std::optional<int> cluster : {std::optional<int>(), std::optional(1)}) {
+    const auto of = [&](const Matrices &m) { return record(m, {.stream = stream, .cluster = cluster}); };
+    EXPECT_GT(parts(of(split)), 1);
+    EXPECT_EQ(parts(of(whole)), 1);
+    for (Matrices *first : {&split, &whole})
+      expect_others_in_place<Matrices>(stream, *first, {&whole, &split}, of, !fake());
+  }
 }
 
 }  // namespace

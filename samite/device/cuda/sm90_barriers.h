@@ -34,6 +34,22 @@ SAMITE_INLINE void arrive_in_block(u64 *barrier, u32 block) {
       "r"(block)
       : "memory");
 }
+// 16 bytes at the same place in the memory of another block of the cluster.
+SAMITE_INLINE void load_of_block(u32 (&words)[4], const void *p, u32 block) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %4, %5;\n"
+      "ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [there];\n}"
+      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+      : "r"(shared_address(p)), "r"(block)
+      : "memory");
+}
+SAMITE_INLINE void store_in_block(void *p, u32 block, const u32 (&words)[4]) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.v4.u32 [there], {%2, %3, %4, %5};\n}" ::"r"(shared_address(p)),
+      "r"(block), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+      : "memory");
+}
 // Arrives, and announces bytes that copies will bring.
 SAMITE_INLINE void arrive_expecting(u64 *barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)

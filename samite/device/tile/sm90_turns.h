@@ -70,9 +70,12 @@ struct TeamTurns {
     if (has_turn) return;
     wait_for_phase(barriers + team, parity);
     parity ^= 1;
-    const u32 *const from = handed_on + 2 * (team == 0 ? teams - 1 : team - 1);
-    at.stage = from[0];
-    at.parity = from[1];
+    // The thread that arrives for its warp reads for it.
+    u32 from[2] = {};
+    if (lane_of_warp() == 0)
+      for (int i = 0; i < 2; ++i) from[i] = handed_on[2 * (team == 0 ? teams - 1 : team - 1) + i];
+    at.stage = shuffle(from[0], 0);
+    at.parity = shuffle(from[1], 0);
     has_turn = true;
   }
   template <class Position>

@@ -1,0 +1,100 @@
+#include "samite/passes/share_steps.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/launch_loops.h"
+
+#include <algorithm>
+#include <map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+const TileCall *product_loop(const Stmt &stmt) {
+  const auto *call = stmt.as<TileCall>();
+  return call && call->is_product_loop() ? call : nullptr;
+}
+
+std::map<LocalArrayId, const Allocate *> memory_of(const Kernel &kernel) {
+  std::map<LocalArrayId, const Allocate *> memory;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto *allocate = stmt.as<Allocate>()) memory.emplace(allocate->array, allocate);
+  });
+  return memory;
+}
+
+// Whether several blocks may do what one has to.
+bool may_repeat(const Stmt &stmt) {
+  bool may = true;
+  for_each_statement({stmt}, [&](const Stmt &own) { may = may && !has_effect(own); });
+  return may;
+}
+
+// Whether a statement sets memory to zero, or has nothing to do with it.
+bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
+  bool zero = true;
+  for_each_statement({stmt}, [&](const Stmt &own) {
+    if (const auto *call = own.as<TileCall>()) {
+      zero = zero && call->result.array != array;
+    } else if (local_array_touched(own) == array) {
+      const auto *store = own.as<LocalStore>();
+      zero = zero && store && store->value.is_constant(0);
+    }
+  });
+  return zero;
+}
+
+bool may_share(const Kernel &kernel) {
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  int loops = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) { loops += product_loop(stmt) != nullptr; });
+  if (launch.empty() || loops != 1) return false;
+  const Block &body = launch.back()->body;
+  const auto loop = std::ranges::find_if(body, [](const Stmt &stmt) { return product_loop(stmt) != nullptr; });
+  if (loop == body.end()) return false;
+  const TileCall &call = *product_loop(*loop);
+  return !call.terms && !call.is_step() && memory_for_sums(kernel, call) &&
+         std::all_of(body.begin(), loop,
+                     [&](const Stmt &stmt) { return may_repeat(stmt) && leaves_zero(stmt, call.result.array); });
+}
+
+}  // namespace
+
+std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const TileCall &loop) {
+  const std::map<LocalArrayId, const Allocate *> memory = memory_of(kernel);
+  constexpr std::int64_t word = 4, unit = 4;
+  const auto *sums = std::get_if<FragmentLayout>(&memory.at(loop.result.array)->layout);
+  if (!sums || size_of(loop.result.type.element()) != word || sums->registers() % unit != 0) return std::nullopt;
+  for (std::size_t factor = 0; factor < 2; ++factor) {
+    const Allocate &ring = *memory.at(loop.operands[factor].array);
+    const std::int64_t bytes =
+        ring.stages * buffer_bytes(ring.layout, ring.type.element(), ring.size.as_int(), ring.stages);
+    if (bytes >= word * sums->registers() * kernel.block_threads) return ring.array;
+  }
+  return std::nullopt;
+}
+
+Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
+  if (!architecture.clusters || with_roles.teams != 0 || with_roles.cluster_blocks != 0) return with_roles;
+  if (parts > 1 && parts <= most_step_parts && may_share(with_roles)) with_roles.step_parts = static_cast<int>(parts);
+  return with_roles;
+}
+
+std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors) {
+  // Of the multiprocessors, clusters of 2, 3, … blocks find room on so many in a hundred: they lie in one part of the
+  // device, whose parts have different numbers of them. On an H200 of 132 there is room for 66, 39, 30, 22, 17, 15 and
+  // 15 clusters. One too many would wait until the others are done.
+  constexpr std::int64_t with_room[most_step_parts - 1] = {100, 86, 88, 80, 75, 70, 85};
+  // What clusters take longer to start, and to add up the sums, is some 15 steps of a loop.
+  constexpr std::int64_t least_saved = 16;
+  for (std::int64_t parts = most_step_parts; parts > 1; --parts) {
+    const std::int64_t each = (steps + parts - 1) / parts;
+    const bool fits = blocks * parts * 100 <= with_room[parts - 2] * multiprocessors;
+    const bool all_have_some = (parts - 1) * each < steps;
+    if (blocks > 0 && fits && all_have_some && steps - each >= least_saved) return parts;
+  }
+  return 1;
+}
+
+}  // namespace samite::passes
