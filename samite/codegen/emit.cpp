@@ -38,6 +38,7 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   own.cuda.step_parts = planned.step_parts;
   own.cuda.tile_threads = threads_of_block(planned);
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
+  internal_check(planned.step_parts == 0 || !own.cuda.grid_stride, "parts of steps where blocks take several indices");
   internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
   internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");

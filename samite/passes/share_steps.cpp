@@ -2,6 +2,8 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/launch_loops.h"
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/sum_over_launch.h"
 
 #include <algorithm>
 #include <map>
@@ -77,6 +79,8 @@ std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const TileCall
 
 Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
   if (!architecture.clusters || with_roles.teams != 0 || with_roles.cluster_blocks != 0) return with_roles;
+  // Blocks that take several indices each.
+  if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
   if (parts > 1 && parts <= most_step_parts && may_share(with_roles)) with_roles.step_parts = static_cast<int>(parts);
   return with_roles;
 }

@@ -2,7 +2,7 @@
 // whose copies arrive as late as they may.
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/form_clusters.h"
-#include "tests/codegen/staying_blocks.h"
+#include "tests/codegen/products_on_host.h"
 
 #include <gtest/gtest.h>
 
@@ -53,38 +53,18 @@ class ClusterOnHost {
                     ThreadOrder order = {}) const {
     SCOPED_TRACE(testing::Message() << down << " by " << across << " tiles, " << terms << " terms, " << blocks
                                     << " blocks, " << rows_ << " by " << columns_);
-    // Both end inside of the last tiles.
-    const std::int64_t m = down * rows_ - 8, n = across * columns_ - 16, held = std::max(terms, terms_of_step);
-    const std::vector<half> a = values(m * held, 3), b = values(n * held, 5);
-    std::vector<float> c(static_cast<std::size_t>(m * n), 0.0f);
-    std::vector<TensorMapOnHost> maps;
-    for (const passes::TensorMapNeeded &map : kernel_.maps()) {
-      const bool of_a = map.array == 0;
-      maps.push_back(map_on_host(map, (of_a ? a : b).data(), {of_a ? m : n, held}));
-    }
-    kernel_.run({array(a, {m, held}), array(b, {n, held}), array(c, {m, n}),
-                 scalar(static_cast<int>((terms + terms_of_step - 1) / terms_of_step))},
-                maps, {down, across}, blocks, order);
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        double sum = 1;
-        for (std::int64_t k = 0; k < terms; ++k)
-          sum += static_cast<double>(a[static_cast<std::size_t>(i * held + k)]) *
-                 static_cast<double>(b[static_cast<std::size_t>(j * held + k)]);
+    ProductsOnHost<half, float> products(down * rows_ - 8, across * columns_ - 16, terms, terms_of_step);
+    products.run(kernel_, {down, across}, blocks, order);
+    for (std::int64_t i = 0; i < products.rows; ++i)
+      for (std::int64_t j = 0; j < products.columns; ++j) {
+        double sum = products.sum(i, j) + 1;
         if (repeated_) sum *= static_cast<double>((i / rows_ + 2 * (j / columns_)) % 3);
-        if (of_rows_) sum *= static_cast<double>(b[static_cast<std::size_t>(i % rows_ * held)]);
-        ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], static_cast<float>(sum)) << i << ' ' << j;
+        if (of_rows_) sum *= products.of_b(i % rows_, 0);
+        ASSERT_EQ(products.of_c(i, j), sum) << i << ' ' << j;
       }
   }
 
  private:
-  // Each is held exactly, and so are sums of their products.
-  static std::vector<half> values(std::int64_t count, std::int64_t step) {
-    std::vector<half> values;
-    for (std::int64_t k = 0; k < count; ++k) values.emplace_back(static_cast<float>(k * step % 11 - 5));
-    return values;
-  }
-
   static ir::Kernel planned(const std::string &text, std::uint64_t paired, bool in_rounds) {
     ir::Kernel kernel = ir::parse_kernel(text);
     kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));

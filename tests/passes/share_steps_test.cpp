@@ -60,6 +60,13 @@ TEST(ShareSteps, NotWhereThatWouldBeDoneAgain) {
   EXPECT_EQ(parts_of(text_of("%11: tile<f32, 8, 1> = load @x[%2, 0] store @c[0, 0] = %11 ")), 0);
 }
 
+// Where all blocks add to one element, each goes through several tiles.
+TEST(ShareSteps, NotWhereBlocksHaveSeveralIndices) {
+  EXPECT_EQ(parts_of(text_of("", "0.0", 128, 6,
+                             "%11: f32 = reduce_add %6 accumulate atomic @c[0, 0] += %11 store @c[%2, %3] = %6")),
+            0);
+}
+
 TEST(ShareSteps, NotOfLoopsInOthers) {
   std::string inside = text_of();
   inside.insert(inside.find("for %4"), "for %11: i32 in 0 .. 2 step 1 { ");
