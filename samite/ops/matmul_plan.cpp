@@ -187,7 +187,7 @@ double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const 
 
 // Of a larger tile, a thread has more sums than it has registers to add up parts of.
 bool has_too_large_parts(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
-  constexpr std::int64_t most = 128 * 128;
+  constexpr std::int64_t most = std::int64_t{128} * 128;
   return std::int64_t{plan.rows} * plan.columns > most &&
          passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
                                 device.multiprocessors) > 1;
