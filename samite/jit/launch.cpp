@@ -308,6 +308,12 @@ Launch Launch::in_place_of(const Launch &before) const {
     copy.options_.sum_parts = before.variant_->parts();
     copy.prepare();
   }
+  // One adds parts up in clusters, and the other by a further kernel, which is not to be had otherwise.
+  if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) {
+    if (before.variant_->step_parts > 1) copy.options_.sum_parts = 1;
+    if (copy.variant_->step_parts > 1) copy.options_.cluster = 1;
+    copy.prepare();
+  }
   const std::vector<unsigned> kept = before.cuda_->clusters();
   if (copy.cuda_->kernel_count() == before.cuda_->kernel_count() && copy.cuda_->clusters() != kept) {
     copy.options_.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
