@@ -31,12 +31,17 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
       .emit(entry_name(lowered.name));
 }
 
+void set_blocks(CudaForm &form, const ir::Kernel &planned) {
+  form.tile_threads = threads_of_block(planned);
+  form.teams = planned.teams;
+  form.cluster_blocks = planned.cluster_blocks;
+  form.step_parts = planned.step_parts;
+}
+
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   check_parameter_space(planned);
   EmitOptions own = options;
-  own.cuda.teams = planned.teams;
-  own.cuda.step_parts = planned.step_parts;
-  own.cuda.tile_threads = threads_of_block(planned);
+  set_blocks(own.cuda, planned);
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
   internal_check(planned.step_parts == 0 || !own.cuda.grid_stride, "parts of steps where blocks take several indices");
   internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,

@@ -165,4 +165,8 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options);
 
+// Sets what a form has of a kernel's plan: the threads of a block, its teams, and the blocks of a cluster. `emit_cuda`
+// does so for itself.
+void set_blocks(CudaForm &form, const ir::Kernel &planned);
+
 }  // namespace samite::codegen

@@ -222,12 +222,9 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
       }
   }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
-  options.cuda.tile_threads = threads_of_block(planned);
-  options.cuda.teams = planned.teams;
+  codegen::set_blocks(options.cuda, planned);
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
-  options.cuda.step_parts = planned.step_parts;
-  options.cuda.cluster_blocks = planned.cluster_blocks;
   if (room_for_two(planned, options, variant.key)) {
     options.cuda.blocks_at_once = 2;
     // Needs the fewest registers. Other blocks stay in one row: on an H100 a stencil of 512³ takes 6% longer on a grid

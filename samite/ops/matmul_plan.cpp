@@ -25,11 +25,8 @@ constexpr MatmulPlan groups_of_warps[] = {{128, 128, 64, 128, 6},
                                           {64, 128, 64, 128, 8},
                                           {64, 64, 128, 128, 6}};
 // Among these, of one group or two, the quickest is estimated where there are few blocks.
-constexpr MatmulPlan for_few_blocks[] = {{128, 256, 64, 256, 4},
-                                         {128, 192, 64, 256, 5},
-                                         {128, 128, 64, 256, 6},
-                                         {64, 128, 64, 128, 8},
-                                         {64, 64, 128, 128, 6}};
+constexpr MatmulPlan for_few_blocks[] = {
+    groups_of_warps[1], {128, 192, 64, 256, 5}, groups_of_warps[2], groups_of_warps[3], groups_of_warps[4]};
 constexpr MatmulPlan sixteen_bits[] = {{128, 128, 32, 256, 3}, {64, 64, 32, 128, 3}, {16, 64, 64, 128, 3}};
 constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3}, {16, 64, 64, 128, 3}};
 // The first one has a multiprocessor of compute capability 9.0 to itself.
@@ -161,6 +158,12 @@ void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &fa
   plan.stages = static_cast<int>(std::clamp<std::int64_t>(bytes_of_stages / bytes, plan.stages, most_stages));
 }
 
+// In how many the launch of such a plan will have each block's sums (passes/share_steps.h).
+std::int64_t parts_of(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
+  return passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
+                                device.multiprocessors);
+}
+
 // Cycles that a product of 16 bits by groups of warps takes, but for what they all take, in blocks of such tiles and as
 // many parts as the launch will have. Measured on an H200. A multiprocessor's tensor cores add up 2,048 products in a
 // cycle, or 94 % of them. Or it waits for its windows: of level 2 of the cache it has up to 64 bytes in a cycle, and
@@ -171,7 +174,7 @@ double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const 
   constexpr double after_loop = 0.2, of_parts = 2700, adding_up = 0.25;
   const std::int64_t blocks = matmul_blocks(shape, plan).count();
   const std::int64_t steps = detail::ceil_div(shape.inner, plan.inner);
-  const std::int64_t parts = passes::parts_of_steps(blocks, steps, device.multiprocessors);
+  const std::int64_t parts = parts_of(shape, plan, device);
   const double elements = static_cast<double>(plan.rows) * plan.columns,
                of_step = 2.0 * (plan.rows + plan.columns) * plan.inner;
   const double of_factors =
@@ -188,9 +191,7 @@ double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const 
 // Of a larger tile, a thread has more sums than it has registers to add up parts of.
 bool has_too_large_parts(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
   constexpr std::int64_t most = std::int64_t{128} * 128;
-  return std::int64_t{plan.rows} * plan.columns > most &&
-         passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
-                                device.multiprocessors) > 1;
+  return std::int64_t{plan.rows} * plan.columns > most && parts_of(shape, plan, device) > 1;
 }
 
 }  // namespace

@@ -34,16 +34,10 @@ const TileCall *find_loop(const Block &block, std::vector<const For *> &around) 
   return nullptr;
 }
 
-// Where nothing but branches and plain loops is around it.
-bool has_one_whole_loop(const Kernel &kernel) {
-  int loops = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    loops += (call && call->is_product_loop()) || stmt.as<BringWindows>();
-  });
-  const LoopOfIndex loop = loop_of_index(kernel);
-  return loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms &&
-         loop.call->sums->registers() <= most_sums &&
+// Where nothing but branches and plain loops is around its loop.
+bool teams_may_run(const Kernel &kernel) {
+  const LoopOfIndex loop = only_whole_loop(kernel);
+  return loop.call && loop.call->sums->registers() <= most_sums &&
          std::ranges::all_of(loop.around, [](const For *one) { return one->kind == LoopKind::Serial; });
 }
 
@@ -56,9 +50,20 @@ LoopOfIndex loop_of_index(const Kernel &kernel) {
   return found;
 }
 
+LoopOfIndex only_whole_loop(const Kernel &kernel) {
+  int loops = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    loops += (call && call->is_product_loop()) || stmt.as<BringWindows>();
+  });
+  LoopOfIndex loop = loop_of_index(kernel);
+  const bool whole = loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms;
+  return whole ? loop : LoopOfIndex();
+}
+
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
   if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != group ||
-      !has_one_whole_loop(with_roles))
+      !teams_may_run(with_roles))
     return with_roles;
   Kernel in_teams = with_roles;
   in_teams.teams = teams;

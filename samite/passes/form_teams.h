@@ -32,5 +32,7 @@ struct LoopOfIndex {
   std::vector<const ir::For *> around{};
 };
 LoopOfIndex loop_of_index(const ir::Kernel &kernel);
+// The same where it is the kernel's only one and does nothing but multiply, all of its windows; else none.
+LoopOfIndex only_whole_loop(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

@@ -1,6 +1,7 @@
 #include "samite/passes/share_steps.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/form_teams.h"
 #include "samite/passes/launch_loops.h"
 #include "samite/passes/place_arrays.h"
 #include "samite/passes/sum_over_launch.h"
@@ -12,11 +13,6 @@ namespace samite::passes {
 namespace {
 
 using namespace ir;
-
-const TileCall *product_loop(const Stmt &stmt) {
-  const auto *call = stmt.as<TileCall>();
-  return call && call->is_product_loop() ? call : nullptr;
-}
 
 std::map<LocalArrayId, const Allocate *> memory_of(const Kernel &kernel) {
   std::map<LocalArrayId, const Allocate *> memory;
@@ -48,17 +44,13 @@ bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
 }
 
 bool may_share(const Kernel &kernel) {
-  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
-  int loops = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) { loops += product_loop(stmt) != nullptr; });
-  if (launch.empty() || loops != 1) return false;
-  const Block &body = launch.back()->body;
-  const auto loop = std::ranges::find_if(body, [](const Stmt &stmt) { return product_loop(stmt) != nullptr; });
-  if (loop == body.end()) return false;
-  const TileCall &call = *product_loop(*loop);
-  return !call.terms && !call.is_step() && memory_for_sums(kernel, call) &&
-         std::all_of(body.begin(), loop,
-                     [&](const Stmt &stmt) { return may_repeat(stmt) && leaves_zero(stmt, call.result.array); });
+  const TileCall *call = only_whole_loop(kernel).call;
+  if (!call || !memory_for_sums(kernel, *call)) return false;
+  const Block &body = launch_loops(kernel.body, kernel.launch_rank).back()->body;
+  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; });
+  return loop != body.end() && std::all_of(body.begin(), loop, [&](const Stmt &stmt) {
+           return may_repeat(stmt) && leaves_zero(stmt, call->result.array);
+         });
 }
 
 }  // namespace
