@@ -24,13 +24,17 @@ bool is_width_of_product(std::int64_t lines) {
 
 std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
 
-// The best of all ways to lay the groups: that with the fewest `loads` from shared memory, by a group, for a term. None
-// where that is 0. With four warps more, which start copies, each thread still has registers for its sums.
+struct Layout {
+  FragmentLayout sums;
+  std::int64_t loads;  // from shared memory, by a group, for a term
+};
+
+// The best of all ways to lay the groups: that with the fewest `loads`. None where that is 0. With four warps more,
+// which start copies, each thread still has registers for its sums.
 template <class Loads>
-std::optional<FragmentLayout> best_layout(Unit unit, const MatMulExtents &e, std::int64_t threads,
-                                          const Architecture &architecture, const Loads &loads) {
-  std::optional<FragmentLayout> best;
-  std::int64_t fewest = 0;
+std::optional<Layout> best_layout(Unit unit, const MatMulExtents &e, std::int64_t threads,
+                                  const Architecture &architecture, const Loads &loads) {
+  std::optional<Layout> best;
   for (std::int64_t down = 1; down <= threads / group_threads; ++down) {
     const std::int64_t across = threads / group_threads / down;
     if (down * across * group_threads != threads || e.rows % down != 0 || e.columns % across != 0) continue;
@@ -39,15 +43,14 @@ std::optional<FragmentLayout> best_layout(Unit unit, const MatMulExtents &e, std
     if (own == 0 || tried.registers() > most_registers ||
         (threads + group_threads) * (tried.registers() + other_registers) > architecture.registers)
       continue;
-    if (!best || own < fewest) best = tried, fewest = own;
+    if (!best || own < best->loads) best = {tried, own};
   }
   return best;
 }
 
-}  // namespace
-
-std::optional<FragmentLayout> group_sums(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
-                                         const Architecture &architecture) {
+// As the instructions take both factors from shared memory.
+std::optional<Layout> from_memory(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
+                                  const Architecture &architecture) {
   const MatMulExtents e = matmul_extents(a, sums, attribute);
   const std::int64_t height = piece_of(Unit::group_matrices).rows, of_panel = panel_bytes / bytes_of(a);
   // Where rows of b lie across the terms, a group begins with a panel; of a, all do, whose 64 rows are a panel of 16
@@ -62,10 +65,11 @@ std::optional<FragmentLayout> group_sums(const Type &a, const Type &sums, std::i
                      });
 }
 
-std::optional<FragmentLayout> turned_group_sums(const Type &a, const Type &sums, std::int32_t attribute,
-                                                std::int64_t threads, const Architecture &architecture) {
+// As they take the transposes, with b in registers.
+std::optional<Layout> turned(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
+                             const Architecture &architecture) {
   constexpr std::int64_t bytes = 4, terms_of_product = 8, words_of_product = 4, most_in_all = 208;
-  if (bytes_of(a) != bytes || attribute & transposed_b) return std::nullopt;
+  if (bytes_of(a) != bytes) return std::nullopt;
   const MatMulExtents e = matmul_extents(a, sums, attribute);
   const std::int64_t width = piece_of(Unit::transposed_group_matrices).columns;
   return best_layout(Unit::transposed_group_matrices, e, threads, architecture,
@@ -76,6 +80,24 @@ std::optional<FragmentLayout> turned_group_sums(const Type &a, const Type &sums,
                                           of_b = pieces * e.inner / terms_of_product * words_of_product;
                        return own + 2 * of_b > most_in_all ? 0 : pieces * (width + rows);
                      });
+}
+
+}  // namespace
+
+std::optional<FragmentLayout> group_sums(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
+                                         const Architecture &architecture) {
+  const std::optional<Layout> plain = from_memory(a, sums, attribute, threads, architecture);
+  if (!(attribute & transposed_a) && attribute & transposed_b)
+    if (const auto other = turned(a, sums, attribute, threads, architecture); other)
+      if (!plain || other->loads < plain->loads) return other->sums;
+  return plain ? std::optional(plain->sums) : std::nullopt;
+}
+
+std::optional<FragmentLayout> turned_group_sums(const Type &a, const Type &sums, std::int32_t attribute,
+                                                std::int64_t threads, const Architecture &architecture) {
+  if (attribute & transposed_b) return std::nullopt;
+  const auto found = turned(a, sums, attribute, threads, architecture);
+  return found ? std::optional(found->sums) : std::nullopt;
 }
 
 }  // namespace samite::passes

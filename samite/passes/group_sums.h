@@ -12,8 +12,9 @@
 namespace samite::passes {
 
 // Of factors that the instructions take as they lie. They take 64 rows of a at a time; of a tile with fewer, what lies
-// behind it in memory stands for the others, whose sums mean nothing. `a` and `sums` are types of tiles, `attribute` is
-// the product's.
+// behind it in memory stands for the others, whose sums mean nothing. Of 32-bit factors with the terms of each sum one
+// after another they may be those of the transposes, with b in registers, where less is loaded so: of 256 by 128 sums,
+// say, whose two groups then have 256 by 64. `a` and `sums` are types of tiles, `attribute` is the product's.
 std::optional<ir::FragmentLayout> group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
                                              std::int64_t threads, const Architecture &architecture);
 

@@ -86,10 +86,11 @@ TEST_F(Sm90Compile, FewRows) {
 TEST_F(Sm90Compile, TurnedProducts) {
   for (GroupProductShape shape :
        {turned_product(256, 128, 1, 2), turned_product(128, 128, 1, 2), turned_product(32, 64, 1, 1)})
-    for (const bool roles : {false, true}) {
-      shape.roles = roles;
-      expect_compiles(shape);
-    }
+    for (const bool roles : {false, true})
+      for (const bool together : {false, true}) {
+        shape.roles = roles, shape.transposed_b = together;
+        expect_compiles(shape);
+      }
 }
 
 // Sums that are read while products are on their way: what the tests above would see.

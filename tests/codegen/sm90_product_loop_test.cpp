@@ -161,15 +161,15 @@ TEST(Sm90ProductLoop, FewRows) {
     }
 }
 
-// Terms of b of 32 bits that do not lie one after another.
+// Terms of b of 32 bits, one after another or not.
 TEST(Sm90ProductLoop, TurnedProducts) {
   using Kind = ThreadOrder::Kind;
   GroupProductShape of_64_terms = turned_product(32, 64, 2, 1);
   of_64_terms.terms = 64;
   for (GroupProductShape shape : {turned_product(8, 64, 1, 1), turned_product(24, 192, 1, 1),
                                   turned_product(64, 128, 1, 2), of_64_terms, turned_product(256, 128, 1, 2)})
-    for (const bool roles : {false, true}) {
-      shape.stages = 2, shape.roles = roles;
+    for (const auto &[roles, together] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+      shape.stages = 2, shape.roles = roles, shape.transposed_b = together;
       const CudaTextOnHost kernel = product_on_host(shape);
       for (const int terms : {0, 16, shape.terms, 2 * shape.terms + 4, 300})
         expect_product<float>(kernel, shape, shape.rows - 1, shape.columns - 4, terms);
@@ -181,11 +181,12 @@ TEST(Sm90ProductLoop, TurnedProducts) {
 TEST(Sm90ProductLoop, TurnedProductsOfACluster) {
   GroupProductShape shape = turned_product(64, 64, 1, 1);
   shape.stages = 2, shape.roles = true;
-  for (const bool a : {false, true}) {
-    shape.shares_a = a, shape.shares_b = !a;
-    const CudaTextOnHost kernel = product_on_host(shape);
-    for (const int terms : {0, 16, 328}) expect_product<float>(kernel, shape, a ? 100 : 200, a ? 104 : 64, terms);
-  }
+  for (const bool a : {false, true})
+    for (const bool together : {false, true}) {
+      shape.shares_a = a, shape.shares_b = !a, shape.transposed_b = together;
+      const CudaTextOnHost kernel = product_on_host(shape);
+      for (const int terms : {0, 16, 328}) expect_product<float>(kernel, shape, a ? 100 : 200, a ? 104 : 64, terms);
+    }
 }
 
 // None, a part of a unit of 16 bytes, a whole one, and all of a step, whichever way the factors lie.
@@ -220,7 +221,10 @@ TEST(Sm90ProductLoop, LimitedTermsOfOtherTypes) {
   expect_product<std::int8_t, int>(product_on_host(shape), shape, 64, 24, 145);
   GroupProductShape turned = turned_product(64, 128, 1, 2);
   turned.stages = 2, turned.limited = true;
-  for (const int terms : {3, 37}) expect_product<float>(product_on_host(turned), turned, 64, 128, terms);
+  for (const bool together : {false, true}) {
+    turned.transposed_b = together;
+    for (const int terms : {3, 37}) expect_product<float>(product_on_host(turned), turned, 64, 128, terms);
+  }
 }
 
 TEST(Sm90ProductLoop, LimitedTermsOfACluster) {

@@ -64,6 +64,14 @@ TEST(TileBanks, PairsOfAFactorInPanels) {
     }
 }
 
+TEST(TileBanks, MatricesOfAFactorInPanels) {
+  using Factor = Panels<4, 256, 64>;
+  for (int line = 0; line < 256; line += 16) {
+    const auto place = [&](int thread) { return matrix_place<Factor>(thread, line); };
+    EXPECT_EQ(ways<float>(16, place), 1) << line;
+  }
+}
+
 TEST(TileBanks, MatricesOfTensorCores) {
   expect_matrices<short, 8>(), expect_matrices<short, 16>(), expect_matrices<short, 24>();
   expect_matrices<short, 32>(), expect_matrices<short, 40>(), expect_matrices<short, 64>();

@@ -54,7 +54,7 @@ TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
   EXPECT_EQ(maps[1], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
 }
 
-TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogether) {
+TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogetherOrLessIsLoadedSo) {
   const auto memory = [](const ProductShape &shape) {
     ir::Kernel kernel = product_loops(lowered(kernel_text(shape)), hopper(), FactsOfArrays(5, good));
     EXPECT_EQ(loops_of(kernel), 1u);
@@ -67,7 +67,16 @@ TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogether) {
   shape.columns = 64;
   EXPECT_THAT(memory(shape), HasSubstr("fragments(transposed_group_matrices, 256, 64, 2, 1)"));
   shape.b_transposed = true;
-  EXPECT_THAT(memory(shape), HasSubstr("fragments(group_matrices, 256, 64, 2, 1)"));
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(transposed_group_matrices, 256, 64, 2, 1)"));
+  EXPECT_THAT(memory(shape), HasSubstr("shared f32[2048] panels(64, 32) stages 3"));
+  shape.columns = 128;
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(transposed_group_matrices, 256, 128, 1, 2)"));
+  shape.rows = 128;
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(group_matrices, 128, 128, 2, 1)")) << "as much is loaded";
+  shape.columns = 256;
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(group_matrices, 128, 256, 2, 1)"));
+  shape = {.rows = 256, .columns = 128, .inner = 64, .b_transposed = true, .threads = 256};
+  EXPECT_THAT(memory(shape), HasSubstr("fragments(group_matrices, 256, 128, 2, 1)")) << "factors of 16 bits";
   shape = {.rows = 64, .columns = 128, .inner = 128, .type = "f32", .tf32 = true};
   EXPECT_NE(why_not(kernel_text(shape)), "") << "two steps of b take 256 registers";
   shape.columns = 64;
@@ -316,7 +325,9 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
   expect_as_structured({.rows = 8, .columns = 64, .inner = 64}, 100, 2, 0);
   expect_as_structured({.rows = 48, .columns = 128, .inner = 64, .b_transposed = true, .threads = 256}, 150, 3, 0);
   for (const std::int64_t rows : {8, 64, 256})
-    expect_as_structured({.rows = rows, .columns = 64, .inner = 32, .type = "f32", .tf32 = true}, 70, 2, -5);
+    for (const bool together : {false, true})
+      expect_as_structured(
+          {.rows = rows, .columns = 64, .inner = 32, .b_transposed = together, .type = "f32", .tf32 = true}, 70, 2, -5);
   expect_as_structured({.rows = 24, .columns = 256, .inner = 64, .threads = 256, .type = "f32", .tf32 = true}, 300, 5,
                        3);
   expect_as_structured({.rows = 96, .columns = 64, .inner = 32, .threads = 256, .type = "f32", .tf32 = true}, 70, 2, 0);

@@ -102,57 +102,100 @@ struct GroupProduct {
   }
 };
 
-// The same where B's terms do not lie one after another, and have 32 bits, which the hardware does not take from shared
-// memory: groups of warps multiply the transposes of the factors, with B in the registers of their threads.
-template <int M, int N, int down, int across, class Kind, int K>
-struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, Kind, K, false, false> {
+// B of a stage of its ring, of 32 bits, in the registers of a warp's threads: `pieces` times 64 columns, 16 of which
+// are the warp's. Lines n and n + 8 of what its tensor cores take are columns 2 n and 2 n + 1.
+template <int pieces, int K>
+struct LinesInRegisters {
+  static constexpr int terms = 8;  // of one product
+  u32 words[pieces][K / terms][4];
+};
+
+// A row of B has the same term of all columns: a thread loads pairs.
+template <class Rows, int pieces, int K, bool along_terms>
+struct LinesOfRing {
+  using Lines = LinesInRegisters<pieces, K>;
+  const u32 *first, *second;
+  bool later;
+
+  static SAMITE_INLINE_MEMBER LinesOfRing of(const u32 *ring, int lane, int column) {
+    return {ring + pair_place<Rows>(lane, column, false), ring + pair_place<Rows>(lane, column, true),
+            loads_later_first(lane)};
+  }
+  SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
+    Lines lines;
+#pragma unroll
+    for (int piece = 0; piece < pieces; ++piece)
+#pragma unroll
+      for (int k = 0; k < K; k += Lines::terms) {
+        // 8 rows, or two panels, further on, places are swizzled alike.
+        const u32 on = stage * u32(Rows::size / 4) + u32(Rows::place(k, piece * 64));
+        const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
+        u32(&words)[4] = lines.words[piece][k / Lines::terms];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          words[i] = later ? other.at[i] : one.at[i];
+          words[2 + i] = later ? one.at[i] : other.at[i];
+        }
+      }
+    return lines;
+  }
+};
+
+// A row of B has all terms of one column.
+template <class Rows, int pieces, int K>
+struct LinesOfRing<Rows, pieces, K, true> {
+  using Lines = LinesInRegisters<pieces, K>;
+  const u32 *ring;
+  u32 first;
+  bool odd_first;
+
+  static SAMITE_INLINE_MEMBER LinesOfRing of(const u32 *ring, int lane, int column) {
+    return {ring, u32(matrix_place<Rows>(lane, column)), loads_odd_first(lane / 4)};
+  }
+  SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
+    Lines lines;
+#pragma unroll
+    for (int piece = 0; piece < pieces; ++piece)
+#pragma unroll
+      for (int k = 0; k < K; k += Lines::terms) {
+        // A row's units are exclusive-ored with its number: so are their distances.
+        const u32 on = u32(k / Rows::of_panel * (Rows::panel_bytes / 4) + piece * 64 * Rows::of_panel);
+        u32 words[4];
+        load_matrices<false>(words, ring + (stage * u32(Rows::size / 4) + on + (first ^ u32(k % Rows::of_panel))));
+#pragma unroll
+        for (int w = 0; w < 4; ++w) lines.words[piece][k / Lines::terms][w] = odd_first ? words[w ^ 1] : words[w];
+      }
+    return lines;
+  }
+};
+
+// Groups of warps multiply the transposes of the factors, with B in the registers of their threads: where B's terms
+// have 32 bits and do not lie one after another, which the hardware does not take from shared memory, or where a group
+// then loads less.
+template <int M, int N, int down, int across, class Kind, int K, bool transposed_b>
+struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, Kind, K, false, transposed_b> {
   using Product = Fragments<TransposedGroupMatrixPieces, M, N, down, across>;
   static constexpr bool turned = true;
-  static constexpr int terms = 8;                        // of one product
   static constexpr int rows = Product::pieces_down * 8;  // of one product and of a warp group
   static constexpr int pieces = Product::pieces_across;  // of 64 columns each
   using RowsOfA = Panels<4, M, K>;
-  using RowsOfB = Panels<4, K, N>;
+  using RowsOfB = Panels<4, transposed_b ? N : K, transposed_b ? K : N>;
+  using InRegisters = LinesInRegisters<pieces, K>;
   static_assert(Product::whole_rows && Product::whole_columns, "all that is multiplied is in the tile");
   static_assert(Kind::bytes == 4, "terms of 16 bits are taken from shared memory, whichever way they lie");
 
-  struct InRegisters {
-    u32 words[pieces][K / terms][4];
-  };
-  // Both factors of a stage of their rings, for a warp group. Lines n and n + 8 of what a warp's tensor cores take are
-  // columns 2 n and 2 n + 1 of B, so that a thread loads pairs.
+  // Both factors of a stage of their rings, for a warp group.
   struct OfRings {
-    const u32 *first, *second;
-    bool later;
+    LinesOfRing<RowsOfB, pieces, K, transposed_b> lines;
     u64 first_right;
-
-    SAMITE_INLINE_MEMBER InRegisters left(u32 stage) const {
-      InRegisters factor;
-#pragma unroll
-      for (int piece = 0; piece < pieces; ++piece)
-#pragma unroll
-        for (int k = 0; k < K; k += terms) {
-          // 8 rows, or two panels, further on, places are swizzled alike.
-          const u32 on = stage * u32(RowsOfB::size / 4) + u32(RowsOfB::place(k, piece * 64));
-          const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
-          u32(&words)[4] = factor.words[piece][k / terms];
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            words[i] = later ? other.at[i] : one.at[i];
-            words[2 + i] = later ? one.at[i] : other.at[i];
-          }
-        }
-      return factor;
-    }
+    SAMITE_INLINE_MEMBER InRegisters left(u32 stage) const { return lines.load(stage); }
     SAMITE_INLINE_MEMBER u64 right(u32 stage) const { return first_right + stage * u64(RowsOfA::size / 16); }
   };
   template <class F, class G>
   static SAMITE_INLINE_MEMBER OfRings of_rings(const F *a, const G *b, int warp_group) {
     const int lane = lane_of_warp(), warp = int(flat_thread()) / 32 % 4;
     const int column = warp_group % across * (pieces * 64) + warp * 16;
-    const u32 *const words = reinterpret_cast<const u32 *>(b);
-    return {words + pair_place<RowsOfB>(lane, column, false), words + pair_place<RowsOfB>(lane, column, true),
-            loads_later_first(lane),
+    return {LinesOfRing<RowsOfB, pieces, K, transposed_b>::of(reinterpret_cast<const u32 *>(b), lane, column),
             factor_at(factor_format<RowsOfA, true>(),
                       shared_address(a) + u32(factor_offset<RowsOfA, true>(warp_group / across * rows, 0)))};
   }
@@ -161,7 +204,7 @@ struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, 
   static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const InRegisters &left, u64 right,
                                          bool adding = true) {
 #pragma unroll
-    for (int k = 0; k < K; k += terms)
+    for (int k = 0; k < K; k += InRegisters::terms)
       products<0>(sums, left, k, right + u64(factor_offset<RowsOfA, true>(0, k) / 16), adding || k > 0);
   }
 
@@ -169,7 +212,8 @@ struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, 
   template <int piece, class C>
   static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], const InRegisters &left, int k, u64 right,
                                             bool adding) {
-    multiply_registers_turned<rows, piece * 4, pieces * 4>(Kind(), sums, left.words[piece][k / terms], right, adding);
+    multiply_registers_turned<rows, piece * 4, pieces * 4>(Kind(), sums, left.words[piece][k / InRegisters::terms],
+                                                           right, adding);
     if constexpr (piece + 1 < pieces) products<piece + 1>(sums, left, k, right, adding);
   }
 };

@@ -61,6 +61,17 @@ SAMITE_INLINE int pair_place(int lane, int line, bool second) {
   return Rows::place(lane % 4 + (loads_later_first(lane) != second ? 4 : 0), line + lane / 4 * 2);
 }
 
+// Where a row has all terms of one line, a warp loads matrices: thread 8 m + r gives the place of row r of matrix m,
+// which has 4 terms of every other line from `line` on, the first ones or, from m = 2 on, the last ones. The four
+// threads that get row r have the odd line of a pair first where r >= 4: rows that are 8 lines apart have their units
+// in the same banks.
+SAMITE_INLINE constexpr bool loads_odd_first(int row) { return row >= 4; }
+template <class Rows>
+SAMITE_INLINE int matrix_place(int lane, int line) {
+  const int row = lane % 8;
+  return Rows::place(line + row * 2 + int(loads_odd_first(row) != (lane / 8 % 2 != 0)), lane / 16 * 4);
+}
+
 // A descriptor of a factor, or of its part: of its address in shared memory and its format.
 SAMITE_INLINE u64 factor_at(u64 format, u32 address) { return format | (address & 0x3ffff) >> 4; }
 
