@@ -73,6 +73,7 @@ std::string rows(const Type &type) {
 void TileCalls::call(const TileCall &call, SourceLocation where) {
   if (call.op == Op::Load) return load(call, where);
   if (call.is_product_loop()) return product_loop(call);
+  if (call.multiplies_ahead()) return multiply_ahead(call, where);
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;

@@ -27,6 +27,7 @@ class TileCalls {
         maps_(passes::tensor_maps(emission.kernel)) {}
 
   void call(const ir::TileCall &call, SourceLocation where);
+  void multiply_ahead(const ir::TileCall &call, SourceLocation where);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
   void bring_windows(const ir::BringWindows &bring);
   void release_windows(const ir::ReleaseWindows &release);

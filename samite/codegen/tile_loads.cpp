@@ -1,6 +1,8 @@
 // Copies of tiles from device memory to a block's shared memory.
 #include "samite/codegen/tile_calls.h"
 
+#include "samite/ir/tile_rules.h"
+
 #include <algorithm>
 
 namespace samite::codegen {
@@ -52,6 +54,23 @@ void TileCalls::load_stream(const LoadStream &stream, SourceLocation where) {
                      window(stream.to.type, stream.array, stream.indices), stream.rows, stream.columns);
   emission_.out.line("const i32 {} = {}.inside();", local_name(stream.inside), name);
   note_load(stream.to.type, stream.array, where);
+}
+
+void TileCalls::multiply_ahead(const TileCall &call, SourceLocation where) {
+  std::string loads, steps, arguments = array_name(call.result.array);
+  for (const TileMemory &factor : call.operands) arguments += ", " + array_name(factor.array);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const LoopWindows &windows = call.windows[i];
+    const TileMemory &factor = call.operands[i];
+    loads += fmt::format(", StepLoads<{}, {}, {}, {}>", load_arguments(factor, windows.in_units), windows.rows,
+                         windows.columns, places_.bytes_of_buffer(factor.array));
+    arguments += ", " + window(factor.type, windows.array, windows.indices);
+    note_load(factor.type, windows.array, where);
+  }
+  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
+  emission_.out.line("tile_multiply_ahead<{}, {}, {}, {}, {}{}>({}, {});", fragments_type(*call.sums), e.inner,
+                     places_.stages_of(call.operands[0].array), (call.attribute & transposed_a) != 0,
+                     (call.attribute & transposed_b) != 0, loads, arguments, scalar_text(*call.count));
 }
 
 // A load that is written twice, as a stream's next window and at the array's edges, is one.

@@ -38,6 +38,8 @@ TilePlaces::TilePlaces(const Kernel &kernel) : allocations_(kernel.local_array_c
       for (const BringWindows::Window &window : bring->windows)
         if (window.values) rings_of_values_.insert(window.ring.array);
     if (auto *call = stmt.as<TileCall>(); call && call->sets) set_by_products_.insert(call->result.array);
+    if (auto *call = stmt.as<TileCall>(); call && call->multiplies_ahead())
+      for (const TileMemory &ring : call->operands) rings_of_threads_.insert(ring.array);
   });
 }
 
@@ -65,7 +67,7 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   }
   // Buffers have names of their own, but those of a call that goes through them itself.
   const PanelLayout *panels = panels_of(allocate.array);
-  if (allocate.stages > 1 && !panels) return;
+  if (allocate.stages > 1 && !panels && !rings_of_threads_.contains(allocate.array)) return;
   if (panels && allocate.stages == 1) out.line("using Rows{} = {};", allocate.array, panels_name(element, *panels));
   if (const RowLayout *rows = rows_of(allocate.array))
     out.line("using Rows{} = {};", allocate.array, rows_name(element, *rows));
@@ -76,12 +78,18 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
     return out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2} + i64({3}) * {4});", element, name,
                     *memory.offset, scalar_text(*memory.units), Allocate::unit_bytes);
   }
-  const std::int64_t bytes = buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
   const std::string buffer =
-      allocate.buffer ? fmt::format(" + {} * ({})", bytes, scalar_text(allocate.buffer->number)) : "";
+      allocate.buffer ? fmt::format(" + {} * ({})", bytes_of_buffer(memory.array), scalar_text(allocate.buffer->number))
+                      : "";
   const std::string of_team = memory.team_bytes == 0 ? "" : fmt::format(" + team_of_thread() * {}", memory.team_bytes);
   out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3}{4});", element, name, *memory.offset, buffer,
            of_team);
+}
+
+int TilePlaces::stages_of(LocalArrayId array) const { return allocations_[array]->stages; }
+std::int64_t TilePlaces::bytes_of_buffer(LocalArrayId array) const {
+  const Allocate &memory = *allocations_[array];
+  return buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
 }
 
 std::string TilePlaces::element(LocalArrayId array, const std::string &index, const std::string &in_registers) const {

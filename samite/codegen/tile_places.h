@@ -23,6 +23,9 @@ class TilePlaces {
 
   // The rows of a tile as a type, also where it lies element after element.
   std::string rows_type(const ir::TileMemory &memory) const;
+  // Of memory that has buffers: how many, and how many bytes lie from one to the next.
+  int stages_of(ir::LocalArrayId array) const;
+  std::int64_t bytes_of_buffer(ir::LocalArrayId array) const;
 
   void declare(const ir::Allocate &allocate, SourceWriter &out) const;
   // An lvalue. `in_registers` is the number of a thread's own element.
@@ -35,7 +38,7 @@ class TilePlaces {
   }
 
   std::vector<const ir::Allocate *> allocations_;  // by LocalArrayId
-  std::set<ir::LocalArrayId> rings_of_values_, set_by_products_;
+  std::set<ir::LocalArrayId> rings_of_values_, rings_of_threads_, set_by_products_;
 };
 
 }  // namespace samite::codegen

@@ -533,6 +533,7 @@ class Parser {
       expect(",");
       windows.columns = number<std::int64_t>("the columns of a step");
       if (accept("in")) windows.parts = number<int>("the parts of a window");
+      windows.in_units = accept("in_units");
       call.windows.push_back(std::move(windows));
     } while (accept(","));
   }

@@ -231,12 +231,13 @@ class Printer {
           if (call.op == Op::Load && !call.stream)
             operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
           for (const LoopWindows &windows : call.windows)
-            operands += fmt::format("{} {} step {}, {}{}",
-                                    &windows == call.windows.data()
-                                        ? fmt::format(" loop {}{} of", part_words(call.part), value(*call.count))
-                                        : ",",
-                                    element(windows.array, windows.indices), windows.rows, windows.columns,
-                                    windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts));
+            operands +=
+                fmt::format("{} {} step {}, {}{}{}",
+                            &windows == call.windows.data()
+                                ? fmt::format(" loop {}{} of", part_words(call.part), value(*call.count))
+                                : ",",
+                            element(windows.array, windows.indices), windows.rows, windows.columns,
+                            windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts), units(windows.in_units));
           if (call.terms) operands += " terms " + value(*call.terms);
           if (call.sums) operands += " by " + to_string(*call.sums);
           if (call.has_window) operands += " has_window";

@@ -167,6 +167,7 @@ struct LoopWindows {
   // Each block of a cluster brings one of so many equal parts of a window's rows to all of them. 1: a block has windows
   // of its own.
   int parts = 1;
+  bool in_units = false;  // each row of each window begins at a multiple of 16 bytes in the array, in every launch
 };
 
 // tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
@@ -178,7 +179,8 @@ struct LoopWindows {
 // `tile_call matmul 0 $3: … = $1: …, $2: …, $4: tile<u64, 8> loop %5 of @a[%1, 0] step 0, 64, @b[0, %2] step 64, 0 by
 // …` is a whole loop of %5 products, in which bulk copies bring the factors. $1 and $2 have a buffer for each stage of
 // it, $4 two barriers for each. `loop copies %5 of` and `loop products %5 of` are the parts of threads that have roles.
-// With the windows of one array alone these are of $2, and the threads multiply them with what is in $1.
+// With the windows of one array alone these are of $2, and the threads multiply them with what is in $1. Without $4 the
+// threads copy the windows, each its part, step by step, between their products (`step 0, 64 in_units` as of a load).
 struct TileCall {
   Op op;
   std::int32_t attribute;
@@ -190,7 +192,8 @@ struct TileCall {
   bool in_units = false;
   // Of a product: the layout in which the threads have its sums while they multiply. Nothing: element by element.
   std::optional<FragmentLayout> sums = {};
-  // Of a loop of products: what its factors are, and how many there are of each.
+  // Of a loop of products: what its factors are, and how many there are of each. Bulk copies bring them, and the third
+  // operand has their barriers; or threads copy them, each its part, and there is none.
   std::vector<LoopWindows> windows = {};
   std::optional<Value> count = {};
   // Of a whole such loop: how many terms of its sums count, where those of the first step are the first ones. What its
@@ -211,7 +214,8 @@ struct TileCall {
   // The next statement is a product with this result, which begins before this one has ended.
   std::optional<LocalArrayId> runs_into = {};
 
-  bool is_product_loop() const { return !windows.empty(); }
+  bool is_product_loop() const { return !windows.empty() && operands.size() > 2; }
+  bool multiplies_ahead() const { return !windows.empty() && operands.size() == 2; }
   // Whether bulk copies bring the second factor alone, and which operand is the first that they bring.
   bool has_first_factor() const { return windows.size() == 1; }
   std::size_t first_brought() const { return has_first_factor() ? 1 : 0; }

@@ -671,6 +671,8 @@ class Verifier {
     if (call.is_product_loop()) {
       check_windows(call);
       operation.operands.pop_back();
+    } else if (call.multiplies_ahead()) {
+      check_copied_windows(call);
     }
     if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
     const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
@@ -688,31 +690,22 @@ class Verifier {
 
   // A loop of products: a buffer of each factor and two barriers for each stage.
   void check_windows(const TileCall &call) const {
-    if (call.op != Op::MatMul || !call.sums || !call.count)
-      fail("a loop of what is no product, or that does not say how");
+    check_loop_of_products(call);
     if (call.operands.size() != 3 || call.windows.size() > 2)
       fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 1 or 2", call.operands.size(),
            call.windows.size());
     if (call.is_step() && (!call.count->is_constant() || call.count->as_int() != 1))
       fail("a loop of several products with one first factor");
-    check_value(*call.count, ScalarType::Int32, "the number of products");
     if (call.terms) {
       if (call.part == TileCall::Part::copies || call.is_step())
         fail("a limit of terms at what is no whole loop of products");
       check_value(*call.terms, ScalarType::Int32, "the number of terms");
     }
-    const auto stages_of = [&](const TileMemory &memory) {
-      const auto known = buffers_.find(memory.array);
-      return known == buffers_.end() ? 1 : known->second.stages;
-    };
     const int stages = stages_of(call.operands[call.first_brought()]);
     for (std::size_t i = 0; i < call.windows.size(); ++i) {
       const LoopWindows &windows = call.windows[i];
       const TileMemory &factor = call.operands[call.first_brought() + i];
-      check_element(array(windows.array), windows.indices, factor.type);
-      if (array(windows.array).type != factor.type.element())
-        fail("windows of @{} of type {} for a factor of type {}", array(windows.array).name,
-             name(array(windows.array).type), name(factor.type));
+      check_windows_of(windows, factor);
       check_not_written(windows.array);
       if (windows.parts != 1 &&
           (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (std::int64_t{8} * windows.parts) != 0))
@@ -723,6 +716,36 @@ class Verifier {
     const Type barriers = call.operands[2].type;
     if (barriers.element() != ScalarType::UInt64 || barriers.count() != std::int64_t{2} * stages)
       fail("barriers of type {} for {} stages", name(barriers), stages);
+  }
+
+  void check_loop_of_products(const TileCall &call) const {
+    if (call.op != Op::MatMul || !call.sums || !call.count)
+      fail("a loop of what is no product, or that does not say how");
+    check_value(*call.count, ScalarType::Int32, "the number of products");
+  }
+  int stages_of(const TileMemory &memory) const {
+    const auto known = buffers_.find(memory.array);
+    return known == buffers_.end() ? 1 : known->second.stages;
+  }
+  void check_windows_of(const LoopWindows &windows, const TileMemory &factor) const {
+    const Parameter &from = array(windows.array);
+    check_element(from, windows.indices, factor.type);
+    if (from.type != factor.type.element())
+      fail("windows of @{} of type {} for a factor of type {}", from.name, name(from.type), name(factor.type));
+  }
+
+  // The same where the threads copy both factors.
+  void check_copied_windows(const TileCall &call) const {
+    check_loop_of_products(call);
+    if (kernel_.producers != 0 || call.windows.size() != 2 || call.terms)
+      fail("a loop of products whose threads copy the factors, and others do, or not both of them, or not all terms");
+    const int stages = stages_of(call.operands[0]);
+    for (std::size_t i = 0; i < 2; ++i) {
+      check_windows_of(call.windows[i], call.operands[i]);
+      if (call.windows[i].parts != 1) fail("windows of {} in parts that threads copy", name(call.operands[i].type));
+      if (stages < 2 || stages_of(call.operands[i]) != stages)
+        fail("factors of {} and {} stages, expected one number of 2 or more", stages, stages_of(call.operands[i]));
+    }
   }
 
   // Windows of arrays that the kernel does not write to, in rings of one number of stages, of at least two, since one

@@ -21,6 +21,7 @@
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
 #include "samite/passes/march.h"
+#include "samite/passes/multiply_ahead.h"
 #include "samite/passes/number_blocks.h"
 #include "samite/passes/number_iterations.h"
 #include "samite/passes/overlap_products.h"
@@ -89,6 +90,7 @@ ir::Kernel in_memory(ir::Kernel kernel, const passes::Architecture &architecture
   if (!trial)
     kernel = step(passes::insert_barriers(std::move(kernel), passes::shares_memory(arrays)), ir::Form::lowered,
                   "insert_barriers");
+  kernel = step(passes::multiply_ahead(std::move(kernel), architecture), ir::Form::lowered, "multiply_ahead");
   return step(passes::pipeline_loops(std::move(kernel)), ir::Form::lowered, "pipeline_loops");
 }
 

@@ -31,8 +31,8 @@ using Fragments = std::map<LocalArrayId, FragmentLayout>;  // of the tiles in re
 bool waits_for_block(const TileCall &call, const Fragments &registers, int warps) {
   switch (info(call.op).typing) {
     case Typing::Load:
-    case Typing::Cast:
-    case Typing::MatMul: return false;
+    case Typing::Cast: return false;
+    case Typing::MatMul: return call.multiplies_ahead();
     case Typing::Reduce: break;
     default: return true;
   }

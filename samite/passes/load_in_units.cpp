@@ -27,6 +27,12 @@ Kernel load_in_units(Kernel planned, const FactsOfArrays &arrays) {
       load.in_units = in_units(load.result.type, load.array, load.indices);
       return {std::move(load), stmt.where()};
     }
+    if (auto *call = stmt.as<TileCall>(); call && call->multiplies_ahead()) {
+      TileCall loop = *call;
+      for (std::size_t i = 0; i < loop.windows.size(); ++i)
+        loop.windows[i].in_units = in_units(loop.operands[i].type, loop.windows[i].array, loop.windows[i].indices);
+      return {std::move(loop), stmt.where()};
+    }
     if (auto *known = stmt.as<LoadStream>()) {
       LoadStream stream = *known;
       stream.in_units = in_units(stream.to.type, stream.array, stream.indices);

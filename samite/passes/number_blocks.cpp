@@ -14,7 +14,7 @@ bool multiplies_in_a_loop(const Block &body) {
   bool multiplies = false;
   for_each_statement(body, [&](const Stmt &stmt) {
     const auto *call = stmt.as<TileCall>();
-    multiplies = multiplies || (call && call->is_product_loop());
+    multiplies = multiplies || (call && !call->windows.empty());
     const auto *loop = stmt.as<For>();
     if (loop && loop->kind == LoopKind::Serial)
       for_each_statement(loop->body, [&](const Stmt &inner) {

@@ -620,7 +620,8 @@ std::vector<TensorMapNeeded> tensor_maps(const Kernel &planned) {
   };
   for_each_statement(planned.body, [&](const Stmt &stmt) {
     const auto *call = stmt.as<TileCall>();
-    for (std::size_t i = 0; call && i < call->windows.size(); ++i) add(tensor_map_of(*call, i));
+    for (std::size_t i = 0; call && call->is_product_loop() && i < call->windows.size(); ++i)
+      add(tensor_map_of(*call, i));
     if (const auto *bring = stmt.as<BringWindows>())
       for (const BringWindows::Window &window : bring->windows) add(tensor_map_of(window));
   });

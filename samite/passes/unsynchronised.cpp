@@ -170,13 +170,14 @@ class Checker {
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      if (in_memory(call.operands[i].array) && !(call.brings(i) && call.part == TileCall::Part::products))
-        touch(of_block(call.operands[i].array, call.brings(i) || (scratch && i != 0)));
+      const bool filled = call.brings(i) || call.multiplies_ahead();
+      if (in_memory(call.operands[i].array) && !(filled && call.part == TileCall::Part::products))
+        touch(of_block(call.operands[i].array, filled || (scratch && i != 0)));
     }
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
     // At its end, after which nothing is in its buffers.
-    if (call.is_product_loop() && call.part == TileCall::Part::whole) barrier();
+    if (!call.windows.empty() && call.part == TileCall::Part::whole) barrier();
     if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
       touch(of_block(call.result.array, true));
   }

@@ -312,6 +312,9 @@ template <class T> SAMITE_INLINE void copy_element_ahead(T *to, const T *from, b
 SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
   copy_part_ahead(reinterpret_cast<void *>((u64(to) ^ u64(swizzled)) + u64(on)), from, 16);
 }
+SAMITE_INLINE void copy_ahead_if(bool there, void *to, int swizzled, int on, const void *from) {
+  if (there) copy_ahead(to, swizzled, on, from);
+}
 template <int count, class T> SAMITE_INLINE void copy_neighbours_ahead(T *to, const T *from) {
   send_ahead(to, from, count * int(sizeof(T)), count * int(sizeof(T)));
 }

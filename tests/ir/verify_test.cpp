@@ -549,6 +549,30 @@ TEST(Verify, StreamsLoadWhatTheySay) {
   expect("load_stream $3 inside %1: i32 to $0: tile<f16, 8, 64> = @x[0, 0] step 0, 64", "elements of type f32");
 }
 
+TEST(Verify, LoopsOfProductsCopyTheirFactors) {
+  const std::string rings =
+      "local shared $0: f32[1024] stages 3 local shared $1: f32[1024] stages 3 local shared $5: f32[1024] "
+      "local registers $2: f32[4096] fragments(matrices, 64, 64, 1, 2) ";
+  const auto call = [&](const std::string &factors, const std::string &windows, const std::string &more = "") {
+    return tiles_with_body(rings + "tile_call matmul 0 $2: tile<f32, 64, 64> = " + factors + " loop " + windows +
+                           " by fragments(matrices, 64, 64, 1, 2)" + more);
+  };
+  const std::string a = "$0: tile<f32, 64, 16>", b = "$1: tile<f32, 16, 64>", of_a = "@x[0, 0] step 0, 16 in_units",
+                    of_b = "@x[0, 0] step 16, 0";
+  EXPECT_EQ(verify_error_of(call(a + ", " + b, "4 of " + of_a + ", " + of_b), Form::lowered), "no error");
+  const auto expect = [&](const Kernel &kernel, const std::string &message) {
+    expect_rejected(kernel, message, Form::lowered);
+  };
+  expect(call(a + ", " + b, "4 of " + of_a), "or not both of them");
+  expect(call(a + ", " + b, "copies 4 of " + of_a + ", " + of_b), "for threads of another role");
+  expect(call(a + ", " + b, "1.0 of " + of_a + ", " + of_b), "the number of products");
+  expect(call(a + ", " + b, "4 of " + of_a + ", @x[0, 0] step 16, 0 in 2"), "in parts that threads copy");
+  expect(call(a + ", $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b), "factors of 3 and 1 stages");
+  expect(call("$5: tile<f32, 64, 16>, $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b),
+         "factors of 1 and 1 stages, expected one number of 2 or more");
+  expect(call(a + ", $1: tile<f32, 64, 16>", "4 of " + of_a + ", " + of_b), "have no product");
+}
+
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {
   const auto loop = [](const std::string &how) { return tiles_with_body("for %0: i32 in 0 .. 4 step 1 " + how); };
   const std::string body = " { %1: i32 = add %0, 1 }";

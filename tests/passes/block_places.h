@@ -16,8 +16,9 @@ namespace samite::test {
 struct TilePlace {
   ir::MemorySpace space = ir::MemorySpace::instance;
   ScalarType type = ScalarType::Bool;
-  std::int64_t offset = 0;                       // of a tile in shared memory
-  std::int64_t bytes_of_buffer = 0;              // likewise
+  std::int64_t offset = 0;           // of a tile in shared memory
+  std::int64_t bytes_of_buffer = 0;  // likewise
+  int buffers = 1;
   std::int64_t columns = 0, bytes_of_row = 0;    // 0: one element after another
   std::optional<ir::FragmentLayout> layout{};    // of a tile in registers
   std::optional<ir::Allocate::Buffer> buffer{};  // of other memory, that the tile is
@@ -48,6 +49,7 @@ inline BlockPlaces block_places(const ir::Kernel &planned) {
     if (const auto *fragments = std::get_if<ir::FragmentLayout>(&allocate->layout)) own.layout = *fragments;
     if (own.space != ir::MemorySpace::shared || own.buffer) return;
     own.offset = allocate->offset.value();
+    own.buffers = allocate->stages;
     own.bytes_of_buffer = ir::buffer_bytes(allocate->layout, own.type, allocate->size.as_int(), allocate->stages);
     places.shared_bytes = std::max(places.shared_bytes, own.offset + own.bytes_of_buffer * allocate->stages);
   });

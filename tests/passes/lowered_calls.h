@@ -162,9 +162,7 @@ class LoweredCalls : protected tiles::TileOperations {
     }
     for (const ir::TileMemory &operand : std::span(call.operands).subspan(call.first_brought())) {
       const TileView &view = thread.tiles[operand.array];
-      const int stages =
-          &operand == &call.operands.back() ? 1 : static_cast<int>(call.operands.back().type.count() / 2);
-      for (int stage = 0; stage < stages; ++stage)
+      for (int stage = 0; stage < tiles_.place(operand.array).buffers; ++stage)
         for (const std::int64_t e : share_of(thread, operand))
           tiles_.poison(operand.array, tiles_.buffer_of(view, stage), e);
     }

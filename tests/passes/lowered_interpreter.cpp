@@ -135,7 +135,7 @@ class LoweredInterpreter : private LoweredCalls {
       } else if (const auto *loop = stmt.as<ir::While>()) {
         co_await serial(thread, *loop);
       } else if (const auto *call = stmt.as<ir::TileCall>()) {
-        if (!call->is_product_loop()) {
+        if (call->windows.empty()) {
           co_await this->call(thread, stmt, *call);
           continue;
         }

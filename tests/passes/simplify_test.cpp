@@ -3,10 +3,13 @@
 #include "samite/passes/simplify.h"
 
 #include "samite/ir/print.h"
+#include "samite/ir/visit.h"
 #include "tests/passes/transformed.h"
 
 namespace samite::passes {
 namespace {
+
+using namespace ir;
 
 std::string difference(const char *before, const char *after) {
   return test::difference_after(simplify, before, after);

@@ -335,6 +335,15 @@ SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) 
   const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
+// The same where `there`, without a branch: what is computed meanwhile can go between several of these.
+SAMITE_INLINE void copy_ahead_if(bool there, void *to, int swizzled, int on, const void *from) {
+  const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
+  asm volatile(
+      "{\n  .reg .pred there;\n  setp.ne.u32 there, %2, 0;\n"
+      "  @there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(at),
+      "l"(from), "r"(u32(there))
+      : "memory");
+}
 // Reads `bytes` of the 16; the others become zeros.
 SAMITE_INLINE void copy_part_ahead(void *to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from),

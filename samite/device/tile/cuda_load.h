@@ -91,6 +91,20 @@ struct TileUnits {
     }
   }
 
+  // The `n`-th of those that each thread has, where `there`.
+  static constexpr int of_thread = (all + threads - 1) / threads;
+  template <class T, class From>
+  static SAMITE_INLINE_MEMBER void copy_one(int n, T *to, const From *own, i64 row_stride, bool there) {
+    const int first_unit = int(flat_thread()), unit = first_unit + n * threads;
+    if (n >= all / threads) there = there && unit < all;
+    const From *const from = own + (below ? n * down : unit / of_row) * row_stride + (below ? 0 : unit % of_row * each);
+    if constexpr (by_bits)
+      copy_ahead_if(there, to + Rows::place(first_unit / of_row, first_unit % of_row * each),
+                    Rows::swizzled_by(n * down, 0) * bytes, Rows::further_by(n * down, 0) * bytes, from);
+    else
+      copy_ahead_if(there, to + Rows::place(unit / of_row, unit % of_row * each), 0, 0, from);
+  }
+
   // Those that lie in the array, or begin in it; the others are zeros.
   template <class T, class From>
   static SAMITE_INLINE_MEMBER void copy_part(T *to, const From *first, i64 row_stride,
@@ -195,6 +209,15 @@ class TileLoads {
       own_ += advance_;
     }
   }
+  // The same in parts, of which there are `parts`, where `there`; `advance` goes on to the next window.
+  static constexpr int parts = TileUnits<Rows, height, width, threads, int(sizeof(From))>::whole
+                                   ? TileUnits<Rows, height, width, threads, int(sizeof(From))>::of_thread
+                                   : 0;
+  template <class T>
+  SAMITE_INLINE_MEMBER void part(int n, T *to, bool there) const {
+    if constexpr (Units::whole) Units::copy_one(n, to, own_, row_stride_, there);
+  }
+  SAMITE_INLINE_MEMBER void advance() { own_ += advance_; }
 
  private:
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(From))>;

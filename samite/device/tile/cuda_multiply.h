@@ -1,6 +1,7 @@
 // Products of matrices in a block's shared memory by all of its threads, with the sums in their registers.
 #pragma once
 
+#include "samite/device/tile/cuda_multiply_ahead.h"
 #include "samite/device/tile/cuda_multiply_matrices.h"
 #include "samite/device/tile/cuda_multiply_threads.h"
 

@@ -147,39 +147,50 @@ struct FactorInMemory {
   }
 };
 
-template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
-          class G>
-SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const G *b) {
-  constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
-  constexpr int down = Product::pieces_down, across = Product::pieces_across;
+// What a warp multiplies of one step of the tensor cores: `terms` terms of all its rows and columns.
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class F, class G>
+struct MatrixFactorsOfWarp {
+  static constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
+  static constexpr int down = Product::pieces_down, across = Product::pieces_across;
   // The factor that the tensor cores take 16 lines at a time, and the one that they take 8 at a time, loaded in pairs.
-  constexpr int lefts = transposed ? across : down, rights = transposed ? down : across, pairs = (rights + 1) / 2;
-  constexpr bool in_pairs = rights % 2 == 0;
+  static constexpr int lefts = transposed ? across : down, rights = transposed ? down : across,
+                       pairs = (rights + 1) / 2;
+  static constexpr bool in_pairs = rights % 2 == 0;
   using A = FactorInMemory<F, RowsOfA, Product::rows, Product::whole_rows && (in_pairs || !transposed),
                            Product::rows_apart, K, !transposed_a>;
   using B = FactorInMemory<G, RowsOfB, Product::columns, Product::whole_columns && (in_pairs || transposed),
                            Product::columns_apart, K, transposed_b>;
   using Word = typename A::Word;
-  using Kind = typename MatrixFactors<F, G>::Kind;
-  constexpr int terms = 2 * A::half;
-  const int first_row = Product::first_row(), first_column = Product::first_column();
-  // Words that are assembled from elements take many registers meanwhile: unroll two steps at a time.
-  constexpr bool puts_together = A::each > 1 && !(A::loads_matrices && B::loads_matrices);
-#pragma unroll(puts_together ? 2 : (K + terms - 1) / terms)
-  for (int k = 0; k < K; k += terms) {
-    Word left[lefts][4], right[pairs][4];
-#pragma unroll
-    for (int i = 0; i < lefts; ++i)
+  static constexpr int terms = 2 * A::half, loads = lefts + pairs, products = lefts * rights;
+  // Words that are assembled from elements.
+  static constexpr bool puts_together = A::each > 1 && !(A::loads_matrices && B::loads_matrices);
+
+  Word left[lefts][4], right[pairs][4];
+
+  // The `n`-th of all loads, of the terms from `k` on.
+  SAMITE_INLINE_MEMBER void load(int n, const F *a, const G *b, int k) {
+    const int first_row = Product::first_row(), first_column = Product::first_column();
+    if (n < lefts) {
       if constexpr (transposed)
-        B::load_pairs(left[i], b, first_column, i * 16, k);
+        B::load_pairs(left[n], b, first_column, n * 16, k);
       else
-        A::template load<true>(left[i], a, first_row, i * 16, k);
-#pragma unroll
-    for (int j = 0; j < pairs; ++j)
+        A::template load<true>(left[n], a, first_row, n * 16, k);
+    } else {
       if constexpr (transposed)
-        A::template load<false>(right[j], a, first_row, j * 16, k);
+        A::template load<false>(right[n - lefts], a, first_row, (n - lefts) * 16, k);
       else
-        B::template load<false>(right[j], b, first_column, j * 16, k);
+        B::template load<false>(right[n - lefts], b, first_column, (n - lefts) * 16, k);
+    }
+  }
+  SAMITE_INLINE_MEMBER void load(const F *a, const G *b, int k) {
+#pragma unroll
+    for (int n = 0; n < loads; ++n) load(n, a, b, k);
+  }
+
+  // sums += the product; `behind(n)` comes behind the `n`-th instruction of it.
+  template <class C, class Behind>
+  SAMITE_INLINE_MEMBER void multiply(C (&c)[Product::registers], const Behind &behind) const {
+    using Kind = typename MatrixFactors<F, G>::Kind;
 #pragma unroll
     for (int i = 0; i < lefts; ++i)
 #pragma unroll
@@ -194,7 +205,22 @@ SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F
         } else {
           multiply_matrices(Kind(), sum, left[i], column);
         }
+        behind(i * rights + j);
       }
+  }
+};
+
+template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
+          class G>
+SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const G *b) {
+  using Factors = MatrixFactorsOfWarp<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB, F, G>;
+  constexpr int terms = Factors::terms;
+  // What puts words together takes many registers meanwhile: unroll two steps at a time.
+#pragma unroll(Factors::puts_together ? 2 : (K + terms - 1) / terms)
+  for (int k = 0; k < K; k += terms) {
+    Factors factors;
+    factors.load(a, b, k);
+    factors.multiply(c, [](int) {});
   }
 }
 
