@@ -42,6 +42,55 @@ TEST(TileMatMul, Types) {
   check_gemm<bfloat16, float>(8, 16, 8, 20, 19, 12);
 }
 
+// In many stages, where threads of a GPU copy some steps' factors between the products of others (f64): no step, fewer
+// than stages, more; extents that end in a tile, and in 16 bytes. And what takes two buffers or other types there.
+TEST(TileMatMul, InStages) {
+  const auto check = [](auto zero, std::array<std::int64_t, 3> tile, std::array<std::int64_t, 3> of, int stages,
+                        int threads, bool a_transposed, bool b_transposed) {
+    using T = decltype(zero);
+    const auto [m, n, k] = tile;
+    const auto [rows, columns, inner] = of;
+    SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " of " << rows << "x" << columns << "x" << inner
+                                    << ", " << stages << " stages" << (a_transposed ? " aT" : "")
+                                    << (b_transposed ? " bT" : ""));
+    const TileKernel<void(Array<const T, 2>, Array<const T, 2>, Array<T, 2>)> kernel(
+        "staged",
+        [=](Array<const T, 2> a, Array<const T, 2> b, Array<T, 2> c) {
+          auto [i, j] = block_index<2>();
+          Tile<T> sum = tile::zeros<T>({m, n});
+          const Int steps = tile::ceil_div(a.extent(a_transposed ? 0 : 1), static_cast<int>(k));
+          for (Int step : range(steps, pipelined(stages)))
+            tile::matmul(a_transposed ? tile::load(a, {step, i}, {k, m}) : tile::load(a, {i, step}, {m, k}),
+                         b_transposed ? tile::load(b, {j, step}, {n, k}) : tile::load(b, {step, j}, {k, n}), sum,
+                         {.a = a_transposed, .b = b_transposed});
+          tile::store(c, {i, j}, sum);
+        },
+        TileOptions{.threads = threads});
+    const Matrix a(rows, inner, 1), b(inner, columns, 2), of_c(rows, columns, 3);
+    const Matrix a_given = a_transposed ? turned(a) : a, b_given = b_transposed ? turned(b) : b;
+    auto x = buffer<T>(a_given.extents(), a_given.values, Gradient::tracked);
+    auto y = buffer<T>(b_given.extents(), b_given.values, Gradient::tracked);
+    auto c = poisoned<T>(of_c.extents(), Gradient::tracked);
+    const Extents grid{blocks(rows, m), blocks(columns, n)};
+    const double tolerance = sizeof(T) == 8 ? 1e-12 : 1e-4;
+    kernel.launch(grid, x, y, c);
+    expect_near(c, product(a, b).values, tolerance);
+    c.gradient().copy_from(as<T>(of_c.values));
+    kernel.launch(grid, {.direction = Direction::adjoint}, x, y, c);
+    const Matrix of_a = product(of_c, turned(b)), of_b = product(turned(a), of_c);
+    expect_near(x.gradient(), (a_transposed ? turned(of_a) : of_a).values, tolerance);
+    expect_near(y.gradient(), (b_transposed ? turned(of_b) : of_b).values, tolerance);
+  };
+  for (const int inner : {1, 8, 31, 47, 64, 130})
+    for (const bool a : {false, true})
+      for (const bool b : {false, true}) check(0.0, {64, 64, 16}, {70, 67, inner}, 3, 128, a, b);
+  check(0.0, {64, 128, 16}, {130, 250, 97}, 3, 128, false, false);
+  check(0.0, {128, 64, 8}, {128, 64, 128}, 4, 128, false, true);
+  check(0.0, {32, 32, 24}, {50, 34, 100}, 5, 64, true, false);
+  check(0.0, {64, 64, 16}, {70, 66, 100}, 2, 128, false, false);
+  check(0.0f, {64, 64, 16}, {70, 66, 100}, 3, 128, false, false);
+}
+
 // On numbers that it holds exactly.
 TEST(TileMatMul, TF32) {
   struct Case {
