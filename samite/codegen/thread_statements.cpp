@@ -73,12 +73,7 @@ void ThreadsEmitter::of_threads(const Stmt &stmt) {
 void ThreadsEmitter::barrier(const Barrier &barrier) {
   // What the threads have written is read by products of warp groups, as bulk copies would.
   if (shows_to_products_) out_.line("fence_for_copies();");
-  if (barrier.threads == 0)
-    out_.line("__syncthreads();");
-  else if (kernel_.teams != 0)
-    out_.line("sync_team<{}>();", barrier.threads);
-  else
-    out_.line("sync_threads_at<1, {}>();", barrier.threads);
+  out_.line("{}", barrier_text(kernel_, barrier.threads));
 }
 
 namespace {

@@ -70,6 +70,12 @@ std::string rows(const Type &type) {
 
 }  // namespace
 
+std::string barrier_text(const Kernel &kernel, int threads) {
+  if (threads == 0) return "__syncthreads();";
+  return kernel.teams != 0 ? fmt::format("sync_team<{}>();", threads)
+                           : fmt::format("sync_threads_at<1, {}>();", threads);
+}
+
 void TileCalls::call(const TileCall &call, SourceLocation where) {
   if (call.op == Op::Load) return load(call, where);
   if (call.is_product_loop()) return product_loop(call);
@@ -88,6 +94,12 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
       if (const FragmentLayout *layout = places_.fragments_of(call.operands[0].array);
           layout && places_.fragments_of(call.result.array)) {
         write(fmt::format("tile_reduce_rows<{}, Sums{}>", step_name(call.op), call.operands[0].array));
+        break;
+      } else if (layout && passes::reduces_columns(call)) {
+        const Kernel &kernel = emission_.kernel;
+        arguments +=
+            fmt::format(", [] {{ {} }}", barrier_text(kernel, kernel.producers == 0 ? 0 : kernel.block_threads));
+        write(fmt::format("tile_reduce_columns<{}, Sums{}>", step_name(call.op), call.operands[0].array));
         break;
       } else if (layout && layout->unit != FragmentLayout::Unit::rows) {
         write(fmt::format("tile_reduce_sums<{}, Sums{}>", step_name(call.op), call.operands[0].array));

@@ -17,6 +17,9 @@ namespace samite::codegen {
 // known threads is compiled for these alone.
 enum class TileFunctions : std::uint8_t { of_cpu, of_cuda };
 
+// A statement in which as many of a block's threads wait for each other; 0: all of them.
+std::string barrier_text(const ir::Kernel &kernel, int threads);
+
 class TileCalls {
  public:
   TileCalls(Emission &emission, const TilePlaces &places, TileFunctions functions)

@@ -34,6 +34,7 @@
 #include "samite/passes/product_loops.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/returned_exchanges.h"
+#include "samite/passes/reuse_registers.h"
 #include "samite/passes/share_loads.h"
 #include "samite/passes/share_steps.h"
 #include "samite/passes/side_by_side.h"
@@ -83,6 +84,7 @@ ir::Kernel in_memory(ir::Kernel kernel, const passes::Architecture &architecture
     return trial ? std::move(after) : checked(std::move(after), form, pass);
   };
   kernel = step(passes::place_tiles(std::move(kernel), architecture), ir::Form::lowered, "place_tiles");
+  kernel = step(passes::reuse_registers(std::move(kernel)), ir::Form::lowered, "reuse_registers");
   // Of a trial it is not known which arrays share memory; at most as many loads are ahead as if none did.
   const passes::FactsOfArrays apart(kernel.parameters.size(), {.unaliased = true});
   kernel = step(passes::stage_loads(std::move(kernel), trial ? apart : arrays), ir::Form::lowered, "stage_loads");

@@ -37,6 +37,7 @@ bool waits_for_block(const TileCall &call, const Fragments &registers, int warps
     default: return true;
   }
   const auto layout = registers.find(call.operands[0].array);
+  if (layout != registers.end() && reduces_columns(call)) return false;  // for those who have the sums
   const bool of_warp = layout == registers.end() ? call.result.type.count() >= warps : layout->second.across == 1;
   return !reduces_rows(call) || !of_warp;
 }

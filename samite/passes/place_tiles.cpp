@@ -48,7 +48,8 @@ std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()
 struct Demands {
   bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
   bool factor = false, other_call = false;
-  bool reduced = false;                  // each of its rows
+  bool reduced = false;  // each of its rows
+  bool columns_reduced = false;
   bool reduced_in_parts = true;          // wherever it is, with memory for what several warps find of a row
   std::vector<FragmentLayout> products;  // whose sums it is
   std::vector<const TileCall *> firsts;  // products of it with what copies bring
@@ -120,6 +121,11 @@ class Placer {
     if (info(call.op).typing == Typing::Reduce && *operand.operand == 0 && reduces_rows(call)) {
       own.reduced = own.other_call = true;
       own.reduced_in_parts = own.reduced_in_parts && call.operands.size() == 2;
+      return;
+    }
+    if (info(call.op).typing == Typing::Reduce && reduces_columns(call) &&
+        call.result.type.element() == operand.memory().type.element()) {
+      own.columns_reduced = own.other_call = true;
       return;
     }
     if (call.has_first_factor() && *operand.operand == 0) return own.firsts.push_back(&call);
@@ -194,7 +200,12 @@ class Placer {
     const bool may_be = own.firsts.empty() ? size_of(use.type()) >= 4 : may_be_first_factor(own, wanted);
     return own.elementwise && use.count() == wanted.rows * wanted.columns && may_be &&
            (!own.reduced || wanted.across == 1 || own.reduced_in_parts) &&
+           (!own.columns_reduced || lanes_share_columns(wanted)) &&
            std::ranges::all_of(own.products, [&](const FragmentLayout &f) { return f == wanted; });
+  }
+  // As device/tile/cuda_spread.h reduces them.
+  static bool lanes_share_columns(const FragmentLayout &sums) {
+    return sums.unit == matrices || sums.unit == group_matrices || sums.unit == fours || sums.unit == singles;
   }
   // The rows of sums are those of the first factor, whose terms a group of warps has as it would have sums.
   static bool may_be_first_factor(const Demands &own, const FragmentLayout &wanted) {
@@ -414,9 +425,10 @@ Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
     const auto known = layouts.find(tile.array);
     return known != layouts.end() && std::holds_alternative<FragmentLayout>(known->second);
   };
-  // What reduces into registers needs no memory for what several warps find.
+  // What reduces into registers, or columns in them, needs no memory for what several warps find.
   const auto has_no_parts = [&](const TileCall &call) {
-    return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 && in_registers(call.result);
+    return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 &&
+           (in_registers(call.result) || (reduces_columns(call) && in_registers(call.operands[0])));
   };
   std::set<LocalArrayId> dropped;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {

@@ -171,6 +171,12 @@ bool reduces_rows(const TileCall &call) {
   return to[from.rank() - 1] == 1;
 }
 
+bool reduces_columns(const TileCall &call) {
+  if (reduces_all(call)) return false;
+  const TileShape from = call.operands[0].type.shape(), to = call.result.type.shape();
+  return from.rank() == 2 && from[0] != 1 && to[0] == 1 && to[1] == from[1];
+}
+
 Kernel spread_tiles(Kernel placed, const Architecture &architecture) {
   if (!is_tile_kernel(placed) || !architecture.blocks_have_threads() || placed.sums_in_shared) return placed;
   Spreader spreader(placed);

@@ -104,12 +104,15 @@ TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
 }
 
 TEST(AssignRoles, NotWhereACallWaitsForTheWholeBlock) {
-  std::string text = kernel_text(large);
-  std::string rows = text;
-  text.insert(text.rfind("store"), "%51: tile<f32, 1, 256> = reduce_add %6 store @c[@n, 0] = %51 ");
-  EXPECT_EQ(with_roles(text).producers, 0) << "warps have parts of each column";
-  rows.insert(rows.rfind("store"), "%51: tile<f32, 64, 1> = reduce_add %6 store @c[@n, 0] = %51 ");
-  EXPECT_EQ(with_roles(rows).producers, 128) << "and whole rows";
+  const auto producers = [](const std::string &call) {
+    std::string text = kernel_text(large);
+    text.insert(text.rfind("store"), call + " store @c[@n, 0] = %51 ");
+    return with_roles(text).producers;
+  };
+  EXPECT_EQ(producers("%51: tile<f32, 64, 256> = scan_add 1, %6"), 0);
+  EXPECT_EQ(producers("%51: tile<f32, 64, 1> = reduce_add %6"), 128) << "warps have whole rows";
+  EXPECT_EQ(producers("%51: tile<f32, 1, 256> = reduce_add %6"), 128)
+      << "they have parts of each column, and wait for those who have others";
 }
 
 // Under a condition, and in a loop around the loop of products, each time again.

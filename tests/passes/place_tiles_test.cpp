@@ -55,12 +55,19 @@ TEST(PlaceTiles, RowsOfSumsAreReducedInRegisters) {
                                               "store @x[0, 0] = %8 store @x[0, 0] = %9 store @h[0, 0] = %10"));
   EXPECT_EQ(test::count(all, "registers f32[1024] fragments("), 3) << all;
   EXPECT_EQ(test::count(all, "shared f32[1024]"), 0) << all;
-  // Of columns the threads have parts that lie apart.
-  const std::string columns =
-      memory(placed_tiles(placed_factors + placed_product +
-                          "%4: tile<f32, 16, 64> = mul %3, %3 %5: tile<f32, 1, 64> = reduce_max %4 "
-                          "store @x[0, 0] = %4 store @x[0, 0] = %5"));
-  EXPECT_EQ(test::count(columns, "shared f32[1024]"), 1) << columns;
+}
+
+// Of any number of warps; of the type of the sums.
+TEST(PlaceTiles, ColumnsOfSumsAreReducedInRegisters) {
+  const auto placed = [](const std::string &result) {
+    return memory(placed_tiles(placed_factors + placed_product + "%4: tile<f32, 16, 64> = mul %3, %3 " + result +
+                               " store @x[0, 0] = %4 store @x[0, 0] = %5"));
+  };
+  const std::string columns = placed("%5: tile<f32, 1, 64> = reduce_max %4");
+  EXPECT_EQ(test::count(columns, "registers f32[1024] fragments("), 2) << columns;
+  EXPECT_EQ(test::count(columns, "shared f32[1024]"), 0) << columns;
+  EXPECT_EQ(test::count(columns, "shared f32[64]"), 1) << "no memory for parts, but for the result: " << columns;
+  EXPECT_EQ(test::count(placed("%5: f32 = reduce_max %4"), "shared f32[1024]"), 1) << "all of them";
 }
 
 // Without memory for what several warps find of a row, one must have all of it.

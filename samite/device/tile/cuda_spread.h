@@ -201,7 +201,65 @@ SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
   tile_reduce_sums<Step, Layout>(out, in, out);
 }
 
-// The same into the registers of the threads that have the rows.
+// Of columns that lanes share, which differ in the bits from `distance` on: each lane keeps a half of them, and gives
+// what it has of the others away, as long as they can be halved. Where they cannot be, one of two lanes `keeps` all.
+// Returns the first one that is kept; afterwards there are `columns_kept`.
+SAMITE_INLINE constexpr int columns_kept(int columns, int distance) {
+  return distance >= 32 ? columns : columns_kept(columns % 2 == 0 ? columns / 2 : columns, distance * 2);
+}
+template <class Step, int distance, int columns, class V, int count>
+SAMITE_INLINE int share_columns(V (&values)[count], int first, bool &keeps) {
+  if constexpr (distance >= 32) return first;
+  constexpr bool halved = columns % 2 == 0;
+  constexpr int kept = halved ? columns / 2 : columns, apart = halved ? kept : 0;
+  const bool upper = lane_of_warp() & distance;
+  if (!halved) keeps = keeps && !upper;
+#pragma unroll
+  for (int c = 0; c < kept; ++c) {
+    const V mine = upper ? values[c + apart] : values[c], given = upper ? values[c] : values[c + apart];
+    values[c] = Step::apply(mine, V(shuffle_xor(given, u32(distance))));
+  }
+  return share_columns<Step, (distance < 32 ? distance * 2 : 32), kept>(values, first + (upper ? apart : 0), keeps);
+}
+
+// Reduces each column of what the threads have of a product. Warps that have parts of the same columns take turns, in
+// order, with `sync` between these, which all threads that have sums call.
+template <class Step, class Layout, class R, class V, class Sync>
+SAMITE_INLINE void tile_reduce_columns(R *out, const V *in, const Sync &sync) {
+  using Pieces = typename Layout::Unit;
+  static_assert(Pieces::first_lane == 1, "lanes beside each other have parts of a row");
+  constexpr int together = Pieces::together, columns = Layout::pieces_across * together,
+                of_piece = Pieces::registers / together;
+  V values[columns];
+#pragma unroll
+  for (int c = 0; c < columns; ++c) {
+    values[c] = Step::template first<V>();
+#pragma unroll
+    for (int row = 0; row < Layout::pieces_down * of_piece; ++row) {
+      const int r = (row / of_piece * Layout::pieces_across + c / together) * Pieces::registers +
+                    row % of_piece * together + c % together;
+      if (Layout::whole_rows || Layout::row(r) < Layout::rows) values[c] = Step::apply(values[c], in[r]);
+    }
+  }
+  bool keeps = true;
+  const int first = share_columns<Step, Pieces::end_lane, columns>(values, 0, keeps);
+  constexpr int warps_of_piece = Pieces::threads / 32, turns = Layout::warps / Layout::across_warps * warps_of_piece;
+  const int own_turn =
+      Layout::warp() / Layout::across_warps * warps_of_piece + int(flat_thread()) / 32 % warps_of_piece;
+#pragma unroll 1
+  for (int turn = 0; turn < turns; ++turn) {
+    if (turn > 0) sync();
+    if (turn != own_turn || !keeps) continue;
+#pragma unroll
+    for (int k = 0; k < columns_kept(columns, Pieces::end_lane); ++k) {
+      const int c = first + k, column = Layout::column(c / together * Pieces::registers + c % together);
+      if (!Layout::whole_columns && column >= Layout::columns) continue;
+      out[column] = turn == 0 ? R(values[k]) : R(Step::apply(V(out[column]), values[k]));
+    }
+  }
+}
+
+// Reduces each row, as tile_reduce_sums, into the registers of the threads that have the rows.
 template <class Step, class Layout, int count, class R, class V>
 SAMITE_INLINE void tile_reduce_rows(R (&out)[count], const V *in) {
   static_assert(Layout::across_warps == 1 && RowsOfThread<Layout>::count == count, "a warp has whole rows");

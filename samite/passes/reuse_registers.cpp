@@ -1,0 +1,156 @@
+#include "samite/passes/reuse_registers.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+using Names = std::map<LocalArrayId, LocalArrayId>;
+
+Stmt with_names(const Stmt &stmt, const Names &names) {
+  const auto name = [&](LocalArrayId &array) {
+    if (const auto known = names.find(array); known != names.end()) array = known->second;
+  };
+  if (const auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
+    Let made = *let;
+    name(made.value.array);
+    return {std::move(made), stmt.where()};
+  }
+  if (const auto *store = stmt.as<LocalStore>()) {
+    LocalStore made = *store;
+    name(made.array);
+    return {std::move(made), stmt.where()};
+  }
+  if (const auto *call = stmt.as<TileCall>()) {
+    TileCall made = *call;
+    name(made.result.array);
+    for (TileMemory &operand : made.operands) name(operand.array);
+    if (made.runs_into) name(*made.runs_into);
+    return {std::move(made), stmt.where()};
+  }
+  return stmt;
+}
+
+bool is_touched(const Stmt &statement, LocalArrayId array) {
+  bool touched = false;
+  for_each_statement({statement}, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    touched = touched || local_array_touched(stmt) == array ||
+              (call && (call->result.array == array || call->runs_into == array ||
+                        std::ranges::any_of(call->operands,
+                                            [&](const TileMemory &operand) { return operand.array == array; })));
+  });
+  return touched;
+}
+
+// Which tiles in registers a loop over elements loads and stores, at its own index alone.
+struct Own {
+  std::set<LocalArrayId> loaded, stored;
+  std::set<LocalArrayId> elsewhere;      // also at another index
+  std::set<LocalArrayId> loaded_behind;  // behind a store to any
+};
+Own own_of(const For &loop) {
+  Own own;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    const auto *let = stmt.as<Let>();
+    const auto *store = stmt.as<LocalStore>();
+    const auto array = local_array_touched(stmt);
+    if (!array) return;
+    const Value index = store ? store->index : let->value.operands[0];
+    if (!index.is_local() || index.id() != loop.index) own.elsewhere.insert(*array);
+    if (!store && !own.stored.empty()) own.loaded_behind.insert(*array);
+    (store ? own.stored : own.loaded).insert(*array);
+  });
+  return own;
+}
+
+class Reuse {
+ public:
+  explicit Reuse(const Block &block) : block_(block) {
+    for (std::size_t i = 0; i < block.size(); ++i)
+      if (const auto *allocate = block[i].as<Allocate>(); allocate && allocate->space == MemorySpace::registers &&
+                                                          std::holds_alternative<FragmentLayout>(allocate->layout))
+        allocated_.emplace(allocate->array, allocate);
+  }
+
+  Names names() {
+    Names names;
+    for (std::size_t i = 0; i < block_.size(); ++i) {
+      const auto *loop = block_[i].as<For>();
+      if (!loop || loop->kind != LoopKind::Thread) continue;
+      const Own own = own_of(*loop);
+      for (const LocalArrayId made : own.stored)
+        if (const auto of = place_for(made, own, i)) {
+          const auto before = names.find(*of);
+          names.emplace(made, before == names.end() ? *of : before->second);
+          taken_.insert(*of);
+        }
+    }
+    return names;
+  }
+
+ private:
+  // Whose registers a tile takes that a loop, the `at`-th statement, makes.
+  std::optional<LocalArrayId> place_for(LocalArrayId made, const Own &own, std::size_t at) const {
+    const auto mine = allocated_.find(made);
+    if (mine == allocated_.end() || own.elsewhere.contains(made) || own.loaded.contains(made) ||
+        std::any_of(block_.begin(), block_.begin() + static_cast<std::ptrdiff_t>(at),
+                    [&](const Stmt &stmt) { return is_touched(stmt, made); }))
+      return std::nullopt;
+    for (const LocalArrayId of : own.loaded) {
+      const auto known = allocated_.find(of);
+      if (known == allocated_.end() || own.elsewhere.contains(of) || own.stored.contains(of) ||
+          own.loaded_behind.contains(of) || taken_.contains(of) || known->second->type != mine->second->type ||
+          known->second->layout != mine->second->layout)
+        continue;
+      if (std::none_of(block_.begin() + static_cast<std::ptrdiff_t>(at) + 1, block_.end(),
+                       [&](const Stmt &stmt) { return is_touched(stmt, of); }))
+        return of;
+    }
+    return std::nullopt;
+  }
+
+  const Block &block_;
+  std::map<LocalArrayId, const Allocate *> allocated_;
+  std::set<LocalArrayId> taken_;
+};
+
+Block reused(const Block &block) {
+  const Names names = Reuse(block).names();
+  Block made;
+  for (const Stmt &stmt : block) {
+    const auto *allocate = stmt.as<Allocate>();
+    if (allocate && names.contains(allocate->array)) continue;
+    if (const auto *branch = stmt.as<If>()) {
+      If copy = *branch;
+      copy.then_block = reused(branch->then_block);
+      copy.else_block = reused(branch->else_block);
+      made.emplace_back(std::move(copy), stmt.where());
+    } else if (const auto *loop = stmt.as<For>()) {
+      For copy = *loop;
+      copy.body = reused(loop->body);
+      made.emplace_back(std::move(copy), stmt.where());
+    } else {
+      made.push_back(stmt);
+    }
+  }
+  if (names.empty()) return made;
+  return rewrite(made, [&](const Stmt &stmt) { return with_names(stmt, names); });
+}
+
+}  // namespace
+
+Kernel reuse_registers(Kernel placed) {
+  if (is_tile_kernel(placed)) placed.body = reused(placed.body);
+  return placed;
+}
+
+}  // namespace samite::passes
