@@ -66,13 +66,14 @@ void ElementLoops::loop_of_launch(const For &loop) {
 
 // Of a loop that goes around in a thread's registers: how many elements an iteration takes, all that are moved in it
 // then. With few each is moved many times: by two at a time the 128 sums of a thread cost 8000 moves, where the whole
-// product of a tile takes 50 microseconds. With many, there are as many branches.
+// product of a tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each
+// is moved eight times or less, where 16 are enough for that.
 std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
-  constexpr std::int64_t most = 16;
-  const std::int64_t together = layout.together();
+  constexpr std::int64_t most = 16, moves = 8;
+  const std::int64_t together = layout.together(), all = layout.registers();
   std::int64_t front = together;
-  for (std::int64_t more = 2 * together; more <= most; more += together)
-    if (layout.registers() % more == 0) front = more;
+  for (std::int64_t more = 2 * together; more <= most && front * moves < all; more += together)
+    if (all % more == 0) front = more;
   return front;
 }
 

@@ -249,8 +249,12 @@ std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const Matmul
   const auto add = [&](const MatmulPlan &plan) {
     if (std::ranges::find(candidates, plan) == candidates.end()) candidates.push_back(plan);
   };
-  for (const MatmulPlan &plan : kind)
-    if (plan.rows <= most_rows_of_a_tile(shape, kind) && (!in_teams(plan) || may_have_teams(factors))) add(plan);
+  const auto add_all = [&](std::span<const MatmulPlan> plans) {
+    for (const MatmulPlan &plan : plans)
+      if (plan.rows <= most_rows_of_a_tile(shape, kind) && (!in_teams(plan) || may_have_teams(factors))) add(plan);
+  };
+  add_all(kind);
+  if (kind.data() == groups_of_warps) add_all(for_few_blocks);
   if (device.is_cpu()) return candidates;
   for (const int more : {-1, 1}) {
     MatmulPlan other = candidates.front();

@@ -126,11 +126,15 @@ bool may_be_unrolled(const For &loop) {
 }
 
 std::int64_t turns_together(const Block &turn, std::int64_t turns) {
-  bool waits = false;
-  for_each_statement(turn, [&](const Stmt &stmt) { waits = waits || array_read(stmt) || array_written(stmt); });
+  bool waits = false, loads = false;
+  for_each_statement(turn, [&](const Stmt &stmt) {
+    const auto *sum = stmt.as<Accumulate>();
+    waits = waits || array_read(stmt) || (sum && !sum->atomic);
+    loads = loads || (local_array_touched(stmt) && stmt.as<Let>());
+  });
   const std::size_t largest = waits ? 4 * largest_unrolled : largest_unrolled;
   const auto most = static_cast<std::int64_t>(largest / std::max<std::size_t>(instructions(turn), 1));
-  constexpr std::int64_t most_together = 8;
+  const std::int64_t most_together = waits || loads ? 8 : 4;
   for (std::int64_t together = std::min({most, turns, most_together}); together > 1; --together)
     if (turns % together == 0) return together;
   return 1;

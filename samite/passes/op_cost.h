@@ -22,8 +22,9 @@ std::size_t instructions_of_one(const ir::For &loop);
 bool may_be_unrolled(const ir::For &loop);
 
 // How many of a thread's turns of a loop over a tile's elements NVIDIA's compiler puts side by side: as many as are not
-// much to compile, and divide the number of turns. At least 1, at most 8: more are no faster. Turns that access arrays
-// are worth four times as much code, since their loads then wait together.
+// much to compile, and divide the number of turns. At least 1, at most 8 where they load: more are no faster. Others,
+// which wait for nothing, at most 4. Turns that load from arrays are worth four times as much code, since their loads
+// then wait together.
 std::int64_t turns_together(const ir::Block &turn, std::int64_t turns);
 
 // Whether a thread loop of the CPU should have a second copy of its body, for vectors all of whose lanes are on, which

@@ -75,10 +75,16 @@ TEST(TilePlan, LargeSumsAreInSharedMemory) {
 }
 
 // At an array's edge, where sums are stored one by one from the front of their registers.
-TEST(TilePlan, SumsGoAroundSixteenAtATimeOrAsFewAsThereAre) {
-  const auto text = [](const ir::Kernel &kernel) { return emit_for_cuda(kernel, cuda_options()).text; };
-  EXPECT_NE(text(gemm<bfloat16>(128, 256, 32, 1, {.threads = 256})).find("rotate<16>("), std::string::npos);
-  EXPECT_NE(text(gemm<bfloat16>(16, 16, 16, 1, {.threads = 64})).find("rotate<4>("), std::string::npos);
+TEST(TilePlan, SumsGoAroundInEightTurnsAtMost) {
+  const auto turns_by = [](std::int64_t rows, std::int64_t columns, int threads, int front) {
+    const std::string text =
+        emit_for_cuda(gemm<bfloat16>(rows, columns, 32, 1, {.threads = threads}), cuda_options()).text;
+    return text.find(fmt::format("rotate<{}>(", front)) != std::string::npos;
+  };
+  EXPECT_TRUE(turns_by(128, 256, 256, 16)) << "128 sums of a thread";
+  EXPECT_TRUE(turns_by(64, 64, 64, 8));
+  EXPECT_TRUE(turns_by(64, 64, 256, 2)) << "16, and two lie together";
+  EXPECT_TRUE(turns_by(16, 16, 64, 2));
 }
 
 TEST(TilePlan, EachStageHasItsBuffers) {

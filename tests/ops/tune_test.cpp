@@ -56,11 +56,13 @@ TEST_F(Tune, CandidatesAreAShortListWithTheUsualPlanFirst) {
         const ops::MatmulShape shape{1, rows, 4096, 4096};
         const auto candidates = ops::matmul_candidates(shape, {.type = type}, device);
         EXPECT_EQ(candidates.front(), ops::matmul_plan(shape, {.type = type}, device));
-        EXPECT_LE(candidates.size(), 8u);
+        EXPECT_LE(candidates.size(), 9u);
         EXPECT_EQ(std::set(candidates.begin(), candidates.end()).size(), candidates.size());
         for (const ops::MatmulPlan &plan : candidates) EXPECT_GE(plan.stages, 1);
       }
   EXPECT_EQ(ops::matmul_candidates({1, 1, 64, 64}, {}, {}).size(), 1u) << "one row needs one row";
+  const auto many = ops::matmul_candidates({1, 8192, 8192, 8192}, {.type = ScalarType::BFloat16}, {90, 132});
+  EXPECT_TRUE(std::ranges::count(many, ops::MatmulPlan{128, 192, 64, 256, 5})) << "also what is for few blocks";
 }
 
 TEST_F(Tune, TheFastestIsKeptForLaunchesToCome) {

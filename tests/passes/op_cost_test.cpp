@@ -51,12 +51,18 @@ TEST(OpCost, TurnsThatAreMuchToCompileGoOneAfterAnother) {
     for (int i = 0; i < instructions; ++i) body += "local_store $0[0] = 1.0\n";
     return turns_of(body, turns);
   };
-  EXPECT_EQ(turns_of(stores(32), 16), 8) << "arrays are waited for";
-  EXPECT_EQ(turns_of(stores(257), 16), 1);
-  EXPECT_EQ(together(1, 16), 8) << "more are no faster";
-  EXPECT_EQ(together(1, 12), 6);
-  EXPECT_EQ(together(8, 16), 8);
-  EXPECT_EQ(together(9, 16), 4);
+  const std::string load = "%1: f32 = load @x[0] ", sum = "accumulate @x[0] += 1.0 ",
+                    atomic = "accumulate atomic @x[0] += 1.0 ";
+  EXPECT_EQ(turns_of(stores(31) + load, 16), 8) << "loads are waited for";
+  EXPECT_EQ(turns_of(stores(31) + sum, 16), 8) << "and so is what is added to";
+  EXPECT_EQ(turns_of(stores(256) + load, 16), 1);
+  EXPECT_EQ(turns_of(stores(15) + atomic, 16), 4);
+  EXPECT_EQ(turns_of(stores(32), 16), 2) << "stores are not";
+  EXPECT_EQ(turns_of(load, 16), 8) << "more are no faster";
+  EXPECT_EQ(turns_of("%1: f32 = local_load $0[0] ", 16), 8);
+  EXPECT_EQ(turns_of("%1: f32 = local_load $0[0] ", 12), 6);
+  EXPECT_EQ(together(1, 16), 4) << "stores are waited for by none";
+  EXPECT_EQ(together(1, 6), 3);
   EXPECT_EQ(together(16, 1024), 4);
   EXPECT_EQ(together(16, 6), 3) << "they divide the turns";
   EXPECT_EQ(together(16, 7), 1);
