@@ -57,7 +57,7 @@ void TileCalls::load_stream(const LoadStream &stream, SourceLocation where) {
 }
 
 void TileCalls::multiply_ahead(const TileCall &call, SourceLocation where) {
-  std::string loads, steps, arguments = array_name(call.result.array);
+  std::string loads, arguments = array_name(call.result.array);
   for (const TileMemory &factor : call.operands) arguments += ", " + array_name(factor.array);
   for (std::size_t i = 0; i < 2; ++i) {
     const LoopWindows &windows = call.windows[i];

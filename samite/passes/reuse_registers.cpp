@@ -75,9 +75,9 @@ Own own_of(const For &loop) {
 class Reuse {
  public:
   explicit Reuse(const Block &block) : block_(block) {
-    for (std::size_t i = 0; i < block.size(); ++i)
-      if (const auto *allocate = block[i].as<Allocate>(); allocate && allocate->space == MemorySpace::registers &&
-                                                          std::holds_alternative<FragmentLayout>(allocate->layout))
+    for (const Stmt &stmt : block)
+      if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::registers &&
+                                                      std::holds_alternative<FragmentLayout>(allocate->layout))
         allocated_.emplace(allocate->array, allocate);
   }
 

@@ -119,6 +119,37 @@ TEST(CudaMultiplyAhead, AllWaysThatFactorsLie) {
       expect_all_edges({.rows = 32, .columns = 64, .inner = 16, .a_transposed = a, .b_transposed = b});
 }
 
+// Windows that begin anywhere in a row, each one column after the one before, of arrays whose rows have whole units.
+TEST(CudaMultiplyAhead, WindowsBetweenUnits) {
+  constexpr std::int64_t rows = 32, terms = 16, steps = 6, held = 32;
+  const TileKernel kernel{"between",
+                          [=](Array<const double, 2> a, Array<const double, 2> b, Array<double, 2> c) {
+                            Tile<double> sum = tile::zeros<double>({rows, rows});
+                            for (Int k : range(static_cast<int>(steps), pipelined(3)))
+                              tile::matmul(tile::load_at(a, {0, k}, {rows, terms}),
+                                           tile::load_at(b, {k, 0}, {terms, rows}), sum);
+                            tile::store(c, {block_index(), 0}, sum);
+                          },
+                          TileOptions{.threads = 64}};
+  codegen::EmitOptions options = cuda_options();
+  for (const std::size_t factor : {0u, 1u}) options.arrays.at(factor).aligned_rows = true;
+  const CudaOnHost run(kernel.ir(), options);
+  EXPECT_NE(run.source().text.find("tile_multiply_ahead<"), std::string::npos);
+  auto a = factor(rows, held, 0, 1), b = factor(held, rows, 0, 2);
+  std::vector<double> c(static_cast<std::size_t>(rows * rows));
+  run.run({1}, {array(a, {rows, held}), array(b, {held, rows}), array(c, {rows, rows})});
+  const auto at = [](const std::vector<double> &x, std::int64_t i, std::int64_t j, std::int64_t columns) {
+    return x[static_cast<std::size_t>(i * columns + j)];
+  };
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < rows; ++j) {
+      double sum = 0;
+      for (std::int64_t step = 0; step < steps; ++step)
+        for (std::int64_t k = 0; k < terms; ++k) sum += at(a, i, step + k, held) * at(b, step + k, j, rows);
+      ASSERT_NEAR(at(c, i, j, rows), sum, 1e-12) << i << ' ' << j;
+    }
+}
+
 // One step of the tensor cores in each of the loop's, an even and an odd number of them.
 TEST(CudaMultiplyAhead, AnyNumberOfTurns) {
   for (const std::int64_t inner : {8, 24, 32})

@@ -49,6 +49,22 @@ TEST(LoadInUnits, StreamsAreWhereTheirFirstWindowIs) {
   for (const bool units : in_units(test::pipelined_product, {.unaliased = true})) EXPECT_FALSE(units);
 }
 
+// The first factor's windows are one column, and eight, from each other: those of the second, as many rows.
+TEST(LoadInUnits, StreamsGoOnInWholeUnits) {
+  const auto streams = [](const std::string &columns) {
+    std::string text = test::pipelined_product;
+    text.replace(text.find("mul %1, 16"), 10, "mul %1, " + columns);
+    const ir::Kernel plan =
+        jit::plan_for_gpu(test::lowered_block(text), gpu_architecture(90), FactsOfArrays(4, in_rows));
+    std::vector<bool> found;
+    for (const ir::LoadStream &stream : test::all<ir::LoadStream>(plan)) found.push_back(stream.in_units);
+    return found;
+  };
+  EXPECT_THAT(streams("1"), ElementsAre(false, true));
+  EXPECT_THAT(streams("4"), ElementsAre(false, true));
+  EXPECT_THAT(streams("8"), ElementsAre(true, true));
+}
+
 TEST(LoadInUnits, AreReadBackAsPrinted) {
   const ir::Kernel plan =
       jit::plan_for_gpu(test::lowered_block(test::pipelined_product), gpu_architecture(90), FactsOfArrays(4, in_rows));
