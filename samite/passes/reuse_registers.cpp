@@ -27,7 +27,7 @@ Stmt with_names(const Stmt &stmt, const Names &names) {
   if (const auto *store = stmt.as<LocalStore>()) {
     LocalStore made = *store;
     name(made.array);
-    return {std::move(made), stmt.where()};
+    return {made, stmt.where()};
   }
   if (const auto *call = stmt.as<TileCall>()) {
     TileCall made = *call;
