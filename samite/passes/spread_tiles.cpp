@@ -174,7 +174,7 @@ bool reduces_rows(const TileCall &call) {
 bool reduces_columns(const TileCall &call) {
   if (reduces_all(call)) return false;
   const TileShape from = call.operands[0].type.shape(), to = call.result.type.shape();
-  return from.rank() == 2 && from[0] != 1 && to[0] == 1 && to[1] == from[1];
+  return from.rank() == 2 && to.rank() == 2 && from[0] != 1 && to[0] == 1 && to[1] == from[1];
 }
 
 Kernel spread_tiles(Kernel placed, const Architecture &architecture) {
