@@ -73,4 +73,25 @@ Block renamed(const Block &block, const Renaming &to) {
   return copy;
 }
 
+Stmt on_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)> &tile) {
+  if (const auto *own = stmt.as<Let>(); own && own->value.op == Op::LocalLoad) {
+    Let let = *own;
+    let.value.array = tile(let.value.array);
+    return {std::move(let), stmt.where()};
+  }
+  if (const auto *own = stmt.as<LocalStore>()) {
+    LocalStore store = *own;
+    store.array = tile(store.array);
+    return {store, stmt.where()};
+  }
+  if (const auto *own = stmt.as<TileCall>()) {
+    TileCall call = *own;
+    call.result.array = tile(call.result.array);
+    for (TileMemory &operand : call.operands) operand.array = tile(operand.array);
+    if (call.runs_into) call.runs_into = tile(*call.runs_into);
+    return {std::move(call), stmt.where()};
+  }
+  return stmt;
+}
+
 }  // namespace samite::passes

@@ -18,4 +18,8 @@ struct Renaming {
 // Statements of the structured form, without custom adjoints.
 ir::Block renamed(const ir::Block &block, const Renaming &renaming);
 
+// A statement of the lowered form, but for those inside of it, on other tiles of the block: loads and stores of their
+// elements, and calls.
+ir::Stmt on_tiles(const ir::Stmt &stmt, const std::function<ir::LocalArrayId(ir::LocalArrayId)> &tile);
+
 }  // namespace samite::passes

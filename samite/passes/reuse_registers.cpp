@@ -1,6 +1,7 @@
 #include "samite/passes/reuse_registers.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/rename.h"
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
@@ -14,30 +15,6 @@ namespace {
 using namespace ir;
 
 using Names = std::map<LocalArrayId, LocalArrayId>;
-
-Stmt with_names(const Stmt &stmt, const Names &names) {
-  const auto name = [&](LocalArrayId &array) {
-    if (const auto known = names.find(array); known != names.end()) array = known->second;
-  };
-  if (const auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
-    Let made = *let;
-    name(made.value.array);
-    return {std::move(made), stmt.where()};
-  }
-  if (const auto *store = stmt.as<LocalStore>()) {
-    LocalStore made = *store;
-    name(made.array);
-    return {made, stmt.where()};
-  }
-  if (const auto *call = stmt.as<TileCall>()) {
-    TileCall made = *call;
-    name(made.result.array);
-    for (TileMemory &operand : made.operands) name(operand.array);
-    if (made.runs_into) name(*made.runs_into);
-    return {std::move(made), stmt.where()};
-  }
-  return stmt;
-}
 
 bool is_touched(const Stmt &statement, LocalArrayId array) {
   bool touched = false;
@@ -143,7 +120,11 @@ Block reused(const Block &block) {
     }
   }
   if (names.empty()) return made;
-  return rewrite(made, [&](const Stmt &stmt) { return with_names(stmt, names); });
+  const auto name = [&](LocalArrayId array) {
+    const auto known = names.find(array);
+    return known == names.end() ? array : known->second;
+  };
+  return rewrite(made, [&](const Stmt &stmt) { return on_tiles(stmt, name); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/index_number.h"
+#include "samite/passes/rename.h"
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
@@ -50,30 +51,6 @@ bool sets_to_zero(const Stmt &stmt, const TileMemory &tile) {
          loop->end == index_number(tile.type.count()) && loop->step == index_number(1) &&
          store->index == Value::local(loop->type, loop->index) && store->value.is_constant() &&
          store->value.bits() == 0;
-}
-
-// The statement on another tile in place of one.
-Stmt on_tile(Stmt stmt, LocalArrayId one, LocalArrayId other) {
-  const auto replace = [&](LocalArrayId &array) {
-    if (array == one) array = other;
-  };
-  if (const auto *own = stmt.as<Let>(); own && own->value.op == Op::LocalLoad) {
-    Let let = *own;
-    replace(let.value.array);
-    return {std::move(let), stmt.where()};
-  }
-  if (const auto *own = stmt.as<LocalStore>()) {
-    LocalStore store = *own;
-    replace(store.array);
-    return {store, stmt.where()};
-  }
-  if (const auto *own = stmt.as<TileCall>()) {
-    TileCall call = *own;
-    replace(call.result.array);
-    for (TileMemory &operand : call.operands) replace(operand.array);
-    return {std::move(call), stmt.where()};
-  }
-  return stmt;
 }
 
 class StageWriter {
@@ -264,7 +241,8 @@ class StageWriter {
         std::any_of(own, made.end(), [&](const Stmt &stmt) { return touches_tile(stmt, one.array); }))
       return false;
     made.erase(own);
-    made = rewrite(made, [&](const Stmt &stmt) { return on_tile(stmt, other.array, one.array); });
+    const auto tile = [&](LocalArrayId array) { return array == other.array ? one.array : array; };
+    made = rewrite(made, [&](const Stmt &stmt) { return on_tiles(stmt, tile); });
     return true;
   }
 
