@@ -46,12 +46,7 @@ bool waits_for_block(const TileCall &call, const Fragments &registers, int warps
 bool may_have_roles(const Kernel &kernel) {
   if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
     return false;
-  Fragments registers;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *allocate = stmt.as<Allocate>();
-    if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
-      registers.emplace(allocate->array, *layout);
-  });
+  const Fragments registers = layouts_in_registers(kernel);
   int loops = 0, steps = 0;
   bool may = true;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {

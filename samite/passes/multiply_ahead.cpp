@@ -5,6 +5,7 @@
 #include "samite/passes/loop_iterations.h"
 #include "samite/passes/product_loops.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
 #include "samite/passes/window_steps.h"
 
 #include <algorithm>
@@ -27,13 +28,8 @@ struct Match {
 
 class Matcher {
  public:
-  Matcher(const Kernel &kernel, const Architecture &architecture) : architecture_(architecture), forms_(kernel) {
-    for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      const auto *allocate = stmt.as<Allocate>();
-      if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
-        registers_.emplace(allocate->array, *layout);
-    });
-  }
+  Matcher(const Kernel &kernel, const Architecture &architecture)
+      : architecture_(architecture), forms_(kernel), registers_(layouts_in_registers(kernel)) {}
 
   std::optional<Match> match(const For &loop) const {
     constexpr int fewest_stages = 3;  // of two, a step's copies start when the step before begins: too late
@@ -93,7 +89,7 @@ class Matcher {
 
   const Architecture &architecture_;
   const IndexForms forms_;
-  std::map<LocalArrayId, FragmentLayout> registers_;
+  const std::map<LocalArrayId, FragmentLayout> registers_;
 };
 
 void write(const Match &match, const For &loop, Builder &build) {

@@ -8,9 +8,9 @@
 //
 // Such a loop has at least three stages. It loads windows of f64 that lie at one distance from each other, and adds
 // their product to sums in registers, and nothing else. A thread's registers must have room for the sums, and twice for
-// what a warp multiplies in one step of its tensor cores. Loops of other types are left as they are: whose tensor cores
-// one warp keeps busy. On an H200 they take 0.8 to 1.4 times as long so, and the best tile's product as long. A kernel
-// with loops of products by groups of warps is left as it is too (passes/product_loops.h).
+// what a warp multiplies in one step of its tensor cores. Loops of other types are left as they are: on an H200 they
+// take 0.8 to 1.4 times as long so, and the best tile's product as long. A kernel with loops of products by groups of
+// warps is left as it is too (passes/product_loops.h).
 //
 // After insert_barriers, before pipeline_loops. A pure function of a lowered kernel.
 #pragma once

@@ -48,9 +48,9 @@ std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()
 struct Demands {
   bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
   bool factor = false, other_call = false;
-  bool reduced = false;  // each of its rows
-  bool columns_reduced = false;
+  bool reduced = false;                  // each of its rows
   bool reduced_in_parts = true;          // wherever it is, with memory for what several warps find of a row
+  bool columns_reduced = false;          // each of them
   std::vector<FragmentLayout> products;  // whose sums it is
   std::vector<const TileCall *> firsts;  // products of it with what copies bring
   std::optional<Type> factor_type;
@@ -123,7 +123,7 @@ class Placer {
       own.reduced_in_parts = own.reduced_in_parts && call.operands.size() == 2;
       return;
     }
-    if (info(call.op).typing == Typing::Reduce && reduces_columns(call) &&
+    if (info(call.op).typing == Typing::Reduce && *operand.operand == 0 && reduces_columns(call) &&
         call.result.type.element() == operand.memory().type.element()) {
       own.columns_reduced = own.other_call = true;
       return;

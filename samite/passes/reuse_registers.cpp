@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/rename.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
 #include <map>
@@ -15,18 +16,6 @@ namespace {
 using namespace ir;
 
 using Names = std::map<LocalArrayId, LocalArrayId>;
-
-bool is_touched(const Stmt &statement, LocalArrayId array) {
-  bool touched = false;
-  for_each_statement({statement}, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    touched = touched || local_array_touched(stmt) == array ||
-              (call && (call->result.array == array || call->runs_into == array ||
-                        std::ranges::any_of(call->operands,
-                                            [&](const TileMemory &operand) { return operand.array == array; })));
-  });
-  return touched;
-}
 
 // Which tiles in registers a loop over elements loads and stores, at its own index alone.
 struct Own {
@@ -80,7 +69,7 @@ class Reuse {
     const auto mine = allocated_.find(made);
     if (mine == allocated_.end() || own.elsewhere.contains(made) || own.loaded.contains(made) ||
         std::any_of(block_.begin(), block_.begin() + static_cast<std::ptrdiff_t>(at),
-                    [&](const Stmt &stmt) { return is_touched(stmt, made); }))
+                    [&](const Stmt &stmt) { return touches_tile(stmt, made); }))
       return std::nullopt;
     for (const LocalArrayId of : own.loaded) {
       const auto known = allocated_.find(of);
@@ -89,7 +78,7 @@ class Reuse {
           known->second->layout != mine->second->layout)
         continue;
       if (std::none_of(block_.begin() + static_cast<std::ptrdiff_t>(at) + 1, block_.end(),
-                       [&](const Stmt &stmt) { return is_touched(stmt, of); }))
+                       [&](const Stmt &stmt) { return touches_tile(stmt, of); }))
         return of;
     }
     return std::nullopt;

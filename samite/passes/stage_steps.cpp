@@ -4,6 +4,7 @@
 #include "samite/passes/index_number.h"
 #include "samite/passes/rename.h"
 #include "samite/passes/rewrite.h"
+#include "samite/passes/tile_uses.h"
 
 #include <algorithm>
 #include <map>
@@ -30,17 +31,6 @@ std::set<LocalId> ready_lets(const For &loop) {
     if (own) ready.insert(let->local);
   }
   return ready;
-}
-
-bool touches_tile(const Stmt &stmt, LocalArrayId array) {
-  bool found = false;
-  for_each_statement({stmt}, [&](const Stmt &own) {
-    const auto *call = own.as<TileCall>();
-    found = found || local_array_touched(own) == array;
-    found = found || (call && (call->result.array == array ||
-                               std::ranges::any_of(call->operands, [&](const auto &o) { return o.array == array; })));
-  });
-  return found;
 }
 
 // Whether a statement does nothing but set all elements of a tile to zero.

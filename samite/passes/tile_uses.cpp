@@ -103,6 +103,27 @@ std::set<LocalArrayId> arrays_in(const Kernel &kernel, std::initializer_list<Mem
   return found;
 }
 
+std::map<LocalArrayId, FragmentLayout> layouts_in_registers(const Kernel &kernel) {
+  std::map<LocalArrayId, FragmentLayout> found;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *allocate = stmt.as<Allocate>();
+    if (const auto *layout = allocate ? std::get_if<FragmentLayout>(&allocate->layout) : nullptr)
+      found.emplace(allocate->array, *layout);
+  });
+  return found;
+}
+
+bool touches_tile(const Stmt &statement, LocalArrayId array) {
+  bool found = false;
+  for_each_statement({statement}, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    found = found || local_array_touched(stmt) == array ||
+            (call && (call->result.array == array || call->runs_into == array ||
+                      std::ranges::any_of(call->operands, [&](const TileMemory &o) { return o.array == array; })));
+  });
+  return found;
+}
+
 std::set<LocalArrayId> arrays_without_barriers(const Kernel &kernel) {
   std::set<LocalArrayId> found = arrays_in(kernel, {MemorySpace::registers});
   for_each_statement(kernel.body, [&](const Stmt &stmt) {

@@ -108,6 +108,10 @@ std::map<ir::LocalArrayId, TileLife> lives(const TileUses &uses);
 
 // The local arrays of a kernel that are in one of these spaces.
 std::set<ir::LocalArrayId> arrays_in(const ir::Kernel &kernel, std::initializer_list<ir::MemorySpace> spaces);
+// Of those in registers: how the threads have them.
+std::map<ir::LocalArrayId, ir::FragmentLayout> layouts_in_registers(const ir::Kernel &kernel);
+// Whether a statement, or one inside of it, loads or stores a tile's elements, or calls something with it.
+bool touches_tile(const ir::Stmt &statement, ir::LocalArrayId array);
 // Those whose threads need no barrier of the block: in registers, and rings of windows that bulk copies bring, which
 // have barriers of their own.
 std::set<ir::LocalArrayId> arrays_without_barriers(const ir::Kernel &kernel);

@@ -183,6 +183,8 @@ SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
 // whole units, addresses and checks are computed once, for the first.
 template <class Rows, int height, int width, int threads, bool in_units, class From>
 class TileLoads {
+  using Units = TileUnits<Rows, height, width, threads, int(sizeof(From))>;
+
  public:
   SAMITE_INLINE_MEMBER TileLoads(const TileWindow<From> &first, i64 row_step, i64 column_step)
       : row_stride_(first.row_stride), advance_(row_step * first.row_stride + column_step), inside_(0), own_(nullptr) {
@@ -210,9 +212,7 @@ class TileLoads {
     }
   }
   // The same in parts, of which there are `parts`, where `there`; `advance` goes on to the next window.
-  static constexpr int parts = TileUnits<Rows, height, width, threads, int(sizeof(From))>::whole
-                                   ? TileUnits<Rows, height, width, threads, int(sizeof(From))>::of_thread
-                                   : 0;
+  static constexpr int parts = Units::whole ? Units::of_thread : 0;
   template <class T>
   SAMITE_INLINE_MEMBER void part(int n, T *to, bool there) const {
     if constexpr (Units::whole) Units::copy_one(n, to, own_, row_stride_, there);
@@ -220,8 +220,6 @@ class TileLoads {
   SAMITE_INLINE_MEMBER void advance() { own_ += advance_; }
 
  private:
-  using Units = TileUnits<Rows, height, width, threads, int(sizeof(From))>;
-
   // How many windows, from the first on, are inside of the array in one dimension.
   static SAMITE_INLINE_MEMBER i64 number_inside(i64 first, i64 size, i64 extent, i64 step) {
     const i64 last = extent - size;

@@ -108,6 +108,17 @@ template <int pieces, int K>
 struct LinesInRegisters {
   static constexpr int terms = 8;  // of one product
   u32 words[pieces][K / terms][4];
+
+  // `load(piece, k, words)` loads those of a piece, of the terms from `k` on.
+  template <class Load>
+  static SAMITE_INLINE_MEMBER LinesInRegisters loaded(const Load &load) {
+    LinesInRegisters lines;
+#pragma unroll
+    for (int piece = 0; piece < pieces; ++piece)
+#pragma unroll
+      for (int k = 0; k < K; k += terms) load(piece, k, lines.words[piece][k / terms]);
+    return lines;
+  }
 };
 
 // A row of B has the same term of all columns: a thread loads pairs.
@@ -122,22 +133,16 @@ struct LinesOfRing {
             loads_later_first(lane)};
   }
   SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
-    Lines lines;
+    return Lines::loaded([&](int piece, int k, u32(&words)[4]) {
+      // 8 rows, or two panels, further on, places are swizzled alike.
+      const u32 on = stage * u32(Rows::size / 4) + u32(Rows::place(k, piece * 64));
+      const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
 #pragma unroll
-    for (int piece = 0; piece < pieces; ++piece)
-#pragma unroll
-      for (int k = 0; k < K; k += Lines::terms) {
-        // 8 rows, or two panels, further on, places are swizzled alike.
-        const u32 on = stage * u32(Rows::size / 4) + u32(Rows::place(k, piece * 64));
-        const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
-        u32(&words)[4] = lines.words[piece][k / Lines::terms];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          words[i] = later ? other.at[i] : one.at[i];
-          words[2 + i] = later ? one.at[i] : other.at[i];
-        }
+      for (int i = 0; i < 2; ++i) {
+        words[i] = later ? other.at[i] : one.at[i];
+        words[2 + i] = later ? one.at[i] : other.at[i];
       }
-    return lines;
+    });
   }
 };
 
@@ -153,19 +158,14 @@ struct LinesOfRing<Rows, pieces, K, true> {
     return {ring, u32(matrix_place<Rows>(lane, column)), loads_odd_first(lane / 4)};
   }
   SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
-    Lines lines;
+    return Lines::loaded([&](int piece, int k, u32(&words)[4]) {
+      // A row's units are exclusive-ored with its number: so are their distances.
+      const u32 on = u32(k / Rows::of_panel * (Rows::panel_bytes / 4) + piece * 64 * Rows::of_panel);
+      u32 own[4];
+      load_matrices<false>(own, ring + (stage * u32(Rows::size / 4) + on + (first ^ u32(k % Rows::of_panel))));
 #pragma unroll
-    for (int piece = 0; piece < pieces; ++piece)
-#pragma unroll
-      for (int k = 0; k < K; k += Lines::terms) {
-        // A row's units are exclusive-ored with its number: so are their distances.
-        const u32 on = u32(k / Rows::of_panel * (Rows::panel_bytes / 4) + piece * 64 * Rows::of_panel);
-        u32 words[4];
-        load_matrices<false>(words, ring + (stage * u32(Rows::size / 4) + on + (first ^ u32(k % Rows::of_panel))));
-#pragma unroll
-        for (int w = 0; w < 4; ++w) lines.words[piece][k / Lines::terms][w] = odd_first ? words[w ^ 1] : words[w];
-      }
-    return lines;
+      for (int w = 0; w < 4; ++w) words[w] = odd_first ? own[w ^ 1] : own[w];
+    });
   }
 };
 
