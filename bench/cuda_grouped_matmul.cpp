@@ -1,10 +1,11 @@
 // Products of groups of rows, each with a matrix of its own, and of groups of terms, as the gradients of those matrices
 // are, beside a loop of ordinary products, one for each group: on a GPU where there is one, and on the CPU. The loop
-// knows the heights on the host, which the product of groups does not. bench/peers/against_torch_grouped.py runs it and
-// torch's in turn.
+// knows the heights on the host, which the product of groups does not. With --turns each is timed when
+// bench/peers/against_torch_grouped.py asks, in turn with torch's.
 #include "bench/support/alternate.h"
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
+#include "bench/support/turns.h"
 #include "samite/ops/grouped_matmul.h"
 #include "samite/ops/grouped_terms.h"
 #include "samite/ops/scaled_grouped_matmul.h"
@@ -74,20 +75,33 @@ void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inn
                          0.02 * std::sqrt(static_cast<double>(inner)), what);
 }
 
+// Where products run, and what becomes of their times.
+struct Setting {
+  bench::Report &report;
+  Device device;
+  bool in_turns;
+};
+
 template <class Ours, class Peer>
-void add(bench::Report &report, Device device, const Shape &s, const std::string &name, const Ours &ours,
-         const Peer &peer) {
-  const bool on_cpu = device.kind() == DeviceKind::cpu;
+void time(const Setting &setting, const Shape &s, const std::string &name, const Ours &ours, const Peer &peer) {
+  const bool on_cpu = setting.device.kind() == DeviceKind::cpu;
+  if (setting.in_turns) {
+    bench::take_turns(
+        name, [&](int calls) { return bench::milliseconds_of_a_turn(Stream::standard(setting.device), ours, calls); });
+    return;
+  }
   const bench::Contest contest{.rounds = 7, .calls = on_cpu ? 1 : 10};
-  const auto [time, peer_time] = on_cpu ? bench::alternate(contest, ours, peer)
-                                        : bench::alternate_on_device(contest, Stream::standard(device), ours, peer);
-  report.add({name, on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
-              fmt::format("a product for each group, {:.3g} TFLOP/s", s.operations() / peer_time * 1e-12),
-              peer_time * 1e3, fmt::format("{:.3g} TFLOP/s", s.operations() / time * 1e-12)});
+  const auto [time, peer_time] =
+      on_cpu ? bench::alternate(contest, ours, peer)
+             : bench::alternate_on_device(contest, Stream::standard(setting.device), ours, peer);
+  setting.report.add({name, on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
+                      fmt::format("a product for each group, {:.3g} TFLOP/s", s.operations() / peer_time * 1e-12),
+                      peer_time * 1e3, fmt::format("{:.3g} TFLOP/s", s.operations() / time * 1e-12)});
 }
 
 template <class T>
-void measure(bench::Report &report, Device device, const Shape &s, const char *type, bool b_transposed) {
+void measure(const Setting &setting, const Shape &s, const char *type, bool b_transposed) {
+  const Device device = setting.device;
   const std::vector<std::int32_t> offsets = uneven_offsets(s);
   const Extents of_b = b_transposed ? Extents{s.groups, s.columns, s.inner} : Extents{s.groups, s.inner, s.columns};
   const auto a = random_buffer<T>(device, {s.rows, s.inner}, 1), b = random_buffer<T>(device, of_b, 2);
@@ -113,12 +127,13 @@ void measure(bench::Report &report, Device device, const Shape &s, const char *t
   launch.launch();
   peer();
   require_same(c, one_by_one, s.inner, type);
-  add(report, device, s, s.to_string(type), [&] { launch.launch(); }, peer);
+  time(setting, s, s.to_string(type), [&] { launch.launch(); }, peer);
 }
 
 // The gradients of the groups' matrices: of a transposed, and the cotangent.
 template <class T>
-void measure_terms(bench::Report &report, Device device, const Shape &s, const char *type) {
+void measure_terms(const Setting &setting, const Shape &s, const char *type) {
+  const Device device = setting.device;
   const std::vector<std::int32_t> offsets = uneven_offsets(s);
   const auto a = random_buffer<T>(device, {s.rows, s.inner}, 1), b = random_buffer<T>(device, {s.rows, s.columns}, 2);
   const Buffer<std::int32_t> on_device(device, {s.groups + 1}, offsets);
@@ -143,12 +158,13 @@ void measure_terms(bench::Report &report, Device device, const Shape &s, const c
   peer();
   const Extents flat{s.groups * s.inner, s.columns};
   require_same(Buffer<T>(c.reshape(flat)), Buffer<T>(one_by_one.reshape(flat)), 4 * s.rows / s.groups, type);
-  add(report, device, s, fmt::format("{} x {}, {} terms in {} groups, {}", s.inner, s.columns, s.rows, s.groups, type),
-      ours, peer);
+  time(setting, s, fmt::format("{} x {}, {} terms in {} groups, {}", s.inner, s.columns, s.rows, s.groups, type), ours,
+       peer);
 }
 
 // Scales of each row of a and each column of b's matrices.
-void measure_scaled(bench::Report &report, Device device, const Shape &s) {
+void measure_scaled(const Setting &setting, const Shape &s) {
+  const Device device = setting.device;
   const std::vector<std::int32_t> offsets = uneven_offsets(s);
   const auto a = random_buffer<f8e4m3>(device, {s.rows, s.inner}, 1);
   const auto b = random_buffer<f8e4m3>(device, {s.groups, s.columns, s.inner}, 2);
@@ -177,26 +193,28 @@ void measure_scaled(bench::Report &report, Device device, const Shape &s) {
   launch.launch();
   peer();
   require_same(c, one_by_one, s.inner, "f8e4m3");
-  add(report, device, s, s.to_string("f8e4m3"), [&] { launch.launch(); }, peer);
+  time(setting, s, s.to_string("f8e4m3"), [&] { launch.launch(); }, peer);
 }
 
 }  // namespace
 
-int main() {
-  return bench::run("cuda_grouped_matmul", [](bench::Report &report) {
-    if (CudaDevice::count() == 0) {
+int main(int count, char **arguments) {
+  return bench::run("cuda_grouped_matmul", [=](bench::Report &report) {
+    const bool on_gpu = CudaDevice::count() > 0;
+    const Setting setting{report, on_gpu ? Device::cuda(0) : Device::cpu(), bench::asked_for_turns(count, arguments)};
+    if (!on_gpu) {
       report.note("There is no GPU here; on the CPU:");
       for (const Shape &shape : {Shape{8, 512, 256, 256}, Shape{64, 512, 256, 256}})
-        measure<float>(report, Device::cpu(), shape, "float", false);
-      measure_terms<float>(report, Device::cpu(), {8, 512, 256, 256}, "float");
+        measure<float>(setting, shape, "float", false);
+      measure_terms<float>(setting, {8, 512, 256, 256}, "float");
       return;
     }
     for (const Shape &shape : {Shape{8, 8192, 7168, 2048}, Shape{32, 8192, 4096, 7168}, Shape{64, 2048, 4096, 2048},
                                Shape{128, 512, 2048, 4096}}) {
-      measure<bfloat16>(report, Device::cuda(0), shape, "bfloat16", false);
-      measure_scaled(report, Device::cuda(0), shape);
+      measure<bfloat16>(setting, shape, "bfloat16", false);
+      measure_scaled(setting, shape);
     }
     for (const Shape &shape : {Shape{32, 16384, 2048, 4096}, Shape{8, 8192, 7168, 2048}, Shape{64, 8192, 2048, 2048}})
-      measure_terms<bfloat16>(report, Device::cuda(0), shape, "bfloat16");
+      measure_terms<bfloat16>(setting, shape, "bfloat16");
   });
 }

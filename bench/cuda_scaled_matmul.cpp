@@ -1,7 +1,8 @@
 // Products of matrices of 8-bit numbers with scales, beside the same products of bfloat16. Without a GPU there is
-// nothing to measure. bench/peers/against_torch_scaled.py runs it and torch's in turn.
+// nothing to measure. With --turns each is timed when bench/peers/against_torch_scaled.py asks, in turn with torch's.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
+#include "bench/support/turns.h"
 #include "samite/ops/quantise.h"
 #include "samite/ops/scaled_matmul.h"
 #include "samite/runtime/cuda_device.h"
@@ -50,7 +51,7 @@ struct Shape {
 
 // b lies transposed, as the hardware takes it. Scales: of each row of a and column of b, or of 128 terms of a row of a
 // and of 128 by 128 of b.
-void measure(bench::Report &report, const Shape &s, bool by_blocks) {
+void measure(bench::Report &report, const Shape &s, bool by_blocks, bool in_turns) {
   const Factor a(s.rows, s.inner, {s.rows, by_blocks ? blocks(s.inner) : 1}, 1);
   const Factor b(s.columns, s.inner, {by_blocks ? blocks(s.columns) : s.columns, by_blocks ? blocks(s.inner) : 1}, 2);
   const Buffer<float> scale_b = b.scale.transpose().clone();  // as of (inner x columns)
@@ -74,21 +75,28 @@ void measure(bench::Report &report, const Shape &s, bool by_blocks) {
     }
     bench::require_close(static_cast<double>(static_cast<float>(c.at(at, j))), sum, 0.02 * std::sqrt(size), "scaled");
   }
-  const auto [time, peer_time] = bench::alternate_on_device(
-      {.rounds = 9, .calls = 10}, Stream::standard(Device::cuda(0)), [&] { launch.launch(); }, [&] { peer.launch(); });
+  const std::string name = fmt::format("{} x {} x {}, scales {}", s.rows, s.columns, s.inner,
+                                       by_blocks ? "by blocks of 128" : "of rows and columns");
+  const Stream stream = Stream::standard(Device::cuda(0));
+  const auto ours = [&] { launch.launch(); };
+  if (in_turns) {
+    bench::take_turns(name, [&](int calls) { return bench::milliseconds_of_a_turn(stream, ours, calls); });
+    return;
+  }
+  const auto [time, peer_time] =
+      bench::alternate_on_device({.rounds = 9, .calls = 10}, stream, ours, [&] { peer.launch(); });
   const double operations =
       2.0 * static_cast<double>(s.rows) * static_cast<double>(s.columns) * static_cast<double>(s.inner);
-  report.add({fmt::format("{} x {} x {}, scales {}", s.rows, s.columns, s.inner,
-                          by_blocks ? "by blocks of 128" : "of rows and columns"),
-              "time of a launch", time * 1e3, "ms",
+  report.add({name, "time of a launch", time * 1e3, "ms",
               fmt::format("in bfloat16, {:.0f} TFLOP/s", operations / peer_time * 1e-12), peer_time * 1e3,
               fmt::format("{:.0f} TFLOP/s", operations / time * 1e-12)});
 }
 
 }  // namespace
 
-int main() {
-  return bench::run("cuda_scaled_matmul", [](bench::Report &report) {
+int main(int count, char **arguments) {
+  return bench::run("cuda_scaled_matmul", [=](bench::Report &report) {
+    const bool in_turns = bench::asked_for_turns(count, arguments);
     if (CudaDevice::count() == 0) {
       report.note("There is no GPU here.");
       return;
@@ -96,6 +104,6 @@ int main() {
     for (const bool by_blocks : {false, true})
       for (const Shape &shape : {Shape{8192, 8192, 8192}, Shape{4096, 4096, 4096}, Shape{4096, 7168, 2048},
                                  Shape{8192, 4096, 1024}, Shape{64, 7168, 4096}, Shape{16, 8192, 8192}})
-        measure(report, shape, by_blocks);
+        measure(report, shape, by_blocks, in_turns);
   });
 }

@@ -1,4 +1,4 @@
-"""What against_warp.py and against_torch.py share: programs that print JSON lines, and lines with the ratios."""
+"""What the scripts beside this one share: programs that print JSON lines, turns with them, lines with ratios."""
 
 import json
 import os
@@ -24,6 +24,60 @@ def ours(program, processors=None):
         times[line["case"] + ", forward"] = line["peer_value"]
         times[line["case"] + ", adjoint"] = line["value"]
     return times
+
+
+# Long enough that a GPU has the clock that it keeps under such a load.
+milliseconds_of_a_turn = 20
+
+
+def in_turns(bench, program, peers_of, rounds):
+    """Times each case of a program that takes --turns, and its peers, in turn; prints the ratios.
+
+    `peers_of` takes the name of a case and returns functions, by their names, that make so many calls and give the
+    milliseconds of one. A first round is not counted.
+    """
+    with subprocess.Popen([program.resolve(), "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as run:
+        def ask(word):
+            run.stdin.write(word + "\n")
+            run.stdin.flush()
+
+        def own(calls):
+            ask(str(calls))
+            answer = run.stdout.readline()
+            if not answer:
+                sys.exit(f"{program} has failed")
+            return float(answer)
+
+        for line in run.stdout:
+            if not line.startswith("{"):
+                continue
+            case = json.loads(line)["case"]
+            peers = peers_of(case)
+            times = {name: [] for name in ["", *peers]}
+            calls = max(1, round(milliseconds_of_a_turn / own(2)))
+            for _ in range(rounds + 1):
+                for name, milliseconds in {"": own, **peers}.items():
+                    times[name].append(milliseconds(calls))
+            for name in peers:
+                print_ratio(bench, case, times[""][1:], name, times[name][1:])
+            ask("next")
+    if run.returncode != 0:
+        sys.exit(f"{program} has failed")
+
+
+def milliseconds(function, calls):
+    """Of one of so many calls on torch's stream, after one that is not counted."""
+    import torch
+
+    function()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(calls):
+        function()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / calls
 
 
 def print_ratio(bench, case, times, peer, peer_times):

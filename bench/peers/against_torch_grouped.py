@@ -1,4 +1,4 @@
-"""Runs products of groups of rows and of groups of terms, and torch's, in turn on a GPU; prints ratios as JSON lines.
+"""Times products of groups of rows and of groups of terms, and torch's, in turn on a GPU; prints ratios as JSON lines.
 
     cmake --build build/release --target bench_cuda_grouped_matmul
     python3 bench/peers/against_torch_grouped.py build/release/bench/cuda_grouped_matmul
@@ -12,8 +12,7 @@ import pathlib
 
 import torch
 
-from against import lines, print_ratio
-from against_torch_scaled import milliseconds
+from against import in_turns, milliseconds
 
 
 def offsets_of(groups, rows):
@@ -27,7 +26,7 @@ def offsets_of(groups, rows):
 
 
 def of_torch(case):
-    """What torch takes for a case, by its name."""
+    """What times torch's product of a case."""
     if " terms in " in case:
         return of_torch_terms(case)
     extents, groups, dtype = case.split(", ")
@@ -44,7 +43,7 @@ def of_torch(case):
         product = lambda: torch._scaled_grouped_mm(
             left, right, scale_a, scale_b, offs=ends, out_dtype=torch.bfloat16, use_fast_accum=True
         )
-    return time_of(product, case)
+    return timed(product, case)
 
 
 def of_torch_terms(case):
@@ -54,36 +53,24 @@ def of_torch_terms(case):
     ends = offsets_of(groups, terms)
     a = (torch.rand(terms, rows, device="cuda") - 0.5).bfloat16()
     b = (torch.rand(terms, columns, device="cuda") - 0.5).bfloat16()
-    return time_of(lambda: torch._grouped_mm(a.t(), b, offs=ends, out_dtype=torch.bfloat16), case)
+    return timed(lambda: torch._grouped_mm(a.t(), b, offs=ends, out_dtype=torch.bfloat16), case)
 
 
-def time_of(product, case):
+def timed(product, case):
     try:
         product()
     except (AttributeError, RuntimeError, ValueError) as error:
         print(f"torch refuses {case}: {str(error).splitlines()[0]}", flush=True)
-        return None
-    return milliseconds(product)
+        return {}
+    return {f"torch {torch.__version__}": lambda calls: milliseconds(product, calls)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="of a build: cuda_grouped_matmul")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    measured, theirs = {}, {}
-    for _ in range(options.rounds):
-        own = [line for line in lines([options.program.resolve()]) if not line["metric"].endswith("CPU")]
-        for line in own:
-            measured.setdefault(line["case"], []).append(line["value"])
-        for case in {line["case"]: None for line in own}:
-            time = of_torch(case)
-            if time is not None:
-                theirs.setdefault(case, []).append(time)
-    if not measured:
-        parser.error(f"{options.program} has measured nothing on a GPU")
-    for case, times in theirs.items():
-        print_ratio("against_torch_grouped", case, measured[case], f"torch {torch.__version__}", times)
+    in_turns("against_torch_grouped", options.program, of_torch, options.rounds)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,14 @@ double seconds_on_device(const Stream &stream, const Work &work, int calls) {
   return end.milliseconds_since(begin) * 1e-3;
 }
 
+// Where another process has had the device since the last ones: the first call, which finds nothing in the caches that
+// it shares, is not counted.
+template <class Work>
+double milliseconds_of_a_turn(const Stream &stream, const Work &work, int calls) {
+  work();
+  return seconds_on_device(stream, work, calls) / calls * 1e3;
+}
+
 template <class Ours, class Peer>
 Outcome alternate_on_device(const Contest &contest, const Stream &stream, const Ours &ours, const Peer &peer) {
   std::vector<double> our_times, peer_times;
