@@ -301,11 +301,12 @@ std::optional<std::string> ElementLoops::grouped_load(const Operation &load, con
 bool ElementLoops::grouped_store(const Store &store, const std::string &element) {
   const auto own = std::ranges::find_if(stores_, [&](const auto &own) { return own.grouped.access == &store; });
   if (own == stores_.end()) return false;
+  const std::string value = scalar_text(own->grouped.unrounded.value_or(store.value));
   if (own->grouped.in_quads)
-    emission_.out.line("{}.put(r, {}, {});", own->name, place(*own, element), scalar_text(store.value));
+    emission_.out.line("{}.put(r, {}, {});", own->name, place(*own, element), value);
   else
     emission_.out.line("{}.put(r - first, {}, {}({}));", own->name, place(*own, element),
-                       memory_name(store.value.type()), scalar_text(store.value));
+                       memory_name(store.value.type()), value);
   return true;
 }
 

@@ -163,6 +163,19 @@ bool is_added_together(ScalarType type, std::int64_t count) {
   return type == ScalarType::Float32 && (count == 2 || count == 4);
 }
 
+// What a loop's statement rounds from f32 to 16 bits.
+std::optional<Value> before_rounding(const Value &value, const Block &body) {
+  const ScalarType type = value.type().element();
+  if (!value.is_local() || !is_floating(type) || size_of(type) != 2) return std::nullopt;
+  for (const Stmt &stmt : body) {
+    const auto *let = stmt.as<Let>();
+    if (!let || let->local != value.id() || let->value.op != Op::Cast) continue;
+    const Value &from = let->value.operands[0];
+    if (from.type() == Type(ScalarType::Float32)) return from;
+  }
+  return std::nullopt;
+}
+
 bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
   const FragmentPiece piece = piece_of(layout.unit);
   return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
@@ -194,7 +207,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   const auto add_store = [&](const Store &store) {
     auto along = rows(store.indices);
     const bool in_quads = along && goes_in_quads(layout, store.value.type().element());
-    found.stores.push_back({&store, std::move(along), in_quads});
+    found.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop.body)});
   };
   const auto alone = [&](std::uint32_t array) {
     return !read[array] && written[array] == 1 && facts_of(arrays, array).unit_stride;

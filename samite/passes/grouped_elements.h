@@ -28,6 +28,9 @@ struct Grouped {
   // Of a store or an addition: four pieces of a fragment that lie side by side go together
   // (device/tile/cuda_store_quads.h).
   bool in_quads = false;
+  // Of a store of a number in 16 bits that the loop rounds to them from f32: what it was before, which the store rounds
+  // just so. Elements are stored in pairs, and so rounded in one instruction.
+  std::optional<ir::Value> unrounded = {};
 };
 
 struct GroupedElements {

@@ -68,6 +68,20 @@ TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
   EXPECT_TRUE(narrow.grouped.stores[0].in_quads);
 }
 
+// The store rounds them, as it would the rounded ones.
+TEST(GroupedElements, WhatIsRoundedFromF32IsStoredAsItWas) {
+  const auto stored = [](const std::string &after) { return of_product(after).grouped.stores.at(0); };
+  const auto narrow = stored("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4");
+  ASSERT_TRUE(narrow.unrounded);
+  EXPECT_EQ(narrow.unrounded->type(), ir::Type(ScalarType::Float32));
+  EXPECT_EQ(narrow.access->value.type(), ir::Type(ScalarType::Float16));
+  EXPECT_FALSE(stored("store @x[0, 0] = %3").unrounded);
+  EXPECT_FALSE(stored("%4: tile<f16, 64, 64> = cast %3 %5: tile<f16, 64, 64> = neg %4 store @h[0, 0] = %5").unrounded)
+      << "an operation on rounded numbers";
+  EXPECT_FALSE(stored("%4: tile<f64, 64, 64> = cast %3 %5: tile<f16, 64, 64> = cast %4 store @h[0, 0] = %5").unrounded)
+      << "from f64";
+}
+
 TEST(GroupedElements, AdditionsGoTogetherWhereNothingElseTouchesTheArray) {
   const Found alone = of_product("accumulate @x[@n, 8] += %3");
   ASSERT_THAT(alone.grouped.additions, SizeIs(1));
