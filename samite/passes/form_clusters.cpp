@@ -86,8 +86,7 @@ Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::u
   if (!architecture.clusters || with_roles.producers == 0 || with_roles.cluster_blocks != 0 ||
       with_roles.step_parts != 0 || paired == 0)
     return with_roles;
-  // Tiles of one group need so much of their factors that level 2 of the cache is what all wait for.
-  if (has_product_steps(with_roles) || (with_roles.teams == 0 && has_small_factors(with_roles))) return with_roles;
+  if (has_product_steps(with_roles) || has_small_factors(with_roles)) return with_roles;
   Kernel producing = with_roles;
   producing.body = with_roles.producing;
   const std::vector<const For *> loops = launch_loops(producing.body, with_roles.launch_rank);

@@ -7,8 +7,9 @@
 // more bytes are shared. The copying threads of all blocks of a cluster start the same copies in the same order: no
 // condition around them and no number of them depends on that index.
 //
-// Products of 8 bits in tiles of several groups of warps, and loops that do more than multiply, do not wait for level
-// 2: measured on an H100 they are up to 2 % slower in clusters, where tf32 is 5 to 7 % faster, and 16 bits 0 to 13 %.
+// Products of 8 bits, and loops that do more than multiply, do not wait for level 2: measured on an H100 they are up to
+// 2 % slower in clusters, where tf32 is 5 to 7 % faster, and 16 bits 0 to 13 %. On an H200, products of 8 bits in teams
+// are 1 to 3 % slower in clusters.
 //
 // The launch must have a multiple of the cluster's blocks in that dimension, which whoever launches tells.
 //
