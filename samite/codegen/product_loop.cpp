@@ -106,9 +106,11 @@ void TileCalls::product_loop(const TileCall &call) {
                                                    : "tile_product_loop_in_memory";
   arguments += ", " + (parts == 0 ? scalar_text(*call.count) : part + ".count");
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
-  if (products && emission_.kernel.teams != 0)
-    arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
-                             ring_type(stages_of(call)), ring_position(call), is_last_of_index());
+  if (products && emission_.kernel.teams != 0) {
+    const bool equal = passes::has_equal_turns(emission_.kernel);
+    arguments += fmt::format(", AllTerms{{}}, {}<decltype(turns), {}>{{turns, {}{}}}", equal ? "EqualTurn" : "TeamTurn",
+                             ring_type(stages_of(call)), ring_position(call), equal ? "" : ", " + is_last_of_index());
+  }
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
   if (parts == 0 || copies) return;
   const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, call);
@@ -187,14 +189,15 @@ void TileCalls::make_rings() {
   const int blocks = std::max(emission_.kernel.cluster_blocks, 1), teams = emission_.kernel.teams;
   for (const auto &[barriers, stages] : rings) {
     emission_.out.line("{}tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));",
-                       teams == 0 ? "" : "if (team_of_thread() == 0) ", stages,
-                       emission_.kernel.block_threads / 32 * blocks, memory.at(barriers)->offset.value());
+                       teams == 0 ? "" : "if (team == 0) ", stages, emission_.kernel.block_threads / 32 * blocks,
+                       memory.at(barriers)->offset.value());
     emission_.out.line("{} {};", ring_type(stages), ring_position(barriers));
     if (teams == 0) continue;
-    emission_.out.line("TeamTurns<{}, {}> turns{{reinterpret_cast<u64 *>(shared + {})}};", teams,
+    emission_.out.line("{}<{}, {}> turns{{{{reinterpret_cast<u64 *>(shared + {}), team}}}};",
+                       passes::has_equal_turns(emission_.kernel) ? "EqualTurns" : "TeamTurns", teams,
                        emission_.kernel.block_threads / 32,
                        memory.at(barriers)->offset.value() + passes::bytes_of_barriers(stages));
-    emission_.out.line("if (team_of_thread() == 0 && flat_thread() == 0) turns.make();");
+    emission_.out.line("if (team == 0 && flat_thread() == 0) turns.make();");
     team_ring_ = ring_position(barriers);
   }
   emission_.out.line("{}();", blocks == 1 ? "__syncthreads" : "sync_cluster");

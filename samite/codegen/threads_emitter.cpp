@@ -75,10 +75,11 @@ void ThreadsEmitter::body() {
   const bool in_teams = kernel_.teams != 0;
   // The threads of a block have two dimensions: a row for each team, and those who produce.
   if (in_teams) out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
+  if (in_teams) out_.line("const u32 team = team_of_thread();");
   tile_calls_.make_rings();
   const auto registers = passes::registers_of_roles(kernel_);
   if (in_teams)
-    out_.open("if (team_of_thread() == {}) {{", kernel_.teams);
+    out_.open("if (team == {}) {{", kernel_.teams);
   else
     out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
   if (registers) out_.line("give_registers<{}>();", registers->producing);

@@ -34,9 +34,8 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   out_.line("const {} blocks = {};", number, blocks);
   if (of_team()) {
     out_.line("turns.open();");
-    out_.open(
-        "for ({0} block = blockIdx.x + team_of_thread() * gridDim.x; block < blocks; block += {1} * gridDim.x) {{",
-        number, kernel_.teams);
+    out_.open("for ({0} block = blockIdx.x + team * gridDim.x; block < blocks; block += {1} * gridDim.x) {{", number,
+              kernel_.teams);
   } else if (options_.cuda.grid_stride) {
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
   } else if (kernel_.step_parts != 0) {

@@ -72,7 +72,7 @@ std::string rows(const Type &type) {
 
 std::string barrier_text(const Kernel &kernel, int threads) {
   if (threads == 0) return "__syncthreads();";
-  return kernel.teams != 0 ? fmt::format("sync_team<{}>();", threads)
+  return kernel.teams != 0 ? fmt::format("sync_team<{}>(team);", threads)
                            : fmt::format("sync_threads_at<1, {}>();", threads);
 }
 

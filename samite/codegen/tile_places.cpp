@@ -81,7 +81,7 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   const std::string buffer =
       allocate.buffer ? fmt::format(" + {} * ({})", bytes_of_buffer(memory.array), scalar_text(allocate.buffer->number))
                       : "";
-  const std::string of_team = memory.team_bytes == 0 ? "" : fmt::format(" + team_of_thread() * {}", memory.team_bytes);
+  const std::string of_team = memory.team_bytes == 0 ? "" : fmt::format(" + team * {}", memory.team_bytes);
   out.line("{0} *const {1} = reinterpret_cast<{0} *>(shared + {2}{3}{4});", element, name, *memory.offset, buffer,
            of_team);
 }

@@ -1,6 +1,7 @@
 #include "samite/passes/form_teams.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/index_forms.h"
 #include "samite/passes/launch_loops.h"
 #include "samite/passes/plan_tile_memory.h"
 
@@ -59,6 +60,16 @@ LoopOfIndex only_whole_loop(const Kernel &kernel) {
   LoopOfIndex loop = loop_of_index(kernel);
   const bool whole = loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms;
   return whole ? loop : LoopOfIndex();
+}
+
+bool has_equal_turns(const Kernel &kernel) {
+  const TileCall *call = only_whole_loop(kernel).call;
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  if (!call || launch.empty()) return false;
+  const Block &of_index = launch.back()->body;
+  if (std::ranges::none_of(of_index, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; })) return false;
+  const IndexForms forms(kernel);
+  return std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*call->count, *dimension); });
 }
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {

@@ -7,7 +7,7 @@
 // has a tile, there are two such teams, which take the indices of the launch in turn. They read one ring of stages,
 // which the copying threads fill for one index after the other. So the loops of both take turns at the tensor cores,
 // and each team has as long for the rest as the other's loop runs. A team gives its turn when the last products of its
-// index have begun, and says where the ring goes on.
+// index have begun, and says where the ring goes on, unless all indices have as many steps.
 //
 // That wants a kernel whose threads have roles, of which 128 run the body, with one loop of products, which may be in
 // branches and loops, and memory for what each team has of its own. The launch must have several rounds of blocks,
@@ -34,5 +34,7 @@ struct LoopOfIndex {
 LoopOfIndex loop_of_index(const ir::Kernel &kernel);
 // The same where it is the kernel's only one and does nothing but multiply, all of its windows; else none.
 LoopOfIndex only_whole_loop(const ir::Kernel &kernel);
+// Whether each index has that loop once, with as many steps: then a team need not be told where the ring goes on.
+bool has_equal_turns(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

@@ -190,7 +190,7 @@ SAMITE_INLINE void come_to(int barrier, int threads, bool waits) {
   while (waits && own.times == before) machine.wait_for_others();
 }
 SAMITE_INLINE u32 team_of_thread() { return threadIdx.y; }
-template <int threads> SAMITE_INLINE void sync_team() { come_to(1 + int(team_of_thread()), threads, true); }
+template <int threads> SAMITE_INLINE void sync_team(u32 team) { come_to(1 + int(team), threads, true); }
 template <int barrier, int threads> SAMITE_INLINE void sync_threads_at() { come_to(barrier, threads, true); }
 SAMITE_INLINE void sync_with_group(int barrier) { come_to(barrier, 256, true); }
 SAMITE_INLINE void arrive_for_group(int barrier) { come_to(barrier, 256, false); }

@@ -69,6 +69,25 @@ TEST(FormTeams, WhereverTheLoopIs) {
   EXPECT_EQ(planned(in_branch).teams, 2);
 }
 
+// Each team then knows where the ring goes on for it. A loop around it, or a branch, may have it any number of times.
+TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
+  EXPECT_TRUE(has_equal_turns(planned(scaled_text())));
+  EXPECT_TRUE(has_equal_turns(planned(scaled_text(128, 128, 6, "7"))));
+  EXPECT_FALSE(has_equal_turns(planned(scaled_text(128, 128, 6, "%0"))));
+  EXPECT_FALSE(has_equal_turns(planned(scaled_text(128, 128, 6, "%1"))));
+  const auto within = [](const std::string &begin) {
+    std::string text = scaled_text();
+    text.insert(text.find("for %4"), begin);
+    text.insert(text.rfind("}"), "} ");
+    return planned(text);
+  };
+  const ir::Kernel branch = within("%21: bool = lt %0, 2 if %21 { "), loop = within("for %22: i32 in 0 .. 2 step 1 { ");
+  for (const ir::Kernel *kernel : {&branch, &loop}) {
+    EXPECT_EQ(kernel->teams, 2);
+    EXPECT_FALSE(has_equal_turns(*kernel));
+  }
+}
+
 // Loops whose terms have a limit have a barrier of all multiplying threads.
 TEST(FormTeams, NotOfLoopsWhoseTermsHaveALimit) {
   const ProductShape limited{.rows = 128, .columns = 128, .inner = 64, .stages = 6, .limited = true};

@@ -30,12 +30,13 @@ SAMITE_INLINE void sync_threads_at() {
   asm volatile("bar.sync %0, %1;" ::"n"(barrier), "n"(threads) : "memory");
 }
 
-// Where teams run other blocks in turn (ir::Kernel::teams), the threads of each are a row of the block's. A barrier for
-// those of one.
-SAMITE_INLINE u32 team_of_thread() { return threadIdx.y; }
+// Where teams run other blocks in turn (ir::Kernel::teams), the threads of each are a row of the block's. The same for
+// all threads of a warp, and the compiler knows it: else it takes each branch for one that may part a warp. A barrier
+// for those of one team.
+SAMITE_INLINE u32 team_of_thread() { return __shfl_sync(~0u, threadIdx.y, 0); }
 template <int threads>
-SAMITE_INLINE void sync_team() {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + team_of_thread()), "n"(threads) : "memory");
+SAMITE_INLINE void sync_team(u32 team) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + team), "n"(threads) : "memory");
 }
 
 // One of a warp's threads, all of which call this together: the same one each time.

@@ -33,6 +33,11 @@ struct RingPosition {
       parity ^= 1;
     }
   }
+  SAMITE_INLINE_MEMBER void skip(u32 steps) {
+    stage += steps;
+    parity ^= stage / stages % 2;
+    stage %= stages;
+  }
 };
 
 // The two barriers of each stage of a ring, at `barriers`: the first half are `full`.
@@ -208,31 +213,40 @@ struct AllTerms {
   SAMITE_INLINE_MEMBER void clear_others(const Rings &, u32, i32) const {}
 };
 
-// By all multiplying threads. Each calls `release(stage)` when the products of that stage are done.
+// By all multiplying threads. Each calls `release(stage)` when the products of that stage are done. A turn is waited
+// for in the first step, so that the compiler has the sums in their registers before, and ends when the last products
+// have begun: what is behind them in the ring is the next one's.
 template <class Rings, class C, int count, class Terms, class Release, class Turn = NoTurn>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
                            const Terms &terms, const Release &release, const Turn &turn = {}) {
   using Factors = typename Rings::Factors;
   const auto factors = Factors::of_rings(rings.a, rings.b, at.warp_group);
-  turn.begin();
-  if (steps <= 0) return turn.end();
-  u32 before = at.stage;
+  turn.prepare(steps);
+  if (steps <= 0) {
+    turn.begin();
+    return turn.end();
+  }
+  u32 before = 0;
   // Registers with a factor are read until their products are done: those of the next step are others.
 #pragma unroll(Factors::turned ? 2 : 1)
   for (i32 step = 0;;) {
+    if (step == 0) turn.begin();
     wait_for_phase(rings.full(at.stage), at.parity);
     terms.clear_others(rings, at.stage, step);
     const auto left = factors.left(at.stage);
     begin_products();
     Factors::begin(sums, left, factors.right(at.stage));
     end_group_of_products();
+    const u32 own = at.stage;
+    at.advance();
+    const bool is_last = step + 1 == steps;
+    if (is_last) turn.end();
     wait_for_products<1>();
     if (step > 0) release(before);
-    before = at.stage;
-    at.advance();
-    if (++step == steps) break;
+    before = own;
+    if (is_last) break;
+    ++step;
   }
-  turn.end();
   wait_for_products<0>();
   changed_by_products(sums);
   release(before);

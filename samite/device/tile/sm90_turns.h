@@ -38,17 +38,13 @@ struct GivesTurn {
   SAMITE_INLINE_MEMBER void end() const { turns.give(); }
 };
 
-// Teams that have the indices of a launch in turn, and with each what a ring of stages holds for it: from one that
-// multiplies to the next goes where the ring goes on. A team waits for its turn at a barrier in shared memory, which
-// orders what is written before it and read behind it.
+// Teams that have the indices of a launch in turn, and with each what a ring of stages holds for it. A team waits for
+// its turn at a barrier in shared memory, where the warps of the team before it arrive.
 template <int teams, int warps>
-struct TeamTurns {
-  u64 *barriers;  // one of each team, where the warps of the team before it arrive
-  // Two numbers that each team writes for the next one. A team writes them again when all of the next one have read
-  // them, as they have had a turn since.
-  u32 *handed_on = reinterpret_cast<u32 *>(barriers + teams);
-  u32 team = team_of_thread(), parity = 0;
-  bool is_last = false, has_turn = false, has_given = false;
+struct TeamBarriers {
+  u64 *barriers;  // one of each team
+  u32 team;       // of this thread
+  u32 parity = 0;
 
   // By one thread. The block's threads use them after a barrier of the block.
   SAMITE_INLINE_MEMBER void make() const {
@@ -56,62 +52,115 @@ struct TeamTurns {
     for (int other = 0; other < teams; ++other) make_barrier(barriers + other, warps);
     show_barriers();
   }
+  SAMITE_INLINE_MEMBER void take() {
+    wait_for_phase(barriers + team, parity);
+    parity ^= 1;
+  }
+  SAMITE_INLINE_MEMBER void give() const {
+    sync_warp();
+    if (lane_of_warp() == 0) arrive(barriers + (team == teams - 1 ? 0 : team + 1));
+  }
+};
+
+// Where each index has one loop, and all have as many steps: so each team knows where the ring goes on for it, and what
+// it does with that it does before its turn.
+template <int teams, int warps>
+struct EqualTurns : TeamBarriers<teams, warps> {
+  bool is_last = false;
+  bool has_had_one = false;
+
   // Once: the first team begins.
   SAMITE_INLINE_MEMBER void open() const {
-    if (team == teams - 1) hand_on(0, 0);
+    if (this->team == teams - 1) this->give();
   }
   // For each index, of which the block has no other after the last one.
+  SAMITE_INLINE_MEMBER void begin(bool last) { is_last = last; }
+  // `steps` is not negative.
+  template <class Position>
+  SAMITE_INLINE_MEMBER void prepare(Position &at, i32 steps) {
+    const u32 others = has_had_one ? teams - 1 : this->team;
+    at.skip(others * u32(steps));
+    has_had_one = true;
+  }
+  SAMITE_INLINE_MEMBER void finish() const {
+    if (!is_last) this->give();
+  }
+  template <class Position>
+  SAMITE_INLINE_MEMBER void end(const Position &) const {}
+};
+
+// Of any kernel: from one team to the next goes where the ring goes on. The barrier orders what is written before it
+// and read behind it.
+template <int teams, int warps>
+struct TeamTurns : TeamBarriers<teams, warps> {
+  // Two numbers that each team writes for the next one. A team writes them again when all of the next one have read
+  // them, as they have had a turn since.
+  u32 *handed_on = reinterpret_cast<u32 *>(this->barriers + teams);
+  bool is_last = false, has_turn = false, has_given = false;
+
+  SAMITE_INLINE_MEMBER void open() const {
+    if (this->team == teams - 1) hand_on(0, 0);
+  }
   SAMITE_INLINE_MEMBER void begin(bool last) {
     is_last = last;
     has_turn = has_given = false;
   }
   template <class Position>
-  SAMITE_INLINE_MEMBER void take(Position &at) {
+  SAMITE_INLINE_MEMBER void take_at(Position &at) {
     if (has_turn) return;
-    wait_for_phase(barriers + team, parity);
-    parity ^= 1;
+    this->take();
     // The thread that arrives for its warp reads for it.
     u32 from[2] = {};
     if (lane_of_warp() == 0)
-      for (int i = 0; i < 2; ++i) from[i] = handed_on[2 * (team == 0 ? teams - 1 : team - 1) + i];
+      for (int i = 0; i < 2; ++i) from[i] = handed_on[2 * (this->team == 0 ? teams - 1 : this->team - 1) + i];
     at.stage = shuffle(from[0], 0);
     at.parity = shuffle(from[1], 0);
     has_turn = true;
   }
   template <class Position>
-  SAMITE_INLINE_MEMBER void give(const Position &at) {
+  SAMITE_INLINE_MEMBER void give_at(const Position &at) {
     if (!is_last) hand_on(at.stage, at.parity);
     has_given = true;
   }
   template <class Position>
   SAMITE_INLINE_MEMBER void end(Position &at) {
-    take(at);
-    if (!has_given) give(at);
+    take_at(at);
+    if (!has_given) give_at(at);
   }
 
  private:
   SAMITE_INLINE_MEMBER void hand_on(u32 stage, u32 parity_of_stage) const {
     if (flat_thread() == 0) {
-      handed_on[2 * team] = stage;
-      handed_on[2 * team + 1] = parity_of_stage;
+      handed_on[2 * this->team] = stage;
+      handed_on[2 * this->team + 1] = parity_of_stage;
     }
-    sync_warp();
-    if (lane_of_warp() == 0) arrive(barriers + (team == teams - 1 ? 0 : team + 1));
+    this->give();
   }
 };
-// What a loop of products does. Its stages may be asked for when all before them have come: a barrier tells one phase
-// from the next one alone.
+
+// What a loop of products does with turns: before anything, before its first products, and when its last products have
+// begun. Its stages may be asked for when all before them have come: a barrier tells one phase from the next one alone.
+template <class Turns, class Position>
+struct EqualTurn {
+  Turns &turns;
+  Position &at;
+  SAMITE_INLINE_MEMBER void prepare(i32 steps) const { turns.prepare(at, steps); }
+  SAMITE_INLINE_MEMBER void begin() const { turns.take(); }
+  SAMITE_INLINE_MEMBER void end() const { turns.finish(); }
+};
 template <class Turns, class Position>
 struct TeamTurn {
   Turns &turns;
   Position &at;
   bool is_last;  // of the loops of this index
-  SAMITE_INLINE_MEMBER void begin() const { turns.take(at); }
+  SAMITE_INLINE_MEMBER void prepare(i32) const { turns.take_at(at); }
+  SAMITE_INLINE_MEMBER void begin() const {}
   SAMITE_INLINE_MEMBER void end() const {
-    if (is_last) turns.give(at);
+    if (is_last) turns.give_at(at);
   }
 };
 struct NoTurn {
+  SAMITE_INLINE_MEMBER void prepare(i32) const {}
   SAMITE_INLINE_MEMBER void begin() const {}
   SAMITE_INLINE_MEMBER void end() const {}
 };
