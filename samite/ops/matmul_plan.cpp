@@ -127,9 +127,12 @@ bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
 
 bool in_teams(const MatmulPlan &plan) { return plan == groups_of_warps[0] || plan == groups_of_eight_bits[0]; }
 
-// Rows of groups are not worth it: blocks at the end of one have little to multiply. An adjoint that computes the sums
+// Rows of groups are not worth it: blocks at the end of one have little to multiply. Loops whose terms have a limit
+// have a barrier of all who multiply. An adjoint that computes the sums
 // again adds up over blocks, for which its groups of warps wait, and one group for itself.
-bool may_have_teams(const MatmulFactors &factors) { return !factors.rows_vary && !factors.differentiated; }
+bool may_have_teams(const MatmulFactors &factors) {
+  return !factors.rows_vary && !factors.terms_vary && !factors.differentiated;
+}
 
 // Of blocks, which a plan is for; 0: it may be for one round.
 std::int64_t least_rounds(const MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
@@ -224,7 +227,8 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
   // Tiles that make use of most multiprocessors, or loops that several blocks share. Of few rows memory is the limit.
   constexpr std::int64_t few_rounds = 2;
   const bool few = matmul_blocks(shape, plan).count() <= few_rounds * device.multiprocessors;
-  if (candidates.data() == groups_of_warps && few && !factors.rows_vary && shape.rows > groups_of_warps[3].rows)
+  const bool may_share = !factors.rows_vary && !factors.terms_vary;
+  if (candidates.data() == groups_of_warps && few && may_share && shape.rows > groups_of_warps[3].rows)
     for (const MatmulPlan &other : for_few_blocks)
       if (other.rows <= most_rows && !has_too_large_parts(shape, other, device) &&
           estimated_cycles(shape, other, device) < estimated_cycles(shape, plan, device))

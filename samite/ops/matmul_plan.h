@@ -42,6 +42,7 @@ struct MatmulFactors {
   bool scales_beside = false;   // which bulk copies bring beside the factors
   bool row_blocks = false;      // by scales of 128 rows each
   bool rows_vary = false;       // the shape's rows are a mean, of groups of rows
+  bool terms_vary = false;      // its terms are, of groups of terms: their loops have a limit (passes/masked_copies.h)
   bool differentiated = false;  // an adjoint is derived of the kernel, and of what follows its sums
   // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
   bool copied_where_that_pays = false;

@@ -39,7 +39,8 @@ TEST(MatmulPlan, TeamsInSeveralRounds) {
   EXPECT_EQ(matmul_plan({4, 2048, 2048, 256}, factors, hopper), in_16_bits);
   const auto candidates = [&] { return matmul_candidates({1, 4096, 4096, 4096}, factors, hopper); };
   EXPECT_TRUE(std::ranges::count(candidates(), in_16_bits));
-  for (bool MatmulFactors::*without : {&MatmulFactors::rows_vary, &MatmulFactors::differentiated}) {
+  for (bool MatmulFactors::*without :
+       {&MatmulFactors::rows_vary, &MatmulFactors::terms_vary, &MatmulFactors::differentiated}) {
     factors = {.type = ScalarType::BFloat16};
     factors.*without = true;
     EXPECT_EQ(matmul_plan({1, 4096, 4096, 2048}, factors, hopper), of_two_groups);
@@ -79,6 +80,9 @@ TEST(MatmulPlan, FewBlocksShareStepsOrHaveTilesOfTheirOwn) {
   EXPECT_EQ(of(512, 512, 1024), (MatmulPlan{64, 64, 128, 128, 6})) << "64 blocks, whose loops are short";
   EXPECT_EQ(of(1536, 1536, 1536), (MatmulPlan{128, 192, 64, 256, 5})) << "96 blocks, not 144";
   EXPECT_EQ(of(2048, 2048, 2048), (MatmulPlan{128, 256, 64, 256, 4})) << "128 blocks";
+  const MatmulFactors limited{.type = ScalarType::BFloat16, .terms_vary = true};
+  EXPECT_EQ(matmul_plan({1, 256, 2048, 8192}, limited, hopper), (MatmulPlan{64, 64, 128, 128, 6}))
+      << "blocks share no loop whose terms have a limit";
 }
 
 TEST(MatmulPlan, OneRoundOfBlocksOfGroupsOfWarps) {
