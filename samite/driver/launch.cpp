@@ -38,11 +38,12 @@ int count_active_clusters(const Context &context, const Kernel &kernel, const La
   int most = 0;
   context.call_for<Entry::OccupancyMaxPotentialClusterSize>(origin, &most, kernel.launchable(), &config);
   const auto &[x, y, z] = *shape.cluster;
-  throw UserError(
+  throw NoRoomForCluster(
       fmt::format("{}a cluster of {}x{}x{} has {} blocks, and {} has room for {} of {} threads and {} bytes "
                   "of shared memory at a time: use a smaller cluster or smaller blocks",
                   origin.prefix(), x, y, z, x * y * z, context.to_string(), most,
-                  shape.block[0] * shape.block[1] * shape.block[2], shape.shared_bytes));
+                  shape.block[0] * shape.block[1] * shape.block[2], shape.shared_bytes),
+      x * y * z);
 }
 
 }  // namespace

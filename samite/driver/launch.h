@@ -5,6 +5,7 @@
 // and runs from several threads come in some order. A launch that is run once is checked alike, and keeps nothing.
 #pragma once
 
+#include "samite/base/error.h"
 #include "samite/driver/library.h"
 #include "samite/driver/stream.h"
 
@@ -23,12 +24,23 @@ struct LaunchShape {
   std::optional<int> priority{};  // as a stream's; lower is more urgent
 };
 
+// The device, or the part of it that the process may use, has no room for so many blocks of a kernel at one time.
+class NoRoomForCluster : public UserError {
+ public:
+  NoRoomForCluster(const std::string &message, unsigned blocks) : UserError(message), blocks_(blocks) {}
+
+  unsigned blocks() const noexcept { return blocks_; }
+
+ private:
+  unsigned blocks_;
+};
+
 // What the driver's call takes for a kernel on a stream, checked. Whoever has it keeps both alive.
 class CheckedLaunch {
  public:
   // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
-  // beyond the device's limits, more shared memory than a block may have. Kernel::allow_shared_memory is called for
-  // what it takes.
+  // beyond the device's limits, more shared memory than a block may have; NoRoomForCluster, which is one, too.
+  // Kernel::allow_shared_memory is called for what it takes.
   CheckedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
 
   // Of that kernel on that stream. `parameters` has the address of each of the kernel's parameters; they are read

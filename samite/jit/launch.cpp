@@ -77,6 +77,18 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
   return definition.variant(key);
 }
 
+// A launch that asks for no clusters has smaller ones, or none, where the device has no room for those of its kernel.
+template <class Make>
+void in_clusters_with_room(const LaunchOptions &options, std::span<const Argument> arguments, const Make &make) {
+  for (;;) try {
+      return make();
+    } catch (const driver::NoRoomForCluster &refused) {
+      if (options.cluster) throw;
+      cuda_device_of(arguments, device_of(arguments, options))
+          ->had_no_room_for_cluster(static_cast<int>(refused.blocks()));
+    }
+}
+
 template <class Visit>
 void for_each_written(const KernelDefinition &definition, const Variant &variant, std::span<const Argument> arguments,
                       Visit &&visit) {
@@ -221,8 +233,10 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Laun
   at_call("launched", extents.where(), [&] { launch_now(definition, extents, options, arguments); });
 }
 
-void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-             std::span<const Argument> arguments) {
+namespace {
+
+void run_checked(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+                 std::span<const Argument> arguments) {
   const std::shared_ptr<const Variant> &variant = check(definition, extents, options, arguments);
   constexpr std::size_t usual_bytes = 1024;
   alignas(8) std::byte on_stack[usual_bytes];
@@ -254,6 +268,13 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
     run();
 }
 
+}  // namespace
+
+void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
+             std::span<const Argument> arguments) {
+  in_clusters_with_room(options, arguments, [&] { run_checked(definition, extents, options, arguments); });
+}
+
 }  // namespace jit
 
 Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
@@ -268,7 +289,11 @@ Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents 
 }
 
 void Launch::prepare() {
-  auto arguments = views();
+  const auto arguments = views();
+  jit::in_clusters_with_room(options_, arguments, [&] { prepare(arguments); });
+}
+
+void Launch::prepare(std::span<const jit::Argument> arguments) {
   auto variant = jit::check(*definition_, extents_, options_, arguments, in_graph_);
   Stream stream = jit::stream_of(arguments, options_);
   std::vector<std::byte> block(variant->layout.bytes);

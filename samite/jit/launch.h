@@ -177,6 +177,7 @@ class Launch {
   std::vector<jit::Argument> views() const { return jit::views(arguments_); }
   // Takes the variant for the arguments and lays them out.
   void prepare();
+  void prepare(std::span<const jit::Argument> arguments);
   // `block` as `cuda` has completed it.
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   void run(const jit::CudaLaunch *cuda, const std::byte *block) const;

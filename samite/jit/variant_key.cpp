@@ -282,7 +282,8 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
 
 // In how many parts a launch computes its sums.
 void set_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
-               std::span<const Argument> arguments, const driver::LaunchLimits &limits, VariantKey &key) {
+               std::span<const Argument> arguments, const CudaDevice &device, VariantKey &key) {
+  const driver::LaunchLimits &limits = device.context().limits();
   constexpr std::int64_t most_asked = 1024, most_blocks = std::numeric_limits<std::int32_t>::max();
   const int asked = options.sum_parts.value_or(0);
   if (options.sum_parts && (asked < 1 || asked > most_asked))
@@ -307,18 +308,20 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
       asked == 0 ? passes::parts_of_sums(blocks, iterations, bytes, limits.multiprocessors)
                  : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
   if (!limits.clusters || options.cluster || definition.factor_reads(key.cuda).empty()) return;
-  if (asked == 0)
-    key.step_parts = static_cast<int>(passes::parts_of_steps(blocks, iterations, limits.multiprocessors));
-  else if (asked <= passes::most_step_parts && blocks <= most_blocks / asked)
-    key.step_parts = asked;
+  const std::int64_t in_clusters =
+      asked == 0 ? passes::parts_of_steps(blocks, iterations, limits.multiprocessors) : asked;
+  // Else the parts are added up by a further kernel.
+  const bool has_room = in_clusters <= passes::most_step_parts && in_clusters <= device.largest_cluster();
+  if (has_room && blocks <= most_blocks / in_clusters) key.step_parts = static_cast<int>(in_clusters);
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                   std::span<const Argument> arguments, Device device, VariantKey &key) {
   constexpr int most_neighbours = 8;
   const CudaMemory *memory = cuda_memory_of(arguments);
-  const driver::LaunchLimits &limits =
-      memory ? memory->device().context().limits() : CudaDevice::of(device.index())->context().limits();
+  const std::shared_ptr<const CudaDevice> of_index = memory ? nullptr : CudaDevice::of(device.index());
+  const CudaDevice &cuda = memory ? memory->device() : *of_index;
+  const driver::LaunchLimits &limits = cuda.context().limits();
   const ir::Kernel &kernel = definition.forward();
   const std::int64_t count = extents.count();
   key.cuda = limits.compute_capability;
@@ -333,7 +336,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
-  set_parts(definition, extents, options, arguments, limits, key);
+  set_parts(definition, extents, options, arguments, cuda, key);
   if (passes::gpu_architecture(key.cuda).of_groups.empty()) return;
   for_each(key.aligned, [&](std::size_t i) {
     const bool has_map = has_tensor_map(*arguments[i].buffer);
@@ -343,7 +346,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
   key.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
   // Clusters take some 3 µs longer to start, which one round of blocks does not win back.
-  if (key.in_rounds && !options.cluster && limits.clusters)
+  if (key.in_rounds && !options.cluster && limits.clusters && cuda.largest_cluster() > 1)
     for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
       if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
 }

@@ -92,6 +92,12 @@ driver::Kernel CudaDevice::set_condition_kernel() const { return own_kernel(cond
 
 driver::Kernel CudaDevice::nothing_kernel() const { return own_kernel(nothing_ptx, "samite_nothing"); }
 
+void CudaDevice::had_no_room_for_cluster(int blocks) const noexcept {
+  int most = largest_cluster();
+  while (blocks <= most && !largest_cluster_.compare_exchange_weak(most, blocks - 1)) {
+  }
+}
+
 void CudaDevice::copy_strided(const driver::Stream &stream, const StridedCopy &copy) const {
   static_assert(sizeof(StridedCopy) == 128 && offsetof(StridedCopy, count) == 112);
   const driver::Kernel kernel = own_kernel(strided_copy_ptx, "samite_copy_strided");

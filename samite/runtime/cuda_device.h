@@ -9,6 +9,7 @@
 #include "samite/driver/tensor_map_cache.h"
 #include "samite/runtime/cuda_stream.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,11 @@ class CudaDevice {
   driver::Kernel set_condition_kernel() const;
   driver::Kernel nothing_kernel() const;
 
+  // How many blocks the clusters of launches that ask for none may have: fewer when the device has had no room for as
+  // many, as a part of one may not.
+  int largest_cluster() const noexcept { return largest_cluster_.load(std::memory_order_relaxed); }
+  void had_no_room_for_cluster(int blocks) const noexcept;
+
  private:
   driver::Kernel own_kernel(const std::string &(*ptx)(), const char *name) const;
 
@@ -60,7 +66,8 @@ class CudaDevice {
   driver::MemoryPool pool_;
   std::unique_ptr<driver::TensorMapCache> tensor_maps_;
   std::shared_ptr<CudaStream> standard_stream_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::atomic<int> largest_cluster_ = 16;  // than which none is larger
+  mutable std::mutex mutex_;                       // of what follows
   mutable std::vector<driver::Kernel> own_kernels_;
 };
 

@@ -25,7 +25,9 @@ class CudaProductClusters : public CudaKernelTest {
     if (IsSkipped()) return;
     if (CudaDevice::of(0)->context().limits().compute_capability / 10 != 9)
       GTEST_SKIP() << "products by groups of warps are of compute capability 9.0";
-    if (!fake()) return;
+    if (fake()) understand_product();
+  }
+  void understand_product() {
     driver::fake::KernelCode code;
     code.name = "samite_product";
     code.parameter_bytes = {sizeof(ProductArguments), sizeof(LaunchBox), 8, 16, 2 * sizeof(driver::TensorMapBits)};
@@ -100,6 +102,16 @@ TEST_P(CudaProductClusters, OfLaunchesWithPairsOfBlocks) {
   }
   EXPECT_THAT(report(product).to_string(), HasSubstr("blocks bring each other windows in clusters of 2"));
   EXPECT_THAT(report(product).to_json(), HasSubstr("\"cluster_blocks\": 2"));
+}
+
+TEST_P(CudaProductClusters, NotWhereTheDeviceHasNoRoomForTwoBlocks) {
+  if (!fake()) GTEST_SKIP() << "GPUs differ in this";
+  start_fake({.largest_cluster = 1});
+  understand_product();
+  const Matrices m(even(), 3);
+  Launch launch = record(m);
+  EXPECT_EQ(clusters(launch), 0);
+  EXPECT_NO_THROW(launch.launch());
 }
 
 TEST_P(CudaProductClusters, NotOfOneRoundOfBlocks) {

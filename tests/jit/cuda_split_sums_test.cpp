@@ -39,7 +39,9 @@ class CudaSplitSums : public CudaKernelTest {
     if (IsSkipped()) return;
     if (CudaDevice::of(0)->context().limits().compute_capability / 10 != 9)
       GTEST_SKIP() << "the fake's kernels are those of compute capability 9.0";
-    if (!fake()) return;
+    if (fake()) understand_kernels();
+  }
+  void understand_kernels() {
     constexpr std::size_t maps = 2 * sizeof(driver::TensorMapBits);
     understand("samite_product", {sizeof(ProductArguments), sizeof(LaunchBox), 8, 16, maps}, plain_);
     understand("samite_product_parts", {sizeof(SplitArguments), sizeof(LaunchBox), 8, 16, maps}, parts_);
@@ -167,6 +169,44 @@ TEST_P(CudaSplitSums, ByTheBlocksOfACluster) {
   }
   EXPECT_THAT(report(product).to_string(), HasSubstr("parts, and added up by the blocks of a cluster"));
   EXPECT_THAT(report(product).to_json(), HasSubstr("\"parts_in_clusters\": true"));
+}
+
+// As in a part of a device that is a process's own.
+TEST_P(CudaSplitSums, NotByClustersThatTheDeviceHasNoRoomFor) {
+  if (!fake()) GTEST_SKIP() << "GPUs differ in this";
+  const auto expected = passes::parts_of_steps(2, 70, CudaDevice::of(0)->context().limits().multiprocessors);
+  start_fake({.largest_cluster = static_cast<unsigned>(expected) - 1});
+  understand_kernels();
+  const Matrices m(1, 2, 70);
+  Launch launch = record(m);
+  EXPECT_GT(parts(launch), 1);
+  EXPECT_EQ(launch.variant().form.step_parts, 0) << "a further kernel adds them up";
+  launch.launch();
+  EXPECT_EQ(parts_.times, 1);
+}
+
+TEST_P(CudaSplitSums, NotByClustersThatTheDeviceHasNoRoomForInAnOrdinaryLaunch) {
+  if (!fake()) GTEST_SKIP() << "GPUs differ in this";
+  start_fake({.largest_cluster = 1});
+  understand_kernels();
+  const Matrices m(1, 2, 70);
+  for (int times = 1; times < 3; ++times) {
+    product.launch(m.tiles, m.a, m.b, m.c);
+    EXPECT_EQ(parts_.times, times);
+    EXPECT_EQ(plain_.times, 0);
+  }
+  EXPECT_EQ(CudaDevice::of(0)->largest_cluster(), 1);
+}
+
+TEST_P(CudaSplitSums, InAsManyPartsAsAClusterHasRoomForWhereTheyAreAskedFor) {
+  if (!fake()) GTEST_SKIP() << "GPUs differ in this";
+  start_fake({.largest_cluster = 3});
+  understand_kernels();
+  const Matrices m(1, 2, 70);
+  EXPECT_EQ(record(m, {.sum_parts = 3}).variant().form.step_parts, 3);
+  Launch more = record(m, {.sum_parts = 4});
+  EXPECT_EQ(parts(more), 4);
+  EXPECT_EQ(more.variant().form.step_parts, 0);
 }
 
 TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
