@@ -5,6 +5,7 @@
 #include "samite/passes/rewrite.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -24,22 +25,24 @@ constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
 constexpr std::int64_t most_lanes = 16;
 constexpr std::int64_t most_elements = 1 << 16;  // of an array of which few are used
 
-// Elements that are only stored to and loaded by constant indices: the compiler keeps each in a register of its own,
-// and leaves out all others of the array, such as those between the pieces of a thread. Nothing where an index varies
-// or nothing is used.
-std::optional<std::int64_t> elements_by_constants(const Kernel &kernel, LocalArrayId array) {
-  std::set<std::int64_t> elements;
-  bool varies = false;
+// Of the local arrays whose elements are stored to and loaded by constant indices alone: how many elements are. The
+// compiler keeps each in a register of its own, and leaves out all others of the array, such as those between the
+// pieces of a thread.
+std::map<LocalArrayId, std::int64_t> elements_by_constants(const Kernel &kernel) {
+  std::map<LocalArrayId, std::set<std::int64_t>> elements;
+  std::set<LocalArrayId> varying;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     const auto access = local_access(stmt);
-    if (!access || access->array != array) return;
+    if (!access) return;
     if (access->index.is_constant())
-      elements.insert(access->index.as_int());
+      elements[access->array].insert(access->index.as_int());
     else
-      varies = true;
+      varying.insert(access->array);
   });
-  if (varies || elements.empty()) return std::nullopt;
-  return static_cast<std::int64_t>(elements.size());
+  std::map<LocalArrayId, std::int64_t> counts;
+  for (const auto &[array, own] : elements)
+    if (!varying.contains(array)) counts[array] = static_cast<std::int64_t>(own.size());
+  return counts;
 }
 
 class Stack {
@@ -69,6 +72,7 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
   const bool threads = architecture.blocks_have_threads();
   Stack instances(threads ? share_of_thread : share_of_lanes), tiles(share_of_tiles);
   const std::int64_t lanes = threads ? 1 : most_lanes;
+  std::optional<std::map<LocalArrayId, std::int64_t>> by_constants;  // which few kernels ask for
   const auto place = [&](const Allocate &own) {
     const auto bytes = static_cast<std::int64_t>(size_of(own.type));
     if ((own.of_block() && threads) || own.space == MemorySpace::thread) return own.space;
@@ -77,8 +81,10 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
     const std::int64_t element = lanes * (is_floating(own.type) && bytes <= 2 ? 4 : bytes);
     if (instances.take(own.size, element)) return MemorySpace::instance;
     if (!threads || !own.size.is_constant() || own.size.as_int() > most_elements) return MemorySpace::workspace;
-    const std::optional<std::int64_t> used = elements_by_constants(lowered, own.array);
-    return used && instances.take(*used, element) ? MemorySpace::instance : MemorySpace::workspace;
+    if (!by_constants) by_constants = elements_by_constants(lowered);
+    const auto used = by_constants->find(own.array);
+    return used != by_constants->end() && instances.take(used->second, element) ? MemorySpace::instance
+                                                                                : MemorySpace::workspace;
   };
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) -> Stmt {
     auto *allocate = stmt.as<Allocate>();

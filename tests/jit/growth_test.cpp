@@ -43,7 +43,7 @@ double time_of(Program program, int steps) {
 // 8 times the steps: linear growth takes about 8 times as long, quadratic growth 64 times.
 void expect_linear_growth(Program program, int steps) {
   constexpr int times = 8;
-  constexpr double most = 25;
+  constexpr double most = 18;
   double factor = 0;
   for (int attempt = 0; attempt < 3; ++attempt) {
     const double small = std::min(time_of(program, steps), time_of(program, steps));
