@@ -49,9 +49,11 @@ def in_turns(bench, program, peers_of, rounds):
                 sys.exit(f"{program} has failed")
             return float(answer)
 
+        measured = False
         for line in run.stdout:
             if not line.startswith("{"):
                 continue
+            measured = True
             case = json.loads(line)["case"]
             peers = peers_of(case)
             times = {name: [] for name in ["", *peers]}
@@ -62,8 +64,8 @@ def in_turns(bench, program, peers_of, rounds):
             for name in peers:
                 print_ratio(bench, case, times[""][1:], name, times[name][1:])
             ask("next")
-    if run.returncode != 0:
-        sys.exit(f"{program} has failed")
+    if run.returncode != 0 or not measured:
+        sys.exit(f"{program} has {'failed' if run.returncode != 0 else 'measured nothing'}")
 
 
 def milliseconds(function, calls):
