@@ -100,7 +100,8 @@ PlannedLaunch grouped_terms_launch(const GroupedTermsByType &kind, const Grouped
                                    const PlanDevice &device, SourceLocation where) {
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
   const MatmulShape of_groups{shape.groups, shape.rows, shape.columns, detail::ceil_div(shape.terms, shape.groups)};
-  const MatmulFactors factors{kind.factor, kind.precision, kind.transposed, .terms_vary = true};
+  const MatmulFactors factors{
+      .type = kind.factor, .precision = kind.precision, .transposed = kind.transposed, .terms_vary = true};
   const MatmulPlan plan = matmul_plan(of_groups, factors, device);
   const Extents blocks = matmul_blocks(of_groups, plan);
   const bool one_loop = copies_bring_terms(kind, device);
