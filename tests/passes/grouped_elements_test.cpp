@@ -70,15 +70,15 @@ TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
 
 // The store rounds them, as it would the rounded ones.
 TEST(GroupedElements, WhatIsRoundedFromF32IsStoredAsItWas) {
-  const auto stored = [](const std::string &after) { return of_product(after).grouped.stores.at(0); };
-  const auto narrow = stored("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4");
-  ASSERT_TRUE(narrow.unrounded);
-  EXPECT_EQ(narrow.unrounded->type(), ir::Type(ScalarType::Float32));
-  EXPECT_EQ(narrow.access->value.type(), ir::Type(ScalarType::Float16));
-  EXPECT_FALSE(stored("store @x[0, 0] = %3").unrounded);
-  EXPECT_FALSE(stored("%4: tile<f16, 64, 64> = cast %3 %5: tile<f16, 64, 64> = neg %4 store @h[0, 0] = %5").unrounded)
+  const Found narrow = of_product("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4");
+  ASSERT_TRUE(narrow.grouped.stores.at(0).unrounded);
+  EXPECT_EQ(narrow.grouped.stores[0].unrounded->type(), ir::Type(ScalarType::Float32));
+  EXPECT_EQ(narrow.grouped.stores[0].access->value.type(), ir::Type(ScalarType::Float16));
+  const auto rounds = [](const std::string &after) { return of_product(after).grouped.stores.at(0).unrounded; };
+  EXPECT_FALSE(rounds("store @x[0, 0] = %3"));
+  EXPECT_FALSE(rounds("%4: tile<f16, 64, 64> = cast %3 %5: tile<f16, 64, 64> = neg %4 store @h[0, 0] = %5"))
       << "an operation on rounded numbers";
-  EXPECT_FALSE(stored("%4: tile<f64, 64, 64> = cast %3 %5: tile<f16, 64, 64> = cast %4 store @h[0, 0] = %5").unrounded)
+  EXPECT_FALSE(rounds("%4: tile<f64, 64, 64> = cast %3 %5: tile<f16, 64, 64> = cast %4 store @h[0, 0] = %5"))
       << "from f64";
 }
 
