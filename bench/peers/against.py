@@ -68,11 +68,10 @@ def in_turns(bench, program, peers_of, rounds):
         sys.exit(f"{program} has {'failed' if run.returncode != 0 else 'measured nothing'}")
 
 
-def milliseconds(function, calls):
-    """Of one of so many calls on torch's stream, after one that is not counted."""
+def milliseconds_on_device(function, calls):
+    """Of one of so many calls on torch's stream."""
     import torch
 
-    function()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     begin.record()
     for _ in range(calls):
@@ -80,6 +79,12 @@ def milliseconds(function, calls):
     end.record()
     end.synchronize()
     return begin.elapsed_time(end) / calls
+
+
+def milliseconds(function, calls):
+    """The same, after a call that is not counted."""
+    function()
+    return milliseconds_on_device(function, calls)
 
 
 def print_ratio(bench, case, times, peer, peer_times):

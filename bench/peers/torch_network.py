@@ -13,6 +13,7 @@ import statistics
 import torch
 from torch.nn.functional import mse_loss
 
+from against import milliseconds_on_device
 from network_numbers import NAME, check, expected, numbers
 
 # The largest errors, as parts of the largest element: tf32 has 10 bits behind the point.
@@ -49,15 +50,7 @@ def require(results, right, tolerance):
 
 
 def milliseconds(work, rounds):
-    times = []
-    for _ in range(rounds + 3):  # of which the first ones warm up
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(CALLS):
-            work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / CALLS)
+    times = [milliseconds_on_device(work, CALLS) for _ in range(rounds + 3)]  # of which the first ones warm up
     return statistics.median(times[3:])
 
 

@@ -106,11 +106,9 @@ void TileCalls::product_loop(const TileCall &call) {
                                                    : "tile_product_loop_in_memory";
   arguments += ", " + (parts == 0 ? scalar_text(*call.count) : part + ".count");
   if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
-  if (products && emission_.kernel.teams != 0) {
-    const bool equal = passes::has_equal_turns(emission_.kernel);
-    arguments += fmt::format(", AllTerms{{}}, {}<decltype(turns), {}>{{turns, {}{}}}", equal ? "EqualTurn" : "TeamTurn",
-                             ring_type(stages_of(call)), ring_position(call), equal ? "" : ", " + is_last_of_index());
-  }
+  if (products && emission_.kernel.teams != 0)
+    arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
+                             ring_type(stages_of(call)), ring_position(call), is_last_of_index());
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
   if (parts == 0 || copies) return;
   const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, call);

@@ -74,8 +74,10 @@ void ThreadsEmitter::body() {
   if (kernel_.producers == 0) return Walk::body();
   const bool in_teams = kernel_.teams != 0;
   // The threads of a block have two dimensions: a row for each team, and those who produce.
-  if (in_teams) out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
-  if (in_teams) out_.line("const u32 team = team_of_thread();");
+  if (in_teams) {
+    out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
+    out_.line("const u32 team = team_of_thread();");
+  }
   tile_calls_.make_rings();
   const auto registers = passes::registers_of_roles(kernel_);
   if (in_teams)

@@ -254,11 +254,6 @@ const CudaMemory *cuda_memory_of(std::span<const Argument> arguments) {
   return nullptr;
 }
 
-std::shared_ptr<const CudaDevice> cuda_device_of(std::span<const Argument> arguments, Device device) {
-  const CudaMemory *memory = cuda_memory_of(arguments);
-  return memory ? memory->shared_device() : CudaDevice::of(device.index());
-}
-
 Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options) {
   if (options.stream) return *options.stream;
   const Device device = device_of(arguments, options);

@@ -6,10 +6,6 @@
 
 #include <span>
 
-namespace samite {
-class CudaDevice;
-}
-
 namespace samite::jit {
 
 // One argument as the caller gave it: a buffer, or the bits of a scalar of the parameter's type.
@@ -71,8 +67,6 @@ Device device_of(std::span<const Argument> arguments, const LaunchOptions &optio
 // Memory of the first buffer, which knows its device: a look-up by number would take longer. Null where no buffer is on
 // CUDA.
 const CudaMemory *cuda_memory_of(std::span<const Argument> arguments);
-// That of their memory; where they have none, the one of this number.
-std::shared_ptr<const CudaDevice> cuda_device_of(std::span<const Argument> arguments, Device device);
 // The stream that it runs in: that of the options, else the device's standard one.
 Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options);
 

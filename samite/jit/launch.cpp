@@ -78,14 +78,15 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
 }
 
 // A launch that asks for no clusters has smaller ones, or none, where the device has no room for those of its kernel.
+// Only kernels that read arrays have any.
 template <class Make>
 void in_clusters_with_room(const LaunchOptions &options, std::span<const Argument> arguments, const Make &make) {
   for (;;) try {
       return make();
     } catch (const driver::NoRoomForCluster &refused) {
-      if (options.cluster) throw;
-      cuda_device_of(arguments, device_of(arguments, options))
-          ->had_no_room_for_cluster(static_cast<int>(refused.blocks()));
+      const CudaMemory *memory = cuda_memory_of(arguments);
+      if (options.cluster || !memory) throw;
+      memory->device().had_no_room_for_cluster(static_cast<int>(refused.blocks()));
     }
 }
 

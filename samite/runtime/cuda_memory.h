@@ -35,7 +35,6 @@ class CudaMemory {
   ~CudaMemory();
 
   const CudaDevice &device() const noexcept { return *device_; }
-  const std::shared_ptr<const CudaDevice> &shared_device() const noexcept { return device_; }
   std::byte *data() const noexcept { return data_; }
 
   // `stream` is about to use the memory.

@@ -75,6 +75,8 @@ struct EqualTurns : TeamBarriers<teams, warps> {
   }
   // For each index, of which the block has no other after the last one.
   SAMITE_INLINE_MEMBER void begin(bool last) { is_last = last; }
+  // What a loop of products asks for: before anything, before its first products, and when its last ones have begun.
+  // Its stages may be asked for when all before them have come: a barrier tells one phase from the next one alone.
   // `steps` is not negative.
   template <class Position>
   SAMITE_INLINE_MEMBER void prepare(Position &at, i32 steps) {
@@ -82,9 +84,12 @@ struct EqualTurns : TeamBarriers<teams, warps> {
     at.skip(others * u32(steps));
     has_had_one = true;
   }
-  SAMITE_INLINE_MEMBER void finish() const {
+  SAMITE_INLINE_MEMBER void start() { this->take(); }
+  template <class Position>
+  SAMITE_INLINE_MEMBER void finish(const Position &) const {
     if (!is_last) this->give();
   }
+  // Behind all that is done for an index.
   template <class Position>
   SAMITE_INLINE_MEMBER void end(const Position &) const {}
 };
@@ -106,7 +111,7 @@ struct TeamTurns : TeamBarriers<teams, warps> {
     has_turn = has_given = false;
   }
   template <class Position>
-  SAMITE_INLINE_MEMBER void take_at(Position &at) {
+  SAMITE_INLINE_MEMBER void prepare(Position &at, i32) {
     if (has_turn) return;
     this->take();
     // The thread that arrives for its warp reads for it.
@@ -117,15 +122,16 @@ struct TeamTurns : TeamBarriers<teams, warps> {
     at.parity = shuffle(from[1], 0);
     has_turn = true;
   }
+  SAMITE_INLINE_MEMBER void start() const {}
   template <class Position>
-  SAMITE_INLINE_MEMBER void give_at(const Position &at) {
+  SAMITE_INLINE_MEMBER void finish(const Position &at) {
     if (!is_last) hand_on(at.stage, at.parity);
     has_given = true;
   }
   template <class Position>
   SAMITE_INLINE_MEMBER void end(Position &at) {
-    take_at(at);
-    if (!has_given) give_at(at);
+    prepare(at, 0);
+    if (!has_given) finish(at);
   }
 
  private:
@@ -138,25 +144,16 @@ struct TeamTurns : TeamBarriers<teams, warps> {
   }
 };
 
-// What a loop of products does with turns: before anything, before its first products, and when its last products have
-// begun. Its stages may be asked for when all before them have come: a barrier tells one phase from the next one alone.
-template <class Turns, class Position>
-struct EqualTurn {
-  Turns &turns;
-  Position &at;
-  SAMITE_INLINE_MEMBER void prepare(i32 steps) const { turns.prepare(at, steps); }
-  SAMITE_INLINE_MEMBER void begin() const { turns.take(); }
-  SAMITE_INLINE_MEMBER void end() const { turns.finish(); }
-};
+// That of a loop of products.
 template <class Turns, class Position>
 struct TeamTurn {
   Turns &turns;
   Position &at;
   bool is_last;  // of the loops of this index
-  SAMITE_INLINE_MEMBER void prepare(i32) const { turns.take_at(at); }
-  SAMITE_INLINE_MEMBER void begin() const {}
+  SAMITE_INLINE_MEMBER void prepare(i32 steps) const { turns.prepare(at, steps); }
+  SAMITE_INLINE_MEMBER void begin() const { turns.start(); }
   SAMITE_INLINE_MEMBER void end() const {
-    if (is_last) turns.give_at(at);
+    if (is_last) turns.finish(at);
   }
 };
 struct NoTurn {
