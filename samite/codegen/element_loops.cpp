@@ -27,7 +27,7 @@ void ElementLoops::loop_in_memory(const For &loop) {
   if (count <= 0) return;
   const std::string turn = emission_.fresh("turn");
   if (count == 1) {
-    out.open("if (flat_thread() == 0) {{");
+    out.open("{}{{", makes_values_of_every_thread(loop) ? "" : "if (flat_thread() == 0) ");
     if (emission_.used(loop.index)) out.line("const {} {} = 0;", type, index);
   } else if (count <= threads) {
     out.open("{{");
@@ -105,13 +105,22 @@ void ElementLoops::compute_rows(LocalArrayId tile) {
   out.close();
 }
 
+// What one element of a tile each thread has is made of, which each thread does by itself.
+bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
+  return std::ranges::any_of(loop.body, [&](const Stmt &stmt) {
+    const auto *store = stmt.as<LocalStore>();
+    const FragmentLayout *layout = store ? places_.fragments_of(store->array) : nullptr;
+    return layout && layout->in_every_thread();
+  });
+}
+
 // All of them have one layout, but those that have a value for each row of the others.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found, of_rows;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     const auto array = local_array_touched(stmt);
     const FragmentLayout *layout = array ? places_.fragments_of(*array) : nullptr;
-    if (layout) (layout->repeats() ? of_rows : found).insert(*array);
+    if (layout && !layout->in_every_thread()) (layout->repeats() ? of_rows : found).insert(*array);
   });
   return found.empty() ? of_rows : found;
 }
@@ -215,16 +224,19 @@ void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, co
     out.line("[[maybe_unused]] const {} {} = corner == 0 ? 0 : {};", type, local_name(loop.index), last);
   for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
   for (LocalId bound : grouped_.bounds) out.line("{0} = {0} && {1};", whole, local_name(bound));
-  const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices, std::int64_t count) {
+  const auto aligned = [&](std::uint32_t array, const std::vector<Value> &indices, std::int64_t count, bool known) {
+    if (known) return;
     out.line("{0} = {0} && (corner != 0 || whole_units<{2}>(&{1}));", whole, code_.element(array, indices), count);
     for (std::size_t d = 0; layout.rows > 1 && d + 1 < indices.size(); ++d)
       out.line("{0} = {0} && p{1}.stride[{2}] % {3} == 0;", whole, array, d, count);
   };
   const auto written = [&](const auto &all) {
     for (const auto &own : all)
-      aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together());
+      aligned(own.grouped.access->array, own.grouped.access->indices, own.grouped.in_quads ? 8 : layout.together(),
+              own.grouped.in_units);
   };
-  for (const auto &own : loads_) aligned(own.grouped.access->array, own.grouped.access->operands, layout.together());
+  for (const auto &own : loads_)
+    aligned(own.grouped.access->array, own.grouped.access->operands, layout.together(), own.grouped.in_units);
   written(stores_), written(additions_);
   out.close();
 }
@@ -319,7 +331,8 @@ bool ElementLoops::grouped_addition(const Accumulate &addition, const std::strin
 
 std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
   const FragmentLayout *layout = places_.fragments_of(array);
-  if (layout && layout->repeats() && in_registers_ && !places_.fragments_of(in_registers_->tile)->repeats())
+  if (layout && layout->repeats() && !layout->in_every_thread() && in_registers_ &&
+      !places_.fragments_of(in_registers_->tile)->repeats())
     return fmt::format("of_row<Sums{}>({}, r)", in_registers_->tile, array_name(array));
   return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - front" : "r");
 }

@@ -70,6 +70,7 @@ class ElementLoops {
   void compute_rows(ir::LocalArrayId tile);
   static std::int64_t front_of_rotation(const ir::FragmentLayout &layout);
   void elements_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
+  bool makes_values_of_every_thread(const ir::For &loop) const;
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);
   void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);

@@ -78,7 +78,7 @@ constexpr std::string_view of_cuda[] = {"half",   "math",    "memory",    "atomi
 constexpr std::string_view of_cuda_tiles[] = {
     "instance",     "fragments",        "cuda_load",         "cuda_cast",     "cuda_reduce",           "cuda_spread",
     "cuda_scan",    "cuda_matmul",      "cuda_multiply",     "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
-    "cuda_fourier", "cuda_store_quads", "sm90_product_loop", "sm90_parts"};
+    "cuda_fourier", "cuda_store_quads", "sm90_product_loop", "sm90_parts",    "sm90_prefetch"};
 
 }  // namespace
 

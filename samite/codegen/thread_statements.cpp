@@ -64,6 +64,7 @@ void ThreadsEmitter::of_threads(const Stmt &stmt) {
   if (const auto *stream = stmt.as<LoadStream>()) return tile_calls_.load_stream(*stream, stmt.where());
   if (const auto *bring = stmt.as<BringWindows>()) return tile_calls_.bring_windows(*bring);
   if (const auto *release = stmt.as<ReleaseWindows>()) return tile_calls_.release_windows(*release);
+  if (const auto *fetch = stmt.as<Prefetch>()) return tile_calls_.prefetch(*fetch);
   if (const auto *own = stmt.as<Barrier>()) return barrier(*own);
   if (stmt.as<CommitCopies>()) return out_.line("end_group_of_copies();");
   if (const auto *wait = stmt.as<WaitForCopies>()) return out_.line("wait_for_copies<{}>();", wait->groups);

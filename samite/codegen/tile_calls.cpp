@@ -92,7 +92,10 @@ void TileCalls::call(const TileCall &call, SourceLocation where) {
       break;
     case Typing::Reduce:
       if (const FragmentLayout *layout = places_.fragments_of(call.operands[0].array);
-          layout && places_.fragments_of(call.result.array)) {
+          layout && passes::reduces_all(call) && places_.fragments_of(call.result.array)) {
+        write(fmt::format("tile_reduce_everywhere<{}, Sums{}>", step_name(call.op), call.operands[0].array));
+        break;
+      } else if (layout && places_.fragments_of(call.result.array)) {
         write(fmt::format("tile_reduce_rows<{}, Sums{}>", step_name(call.op), call.operands[0].array));
         break;
       } else if (layout && passes::reduces_columns(call)) {

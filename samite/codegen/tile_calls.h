@@ -34,6 +34,7 @@ class TileCalls {
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
   void bring_windows(const ir::BringWindows &bring);
   void release_windows(const ir::ReleaseWindows &release);
+  void prefetch(const ir::Prefetch &fetch);
 
   // Where threads have roles: what both have of the loop of products.
   void make_rings();

@@ -40,12 +40,18 @@ std::string TileCalls::load_arguments(const TileMemory &to, bool in_units) const
 void TileCalls::load(const TileCall &call, SourceLocation where) {
   const std::string to = array_name(call.result.array);
   if (call.stream) return emission_.out.line("{}.next({});", array_name(*call.stream), to);
-  const std::string how =
-      places_.fragments_of(call.result.array)
-          ? fmt::format("tile_load_spread<Sums{}, {}>", call.result.array, emission_.constant(call.array))
-          : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
+  const std::string how = places_.fragments_of(call.result.array)
+                              ? fmt::format("tile_load_spread<Sums{}, {}, {}>", call.result.array,
+                                            emission_.constant(call.array), call.in_units)
+                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
   emission_.out.line("{}({}, {});", how, to, window(call.result.type, call.array, call.indices));
   note_load(call.result.type, call.array, where);
+}
+
+void TileCalls::prefetch(const Prefetch &fetch) {
+  const std::int64_t columns = fetch.type.shape()[fetch.type.shape().rank() - 1];
+  emission_.out.line("tile_prefetch<{}, {}>({});", fetch.type.count() / columns, columns,
+                     window(fetch.type, fetch.array, fetch.indices));
 }
 
 void TileCalls::load_stream(const LoadStream &stream, SourceLocation where) {

@@ -54,6 +54,7 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   const std::string name = array_name(allocate.array);
   const std::string_view element = memory_name(allocate.type);
   if (const FragmentLayout *fragments = fragments_of(allocate.array)) {
+    if (fragments->in_every_thread()) return out.line("Register<{}> {}[1];", element, name);
     out.line("using Sums{} = {};", allocate.array, fragments_type(*fragments));
     // Zeros would be moved to registers that a product is going to set.
     out.line("Register<{}> {}[Sums{}::registers]{};", element, name, allocate.array,
@@ -94,7 +95,8 @@ std::int64_t TilePlaces::bytes_of_buffer(LocalArrayId array) const {
 
 std::string TilePlaces::element(LocalArrayId array, const std::string &index, const std::string &in_registers) const {
   const std::string name = array_name(array);
-  if (fragments_of(array)) return fmt::format("{}[{}]", name, in_registers);
+  if (const FragmentLayout *fragments = fragments_of(array))
+    return fmt::format("{}[{}]", name, fragments->in_every_thread() ? "0" : in_registers);
   if (rows_of(array) || panels_of(array)) return fmt::format("{}[Rows{}::place({})]", name, array, index);
   return fmt::format("{}[{}]", name, index);
 }

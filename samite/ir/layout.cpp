@@ -14,6 +14,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 int narrow(std::int64_t value) { return static_cast<int>(value); }
 
+int first_of_all(int, int) { return 0; }
+
 // A row for each unit of fragments.
 struct UnitRow {
   FragmentLayout::Unit unit;
@@ -44,6 +46,7 @@ constexpr UnitRow units[] = {
      transposed_group_matrix_row,
      transposed_group_matrix_column},
     {group_rows, "group_rows", {64, 1, 2, 1, 128}, group_row_row, group_row_column},
+    {everywhere, "everywhere", {1, 1, 1, 1}, first_of_all, first_of_all},
 };
 
 const UnitRow &row_of(FragmentLayout::Unit unit) {
@@ -84,6 +87,7 @@ std::int64_t FragmentLayout::together() const { return piece_of(unit).together; 
 std::int64_t FragmentLayout::threads() const { return down * across * piece_of(unit).threads; }
 
 std::int64_t FragmentLayout::row(int thread, std::int64_t element) const {
+  if (in_every_thread()) return 0;
   const UnitRow &of_unit = row_of(unit);
   const FragmentPiece &piece = of_unit.piece;
   const int r = narrow(element), each = narrow(piece.registers);
@@ -93,6 +97,7 @@ std::int64_t FragmentLayout::row(int thread, std::int64_t element) const {
 }
 
 std::int64_t FragmentLayout::column(int thread, std::int64_t element) const {
+  if (in_every_thread()) return 0;
   const UnitRow &of_unit = row_of(unit);
   const FragmentPiece &piece = of_unit.piece;
   const int r = narrow(element), each = narrow(piece.registers);

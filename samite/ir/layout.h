@@ -55,6 +55,7 @@ struct FragmentLayout {
     group_matrices,             // 64 by 8, of the four warps of a group, as their tensor cores have the sums
     transposed_group_matrices,  // 8 by 64, as they have those of the transposed product
     group_rows,  // 64 by 1: of each row that a thread has a part of in those, one value, which four threads have
+    everywhere,  // 1 by 1: one value, which each thread has
   };
 
   Unit unit;
@@ -70,7 +71,9 @@ struct FragmentLayout {
   bool holds(int thread, std::int64_t element) const;
 
   // Whether several threads have the same element.
-  bool repeats() const { return unit == Unit::group_rows; }
+  bool repeats() const { return unit == Unit::group_rows || in_every_thread(); }
+  // Whether all of them have the one element that there is.
+  bool in_every_thread() const { return unit == Unit::everywhere; }
   // How the threads have one value for each row of such a tile, where each row is of one warp; and which of these is
   // that of an element's row.
   std::optional<FragmentLayout> of_rows() const;

@@ -234,6 +234,7 @@ class Parser {
       SourceLocation where = parse_location();
       return Stmt(ReleaseWindows{barriers}, where);
     }
+    if (accept("prefetch")) return parse_prefetch();
     if (accept("load_pack")) return parse_load_pack();
     if (accept("store_pack"))
       return parse_store_pack(accept("streaming") ? StorePack::How::streaming : StorePack::How::store);
@@ -583,6 +584,15 @@ class Parser {
     } while (accept(","));
     SourceLocation where = parse_location();
     return Stmt(std::move(bring), where);
+  }
+
+  Stmt parse_prefetch() {
+    Prefetch fetch{parse_array(), ScalarType::Bool, {}};
+    fetch.indices = parse_indices();
+    expect(":");
+    fetch.type = parse_type();
+    SourceLocation where = parse_location();
+    return {std::move(fetch), where};
   }
 
   Stmt parse_load_pack() {

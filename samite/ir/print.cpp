@@ -263,6 +263,9 @@ class Printer {
           write("bring_windows {}{} to {}{}", part_words(bring.part), tile_memory(bring.barriers), windows, where);
         },
         [&](const ReleaseWindows &release) { write("release_windows {}{}", local_array(release.barriers), where); },
+        [&](const Prefetch &fetch) {
+          write("prefetch {}: {}{}", element(fetch.array, fetch.indices), name(fetch.type), where);
+        },
         [&](const LoadPack &load) {
           std::string locals;
           for (const LocalId each : load.locals)

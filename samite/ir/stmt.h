@@ -261,6 +261,16 @@ struct ReleaseWindows {
   LocalArrayId barriers;
 };
 
+// prefetch @x[%5, 0]: tile<f32, 1, 8192>
+// Asks level 2 of the cache to bring a window of an array, as far as it is in rows that are inside as a whole, each of
+// which begins with a unit of 16 bytes. Nothing waits for it, and nothing but time depends on it   (lowered tile
+// kernels only).
+struct Prefetch {
+  std::uint32_t array;
+  Type type;
+  std::vector<Value> indices;
+};
+
 // barrier             no thread of the block goes on before all have come here   (lowered tile kernels only)
 // barrier 256         the same of so many, where others have another role
 // commit_copies       the copies that a thread has started since its last one are a group
@@ -455,15 +465,16 @@ struct AdjointCall {
 };
 
 using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, BringWindows,
-                              ReleaseWindows, LoadPack, StorePack, Barrier, CommitCopies, WaitForCopies, Print, Check,
-                              If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+                              ReleaseWindows, Prefetch, LoadPack, StorePack, Barrier, CommitCopies, WaitForCopies,
+                              Print, Check, If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
 
 // The statements of the lowered form alone.
 template <class Kind>
 concept LoweredOnly =
     std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, BringWindows> ||
-    std::same_as<Kind, ReleaseWindows> || std::same_as<Kind, LoadPack> || std::same_as<Kind, StorePack> ||
-    std::same_as<Kind, Barrier> || std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
+    std::same_as<Kind, ReleaseWindows> || std::same_as<Kind, Prefetch> || std::same_as<Kind, LoadPack> ||
+    std::same_as<Kind, StorePack> || std::same_as<Kind, Barrier> || std::same_as<Kind, CommitCopies> ||
+    std::same_as<Kind, WaitForCopies>;
 
 // The statements of the captured form alone.
 template <class Kind>

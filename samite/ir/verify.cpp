@@ -775,6 +775,14 @@ class Verifier {
     check_lowered("release of windows");
     check_local_array(release.barriers);
   }
+  void check(const Prefetch &fetch) const {
+    check_lowered("prefetch");
+    if (!is_tile_kernel(kernel_)) fail("a prefetch, and the kernel has no blocks");
+    const Parameter &from = array(fetch.array);
+    check_element(from, fetch.indices, fetch.type);
+    if (!fetch.type.is_tile() || fetch.type.shape().rank() > 2 || fetch.type.element() != from.type)
+      fail("a prefetch of type {} from @{} of type {}", name(fetch.type), from.name, name(from.type));
+  }
   // Of threads that do what is checked now.
   TileCall::Part expected_part() const {
     return kernel_.producers == 0      ? TileCall::Part::whole

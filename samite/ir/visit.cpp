@@ -68,7 +68,8 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
       [&](const BringWindows &bring) {
         for (const BringWindows::Window &window : bring.windows) all(window.indices);
       },
-      [](const ReleaseWindows &) {}, [&](const LoadPack &load) { all(load.indices); },
+      [](const ReleaseWindows &) {}, [&](const Prefetch &fetch) { all(fetch.indices); },
+      [&](const LoadPack &load) { all(load.indices); },
       [&](const StorePack &store) { all(store.indices), all(store.values); }, [](const Barrier &) {},
       [](const CommitCopies &) {}, [](const WaitForCopies &) {}, [&](const Print &print) { all(print.message.values); },
       [&](const Check &check) { f(check.condition), all(check.message.values), all(check.instance); },
@@ -133,7 +134,7 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
       [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); }, [](const BringWindows &) {},
-      [](const ReleaseWindows &) {},
+      [](const ReleaseWindows &) {}, [](const Prefetch &) {},
       [&](const LoadPack &load) {
         for (const LocalId local : load.locals) f(local, load.type);
       },
@@ -210,6 +211,10 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         return Stmt(std::move(bring), stmt.where());
       },
       [&](const ReleaseWindows &release) { return Stmt(release, stmt.where()); },
+      [&](Prefetch fetch) {
+        fetch.indices = map_all(std::move(fetch.indices));
+        return Stmt(std::move(fetch), stmt.where());
+      },
       [&](LoadPack load) {
         load.indices = map_all(std::move(load.indices));
         return Stmt(std::move(load), stmt.where());

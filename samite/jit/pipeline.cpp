@@ -11,6 +11,7 @@
 #include "samite/passes/clear_apart.h"
 #include "samite/passes/computed_cotangents.h"
 #include "samite/passes/dead_elements.h"
+#include "samite/passes/fetch_ahead.h"
 #include "samite/passes/form_clusters.h"
 #include "samite/passes/form_teams.h"
 #include "samite/passes/gather_tiles.h"
@@ -268,6 +269,8 @@ ir::Kernel plan_for_gpu(ir::Kernel kernel, const passes::Architecture &architect
   }
   kernel = in_memory(std::move(kernel), architecture, arrays, /*trial=*/false);
   kernel = checked(passes::load_in_units(std::move(kernel), arrays), ir::Form::lowered, "load_in_units");
+  if (!choices.debug)
+    kernel = checked(passes::fetch_ahead(std::move(kernel), architecture, arrays), ir::Form::lowered, "fetch_ahead");
   kernel = checked(passes::assign_roles(std::move(kernel), architecture, arrays), ir::Form::lowered, "assign_roles");
   kernel = checked(passes::number_blocks(std::move(kernel)), ir::Form::lowered, "number_blocks");
   if (choices.step_parts > 1)

@@ -11,7 +11,7 @@
 namespace samite::ops::detail {
 namespace {
 
-constexpr int longest_tile = 8192, shortest_tile = 32;
+constexpr int longest_tile = 8192, shortest_tile = 32, warp = 32;
 // Of several short rows. On the CPU fewer: a row is worked on while the next one is on its way from memory.
 constexpr int tile_elements = 2048, tile_elements_on_cpu = 1024;
 constexpr int part = 4096, part_on_cpu = 2048;
@@ -20,6 +20,14 @@ constexpr int part = 4096, part_on_cpu = 2048;
 std::int64_t width_on_cpu(std::int64_t columns) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   return round_up(columns, std::max<std::int64_t>(16, power / 32));
+}
+
+// Up to 512 columns a power of two, of which a block has several rows. Of longer rows the tile is as long as the row
+// where that is a multiple of a sixteenth to an eighth of it, as the widths of networks are: what ends elsewhere goes
+// element by element.
+std::int64_t width_on_gpu(std::int64_t columns) {
+  const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+  return power <= 512 ? std::max<std::int64_t>(shortest_tile, power) : round_up(columns, power / 16);
 }
 
 RowPlan plan_on_cpu(std::int64_t columns, std::int64_t longest) {
@@ -35,9 +43,10 @@ RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t lo
   columns = std::max<std::int64_t>(columns, 1);
   if (device.is_cpu()) return plan_on_cpu(columns, longest_on_cpu);
   if (columns > longest_tile) return {1, part, 512, true};
-  const int width = std::max(shortest_tile, static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(columns))));
+  const auto width = static_cast<int>(width_on_gpu(columns));
   const int rows = std::max(1, tile_elements / width);
-  return {rows, width, std::clamp(rows * width / numbers, 128, 512), false};
+  const auto threads = static_cast<int>(round_up(ceil_div(rows * width, numbers), warp));
+  return {rows, width, std::clamp(threads, 128, 512), false};
 }
 
 Extents row_blocks(std::int64_t rows, const RowPlan &plan) { return {ceil_div(rows, plan.rows)}; }

@@ -31,7 +31,8 @@ RowKernel<T> softmax_of(const RowPlan &plan) {
               const Tile<S> row = part(0);
               // The result does not depend on what is subtracted.
               const Tile<S> powers = exp(row - stop_gradient(tile::max(row, {1})));
-              detail::store_rows<T>(y, i, 0, powers / tile::sum(powers, {1}));
+              // One quotient for a row: exact ones of all its elements take longer than their powers.
+              detail::store_rows<T>(y, i, 0, powers * (S(1) / tile::sum(powers, {1})));
               return;
             }
             const Int parts = tile::ceil_div(x.extent(1), plan.columns);
@@ -40,7 +41,8 @@ RowKernel<T> softmax_of(const RowPlan &plan) {
             const Tile<S> subtracted = stop_gradient(largest);
             Tile<S> sum = tile::zeros<S>({plan.rows, 1});
             for (Int k : range(parts)) sum += tile::sum(exp(part(k) - subtracted), {1});
-            for (Int k : range(parts)) detail::store_rows<T>(y, i, k, exp(part(k) - subtracted) / sum);
+            const Tile<S> share = S(1) / sum;
+            for (Int k : range(parts)) detail::store_rows<T>(y, i, k, exp(part(k) - subtracted) * share);
           },
           TileOptions{.threads = plan.threads}};
 }

@@ -40,7 +40,7 @@ constexpr Architecture gpus[] = {
     {86, 99 * kib, 1536, registers, of_tensor_cores},
     {87, 163 * kib, 1536, registers, of_tensor_cores},
     {89, 99 * kib, 1536, registers, of_tensor_cores},
-    {90, 227 * kib, 2048, registers, of_tensor_cores, of_warp_groups, /*clusters=*/true},
+    {90, 227 * kib, 2048, registers, of_tensor_cores, of_warp_groups, /*clusters=*/true, /*fetches_rows=*/true},
     {100, 227 * kib, 2048, registers, of_tensor_cores},
     {110, 227 * kib, 1536, registers, of_tensor_cores},
     {120, 99 * kib, 1536, registers, of_tensor_cores},

@@ -28,6 +28,7 @@ struct Architecture {
   // Of groups of four warps, in loops whose factors bulk copies bring to shared memory.
   std::span<const Multiplication> of_groups = {};
   bool clusters = false;  // blocks that run at one time, and to all of which the copy engine brings what one asks for
+  bool fetches_rows = false;  // one instruction asks level 2 of the cache to bring as many bytes as it says
 
   bool blocks_have_threads() const { return capability != 0; }
 };

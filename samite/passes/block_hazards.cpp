@@ -53,7 +53,7 @@ class Hazards {
   }
 
   void called(const TileCall &call, Arrays &reading) {
-    if (is_in_registers(call, registers_)) return;
+    if (is_in_registers(call, registers_) && !exchanges_parts(call, registers_)) return;
     if (call.op != Op::Load) return reading.clear();
     reading.insert(call.array);
     copies_ = copies_ || !registers_.contains(call.result.array);
@@ -131,6 +131,10 @@ bool is_in_registers(const TileCall &call, const std::set<LocalArrayId> &registe
   if (!registers.contains(call.result.array)) return false;
   return call.is_product_loop() ||
          (info(call.op).typing == Typing::Reduce && registers.contains(call.operands[0].array));
+}
+
+bool exchanges_parts(const TileCall &call, const std::set<LocalArrayId> &registers) {
+  return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 && registers.contains(call.result.array);
 }
 
 bool goes_beside_copies(const Stmt &stmt) {

@@ -28,6 +28,10 @@ bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers
 // Whether the threads go on from a call alone: it leaves what it makes in registers, and others see nothing of it.
 bool is_in_registers(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
 
+// Whether the threads find a result together that each of them has (`everywhere`, ir/layout.h): they write parts of it
+// to memory, wait for each other, and read all parts. Each goes on as soon as it has read them.
+bool exchanges_parts(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
+
 // Whether a statement needs nothing of a tile that is on its way to shared memory, and takes no memory from another:
 // all others wait for what is on its way.
 bool goes_beside_copies(const ir::Stmt &stmt);

@@ -1,6 +1,7 @@
 #include "samite/passes/grouped_elements.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/at_first.h"
 
 #include <algorithm>
 #include <map>
@@ -188,6 +189,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   GroupedElements found;
   if (layout.registers() <= 2) return found;  // a thread has too few of them
   const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
+  const AtFirst at_first(forms, loop);
   const std::int64_t count = layout.together();
   std::map<std::uint32_t, int> read, written;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -204,10 +206,18 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     }
     return dimensions;
   };
+  const auto in_units = [&](std::uint32_t array, const std::vector<Value> &indices, ScalarType type, bool in_quads) {
+    constexpr std::int64_t unit_bytes = 16, of_quads = 8;
+    const auto bytes = static_cast<std::int64_t>(size_of(type));
+    const std::int64_t together = std::min((in_quads ? of_quads : count) * bytes, unit_bytes);
+    return facts_of(arrays, array).rows_in_units() && at_first.divisor(indices.back()) * bytes % together == 0;
+  };
   const auto add_store = [&](const Store &store) {
     auto along = rows(store.indices);
-    const bool in_quads = along && goes_in_quads(layout, store.value.type().element());
-    found.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop.body)});
+    const ScalarType type = store.value.type().element();
+    const bool in_quads = along && goes_in_quads(layout, type);
+    found.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop.body),
+                            in_units(store.array, store.indices, type, in_quads)});
   };
   const auto alone = [&](std::uint32_t array) {
     return !read[array] && written[array] == 1 && facts_of(arrays, array).unit_stride;
@@ -215,7 +225,10 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   const auto add_addition = [&](const Accumulate &addition) {
     auto along = rows(addition.indices);
     if (!along || (layout.rows > 1 && along->empty())) return;
-    found.additions.push_back({&addition, std::move(along), goes_in_quads(layout, addition.value.type().element())});
+    const ScalarType type = addition.value.type().element();
+    const bool in_quads = goes_in_quads(layout, type);
+    found.additions.push_back(
+        {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
   };
   const auto accesses = [&](const Block &block) {
     for (const Stmt &stmt : block) {
@@ -230,7 +243,8 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
         const Operation &load = let->value;
         if (!written[load.array] && facts_of(arrays, load.array).unit_stride &&
             courses.lie_together(load.operands, count))
-          found.loads.push_back({&load, rows(load.operands), false});
+          found.loads.push_back(
+              {&load, rows(load.operands), false, {}, in_units(load.array, load.operands, load.type.element(), false)});
       }
     }
   };

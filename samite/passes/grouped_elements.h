@@ -31,6 +31,8 @@ struct Grouped {
   // Of a store of a number in 16 bits that the loop rounds to them from f32: what it was before, which the store rounds
   // just so. Elements are stored in pairs, and so rounded in one instruction.
   std::optional<ir::Value> unrounded = {};
+  // Those of a thread that go together begin at a multiple of their bytes, or of 16, in every launch.
+  bool in_units = false;
 };
 
 struct GroupedElements {

@@ -23,17 +23,25 @@ class Inserter {
 
   Block with_barriers(const Block &block, std::size_t from = 0) {
     Block made(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(from));
+    std::size_t parts = 0;  // of `made`: behind the last call whose threads may be reading what they exchanged
     for (const Stmt &stmt : std::span(block).subspan(from)) {
       if (copies_ && !goes_beside_copies(stmt)) wait_for_copies(made, stmt.where());
       add(stmt, made);
+      const TileCall *call = stmt.as<TileCall>();
+      if (call && exchanges_parts(*call, registers_)) parts = made.size();
     }
     if (copies_) wait_for_copies(made, block.back().where());
+    // The memory of the parts is theirs up to a barrier of this block (passes/tile_uses.h).
+    if (parts != 0 && std::none_of(made.begin() + static_cast<std::ptrdiff_t>(parts), made.end(), is_barrier))
+      barrier(made, block.back().where());
     return made;
   }
 
   LocalId local_count() const { return next_local_; }
 
  private:
+  static bool is_barrier(const Stmt &stmt) { return stmt.as<Barrier>() != nullptr; }
+
   // Not where nothing has touched memory since the last one.
   static void barrier(Block &made, SourceLocation where) {
     const auto last = std::find_if_not(made.rbegin(), made.rend(), touches_no_memory);

@@ -8,6 +8,8 @@
 //     of a loop that loads ahead, whose sums are in registers: the next iteration begins with a barrier; nor after a
 //     loop of products with sums in registers, which waits by itself.
 //   - After every thread has read an element of a tile in shared memory.
+//   - At the end of a block after whose last reduction to a value of each thread no barrier comes: its threads may be
+//     reading what they exchanged (`exchanges_parts`).
 //   - Before the first statement that needs copies which are on their way, and at the end of their block
 //     (`commit_copies`, `wait_for_copies 0`, `barrier`).
 //

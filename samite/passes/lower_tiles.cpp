@@ -75,6 +75,10 @@ class Lowerer final : public TileMemories {
       });
     });
     find_made_again(kernel.body);
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const auto *let = stmt.as<Let>();
+      multiplies_ = multiplies_ || (let && let->value.op == Op::MatMul);
+    });
   }
 
   Kernel run(Kernel kernel) {
@@ -169,8 +173,9 @@ class Lowerer final : public TileMemories {
     return build_.close(std::move(outer));
   }
 
+  // Products load what they need as windows, whose dimensions are the array's.
   void lower(const Block &block) {
-    if (!flat_)
+    if (!flat_ || !multiplies_)
       if (const auto loaded = with_loads_reshaped(block)) return lower_each(*loaded);
     lower_each(block);
   }
@@ -488,7 +493,9 @@ class Lowerer final : public TileMemories {
 
   // A load that the threads of a block do as one: rows and columns of an array, as they are.
   bool loads_window(const Let &let) const {
-    return flat_ && let.value.op == Op::Load && let.value.type.shape().rank() <= 2 && !is_gather(let.value.operands);
+    if (!flat_ || let.value.op != Op::Load || is_gather(let.value.operands)) return false;
+    const int rank = let.value.type.shape().rank();
+    return rank <= 2 && rank <= static_cast<int>(let.value.operands.size());
   }
 
   bool read_here_alone(LocalId tile, const Group &group, std::map<LocalId, int> &uses_inside) const {
@@ -756,6 +763,7 @@ class Lowerer final : public TileMemories {
   }
 
   bool flat_;  // a loop over elements is one, not one inside of others
+  bool multiplies_ = false;
   TileLowering how_;
   int threads_;
   Builder build_;

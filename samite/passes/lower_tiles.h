@@ -2,10 +2,11 @@
 //
 // A tile that is needed as a whole gets shared memory (`local shared $1`). Operations that are done element by element
 // become one loop for each run of them over equal extents: what is not needed outside of the run lives in the loop
-// alone. On the CPU, tiles in between that need nothing of the run come before it, and a load that is only reshaped to
-// more dimensions is one of those. Reductions and products of matrices become calls from memory to memory (`TileCall`),
-// and so, on a GPU, do loads of tiles that are needed as a whole, and casts of f32 that was loaded ahead to 16 bits.
-// Values that a loop carries stay in one place, where what an iteration makes of them can be written over them.
+// alone. A load that is only reshaped to more dimensions has these: on a GPU, in kernels that do not multiply, whose
+// windows are loaded as a whole. On the CPU, tiles in between that need nothing of the run come before it. Reductions
+// and products of matrices become calls from memory to memory (`TileCall`), and so, on a GPU, do loads of tiles that
+// are needed as a whole, and casts of f32 that was loaded ahead to 16 bits. Values that a loop carries stay in one
+// place, where what an iteration makes of them can be written over them.
 //
 // Tiles that a loop keeps for its adjoint have shared memory too; on a GPU, those that would take more than 16 KiB
 // of it, and those whose number is known only when the kernel runs, are `kept` in device memory.

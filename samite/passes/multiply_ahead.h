@@ -15,6 +15,7 @@
 // After insert_barriers, before pipeline_loops. A pure function of a lowered kernel.
 #pragma once
 
+#include "samite/ir/kernel.h"
 #include "samite/passes/architecture.h"
 
 namespace samite::passes {

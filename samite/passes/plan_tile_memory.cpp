@@ -44,6 +44,7 @@ class LiveRanges {
     for (const TileTouch &touch : use.touches) last = std::max(last, touch.time);
     for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
     for (const int time : use.brought) last = std::max(last, time);
+    last = std::max(last, use.parts_read);
     // Threads that start copies run ahead, into what the others have before and after the loop.
     const bool of_copies = with_roles && use.is_brought();
     const int first = of_copies ? 0 : use.allocated;

@@ -1,8 +1,8 @@
 // Where the tiles of a block lie in its shared memory.
 //
-// A tile is there from the first statement that touches it to the last one; of a loop that it was made outside of, to
-// the loop's end. What is loaded ahead has a buffer for each stage. Tiles that are not there at one time may share
-// memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
+// A tile is there from the first statement that touches it to the last one, or to where all threads have read it; of a
+// loop that it was made outside of, to the loop's end. What is loaded ahead has a buffer for each stage. Tiles that are
+// not there at one time may share memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
 // access wants, or of 1,024 where bulk copies swizzle what they write. The largest come first, each at the lowest place
 // that is free.
 //

@@ -15,6 +15,8 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t most_spread_registers = 128, most_of_one_tile = 64, together = 4;
+// Of each thread, that are among what it needs beside its tiles. More of them take registers, which come by eights.
+constexpr std::int64_t few_values = 2;
 // A loop's body is there once for each register.
 constexpr std::int64_t most_copied_statements = 4096;
 
@@ -37,7 +39,6 @@ class Spreader {
   std::map<LocalArrayId, FragmentLayout> place() {
     for (const auto &[array, own] : candidates_)
       if (auto *known = std::get_if<FragmentLayout>(&uses_.arrays.at(array).allocation->layout)) {
-        registers_ += registers_of(*known, type_of(array));
         for (const LocalId loop : own.loops) of_loop_.emplace(loop, *known);
         all_.emplace(array, *known);
       }
@@ -55,25 +56,50 @@ class Spreader {
     return spread_;
   }
 
+  // What tiles that are spread are reduced to as a whole, which each thread then has; and what loops over one element
+  // make of that, and of nothing else.
+  const std::set<LocalArrayId> &find_values_of_every_thread() {
+    std::set<LocalArrayId> &may = in_every_thread_;
+    for (const auto &[array, use] : uses_.arrays)
+      if (use.count() == 1 && is_anywhere(use) && (use.operands.empty() || is_reduced_to(use))) may.insert(array);
+    for (std::size_t before = may.size() + 1; before != may.size();) {
+      before = may.size();
+      std::erase_if(may, [&](LocalArrayId array) {
+        return std::ranges::any_of(uses_.arrays.at(array).touches, [&](const TileTouch &touch) {
+          return !touch.loads && !(touch.own_element && each_thread_may(*touch.threads, may));
+        });
+      });
+    }
+    return may;
+  }
+
   // Of a thread, that all tiles take at one time.
-  std::int64_t registers_at_one_time() const {
+  std::int64_t registers_at_one_time() const { return registers_beside({0, uses_.end}); }
+
+ private:
+  // The same while a tile is needed.
+  std::int64_t registers_beside(TileLife life) const {
     std::int64_t most = 0;
-    for (int time = 1; time <= uses_.end; ++time) {
+    for (int time = life.first + 1; time <= life.last; ++time) {
       std::int64_t registers = 0;
-      for (const auto &[array, layout] : all_) {
+      for (const auto &[array, layout] : all_)
         if (candidates_.at(array).life.at(time)) registers += registers_of(layout, type_of(array));
-      }
+      std::int64_t values = 0;
+      for (const LocalArrayId array : in_every_thread_)
+        if (candidates_.at(array).life.at(time)) values += size_of(type_of(array)) == 8 ? 2 : 1;
+      registers += (std::max(values - few_values, std::int64_t{0}) + 7) / 8 * 8;
       most = std::max(most, registers);
     }
     return most;
   }
 
- private:
   ScalarType type_of(LocalArrayId array) const { return uses_.arrays.at(array).type(); }
   std::int64_t count_of(LocalArrayId array) const { return uses_.arrays.at(array).count(); }
 
   static Candidate candidate(const TileUse &use, TileLife life) {
-    Candidate own{use.by_own_elements() && size_of(use.type()) >= 4 && !use.is_brought(), {}, use.loops(), life};
+    // What loops make, though not what others load, may have 16 bits.
+    const bool wide = size_of(use.type()) >= (use.operands.empty() ? 2 : 4);
+    Candidate own{use.by_own_elements() && wide && !use.is_brought(), {}, use.loops(), life};
     for (const TileOperand &operand : use.operands) call(operand, own);
     return own;
   }
@@ -87,6 +113,27 @@ class Spreader {
     const bool same = type.is_tile() && (!own.shape || rows_and_columns(*own.shape) == rows_and_columns(type.shape()));
     own.elementwise = own.elementwise && may_be_spread && same;
     if (type.is_tile()) own.shape = type.shape();
+  }
+
+  static bool is_anywhere(const TileUse &use) {
+    return use.allocation->stages == 1 && std::holds_alternative<LinearLayout>(use.allocation->layout) &&
+           use.allocation->space == MemorySpace::shared && !use.is_brought();
+  }
+  // Whether all threads may do what a loop over one element has one of them do.
+  static bool each_thread_may(const For &loop, const std::set<LocalArrayId> &in_every_thread) {
+    return std::ranges::all_of(loop.body, [&](const Stmt &stmt) {
+      if (const auto array = local_array_touched(stmt)) return in_every_thread.contains(*array);
+      const auto *let = stmt.as<Let>();
+      return let && info(let->value.op).pure;
+    });
+  }
+
+  bool is_reduced_to(const TileUse &use) const {
+    if (use.operands.size() != 1) return false;
+    const TileOperand &made = use.operands.front();
+    if (made.operand || info(made.call->op).typing != Typing::Reduce || made.call->operands.size() != 2) return false;
+    const auto reduced = all_.find(made.call->operands[0].array);
+    return reduced != all_.end() && reduced->second.unit == FragmentLayout::Unit::rows;
   }
 
   static std::pair<std::int64_t, std::int64_t> rows_and_columns(const TileShape &shape) {
@@ -114,10 +161,9 @@ class Spreader {
         !std::holds_alternative<LinearLayout>(allocation.layout) || allocation.stages > 1 || spread_.contains(array);
     const bool no_holes = wanted.registers() * threads_ <= 2 * count_of(array);
     const bool fits = count_of(array) == wanted.rows * wanted.columns && registers <= most_of_one_tile &&
-                      registers_ + registers <= most_spread_registers;
+                      registers_beside(own.life) + registers <= most_spread_registers;
     if (!own.elementwise || elsewhere || !no_holes || !fits) return false;
     if (!std::ranges::all_of(own.loops, [&](LocalId loop) { return may_lie_so(loop, wanted); })) return false;
-    registers_ += registers;
     for (const LocalId loop : own.loops) of_loop_.emplace(loop, wanted);
     all_.emplace(array, wanted);
     return spread_.emplace(array, wanted).second;
@@ -140,7 +186,7 @@ class Spreader {
   std::map<LocalArrayId, Candidate> candidates_;
   std::map<LocalId, FragmentLayout> of_loop_;
   std::map<LocalArrayId, FragmentLayout> all_, spread_;
-  std::int64_t registers_ = 0;
+  std::set<LocalArrayId> in_every_thread_;
 };
 
 bool has_products(const Kernel &kernel) {
@@ -181,14 +227,17 @@ Kernel spread_tiles(Kernel placed, const Architecture &architecture) {
   if (!is_tile_kernel(placed) || !architecture.blocks_have_threads() || placed.sums_in_shared) return placed;
   Spreader spreader(placed);
   const std::map<LocalArrayId, FragmentLayout> spread = spreader.place();
+  const std::set<LocalArrayId> in_every_thread = spreader.find_values_of_every_thread();
+  const FragmentLayout everywhere{FragmentLayout::Unit::everywhere, 1, 1, 1, placed.block_threads / 32};
   const std::int64_t registers = has_products(placed) ? 0 : spreader.registers_at_one_time();
   placed.resident_blocks = resident_blocks(registers, placed.block_threads, architecture);
   placed.body = rewrite(placed.body, [&](const Stmt &stmt) -> Stmt {
     auto *allocate = stmt.as<Allocate>();
-    if (!allocate || !spread.contains(allocate->array)) return stmt;
+    const bool one = allocate && in_every_thread.contains(allocate->array);
+    if (!one && (!allocate || !spread.contains(allocate->array))) return stmt;
     Allocate own = *allocate;
     own.space = MemorySpace::registers;
-    own.layout = spread.at(allocate->array);
+    own.layout = one ? everywhere : spread.at(allocate->array);
     return {own, stmt.where()};
   });
   return placed;

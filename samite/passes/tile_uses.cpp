@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::passes {
 
@@ -47,8 +48,13 @@ LocalArrayId TileUses::memory_of(LocalArrayId array) const {
 }
 
 void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
+  std::vector<LocalArrayId> parts;  // that threads are reading
+  const auto meet = [&] {
+    for (const LocalArrayId array : std::exchange(parts, {})) arrays.at(array).parts_read = end;
+  };
   for (const Stmt &stmt : block) {
     const int here = ++end;
+    if (stmt.as<Barrier>()) meet();
     if (auto *allocate = stmt.as<Allocate>(); allocate && allocate->buffer) {
       buffers_.emplace(allocate->array, allocate->buffer->of);
     } else if (allocate && allocate->of_block() && allocate->space != MemorySpace::device) {
@@ -57,6 +63,10 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
     } else if (auto *call = stmt.as<TileCall>()) {
       called(*call, {});
       for (std::size_t i = 0; i < call->operands.size(); ++i) called(*call, i);
+      if (makes_value_of_every_thread(*call)) {
+        meet();
+        parts.push_back(call->operands[1].array);
+      }
     } else if (auto *bring = stmt.as<BringWindows>()) {
       arrays[bring->barriers.array].brought.push_back(end);
       for (const BringWindows::Window &window : bring->windows) arrays[window.ring.array].brought.push_back(end);
@@ -77,6 +87,13 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
       loops.push_back({&stmt, here, ++end, false});
     }
   }
+  meet();
+}
+
+bool TileUses::makes_value_of_every_thread(const TileCall &call) const {
+  const auto made = arrays.find(call.result.array);
+  const auto *layout = made == arrays.end() ? nullptr : std::get_if<FragmentLayout>(&made->second.allocation->layout);
+  return layout && layout->in_every_thread();
 }
 
 void TileUses::called(const TileCall &call, std::optional<std::size_t> operand) {

@@ -41,6 +41,8 @@ struct TileUse {
   std::vector<TileTouch> touches;
   std::vector<TileOperand> operands;
   std::vector<int> brought;  // when copies bring windows to it, or it says that they have
+  // When each thread has read what others wrote to it in a call that no barrier follows: at the next one of its block.
+  int parts_read = 0;
 
   // Whether copies of other threads write to it, or it has their barriers.
   bool is_brought() const { return !brought.empty() || std::ranges::any_of(operands, &TileOperand::is_brought); }
@@ -93,6 +95,7 @@ class TileUses {
 
   ir::LocalArrayId memory_of(ir::LocalArrayId array) const;
   void walk(const ir::Block &block, const ir::For *threads, std::size_t scope);
+  bool makes_value_of_every_thread(const ir::TileCall &call) const;
   void called(const ir::TileCall &call, std::optional<std::size_t> operand);
   void touch(ir::LocalArrayId array, const ir::Value &index, const ir::For *threads, bool loads);
 };

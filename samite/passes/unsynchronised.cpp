@@ -82,6 +82,7 @@ class Checker {
       auto *allocate = stmt.as<Allocate>();
       if (!allocate || !allocate->of_block()) return;
       memory_.emplace(allocate->array, *allocate);
+      if (allocate->space == MemorySpace::registers) registers_.insert(allocate->array);
       // As many as bring each buffer into use twice.
       turns_ = std::max(turns_, 2 * allocate->stages + 1);
     });
@@ -103,10 +104,7 @@ class Checker {
   Synchronisation found;
 
  private:
-  bool in_registers(LocalArrayId array) const {
-    const auto known = memory_.find(array);
-    return known != memory_.end() && known->second.space == MemorySpace::registers;
-  }
+  bool in_registers(LocalArrayId array) const { return registers_.contains(array); }
   bool in_memory(LocalArrayId array) const { return memory_.contains(array) && !in_registers(array); }
 
   Access of_array(std::uint32_t array, bool writes, Access::By by = Access::By::any, const Deal &deal = {}) const {
@@ -173,6 +171,11 @@ class Checker {
       const bool filled = call.brings(i) || call.multiplies_ahead();
       if (in_memory(call.operands[i].array) && !(filled && call.part == TileCall::Part::products))
         touch(of_block(call.operands[i].array, filled || (scratch && i != 0)));
+    }
+    // Each thread reads what all have written.
+    if (exchanges_parts(call, registers_)) {
+      barrier();
+      touch(of_block(call.operands[1].array, false));
     }
     // A call reads what it writes over by itself, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
@@ -248,7 +251,9 @@ class Checker {
     Deal deal;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       const auto array = local_array_touched(stmt);
-      if (array && in_registers(*array)) deal = std::get<FragmentLayout>(memory_.at(*array).layout);
+      if (!array || !in_registers(*array)) return;
+      const auto &layout = std::get<FragmentLayout>(memory_.at(*array).layout);
+      if (!layout.in_every_thread()) deal = layout;
     });
     const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal;
     std::vector<Access> all;
@@ -334,6 +339,7 @@ class Checker {
   int groups_ = 0;                           // of copies, so far
   int turns_ = 2;                            // of a loop that are gone through
   std::map<LocalArrayId, Allocate> memory_;  // of the block
+  std::set<LocalArrayId> registers_;
   SourceLocation where_;
 };
 

@@ -120,6 +120,7 @@ template <class T> SAMITE_INLINE T load_row_bits(const T *p) { return *p; }
 struct alignas(8) Bits64 { u64 at[1]; };
 struct alignas(16) Bits128 { u64 at[2]; };
 SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { *p = value; }
+SAMITE_INLINE void store_whole(Bits128 *p, Bits128 value) { *p = value; }
 SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { *p = value; }
 template <class T> SAMITE_INLINE T fetch_add(T *p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
 template <int n> SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[n]) {

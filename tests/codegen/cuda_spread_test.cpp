@@ -2,6 +2,8 @@
 // of 64 threads on the host, beside sums in double and beside the CPU's kernels.
 #include "tests/codegen/cuda_tile_kernel.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,6 +11,8 @@
 namespace samite::test {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using FloatIn = Array<const float, 2>;
 using FloatOut = Array<float, 2>;
 
@@ -34,8 +38,17 @@ codegen::EmitOptions known_arrays() {
   return options;
 }
 
-// Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes.
-constexpr long long lengths[] = {512, 500, 511, 600};
+// Of arrays whose rows all begin with units of 16 bytes.
+codegen::EmitOptions arrays_in_units() {
+  codegen::EmitOptions options = known_arrays();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unit_stride = facts.aligned_rows = true;
+  return options;
+}
+
+// Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes. And whether it is
+// known where they begin.
+constexpr std::pair<long long, bool> softmaxes[] = {{512, false}, {500, false}, {511, false}, {600, false},
+                                                    {512, true},  {500, true},  {516, true}};
 
 TEST(CudaSpread, Softmax) {
   const TileKernel softmax{"softmax",
@@ -45,10 +58,14 @@ TEST(CudaSpread, Softmax) {
                              tile::store(y, {block_index(), 0}, e / tile::sum(e));
                            },
                            of_64};
-  const CudaOnHost kernel(softmax.ir(), known_arrays());
-  EXPECT_EQ(kernel.source().tile_memory.in_registers.size(), 2u);
-  for (const long long length : lengths) {
+  const CudaOnHost anywhere(softmax.ir(), known_arrays()), in_units(softmax.ir(), arrays_in_units());
+  EXPECT_EQ(anywhere.source().tile_memory.in_registers.size(), 4u) << "two tiles, and what each is reduced to";
+  const auto text = [](const CudaOnHost &kernel) { return kernel.source().text; };
+  EXPECT_THAT(text(anywhere), HasSubstr("whole_units"));
+  EXPECT_THAT(text(in_units), Not(HasSubstr("whole_units"))) << "which is known";
+  for (const auto &[length, known] : softmaxes) {
     SCOPED_TRACE(length);
+    const CudaOnHost &kernel = known ? in_units : anywhere;
     Matrix<float> x = matrix<float>(3, length), y = matrix<float>(3, length);
     kernel.run({3}, {x.argument(), y.argument()});
     const long long taken = std::min(length, 512ll);
@@ -170,6 +187,32 @@ TEST(CudaSpread, Adjoint) {
     }
 }
 
+TileKernel<void(FloatIn, FloatOut)> squares(long long rows, long long columns) {
+  return {"squares",
+          [=](FloatIn x, FloatOut y) {
+            const Tile<float> t = tile::load(x, {block_index(), 0}, {rows, columns});
+            tile::store(y, {block_index(), 0}, t * tile::max(t));
+          },
+          of_64};
+}
+
+// The windows of later blocks, some of which reach out of the array: none of it is read that is not there.
+TEST(CudaSpread, FetchesWhatLaterBlocksLoad) {
+  constexpr long long rows = 8, columns = 2048, blocks = 70, outside = 5;  // 64 blocks load 4 MB
+  const CudaOnHost kernel(squares(rows, columns).ir(), arrays_in_units());
+  EXPECT_THAT(kernel.source().text, HasSubstr("tile_prefetch<8, 2048>"));
+  Matrix<float> x = matrix<float>(rows * blocks - outside, columns), y = x;
+  kernel.run({blocks}, {x.argument(), y.argument()});
+  for (long long b = 0; b < blocks; ++b) {
+    const long long end = std::min((b + 1) * rows, x.rows);
+    float most = end - b * rows < rows ? 0.0f : -1e9f;
+    for (long long i = b * rows; i < end; ++i)
+      for (long long j = 0; j < columns; ++j) most = std::max(most, x.at(i, j));
+    for (long long i = b * rows; i < end; ++i)
+      for (long long j = 0; j < columns; ++j) ASSERT_EQ(y.at(i, j), x.at(i, j) * most) << i << ' ' << j;
+  }
+}
+
 // What is needed as a whole, in another order, or many times over, is where all threads find it.
 TEST(CudaSpread, OtherTilesAreShared) {
   const auto in_registers = [](auto function) {
@@ -187,7 +230,8 @@ TEST(CudaSpread, OtherTilesAreShared) {
               tile::store(y, {0, 0}, tile::inclusive_scan(tile::load(x, {0, 0}, {2, 512}), 1));
             }),
             0u);
-  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {512})); }), 1u);
+  EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {512})); }), 2u)
+      << "with the sum, which each thread has";
   EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {100})); }), 0u)
       << "less than 4 elements for each thread";
   EXPECT_EQ(in_registers([](FloatIn x, FloatOut y) { y(0, 0) = tile::sum(tile::load(x, {0, 0}, {64, 256})); }), 0u)
@@ -204,6 +248,17 @@ TEST_F(CudaSpreadCompile, EveryArchitecture) {
                            }};
   expect_compiles(softmax.ir(), true);
   expect_compiles(softmax.definition()->adjoint(3, false).kernel, true);
+}
+
+TEST_F(CudaSpreadCompile, WithRowsThatAreFetchedAhead) {
+  for (const auto &[rows, columns] : {std::pair{1ll, 8192ll}, {8ll, 512ll}}) {
+    const codegen::EmittedSource source = emit_for_cuda(squares(rows, columns).ir(), arrays_in_units());
+    EXPECT_THAT(source.text, HasSubstr("tile_prefetch"));
+    const auto report =
+        compile_cuda({.name = "squares", .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a")
+            .image->report();
+    EXPECT_EQ(report.kernels.at(0).spill_store_bytes + report.kernels.at(0).local_bytes, 0u);
+  }
 }
 
 }  // namespace

@@ -101,6 +101,19 @@ TEST(FragmentLayout, IsTheDevices) {
   expect_as_on_device<TransposedGroupMatrixPieces, 64, 192, 2, 1>(Unit::transposed_group_matrices);
 }
 
+TEST(Layout, OneValueOfEachThread) {
+  const FragmentLayout layout{Unit::everywhere, 1, 1, 1, 4};
+  EXPECT_TRUE(layout.repeats());
+  EXPECT_EQ(layout.registers(), 1);
+  EXPECT_EQ(layout.threads(), 128);
+  for (const int thread : {0, 31, 32, 127}) {
+    EXPECT_TRUE(layout.holds(thread, 0));
+    EXPECT_EQ(layout.row(thread, 0), 0);
+    EXPECT_EQ(layout.column(thread, 0), 0);
+  }
+  EXPECT_EQ(to_string(Layout{layout}), "fragments(everywhere, 1, 1, 1, 4)");
+}
+
 // One value for each row, which all threads have that have a part of the row in such sums, at the register that the
 // sums' own registers say.
 template <int rows, int columns, int down>

@@ -14,11 +14,23 @@ constexpr std::int64_t longest = 10000;
 
 RowPlan on_cpu(std::int64_t columns) { return row_plan(columns, cpu, longest, few_numbers); }
 
-TEST(RowPlan, OnCudaWidthsArePowersOfTwo) {
+TEST(RowPlan, OnCudaWidthsAreOfFewKinds) {
   EXPECT_EQ(row_plan(0, hopper, longest, few_numbers), (RowPlan{64, 32, 256, false}));
   EXPECT_EQ(row_plan(1000, hopper, longest, few_numbers), (RowPlan{2, 1024, 256, false}));
   EXPECT_EQ(row_plan(8192, hopper, longest, few_numbers), (RowPlan{1, 8192, 512, false}));
   EXPECT_EQ(row_plan(8193, hopper, longest, few_numbers), (RowPlan{1, 4096, 512, true}));
+  for (const std::int64_t width : {1536, 2560, 3072, 5120, 7168})
+    EXPECT_EQ(row_plan(width, hopper, longest, few_numbers).columns, width) << "no row ends before its tile";
+  std::set<RowPlan> plans;
+  for (std::int64_t columns = 1; columns <= 8192; ++columns) {
+    const RowPlan plan = row_plan(columns, hopper, longest, many_numbers(ScalarType::Float32));
+    plans.insert(plan);
+    ASSERT_GE(plan.columns, columns);
+    ASSERT_TRUE(columns <= 512 || plan.columns * 8 <= columns * 9) << columns;
+    ASSERT_EQ(plan.threads % 32, 0) << columns;
+    ASSERT_GE(plan.threads * 128, plan.rows * plan.columns) << columns;
+  }
+  EXPECT_LE(plans.size(), 40u) << "kernels to compile";
 }
 
 TEST(RowPlan, OnCudaThreadsHaveManyNumbersButOfDoubles) {

@@ -58,6 +58,8 @@ inline BlockPlaces block_places(const ir::Kernel &planned) {
 
 // The elements, row by row, that each thread has in its registers.
 inline std::vector<std::vector<std::int64_t>> elements_of_threads(const ir::FragmentLayout &layout, int threads) {
+  if (layout.unit == ir::FragmentLayout::Unit::everywhere)
+    return std::vector(static_cast<std::size_t>(threads), std::vector<std::int64_t>{0});
   struct Piece {
     std::int64_t rows, columns, registers, threads = 32;
   };

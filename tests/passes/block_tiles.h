@@ -41,6 +41,10 @@ class BlockTiles {
 
   const TilePlace &place(Array array) const { return all_.tiles.at(array); }
   bool in_registers(Array array) const { return place(array).space == ir::MemorySpace::registers; }
+  bool is_in_every_thread(Array array) const {
+    const auto &layout = place(array).layout;
+    return layout && layout->unit == ir::FragmentLayout::Unit::everywhere;
+  }
   // Of a tile in registers: those of each thread.
   const std::vector<std::vector<std::int64_t>> &elements_of_threads_of(Array array) const { return own_.at(array); }
 

@@ -68,6 +68,29 @@ TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
   EXPECT_TRUE(narrow.grouped.stores[0].in_quads);
 }
 
+// Nothing is left to ask at run time where the array's rows begin with units and the first column is a multiple of one.
+TEST(GroupedElements, WhetherUnitsAreWholeIsKnownOfTheFirstColumn) {
+  const auto known = [](const std::string &then, const FactsOfArrays &arrays = dense) {
+    const GroupedElements found = of_product(then, arrays).grouped;
+    return found.stores.size() == 1 ? found.stores[0].in_units : found.additions.at(0).in_units;
+  };
+  const std::string narrow = "%4: tile<f16, 64, 64> = cast %3 ";
+  EXPECT_TRUE(known("store @x[@n, 0] = %3")) << "two f32 of a row";
+  EXPECT_TRUE(known("store @x[@n, 6] = %3"));
+  EXPECT_TRUE(known("store @x[@n, -2] = %3"));
+  EXPECT_FALSE(known("store @x[@n, 7] = %3"));
+  EXPECT_FALSE(known("store @x[0, @n] = %3"));
+  EXPECT_TRUE(known("%5: i32 = mul @n, 64 store @x[0, %5] = %3"));
+  EXPECT_TRUE(known("%5: i32 = mul @n, 64 %6: i32 = sub 4, %5 store @x[0, %6] = %3"));
+  EXPECT_FALSE(known("%5: i32 = mul @n, 64 %6: i32 = div %5, 64 store @x[0, %6] = %3"));
+  EXPECT_TRUE(known(narrow + "store @h[0, 8] = %4")) << "eight f16";
+  EXPECT_FALSE(known(narrow + "store @h[0, 4] = %4"));
+  EXPECT_TRUE(known("accumulate @x[0, 2] += %3"));
+  EXPECT_FALSE(known("accumulate @x[0, 1] += %3"));
+  EXPECT_FALSE(known("store @x[0, 0] = %3", FactsOfArrays(4, {.unit_stride = true, .unaliased = true})))
+      << "rows that begin anywhere";
+}
+
 // The store rounds them, as it would the rounded ones.
 TEST(GroupedElements, WhatIsRoundedFromF32IsStoredAsItWas) {
   const Found narrow = of_product("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4");

@@ -27,7 +27,7 @@ std::string lowered_kernel(int rows, const std::string &body, bool flat) {
 }
 
 std::string lowered(const std::string &body, bool flat = false) { return lowered_kernel(2, body, flat); }
-std::string lowered_row(const std::string &body) { return lowered_kernel(1, body, false); }
+std::string lowered_row(const std::string &body, bool flat = false) { return lowered_kernel(1, body, flat); }
 
 const std::string column = "%3: tile<f32, 2, 1> = load @z[%0, 0] %4: tile<f32, 2, 1> = mul %3, %3 ";
 const std::string times_column = "%5: tile<f32, 2, 32> = broadcast %4 %9: tile<f32, 2, 32> = mul %2, %5";
@@ -126,6 +126,25 @@ TEST(LowerTiles, LoadsARowWithItsDimensions) {
   // One loop that loads and adds; y may be where w is, so that all is loaded before anything is stored.
   EXPECT_EQ(count(text, "for.thread"), 2) << text;
   EXPECT_EQ(count(text, "local shared"), 1) << text;
+}
+
+// So that the threads of a GPU hold nothing of it, but where there are products, and where a row is for several of a
+// tile.
+TEST(LowerTiles, OnAGpuLoadsARowWithItsDimensionsWhereNothingMultiplies) {
+  const std::string sum = "%8: f32 = reduce_add %1 %2: tile<f32, 1, 32> = broadcast %8 ",
+                    added = "%3: tile<f32, 1, 32> = add %1, %7 %9: tile<f32, 1, 32> = mul %2, %3";
+  const std::string text = lowered_row(sum + row + added, true);
+  EXPECT_EQ(count(text, "tile_call load"), 1) << text;
+  EXPECT_EQ(count(text, "= load @w["), 1) << text;
+  const std::string factors =
+      "%10: tile<f32, 1, 1> = load @z[0, 0] "
+      "%11: tile<f32, 1, 32> = load @z[0, 0] "
+      "%2: tile<f32, 1, 32> = matmul %10, %11, 0.0:tile<f32, 1, 32> ";
+  const std::string product = lowered_row(factors + row + added, true);
+  EXPECT_EQ(count(product, "tile_call load 0 $"), 4) << product;
+  const std::string of_rows =
+      lowered(row + "%8: tile<f32, 2, 32> = broadcast %7 %9: tile<f32, 2, 32> = add %1, %8", true);
+  EXPECT_EQ(count(of_rows, "tile_call load"), 1) << of_rows << "of x";
 }
 
 TEST(LowerTiles, NotARowThatIsReadOtherwise) {

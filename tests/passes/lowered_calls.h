@@ -44,7 +44,8 @@ struct BlockThread {
     std::vector<std::int64_t> next;      // where the next window begins
     std::int64_t rows = 0, columns = 0;  // from it to the one after it
   };
-  std::vector<Stream> streams;  // by local array
+  std::vector<Stream> streams;                         // by local array
+  std::map<const ir::TileCall *, std::int64_t> turns;  // of calls whose parts all threads read
 };
 
 // Where threads meet inside of a call's device function, see samite/device/tile/; nothing where they do not.
@@ -56,6 +57,7 @@ inline std::optional<Meeting::Of> meets_inside(const ir::TileCall &call, const B
     case ir::Typing::Reduce: {
       const ir::LocalArrayId from = call.operands[0].array;
       if (const auto &layout = tiles.place(from).layout) {
+        if (tiles.is_in_every_thread(call.result.array)) return block;
         const std::int64_t parts = passes::reduces_all(call) ? layout->down * layout->across : layout->across;
         return parts > 1 ? Meeting::Of::Block : Meeting::Of::Warp;
       }
@@ -108,6 +110,7 @@ class LoweredCalls : protected tiles::TileOperations {
       co_await Meeting{*inside, &at};
     }
     if (share.empty()) co_return;
+    if (tiles_.is_in_every_thread(call.result.array)) read_parts(thread, call);
     if (inside == Meeting::Of::Warp) state.made.reset();  // another warp may have come here since
     const TileValue &result = computed(thread, call, state, inside.has_value());
     const TileView &view = thread.tiles[call.result.array];
@@ -307,10 +310,27 @@ class LoweredCalls : protected tiles::TileOperations {
       if (i < operands_read(call))
         for (const std::int64_t e : share_read(thread, operand))
           state.arrived[i][static_cast<std::size_t>(e)] = tiles_.read(operand.array, view, e);
-      else
+      else if (!tiles_.is_in_every_thread(call.result.array))
         for (const std::int64_t e : share_of(thread, operand)) tiles_.poison(operand.array, view, e);
     }
     for (const std::int64_t e : share) tiles_.poison(call.result.array, thread.tiles[call.result.array], e);
+    if (tiles_.is_in_every_thread(call.result.array)) write_part(thread, call);
+  }
+
+  // What the warps of a block find for all of its threads: which turn of the call it is of.
+  void write_part(Thread &thread, const ir::TileCall &call) {
+    const std::int64_t turn = ++thread.turns[&call];
+    if (thread.number % 32 != 0) return;
+    const ir::TileMemory &parts = call.operands.at(1);
+    Element part{};
+    part.integer = turn;
+    tiles_.write(parts.array, thread.tiles[parts.array], thread.number / 32, part);
+  }
+  void read_parts(Thread &thread, const ir::TileCall &call) const {
+    const ir::TileMemory &parts = call.operands.at(1);
+    for (std::int64_t warp = 0; warp < threads_ / 32; ++warp)
+      if (tiles_.read(parts.array, thread.tiles[parts.array], warp).integer != thread.turns[&call])
+        throw std::runtime_error("a part of a reduction is overwritten before each thread has read it");
   }
 
   const TileValue &computed(Thread &thread, const ir::TileCall &call, Call &state, bool has_met) {

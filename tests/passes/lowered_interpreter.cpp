@@ -94,6 +94,7 @@ class LoweredInterpreter : private LoweredCalls {
       thread.copies.clear();
       thread.loops = 0;
       thread.taken.clear();
+      thread.turns.clear();
       thread.groups = 0, thread.allocations = 0, thread.in_elements = false;
     }
     BlockThreads::run(threads_, order_, [&](int n) { return whole(block_[static_cast<std::size_t>(n)], statements); });
@@ -195,6 +196,8 @@ class LoweredInterpreter : private LoweredCalls {
       take_windows(thread, *bring);
     } else if (const auto *release = stmt.as<ir::ReleaseWindows>()) {
       release_windows(thread, release->barriers);
+    } else if (stmt.as<ir::Prefetch>()) {
+      // Nothing depends on it.
     } else if (const auto *stream = stmt.as<ir::LoadStream>()) {
       open(thread, *stream);
     } else if (stmt.as<ir::CommitCopies>()) {
@@ -249,8 +252,12 @@ class LoweredInterpreter : private LoweredCalls {
         const auto *let = stmt.as<ir::Let>();
         if (!store && !(let && let->value.op == Op::LocalLoad)) return;
         const ir::LocalArrayId array = store ? store->array : let->value.array;
-        if (tiles_.in_registers(array) && (!known->second || !tiles_.place(array).layout->repeats()))
-          known->second = array;
+        if (!tiles_.in_registers(array)) return;
+        if (tiles_.is_in_every_thread(array)) {
+          if (store) known->second = array;
+          return;
+        }
+        if (!known->second || !tiles_.place(array).layout->repeats()) known->second = array;
       });
     if (!known->second) return nullptr;
     return &tiles_.elements_of_threads_of(*known->second)[static_cast<std::size_t>(thread)];

@@ -130,6 +130,35 @@ const Case cases[] = {
      "%3: tile<f32, 1, 96> = mul %1, %1 %4: tile<f32, 1, 96> = broadcast %2 "
      "%5: tile<f32, 1, 96> = add %3, %4 store @y[%0, 0] = %5",
      32},
+    {"a value of each thread in a loop",
+     at + "for %1: i32 in 0 .. @n step 1 carry (%9 -> %10: f32 = 0.0 then %11) { %21: i32 = add %20, %1 "
+          "%2: tile<f32, 4, 64> = load @x[%21, %1] %3: f32 = reduce_add %2 %4: tile<f32, 4, 64> = broadcast %3 "
+          "%5: tile<f32, 4, 64> = sub %2, %4 %6: tile<f32, 4, 64> = mul %5, %5 %11: f32 = add %9, %3 "
+          "store @y[%20, 0] = %6 } %22: tile<f32, 1, 96> = broadcast %10 store @y[%20, 0] = %22"},
+    {"a value of each thread in a loop that stores nothing",
+     at + "for %1: i32 in 0 .. @n step 1 carry (%9 -> %10: f32 = 0.0 then %11) { %21: i32 = add %20, %1 "
+          "%2: tile<f32, 4, 64> = load @x[%21, %1] %3: f32 = reduce_add %2 %11: f32 = add %9, %3 } "
+          "%22: tile<f32, 1, 96> = broadcast %10 store @y[%20, 0] = %22"},
+    {"a value of each thread before memory of others",
+     at + "%1: tile<f32, 4, 64> = load @x[%20, 0] %2: f32 = reduce_add %1 %3: tile<f32, 8, 24> = broadcast %2 "
+          "%30: tile<i32, 8, 24> = coordinate 1 %4: tile<f32, 8, 24> = cast %30 %5: tile<f32, 8, 24> = add %3, %4 "
+          "%6: tile<f32, 24, 8> = transpose(1, 0) %5 store @y[%20, 0] = %6"},
+    {"a value of each thread in a branch",
+     at + "%1: tile<f32, 4, 64> = load @x[%20, 0] %2: bool = eq %0, 0 "
+          "if %2 -> (%3: f32 = %4 | 0.5) { %4: f32 = reduce_min %1 } else {} "
+          "%5: tile<f32, 4, 64> = broadcast %3 %6: tile<f32, 4, 64> = mul %1, %5 %7: f32 = reduce_add %6 "
+          "%8: tile<f32, 8, 24> = broadcast %7 %9: tile<f32, 24, 8> = transpose(1, 0) %8 store @y[%20, 0] = %9",
+     128},
+    {"what each thread makes of a value",
+     at + "%1: tile<f32, 4, 64> = load @x[%20, 0] %2: tile<f32, 1, 1> = reduce_add %1 "
+          "%3: tile<f32, 1, 1> = mul %2, 0.25:tile<f32, 1, 1> %4: tile<f32, 4, 64> = broadcast %3 "
+          "%5: tile<f32, 4, 64> = sub %1, %4 %6: tile<f32, 4, 64> = mul %5, %5 %7: tile<f32, 1, 1> = reduce_add %6 "
+          "%8: tile<f32, 1, 1> = mul %7, %3 for %21: i32 in 0 .. @n step 1 "
+          "carry (%9 -> %10: tile<f32, 1, 1> = %8 then %11) { %12: tile<f32, 4, 64> = load @x[%21, 0] "
+          "%13: tile<f32, 1, 1> = reduce_max %12 %11: tile<f32, 1, 1> = add %9, %13 } "
+          "%14: tile<f32, 8, 24> = broadcast %10 %15: tile<f32, 24, 8> = transpose(1, 0) %14 "
+          "store @y[%20, 0] = %15",
+     128},
     {"scan along rows", at + "%1: tile<f32, 4, 90> = load @x[%20, 0] %2: tile<f32, 4, 90> = scan_add 1, %1 "
                              "store @y[%20, 0] = %2"},
     {"scan by several warps",

@@ -40,6 +40,54 @@ TEST(SpreadTiles, NotTilesOfFewElements) {
               Not(HasSubstr("registers")));
 }
 
+TEST(SpreadTiles, EachThreadHasWhatAllOfATileIsReducedTo) {
+  const std::string all = "%2: f32 = reduce_add %1 ";
+  const std::string use_all =
+      "%3: tile<f32, 8, 256> = broadcast %2 %4: tile<f32, 8, 256> = sub %1, %3 store @y[0, 0] = %4";
+  const std::string one = "registers f32[1] fragments(everywhere, 1, 1, 1, 2)";
+  EXPECT_THAT(test::memory(spread(load + all + use_all)), HasSubstr(one));
+  EXPECT_THAT(test::memory(spread(load + reduce + use)), Not(HasSubstr("everywhere"))) << "a value for each row";
+  EXPECT_THAT(test::memory(spread("%1: tile<f32, 8, 8> = load @x[0, 0] " + all + "store @y[0, 0] = %2")),
+              Not(HasSubstr("everywhere")))
+      << "of a tile in shared memory";
+  EXPECT_THAT(test::memory(spread(load + "%2: tile<f32, 1, 1> = reduce_add %1 %3: tile<f32, 1, 1> = scan_add 1, %2 "
+                                         "store @y[0, 0] = %3")),
+              Not(HasSubstr("everywhere")))
+      << "which another call reads";
+}
+
+// And what is computed of it, one element after another.
+TEST(SpreadTiles, EachThreadHasWhatIsMadeOfThatAlone) {
+  const auto everywhere = [](const std::string &made) {
+    return test::count_of(spread(load + "%2: tile<f32, 1, 1> = reduce_add %1 " + made), "everywhere");
+  };
+  const std::string use_all =
+      "%5: tile<f32, 8, 256> = broadcast %4 %6: tile<f32, 8, 256> = sub %1, %5 "
+      "store @y[0, 0] = %6";
+  EXPECT_EQ(everywhere("%3: tile<f32, 1, 1> = mul %2, %2 %4: tile<f32, 1, 1> = exp %3 " + use_all), 2)
+      << "the sum, and one loop's result";
+  EXPECT_EQ(everywhere("%3: tile<f32, 1, 1> = load @y[0, 9] %4: tile<f32, 1, 1> = mul %2, %3 " + use_all), 1)
+      << "which reads an array: one thread does";
+  EXPECT_EQ(everywhere("for %7: i32 in 0 .. @n step 1 carry (%3 -> %4: tile<f32, 1, 1> = %2 then %8) { "
+                       "%8: tile<f32, 1, 1> = mul %3, 0.5:tile<f32, 1, 1> } " +
+                       use_all),
+            1)
+      << "also around a loop, in one place";
+}
+
+// 128 registers are those of one time.
+TEST(SpreadTiles, TilesAreInRegistersOneAfterAnother) {
+  std::string body, last;
+  for (int i = 0; i < 4; ++i) {
+    const std::string tile = "%" + std::to_string(10 + 4 * i), all = "%" + std::to_string(11 + 4 * i),
+                      each = "%" + std::to_string(12 + 4 * i), made = "%" + std::to_string(13 + 4 * i);
+    body += tile + ": tile<f32, 8, 512> = load @x[0, 0] " + all + ": f32 = reduce_add " + tile + " " + each +
+            ": tile<f32, 8, 512> = broadcast " + all + " " + made + ": tile<f32, 8, 512> = sub " + tile + ", " + each +
+            " store @y[0, 0] = " + made + " ";
+  }
+  EXPECT_EQ(test::count_of(spread(body), "registers f32[4096]"), 4) << "64 registers each";
+}
+
 TEST(SpreadTiles, SaysHowManyBlocksLeaveEachThreadItsRegisters) {
   const ir::Kernel kernel = spread(load + reduce + use);
   EXPECT_GT(kernel.resident_blocks, 0);

@@ -23,8 +23,8 @@ using ::testing::Not;
 
 const StageShape usual{.rows = 128, .columns = 64, .inner = 64};
 
-ir::Kernel planned(const std::string &text, const FactsOfArrays &facts = FactsOfArrays(6, good),
-                   int architecture = 90) {
+ir::Kernel with_stages(const std::string &text, const FactsOfArrays &facts = FactsOfArrays(6, good),
+                       int architecture = 90) {
   ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), facts);
   ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
   return plan;
@@ -38,7 +38,7 @@ std::vector<ir::TileCall> products(const ir::Kernel &kernel) {
 }
 
 TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
-  const ir::Kernel plan = planned(kernel_text(usual));
+  const ir::Kernel plan = with_stages(kernel_text(usual));
   EXPECT_EQ(plan.producers, 128);
   ASSERT_EQ(brought(plan).size(), 1u);
   const ir::BringWindows bring = brought(plan)[0];
@@ -66,7 +66,7 @@ TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
 
 // A box has 16 bytes of a row at least, from a multiple of 16 bytes on, and a stage is a multiple of 128 bytes.
 TEST(StageSteps, BoxesOfValues) {
-  const std::vector<TensorMapNeeded> maps = tensor_maps(planned(kernel_text(usual)));
+  const std::vector<TensorMapNeeded> maps = tensor_maps(with_stages(kernel_text(usual)));
   ASSERT_EQ(maps.size(), 4u);
   EXPECT_EQ(maps[0], (TensorMapNeeded{2, ScalarType::Float32, 2, 128, 4, true}));
   EXPECT_EQ(maps[1], (TensorMapNeeded{3, ScalarType::Float32, 2, 1, 32, true}));
@@ -74,14 +74,14 @@ TEST(StageSteps, BoxesOfValues) {
   EXPECT_EQ(maps[3], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
   StageShape other = usual;
   other.of_columns = true;
-  EXPECT_EQ(tensor_maps(planned(kernel_text(other)))[1], (TensorMapNeeded{3, ScalarType::Float32, 2, 1, 64, true}));
+  EXPECT_EQ(tensor_maps(with_stages(kernel_text(other)))[1], (TensorMapNeeded{3, ScalarType::Float32, 2, 1, 64, true}));
 }
 
 void expect_stages_as_structured(const StageShape &s, std::int64_t rows, std::int64_t terms, std::int64_t n,
                                  std::vector<test::ThreadOrder::Kind> orders = {test::ThreadOrder::Kind::Random}) {
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = kernel_text(s);
-  const ir::Kernel plan = planned(text);
+  const ir::Kernel plan = with_stages(text);
   ASSERT_EQ(brought(plan).size(), 1u);
   EXPECT_EQ(plan.producers, 128);
   EXPECT_THAT(unsynchronised(plan, shares_memory(FactsOfArrays(6, good))).missing, IsEmpty());
@@ -105,7 +105,7 @@ TEST(StageSteps, DoWhatTheStructuredFormDoes) {
 
 TEST(StageSteps, NotWhereCopiesCannotBringAFactor) {
   const auto none = [](const FactsOfArrays &facts, int architecture = 90) {
-    return brought(planned(kernel_text(usual), facts, architecture)).empty();
+    return brought(with_stages(kernel_text(usual), facts, architecture)).empty();
   };
   EXPECT_FALSE(none(FactsOfArrays(6, good)));
   for (const int architecture : {80, 89, 100}) EXPECT_TRUE(none(FactsOfArrays(6, good), architecture)) << architecture;
@@ -118,7 +118,7 @@ TEST(StageSteps, NotWhereCopiesCannotBringAFactor) {
 TEST(StageSteps, ValuesThatCopiesCannotBring) {
   FactsOfArrays facts(6, good);
   facts[2].aligned_rows = false;
-  const ir::Kernel plan = planned(kernel_text(usual), facts);
+  const ir::Kernel plan = with_stages(kernel_text(usual), facts);
   for (const ir::BringWindows &bring : brought(plan))
     for (const ir::BringWindows::Window &window : bring.windows) EXPECT_NE(window.array, 2u);
   expect_runs_as(plan, structured(kernel_text(usual)), 1, arguments(usual, 120, 130, 3), {4},
@@ -127,7 +127,7 @@ TEST(StageSteps, ValuesThatCopiesCannotBring) {
 
 // Each of these words is needed, and each statement is where it is for a reason.
 TEST(StageSteps, WhatIsMissingIsFound) {
-  const std::string text = ir::to_string(planned(kernel_text(usual)));
+  const std::string text = ir::to_string(with_stages(kernel_text(usual)));
   const auto expect_found = [&](const std::string &changed) {
     ASSERT_NE(changed, text);
     EXPECT_THROW(ir::verify(ir::parse_kernel(changed), ir::Form::lowered, "the test"), InternalError) << changed;

@@ -74,8 +74,13 @@ SAMITE_INLINE Bits128 load_row_bits(const Bits128 *p) {
   return __ldg(p);
 #endif
 }
-// One store, where the compiler would make two of what it has in two registers.
+// One store to device memory, where the compiler may make several of what it has in several registers.
 SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { __stwb(p, value); }
+SAMITE_INLINE void store_whole(Bits128 *p, Bits128 value) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
 // What is not soon read again.
 SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { __stcs(p, value); }
 

@@ -67,6 +67,20 @@ SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
   else
     *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
+// Of elements that were computed one by one: the compiler stores some of them by themselves where it does not see that
+// all lie together.
+template <class T, int n>
+SAMITE_INLINE void store_pack_at_once(T *p, const Pack<T, n> &pack) {
+  if constexpr (n * sizeof(T) < 16) {
+    store_pack(p, pack);
+  } else {
+    struct Pieces {
+      Bits128 at[n * sizeof(T) / 16];
+    };
+    const auto pieces = __builtin_bit_cast(Pieces, pack);
+    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store_whole(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
+  }
+}
 // For what is not soon read again.
 template <class T, int n>
 SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {

@@ -37,15 +37,16 @@ SAMITE_INLINE Register<T> load_one(const T *p) {
     return Register<T>(*p);
 }
 
-// `constant`: nothing writes to the array while the kernel runs.
-template <class Layout, bool constant, class V, class From>
+// `constant`: nothing writes to the array while the kernel runs. `in_units`: elements lie one after another, and each
+// row of the window begins with a unit of 16 bytes.
+template <class Layout, bool constant, bool in_units, class V, class From>
 SAMITE_INLINE void tile_load_spread(V *to, const TileWindow<From> &window) {
   const bool inside = window.row >= 0 && window.column >= 0 && window.row + Layout::rows <= window.rows &&
                       window.column + Layout::columns <= window.columns;
   if constexpr (Layout::columns % 4 == 0) {
-    const bool rows_aligned = Layout::rows == 1 || window.row_stride % 4 == 0;
     const From *const first = window.data + window.row * window.row_stride + window.column;
-    if (inside && window.column_stride == 1 && rows_aligned && whole_units<4>(first)) {
+    const bool rows_aligned = Layout::rows == 1 || window.row_stride % 4 == 0;
+    if (inside && (in_units || (window.column_stride == 1 && rows_aligned && whole_units<4>(first)))) {
 #pragma unroll
       for (int r = 0; r < Layout::registers; r += 4) {
         if (!Layout::holds(r)) continue;
@@ -88,7 +89,7 @@ struct StoreTogether {
   SAMITE_INLINE_MEMBER void put(int k, T *p, T value) {
     if constexpr (together) {
       values.at[k] = value;
-      if (k == count - 1) store_pack(p - k, values);
+      if (k == count - 1) store_pack_at_once(p - k, values);
     } else {
       *p = value;
     }
@@ -267,6 +268,29 @@ SAMITE_INLINE void tile_reduce_rows(R (&out)[count], const V *in) {
   for (int row = 0; row < count; ++row) out[row] = R(RowsOfThread<Layout>::template reduce<Step>(in, row));
 }
 
+// Reduces what a thread has of all elements, with the others of its warp.
+template <class Step, class V>
+SAMITE_INLINE V reduce_in_warp(V value) {
+#pragma unroll
+  for (u32 distance = 16; distance > 0; distance /= 2) value = Step::apply(value, V(shuffle_xor(value, distance)));
+  return value;
+}
+
+// Reduces all elements, for each thread: what the warps have found each of them reduces by itself. `scratch` has one
+// element for each warp, and is read until the threads meet again.
+template <class Step, class Layout, class R, class V, class Part>
+SAMITE_INLINE void tile_reduce_everywhere(R (&out)[1], const V *in, Part *scratch) {
+  V sum = Step::template first<V>();
+#pragma unroll
+  for (int r = 0; r < Layout::registers; ++r)
+    if (Layout::holds(r)) sum = Step::apply(sum, in[r]);
+  sum = reduce_in_warp<Step>(sum);
+  const int lane = lane_of_warp();
+  if (lane == 0) scratch[flat_thread() / 32] = Part(sum);
+  __syncthreads();
+  out[0] = R(reduce_in_warp<Step>(lane < Layout::warps ? V(scratch[lane]) : Step::template first<V>()));
+}
+
 // Reduces all elements, or each row. `scratch` has one element for each row and warp.
 template <class Step, class Layout, bool all, class R, class V, class Part>
 SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, Part *scratch) {
@@ -279,7 +303,7 @@ SAMITE_INLINE void tile_reduce_spread(R *out, const V *in, Part *scratch) {
 #pragma unroll
     for (int r = 0; r < Layout::registers; ++r)
       if ((all || r / (Layout::pieces_across * 4) == row) && Layout::holds(r)) sum = Step::apply(sum, in[r]);
-    for (u32 distance = 16; distance > 0; distance /= 2) sum = Step::apply(sum, V(shuffle_xor(sum, distance)));
+    sum = reduce_in_warp<Step>(sum);
     const int place = all ? 0 : Layout::first_row() + row;
     if (thread % 32 != 0 || place >= rows) continue;
     if (parts == 1)

@@ -1,0 +1,20 @@
+// Windows of arrays that are brought to level 2 of the cache (ir::Prefetch).
+#pragma once
+
+#include "samite/device/cuda/sm90_copies.h"
+#include "samite/device/tile/cuda_load.h"
+
+namespace samite {
+
+// Asks for the rows of a window that are inside of the array, up to where they end, in whole units of 16 bytes. They
+// are as many as the block has threads at most; each begins with a unit, and its elements lie one after another.
+template <int rows, int columns, class T>
+SAMITE_INLINE void tile_prefetch(const TileWindow<T> &window) {
+  const int row = int(flat_thread());
+  if (row >= rows || !window.has(row, 0)) return;
+  const i64 left = window.columns - window.column;
+  const u32 bytes = (left < columns ? u32(left) : u32(columns)) * u32(sizeof(T)) / 16 * 16;
+  if (bytes != 0) fetch_to_l2(window.at(row, 0), bytes);
+}
+
+}  // namespace samite
