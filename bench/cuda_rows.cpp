@@ -1,0 +1,147 @@
+// The ready softmax and layer norm of rows, and softmax's adjoint, in widths that networks have: on a GPU where there
+// is one, and on the CPU. Each beside a copy of as many bytes, measured in the same process. With --turns each is timed
+// when bench/peers/against_torch_rows.py asks, in turn with torch's.
+#include "bench/support/alternate.h"
+#include "bench/support/alternate_on_device.h"
+#include "bench/support/report.h"
+#include "bench/support/turns.h"
+#include "samite/driver/copy.h"
+#include "samite/ops/layer_norm.h"
+#include "samite/ops/softmax.h"
+#include "samite/runtime/cuda_device.h"
+#include "samite/samite.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+using namespace samite;
+
+namespace {
+
+struct Shape {
+  std::int64_t rows, columns;
+};
+
+template <class T>
+Buffer<T> random_buffer(Device device, const Extents &extents, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<T> values(static_cast<std::size_t>(extents.count()));
+  for (T &value : values) value = T(uniform(engine));
+  return {device, extents, values};
+}
+
+template <class T>
+std::vector<double> row_of(const Buffer<T> &x, std::int64_t row) {
+  std::vector<double> values;
+  for (std::int64_t j = 0; j < x.extents()[1]; ++j)
+    values.push_back(static_cast<double>(static_cast<float>(x.at(row, j))));
+  return values;
+}
+
+// Some of its elements.
+template <class T>
+void require_row(const Buffer<T> &y, std::int64_t row, const std::vector<double> &expected, double tolerance,
+                 const std::string &what) {
+  for (const std::int64_t j : {std::int64_t{0}, y.extents()[1] / 3, y.extents()[1] - 1})
+    bench::require_close(static_cast<double>(static_cast<float>(y.at(row, j))), expected[static_cast<std::size_t>(j)],
+                         tolerance, what);
+}
+
+struct Setting {
+  bench::Report &report;
+  Device device;
+  bool in_turns;
+};
+
+// A copy reads and writes half of `bytes`, which is what the launch must move.
+void measure(const Setting &setting, const std::string &what, const std::function<void()> &ours, std::int64_t bytes) {
+  const Stream stream = Stream::standard(setting.device);
+  const bool on_cpu = setting.device.kind() == DeviceKind::cpu;
+  if (setting.in_turns) {
+    bench::take_turns(what, [&](int calls) { return bench::milliseconds_of_a_turn(stream, ours, calls); });
+    return;
+  }
+  const auto half = static_cast<std::size_t>(bytes / 2);
+  const Buffer<std::int8_t> from(setting.device, {bytes / 2}), to(setting.device, {bytes / 2});
+  const auto copy = [&] {
+    if (on_cpu) return static_cast<void>(std::memcpy(to.data(), from.data(), half));
+    driver::copy_on_device(CudaDevice::of(0)->standard_stream()->stream(), reinterpret_cast<std::uint64_t>(to.data()),
+                           reinterpret_cast<std::uint64_t>(from.data()), half);
+  };
+  const bench::Contest contest{.rounds = 15, .calls = on_cpu ? 1 : 20};
+  const auto [time, peer_time] =
+      on_cpu ? bench::alternate(contest, ours, copy) : bench::alternate_on_device(contest, stream, ours, copy);
+  const auto rate = [&](double seconds) {
+    return fmt::format("{:.3g} GB/s", static_cast<double>(bytes) / seconds * 1e-9);
+  };
+  setting.report.add({what, on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
+                      "a copy, " + rate(peer_time), peer_time * 1e3, rate(time)});
+}
+
+template <class T>
+void rows(const Setting &setting, Shape shape, const char *type) {
+  const auto [count, columns] = shape;
+  const auto x = random_buffer<T>(setting.device, {count, columns}, 1),
+             gradient = random_buffer<T>(setting.device, {count, columns}, 2);
+  const auto weight = random_buffer<float>(setting.device, {columns}, 3),
+             bias = random_buffer<float>(setting.device, {columns}, 4);
+  const Buffer<T> y(setting.device, {count, columns}), out(setting.device, {count, columns});
+  const std::int64_t row = count / 3, bytes = 2 * count * columns * static_cast<std::int64_t>(sizeof(T));
+  const double digits = sizeof(T) == 2 ? 0.01 : 1e-5;
+  const auto name = [&](const char *operation) {
+    return fmt::format("{}, {} x {}, {}", operation, count, columns, type);
+  };
+
+  ops::softmax(x, y);
+  const std::vector<double> of_x = row_of(x, row);
+  std::vector<double> expected = of_x;
+  double sum = 0;
+  for (double &value : expected) sum += value = std::exp(value);
+  for (double &value : expected) value /= sum;
+  require_row(y, row, expected, digits * 4 / static_cast<double>(columns), name("softmax"));
+  measure(setting, name("softmax"), [&] { ops::softmax(x, out); }, bytes);
+
+  ops::softmax_adjoint(y, gradient, out);
+  const std::vector<double> values = row_of(y, row), cotangent = row_of(gradient, row);
+  double product = 0;
+  for (std::size_t j = 0; j < values.size(); ++j) product += values[j] * cotangent[j];
+  for (std::size_t j = 0; j < values.size(); ++j) expected[j] = values[j] * (cotangent[j] - product);
+  require_row(out, row, expected, digits * 4 / static_cast<double>(columns), name("softmax's adjoint"));
+  measure(setting, name("softmax's adjoint"), [&] { ops::softmax_adjoint(y, gradient, out); }, bytes / 2 * 3);
+
+  ops::layer_norm(x, weight, bias, y);
+  double mean = 0, variance = 0;
+  for (const double value : of_x) mean += value / static_cast<double>(columns);
+  for (const double value : of_x) variance += (value - mean) * (value - mean) / static_cast<double>(columns);
+  for (std::size_t j = 0; j < of_x.size(); ++j) {
+    const auto at = static_cast<std::int64_t>(j);
+    expected[j] = (of_x[j] - mean) / std::sqrt(variance + 1e-5) * static_cast<double>(weight.at(at)) +
+                  static_cast<double>(bias.at(at));
+  }
+  require_row(y, row, expected, digits * 2, name("layer norm"));
+  measure(setting, name("layer norm"), [&] { ops::layer_norm(x, weight, bias, y); }, bytes);
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  return bench::run("cuda_rows", [=](bench::Report &report) {
+    const bool on_gpu = CudaDevice::count() > 0;
+    const Setting setting{report, on_gpu ? Device::cuda(0) : Device::cpu(), bench::asked_for_turns(count, arguments)};
+    if (!on_gpu) {
+      report.note("There is no GPU here; on the CPU:");
+      for (const Shape shape : {Shape{512, 1024}, Shape{128, 5120}}) rows<float>(setting, shape, "float");
+      return;
+    }
+    for (const Shape shape : {Shape{8192, 8192}, Shape{16384, 4096}, Shape{8192, 5120}, Shape{8192, 7168},
+                              Shape{32768, 1024}, Shape{2048, 4096}}) {
+      rows<float>(setting, shape, "float");
+      rows<bfloat16>(setting, shape, "bfloat16");
+    }
+  });
+}
