@@ -262,9 +262,8 @@ struct ReleaseWindows {
 };
 
 // prefetch @x[%5, 0]: tile<f32, 1, 8192>
-// Asks level 2 of the cache to bring a window of an array, as far as it is in rows that are inside as a whole, each of
-// which begins with a unit of 16 bytes. Nothing waits for it, and nothing but time depends on it   (lowered tile
-// kernels only).
+// Asks level 2 of the cache to bring a window of an array, as far as it is inside, in whole units of 16 bytes, with one
+// of which each row begins. Nothing waits for it, and nothing but time depends on it   (lowered tile kernels only).
 struct Prefetch {
   std::uint32_t array;
   Type type;

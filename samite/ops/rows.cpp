@@ -43,10 +43,9 @@ RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t lo
   columns = std::max<std::int64_t>(columns, 1);
   if (device.is_cpu()) return plan_on_cpu(columns, longest_on_cpu);
   if (columns > longest_tile) return {1, part, 512, true};
-  const auto width = static_cast<int>(width_on_gpu(columns));
-  const int rows = std::max(1, tile_elements / width);
-  const auto threads = static_cast<int>(round_up(ceil_div(rows * width, numbers), warp));
-  return {rows, width, std::clamp(threads, 128, 512), false};
+  const std::int64_t width = width_on_gpu(columns), rows = std::max<std::int64_t>(1, tile_elements / width);
+  const std::int64_t threads = std::clamp<std::int64_t>(round_up(ceil_div(rows * width, numbers), warp), 128, 512);
+  return {static_cast<int>(rows), static_cast<int>(width), static_cast<int>(threads), false};
 }
 
 Extents row_blocks(std::int64_t rows, const RowPlan &plan) { return {ceil_div(rows, plan.rows)}; }

@@ -5,9 +5,9 @@
 // registers, 4 elements of a row side by side, as long as all tiles of a loop lie alike, and at most 128 registers of a
 // thread are taken.
 //
-// What such a tile as a whole is reduced to each thread has, where nothing but that reduction writes it: each warp
-// reduces what the warps have found for itself, and nobody waits for one thread to do it, nor for others to have read
-// the result.
+// What such a tile as a whole is reduced to each thread has (`everywhere`, ir/layout.h): each warp reduces for itself
+// what the warps have found, and nobody waits for one thread to do it, nor for others to have read the result. So does
+// each thread have what loops over one element make of such values and of nothing else.
 //
 // Where a block's threads hold tiles that they have loaded, they wait for memory most of the time: the more blocks
 // there are, the better, down to what a thread needs beside its tiles. This writes how many into the kernel
