@@ -67,32 +67,29 @@ SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
   else
     *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
+// Each unit of 16 bytes by itself; less than one as above.
+template <class T, int n, class Store>
+SAMITE_INLINE void store_units(T *p, const Pack<T, n> &pack, const Store &store) {
+  if constexpr (n * sizeof(T) < 16) {
+    store_pack(p, pack);
+  } else {
+    struct Pieces {
+      Bits128 at[n * sizeof(T) / 16];
+    };
+    const auto pieces = __builtin_bit_cast(Pieces, pack);
+    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
+  }
+}
 // Of elements that were computed one by one: the compiler stores some of them by themselves where it does not see that
 // all lie together.
 template <class T, int n>
 SAMITE_INLINE void store_pack_at_once(T *p, const Pack<T, n> &pack) {
-  if constexpr (n * sizeof(T) < 16) {
-    store_pack(p, pack);
-  } else {
-    struct Pieces {
-      Bits128 at[n * sizeof(T) / 16];
-    };
-    const auto pieces = __builtin_bit_cast(Pieces, pack);
-    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store_whole(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
-  }
+  store_units(p, pack, [](Bits128 *at, const Bits128 &unit) { store_whole(at, unit); });
 }
 // For what is not soon read again.
 template <class T, int n>
 SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {
-  if constexpr (n * sizeof(T) < 16) {
-    store_pack(p, pack);
-  } else {
-    struct Pieces {
-      Bits128 at[n * sizeof(T) / 16];
-    };
-    const auto pieces = __builtin_bit_cast(Pieces, pack);
-    for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store_streaming(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
-  }
+  store_units(p, pack, [](Bits128 *at, const Bits128 &unit) { store_streaming(at, unit); });
 }
 template <class T, int n>
 SAMITE_INLINE Pack<T, n> sums_of(const Pack<T, n> &a, const Pack<T, n> &b) {
