@@ -1,11 +1,13 @@
 // Tiles that lie in the registers of a block's threads: what is loaded, gone over and reduced, and nothing more. Blocks
 // of 64 threads on the host, beside sums in double and beside the CPU's kernels.
 #include "tests/codegen/cuda_tile_kernel.h"
+#include "tests/codegen/guarded.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace samite::test {
@@ -196,16 +198,20 @@ TileKernel<void(FloatIn, FloatOut)> squares(long long rows, long long columns) {
           of_64};
 }
 
-// The windows of later blocks, some of which reach out of the array: none of it is read that is not there.
+// The windows of later blocks, some of which reach out of the array, down and to the right: none of it is read that is
+// not there, and an array may have no rows for the last blocks.
 TEST(CudaSpread, FetchesWhatLaterBlocksLoad) {
-  constexpr long long rows = 8, columns = 2048, blocks = 70, outside = 5;  // 64 blocks load 4 MB
-  const CudaOnHost kernel(squares(rows, columns).ir(), arrays_in_units());
+  constexpr long long rows = 8, columns = 2000, blocks = 71, outside = 13;  // 64 blocks load 4 MB
+  const CudaOnHost kernel(squares(rows, 2048).ir(), arrays_in_units());
   EXPECT_THAT(kernel.source().text, HasSubstr("tile_prefetch<8, 2048>"));
-  Matrix<float> x = matrix<float>(rows * blocks - outside, columns), y = x;
-  kernel.run({blocks}, {x.argument(), y.argument()});
+  const Matrix<float> x = matrix<float>(rows * blocks - outside, columns);
+  Matrix<float> y = x;
+  const Guarded guarded(x.values.size() * sizeof(float), /*at_end=*/true);
+  std::memcpy(guarded.data(), x.values.data(), x.values.size() * sizeof(float));
+  kernel.run({blocks}, {strided(guarded.data(), {x.rows, columns}, {columns, 1}), y.argument()});
   for (long long b = 0; b < blocks; ++b) {
     const long long end = std::min((b + 1) * rows, x.rows);
-    float most = end - b * rows < rows ? 0.0f : -1e9f;
+    float most = 0;  // beyond the row
     for (long long i = b * rows; i < end; ++i)
       for (long long j = 0; j < columns; ++j) most = std::max(most, x.at(i, j));
     for (long long i = b * rows; i < end; ++i)

@@ -2,6 +2,7 @@
 #include "samite/passes/fetch_ahead.h"
 
 #include "samite/jit/pipeline.h"
+#include "samite/passes/launch_loops.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>
@@ -40,6 +41,22 @@ TEST(FetchAhead, TheWindowOfALaterBlockWithinTheLaunch) {
   EXPECT_THAT(text, testing::ContainsRegex("%[0-9]+: i32 = add %[0-9]+, 512\n"));
   EXPECT_THAT(text, HasSubstr("prefetch @x["));
   EXPECT_THAT(text, HasSubstr(", 0]: tile<f32, 1, 2048>"));
+}
+
+// A launch may have fewer blocks than the array has rows.
+TEST(FetchAhead, NotBehindTheLaunchsEnd) {
+  const Kernel plan = fetched(softmax_of("@x[%0, 0]"));
+  const For &blocks = *launch_loops(plan.body, 1).at(0);
+  const If *branch = nullptr;
+  for (const Stmt &stmt : blocks.body)
+    if (const auto *own = stmt.as<If>()) branch = own;
+  ASSERT_NE(branch, nullptr);
+  ASSERT_EQ(branch->then_block.back().as<Prefetch>() != nullptr, true);
+  for (const Stmt &stmt : blocks.body)
+    if (const auto *let = stmt.as<Let>(); let && Value::local(ScalarType::Bool, let->local) == branch->condition) {
+      EXPECT_EQ(let->value.op, Op::Less);
+      EXPECT_EQ(let->value.operands[1], blocks.end);
+    }
 }
 
 TEST(FetchAhead, AsFarAsAllLoadsOfABlockTogetherSay) {
