@@ -14,6 +14,7 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t farthest = std::int64_t{1} << 30;  // indices may have 32 bits
+constexpr std::int64_t least_launch = 8;                  // in distances
 constexpr std::int64_t bytes_ahead = 4 << 20, least_bytes_of_row = 512, least_bytes_of_block = 4096, unit_bytes = 16;
 
 // What each block loads once, from a place of its own.
@@ -170,7 +171,9 @@ class Fetcher {
     const For &launch = *blocks_of_launch_;
     const Value later =
         build_(Op::Add, {Value::local(launch.type, launch.index), Value::constant(launch.type, ahead_)});
-    If branch{build_(Op::Less, {later, launch.end}), {}, {}, {}};
+    const Value of_launch = build_(Op::Sub, {launch.end, launch.begin});
+    const Value is_long = build_(Op::Greater, {of_launch, Value::constant(launch.type, least_launch * ahead_)});
+    If branch{build_(Op::And, {build_(Op::Less, {later, launch.end}), is_long}), {}, {}, {}};
     Block outer = build_.open();
     Prefetch fetch{window.array, window.type, {}};
     for (std::size_t i = 0; i < window.indices.size(); ++i) {

@@ -201,7 +201,7 @@ TileKernel<void(FloatIn, FloatOut)> squares(long long rows, long long columns) {
 // The windows of later blocks, some of which reach out of the array, down and to the right: none of it is read that is
 // not there, and an array may have no rows for the last blocks.
 TEST(CudaSpread, FetchesWhatLaterBlocksLoad) {
-  constexpr long long rows = 8, columns = 2000, blocks = 71, outside = 13;  // 64 blocks load 4 MB
+  constexpr long long rows = 8, columns = 2000, blocks = 515, outside = 13;  // 64 blocks load 4 MB
   const CudaOnHost kernel(squares(rows, 2048).ir(), arrays_in_units());
   EXPECT_THAT(kernel.source().text, HasSubstr("tile_prefetch<8, 2048>"));
   const Matrix<float> x = matrix<float>(rows * blocks - outside, columns);

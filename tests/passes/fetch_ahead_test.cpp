@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 namespace samite::passes {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(FetchAhead, TheWindowOfALaterBlockWithinTheLaunch) {
   EXPECT_THAT(text, HasSubstr(", 0]: tile<f32, 1, 2048>"));
 }
 
-// A launch may have fewer blocks than the array has rows.
+// A launch may have fewer blocks than the array has rows, and so few that all of them begin at once.
 TEST(FetchAhead, NotBehindTheLaunchsEnd) {
   const Kernel plan = fetched(softmax_of("@x[%0, 0]"));
   const For &blocks = *launch_loops(plan.body, 1).at(0);
@@ -52,11 +54,20 @@ TEST(FetchAhead, NotBehindTheLaunchsEnd) {
     if (const auto *own = stmt.as<If>()) branch = own;
   ASSERT_NE(branch, nullptr);
   ASSERT_EQ(branch->then_block.back().as<Prefetch>() != nullptr, true);
-  for (const Stmt &stmt : blocks.body)
-    if (const auto *let = stmt.as<Let>(); let && Value::local(ScalarType::Bool, let->local) == branch->condition) {
-      EXPECT_EQ(let->value.op, Op::Less);
-      EXPECT_EQ(let->value.operands[1], blocks.end);
-    }
+  const auto made = [&](const Value &value) {
+    for (const Stmt &stmt : blocks.body)
+      if (const auto *let = stmt.as<Let>(); let && Value::local(let->value.type, let->local) == value)
+        return let->value;
+    throw std::logic_error("nothing makes it");
+  };
+  const Operation both = made(branch->condition);
+  ASSERT_EQ(both.op, Op::And);
+  const Operation before_end = made(both.operands[0]), is_long = made(both.operands[1]);
+  EXPECT_EQ(before_end.op, Op::Less);
+  EXPECT_EQ(before_end.operands[1], blocks.end);
+  EXPECT_EQ(is_long.op, Op::Greater);
+  EXPECT_EQ(made(is_long.operands[0]).operands, (std::vector{blocks.end, blocks.begin}));
+  EXPECT_EQ(is_long.operands[1], Value::constant(ScalarType::Int32, 8 * 512)) << "8 times 4 MB";
 }
 
 TEST(FetchAhead, AsFarAsAllLoadsOfABlockTogetherSay) {
