@@ -3,9 +3,11 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/at_first.h"
 #include "samite/passes/launch_loops.h"
+#include "samite/passes/spread_tiles.h"
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace samite::passes {
@@ -34,16 +36,14 @@ struct Window {
   }
 };
 
-// Whether the threads of a block compute something together between what they load and what they store, and nothing
-// that needs windows of many other blocks.
-bool works_on_its_own(const Kernel &kernel) {
-  bool multiplies = false, computes = false;
+// Whether the threads of a block compute something together between what they load and what they store.
+bool computes_together(const Kernel &kernel) {
+  bool found = false;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     const auto *call = stmt.as<TileCall>();
-    multiplies = multiplies || (call && call->op == Op::MatMul);
-    computes = computes || (call && call->op != Op::Load);
+    found = found || (call && call->op != Op::Load);
   });
-  return computes && !multiplies;
+  return found;
 }
 
 // Bytes of the elements that loops over tiles store to arrays.
@@ -98,6 +98,7 @@ class Fetcher {
       add({&stmt, load->array, load->result.type, {}, {}, load->indices}, nullptr);
     const auto *loop = stmt.as<For>();
     if (!loop || loop->kind != LoopKind::Thread || !loop->end.is_constant()) return;
+    const AtFirst at_first(forms_, *loop);
     for_each_statement(loop->body, [&](const Stmt &inner) {
       const auto *let = inner.as<Let>();
       if (!let || let->value.op != Op::Load || let->value.attribute != 0) return;
@@ -105,7 +106,7 @@ class Fetcher {
       const auto bytes = static_cast<std::int64_t>(size_of(load.type.element()));
       const auto type = window_type(load, *loop);
       if (type && facts_of(arrays_, load.array).rows_in_units() &&
-          AtFirst(forms_, *loop).divisor(load.operands.back()) * bytes % unit_bytes == 0)
+          at_first.divisor(load.operands.back()) * bytes % unit_bytes == 0)
         add({&stmt, load.array, *type, {}, {}, load.operands}, loop);
     });
   }
@@ -176,9 +177,10 @@ class Fetcher {
     If branch{build_(Op::And, {build_(Op::Less, {later, launch.end}), is_long}), {}, {}, {}};
     Block outer = build_.open();
     Prefetch fetch{window.array, window.type, {}};
+    const auto *loop = window.loaded_by->as<For>();
+    const auto at_first = loop ? std::optional<AtFirst>(std::in_place, forms_, *loop) : std::nullopt;
     for (std::size_t i = 0; i < window.indices.size(); ++i) {
-      const auto *loop = window.loaded_by->as<For>();
-      const auto first = loop ? AtFirst(forms_, *loop).computed(window.indices[i], build_) : window.indices[i];
+      const auto first = at_first ? at_first->computed(window.indices[i], build_) : window.indices[i];
       const std::int64_t distance = ahead_ * window.steps[i];
       if (!first || std::abs(distance) > farthest) break;
       fetch.indices.push_back(build_(Op::Add, {*first, Value::constant(first->type().element(), distance)}));
@@ -200,7 +202,8 @@ class Fetcher {
 }  // namespace
 
 Kernel fetch_ahead(Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays) {
-  if (!architecture.fetches_rows || !is_tile_kernel(planned) || !works_on_its_own(planned)) return planned;
+  if (!architecture.fetches_rows || !is_tile_kernel(planned) || has_products(planned) || !computes_together(planned))
+    return planned;
   Fetcher fetcher(planned, arrays);
   if (!fetcher.any()) return planned;
   Block body = fetcher.with_fetches(planned.body);

@@ -189,15 +189,6 @@ class Spreader {
   std::set<LocalArrayId> in_every_thread_;
 };
 
-bool has_products(const Kernel &kernel) {
-  bool found = false;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || (call && call->op == Op::MatMul);
-  });
-  return found;
-}
-
 int resident_blocks(std::int64_t registers, int threads, const Architecture &architecture) {
   constexpr std::int64_t beside = 32;
   if (registers == 0) return 0;
@@ -206,6 +197,15 @@ int resident_blocks(std::int64_t registers, int threads, const Architecture &arc
 }
 
 }  // namespace
+
+bool has_products(const Kernel &kernel) {
+  bool found = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    found = found || (call && call->op == Op::MatMul);
+  });
+  return found;
+}
 
 bool reduces_all(const TileCall &call) { return !call.result.type.is_tile() || call.result.type.count() == 1; }
 

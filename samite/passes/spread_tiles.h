@@ -23,6 +23,9 @@ namespace samite::passes {
 
 ir::Kernel spread_tiles(ir::Kernel placed, const Architecture &architecture);
 
+// Whether a lowered kernel multiplies matrices.
+bool has_products(const ir::Kernel &kernel);
+
 // Whether a reduction is one of a tile as a whole, or of each of its rows or columns.
 bool reduces_all(const ir::TileCall &call);
 bool reduces_rows(const ir::TileCall &call);

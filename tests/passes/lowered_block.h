@@ -54,14 +54,6 @@ inline std::string memory(const ir::Kernel &kernel) {
   return text;
 }
 
-// How often its lines say something.
-inline int count_of(const ir::Kernel &kernel, std::string_view words) {
-  const std::string text = memory(kernel);
-  int found = 0;
-  for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at += words.size()) ++found;
-  return found;
-}
-
 template <class Kind>
 std::vector<Kind> all(const ir::Kernel &kernel) {
   std::vector<Kind> found;

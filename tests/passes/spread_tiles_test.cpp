@@ -2,6 +2,7 @@
 #include "samite/passes/spread_tiles.h"
 
 #include "samite/passes/place_tiles.h"
+#include "tests/base/count.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +60,7 @@ TEST(SpreadTiles, EachThreadHasWhatAllOfATileIsReducedTo) {
 // And what is computed of it, one element after another.
 TEST(SpreadTiles, EachThreadHasWhatIsMadeOfThatAlone) {
   const auto everywhere = [](const std::string &made) {
-    return test::count_of(spread(load + "%2: tile<f32, 1, 1> = reduce_add %1 " + made), "everywhere");
+    return test::count(test::memory(spread(load + "%2: tile<f32, 1, 1> = reduce_add %1 " + made)), "everywhere");
   };
   const std::string use_all =
       "%5: tile<f32, 8, 256> = broadcast %4 %6: tile<f32, 8, 256> = sub %1, %5 "
@@ -77,7 +78,7 @@ TEST(SpreadTiles, EachThreadHasWhatIsMadeOfThatAlone) {
 
 // 128 registers are those of one time.
 TEST(SpreadTiles, TilesAreInRegistersOneAfterAnother) {
-  std::string body, last;
+  std::string body;
   for (int i = 0; i < 4; ++i) {
     const std::string tile = "%" + std::to_string(10 + 4 * i), all = "%" + std::to_string(11 + 4 * i),
                       each = "%" + std::to_string(12 + 4 * i), made = "%" + std::to_string(13 + 4 * i);
@@ -85,7 +86,7 @@ TEST(SpreadTiles, TilesAreInRegistersOneAfterAnother) {
             ": tile<f32, 8, 512> = broadcast " + all + " " + made + ": tile<f32, 8, 512> = sub " + tile + ", " + each +
             " store @y[0, 0] = " + made + " ";
   }
-  EXPECT_EQ(test::count_of(spread(body), "registers f32[4096]"), 4) << "64 registers each";
+  EXPECT_EQ(test::count(test::memory(spread(body)), "registers f32[4096]"), 4) << "64 registers each";
 }
 
 TEST(SpreadTiles, SaysHowManyBlocksLeaveEachThreadItsRegisters) {
