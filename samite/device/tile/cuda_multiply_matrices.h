@@ -106,31 +106,42 @@ struct FactorInMemory {
     }
   }
 
-  // The words of 16 lines from line `begin` + `on`, and of both halves of the terms from `k` on. `rows_first`, as for
-  // A: word 1 is 8 lines after word 0, word 2 has the other half of the terms. Otherwise, as for two neighbouring
-  // pieces of B: word 1 has the other half of the terms, word 2 is 8 lines after word 0.
   template <bool rows_first>
-  static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
-    const int lane = int(flat_thread()) % 32;
-    if constexpr (loads_matrices) {
-      if (k + 2 * half <= K) {
-        const int m = lane / 8, own = begin + 8 * (rows_first ? m % 2 : m / 2),
-                  terms = half * (rows_first ? m / 2 : m % 2);
-        if constexpr (along_terms)
-          load_matrices<false>(words, place(factor, own + lane % 8, on, extent - 1, terms, k));
-        else
-          load_matrices<true>(words, place(factor, own, on, (extent - 1) / 8 * 8, terms + lane % 8, k));
-        if constexpr (same_type<F, f32>)
+  static SAMITE_INLINE_MEMBER void load_by_matrices(Word (&words)[4], const F *factor, int begin, int on, int k) {
+    const int lane = int(flat_thread()) % 32, m = lane / 8, own = begin + 8 * (rows_first ? m % 2 : m / 2),
+              terms = half * (rows_first ? m / 2 : m % 2);
+    if constexpr (along_terms)
+      load_matrices<false>(words, place(factor, own + lane % 8, on, extent - 1, terms, k));
+    else
+      load_matrices<true>(words, place(factor, own, on, (extent - 1) / 8 * 8, terms + lane % 8, k));
+    if constexpr (same_type<F, f32>)
 #pragma unroll
-          for (int w = 0; w < 4; ++w) words[w] = tf32_bits(f32_of_bits(words[w]));
-        return;
-      }
-    }
+      for (int w = 0; w < 4; ++w) words[w] = tf32_bits(f32_of_bits(words[w]));
+  }
+  template <bool rows_first>
+  static SAMITE_INLINE_MEMBER void load_words(Word (&words)[4], const F *factor, int begin, int on, int k) {
+    const int lane = int(flat_thread()) % 32;
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
       const int of_word = 8 * (rows_first ? w % 2 : w / 2), terms = half * (rows_first ? w / 2 : w % 2);
       words[w] = word(factor, begin + lane / 4, on + of_word, lane % 4 * each, k + terms);
     }
+  }
+
+  // The words of 16 lines from line `begin` + `on`, and of both halves of the terms from `k` on. `rows_first`, as for
+  // A: word 1 is 8 lines after word 0, word 2 has the other half of the terms. Otherwise, as for two neighbouring
+  // pieces of B: word 1 has the other half of the terms, word 2 is 8 lines after word 0.
+  template <bool rows_first>
+  static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
+    // What is not needed is not even compiled: the words of all loads would take that long.
+    if constexpr (!loads_matrices)
+      load_words<rows_first>(words, factor, begin, on, k);
+    else if constexpr (K % (2 * half) == 0)
+      load_by_matrices<rows_first>(words, factor, begin, on, k);
+    else if (k + 2 * half <= K)
+      load_by_matrices<rows_first>(words, factor, begin, on, k);
+    else
+      load_words<rows_first>(words, factor, begin, on, k);
   }
 
   // The same where lines 2 n and 2 n + 1 of the 16 are lines n and n + 8 for the tensor cores.
