@@ -130,7 +130,10 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   const LocalArrayId tile = *tiles.begin();
   const FragmentLayout &layout = *places_.fragments_of(tile);
   const std::int64_t count = layout.together();
-  if (!emission_.options.debug) group(loop, layout);
+  if (!emission_.options.debug) {
+    group(loop, layout);
+    group_in_block(loop, layout);
+  }
   const bool twice = !grouped_.empty();
   const bool rotates = grouped_.rotates;
   const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
@@ -173,6 +176,10 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   for (const auto &own : stores_)
     if (!own.grouped.in_quads)
       out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
+  for (const InBlock &own : loads_in_block_)
+    out.line("LoadInBlock<{}, {}> {};", memory_name(*places_.type_in_memory(own.array)), count, own.name);
+  for (const InBlock &own : stores_in_block_)
+    out.line("StoreInBlock<{}, {}> {};", memory_name(*places_.type_in_memory(own.array)), count, own.name);
   out.line("#pragma unroll");
   out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
   elements_of_thread(loop, tile);
@@ -190,6 +197,8 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   loads_.clear();
   stores_.clear();
   additions_.clear();
+  loads_in_block_.clear();
+  stores_in_block_.clear();
 }
 
 void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
@@ -206,6 +215,53 @@ void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
   name(grouped_.loads, "loaded", loads_);
   name(grouped_.stores, "stored", stores_);
   name(grouped_.additions, "added", additions_);
+}
+
+// Where a thread's elements of a row lie together in a tile of the block's memory as well, they are loaded and stored
+// together. A store waits for the last of them: so nothing reads the tile behind it, nor at another place.
+void ElementLoops::group_in_block(const For &loop, const FragmentLayout &layout) {
+  struct Accesses {
+    std::vector<const Operation *> loads;
+    const LocalStore *store = nullptr;
+    std::size_t others = 0;  // behind the store, under a condition, or at another place
+  };
+  std::map<LocalArrayId, Accesses> found;
+  const auto own = [&](const Value &index) { return index.is_local() && index.id() == loop.index; };
+  for (const Stmt &stmt : loop.body) {
+    const auto array = local_array_touched(stmt);
+    if (!array || !lies_together(*array, layout)) continue;
+    Accesses &accesses = found[*array];
+    const auto *let = stmt.as<Let>();
+    const auto *store = stmt.as<LocalStore>();
+    if (accesses.store || !own(let ? let->value.operands[0] : store->index))
+      ++accesses.others;
+    else if (let)
+      accesses.loads.push_back(&let->value);
+    else
+      accesses.store = store;
+  }
+  std::map<LocalArrayId, std::size_t> all;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    if (const auto array = local_array_touched(stmt)) ++all[*array];
+  });
+  for (const auto &[array, accesses] : found) {
+    if (accesses.others > 0 || all[array] != accesses.loads.size() + (accesses.store ? 1 : 0)) continue;
+    for (const Operation *load : accesses.loads) loads_in_block_.push_back({load, array, emission_.fresh("read")});
+    if (accesses.store) stores_in_block_.push_back({accesses.store, array, emission_.fresh("written")});
+  }
+}
+
+// Whether a tile in the block's memory has the elements of the loop as the loop's tile has them, and those of a thread
+// that go together at a multiple of their bytes.
+bool ElementLoops::lies_together(LocalArrayId array, const FragmentLayout &layout) const {
+  constexpr std::int64_t unit_bytes = 16;
+  const std::int64_t count = layout.together(), columns = layout.columns;
+  const auto type = places_.type_in_memory(array);
+  if (!type || count == 1 || columns % count != 0) return false;
+  if (count * static_cast<std::int64_t>(size_of(*type)) > unit_bytes) return false;
+  const RowLayout *rows = places_.rows_of(array);
+  const PanelLayout *panels = places_.panels_of(array);
+  return rows ? rows->columns == columns : !panels || panels->columns == columns;
 }
 
 // Asks at the tile's first and last element, or at its corners, whether the loop needs no bounds, and its arrays have
@@ -267,8 +323,8 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
 }
 
 void ElementLoops::index_of_element(const For &loop, LocalArrayId tile) {
-  emission_.out.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::row(r) * {3} + Sums{2}::column(r));",
-                     scalar_name(loop.type), local_name(loop.index), tile, places_.fragments_of(tile)->columns);
+  emission_.out.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::index(r));", scalar_name(loop.type),
+                     local_name(loop.index), tile);
 }
 
 // What one thread does with one of its elements.
@@ -329,12 +385,29 @@ bool ElementLoops::grouped_addition(const Accumulate &addition, const std::strin
   return true;
 }
 
-std::string ElementLoops::element(LocalArrayId array, const std::string &index) const {
+std::optional<std::string> ElementLoops::grouped_load_in_block(const Operation &load,
+                                                               const std::string &element) const {
+  const auto own = std::ranges::find(loads_in_block_, static_cast<const void *>(&load), &InBlock::access);
+  if (own == loads_in_block_.end()) return std::nullopt;
+  return fmt::format("{}.get(r - first, &{})", own->name, element);
+}
+
+bool ElementLoops::grouped_store_in_block(const LocalStore &store, const std::string &element,
+                                          const std::string &value) const {
+  const auto own = std::ranges::find(stores_in_block_, static_cast<const void *>(&store), &InBlock::access);
+  if (own == stores_in_block_.end()) return false;
+  emission_.out.line("{}.put(r - first, &{}, {});", own->name, element, value);
+  return true;
+}
+
+std::string ElementLoops::element(LocalArrayId array, const Value &index) const {
   const FragmentLayout *layout = places_.fragments_of(array);
   if (layout && layout->repeats() && !layout->in_every_thread() && in_registers_ &&
       !places_.fragments_of(in_registers_->tile)->repeats())
     return fmt::format("of_row<Sums{}>({}, r)", in_registers_->tile, array_name(array));
-  return places_.element(array, index, grouped_.rotates ? "everywhere ? r : r - front" : "r");
+  if (in_registers_ && index.is_local() && index.id() == in_registers_->index)
+    if (const auto place = places_.place_of_register(array, in_registers_->tile)) return *place;
+  return places_.element(array, scalar_text(index), grouped_.rotates ? "everywhere ? r : r - front" : "r");
 }
 
 template <class Access>

@@ -50,13 +50,22 @@ class ElementLoops {
   bool grouped_store(const ir::Store &store, const std::string &element);
   bool grouped_addition(const ir::Accumulate &addition, const std::string &element);
   // An element of a tile.
-  std::string element(ir::LocalArrayId array, const std::string &index) const;
+  std::string element(ir::LocalArrayId array, const ir::Value &index) const;
+  // The same of tiles in the block's memory. `element` is text as of the function above.
+  std::optional<std::string> grouped_load_in_block(const ir::Operation &load, const std::string &element) const;
+  bool grouped_store_in_block(const ir::LocalStore &store, const std::string &element, const std::string &value) const;
 
  private:
   template <class Access>
   struct Own {
     passes::Grouped<Access> grouped;
     std::string name, row_stride;  // C++ text
+  };
+  // An access to a tile in the block's memory, at the element of the loop.
+  struct InBlock {
+    const void *access;  // an operation or a statement
+    ir::LocalArrayId array;
+    std::string name;
   };
   struct InRegisters {
     ir::LocalId index;
@@ -73,6 +82,8 @@ class ElementLoops {
   bool makes_values_of_every_thread(const ir::For &loop) const;
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);
+  void group_in_block(const ir::For &loop, const ir::FragmentLayout &layout);
+  bool lies_together(ir::LocalArrayId array, const ir::FragmentLayout &layout) const;
   void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
   void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
@@ -92,6 +103,7 @@ class ElementLoops {
   std::vector<Own<ir::Operation>> loads_;
   std::vector<Own<ir::Store>> stores_;
   std::vector<Own<ir::Accumulate>> additions_;
+  std::vector<InBlock> loads_in_block_, stores_in_block_;
 };
 
 }  // namespace samite::codegen

@@ -70,8 +70,8 @@ struct CudaForm {
   // Of a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the last
   // one along x. A block then has its indices without a division.
   bool grid_axes = false;
-  // Of a tile kernel: threads have so few registers that a multiprocessor has room for so many blocks. 0: as many
-  // registers as one block leaves them.
+  // Of a tile kernel: threads have so few registers that a multiprocessor has room for so many blocks, and no fewer
+  // than leave room for that. 0: as many registers as one block leaves them.
   int blocks_at_once = 0;
   // Of a tile kernel: a launch may have 2^31 instances or more.
   bool wide_launch = false;

@@ -66,7 +66,10 @@ std::string ThreadArrays::load(const Operation &operation, SourceLocation where)
   const LocalArray &array = array_of(operation.array);
   const Value &index = operation.operands[0];
   const auto type = scalar_name(operation.type);
-  if (array.of_block) return fmt::format("{}({})", type, element_loops_.element(operation.array, scalar_text(index)));
+  if (array.of_block) {
+    const std::string element = element_loops_.element(operation.array, index);
+    return fmt::format("{}({})", type, element_loops_.grouped_load_in_block(operation, element).value_or(element));
+  }
   std::string element = fmt::format("{}[{}]", array_name(operation.array), scalar_text(index));
   if (!emission_.options.debug) return element;
   return fmt::format("{} ? {} : {}(0)", in_bounds(index, array.size, where), element, type);
@@ -77,16 +80,19 @@ void ThreadArrays::store(const LocalStore &store, SourceLocation where) {
   const auto rounded = store.value.is_local() && rounded_when_multiplied_.contains(store.array)
                            ? rounded_.find(store.value.id())
                            : rounded_.end();
-  const std::string index = scalar_text(store.index),
-                    value = scalar_text(rounded == rounded_.end() ? store.value : rounded->second);
+  const std::string value = scalar_text(rounded == rounded_.end() ? store.value : rounded->second);
   // What is in registers has been rounded already.
-  if (array.of_block)
-    return emission_.out.line("{} = {}({});", element_loops_.element(store.array, index),
-                              places_.fragments_of(store.array) ? scalar_name(array.type) : memory_name(array.type),
-                              value);
+  if (array.of_block) {
+    const std::string element = element_loops_.element(store.array, store.index);
+    const auto type = places_.fragments_of(store.array) ? scalar_name(array.type) : memory_name(array.type);
+    const std::string converted = fmt::format("{}({})", type, value);
+    if (!element_loops_.grouped_store_in_block(store, element, converted))
+      emission_.out.line("{} = {};", element, converted);
+    return;
+  }
   const std::string guard =
       emission_.options.debug ? fmt::format("if ({}) ", in_bounds(store.index, array.size, where)) : "";
-  emission_.out.line("{}{}[{}] = {};", guard, array_name(store.array), index, value);
+  emission_.out.line("{}{}[{}] = {};", guard, array_name(store.array), scalar_text(store.index), value);
 }
 
 }  // namespace samite::codegen

@@ -24,7 +24,7 @@ void ThreadsEmitter::block(const Block &block) {
       const Operation &load = *ahead.at(store->value.id());
       out_.location(stmt.where());
       out_.line("copy_neighbours_ahead<{}>(&{}, &p{}.data[{}]);", elements_ahead(load),
-                element_loops_.element(store->array, scalar(store->index)), load.array,
+                element_loops_.element(store->array, store->index), load.array,
                 access_.offset(load.array, load.operands));
     } else {
       statement(stmt);

@@ -5,6 +5,7 @@
 #include "samite/codegen/emission.h"
 #include "samite/ir/layout.h"
 
+#include <optional>
 #include <set>
 
 namespace samite::codegen {
@@ -28,6 +29,14 @@ class TilePlaces {
   std::int64_t bytes_of_buffer(ir::LocalArrayId array) const;
 
   void declare(const ir::Allocate &allocate, SourceWriter &out) const;
+  // Of what is in the block's shared memory; else nothing.
+  std::optional<ScalarType> type_in_memory(ir::LocalArrayId array) const {
+    const ir::Allocate *known = allocations_[array];
+    return known && known->space == ir::MemorySpace::shared ? std::optional(known->type) : std::nullopt;
+  }
+  // The element of register `r` of a tile in registers, in one in the block's memory that has the same rows; nothing
+  // where it has others, or no rows of units.
+  std::optional<std::string> place_of_register(ir::LocalArrayId array, ir::LocalArrayId in_registers) const;
   // An lvalue. `in_registers` is the number of a thread's own element.
   std::string element(ir::LocalArrayId array, const std::string &index, const std::string &in_registers) const;
 

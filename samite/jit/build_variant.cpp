@@ -166,11 +166,12 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
+constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory
+
 // A multiprocessor has one block of more than 512 threads if these have as many registers as they may, and where they
 // wait for each other, nothing runs. Two blocks run beside each other if each thread gets by with half.
 bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
   constexpr int many_threads = 512;
-  constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory
   const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
   const int threads = options.cuda.tile_threads;
   if (options.debug || options.cuda.stays || threads <= many_threads ||
@@ -178,6 +179,18 @@ bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options
     return false;
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
   return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
+}
+
+// How many blocks a multiprocessor's shared memory has room for, where each thread of these may have as many registers
+// as there are; else 0. The assembler does not know it: it would rather move some registers to memory and back than
+// leave no room for one more block.
+int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
+  constexpr std::int64_t most_registers = 255;
+  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
+  if (key.debug || !is_tile_kernel(planned) || planned.resident_blocks != 0 || plan.sized_at_launch()) return 0;
+  const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
+  return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }
 
 // What a few registers hold costs less, moved to memory and back, than waiting alone.
@@ -225,7 +238,9 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   codegen::set_blocks(options.cuda, planned);
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
-  if (room_for_two(planned, options, variant.key)) {
+  const bool two = room_for_two(planned, options, variant.key);
+  options.cuda.blocks_at_once = blocks_of_memory(planned, variant.key);
+  if (two) {
     options.cuda.blocks_at_once = 2;
     // Needs the fewest registers. Other blocks stay in one row: on an H100 a stencil of 512³ takes 6% longer on a grid
     // with an axis for each dimension.
@@ -235,7 +250,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.emit = milliseconds_since(start);
   start = Clock::now();
   CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant.key);
-  if (options.cuda.blocks_at_once != 0 && spills_much(*compiled.image)) {
+  if (two && spills_much(*compiled.image)) {
     options.cuda.blocks_at_once = 0;
     options.cuda.grid_axes = false;
     emitted = codegen::emit_cuda(planned, options);

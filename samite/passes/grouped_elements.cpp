@@ -161,7 +161,8 @@ bool is_whole(const FragmentLayout &layout, int pieces = 1) {
 
 // Whether the hardware adds so many neighbours at a time, each in an atomic step.
 bool is_added_together(ScalarType type, std::int64_t count) {
-  return type == ScalarType::Float32 && (count == 2 || count == 4);
+  const bool halves = is_floating(type) && size_of(type) == 2;
+  return (type == ScalarType::Float32 || halves) && (count == 2 || count == 4);
 }
 
 // What a loop's statement rounds from f32 to 16 bits.
@@ -226,7 +227,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     auto along = rows(addition.indices);
     if (!along || (layout.rows > 1 && along->empty())) return;
     const ScalarType type = addition.value.type().element();
-    const bool in_quads = goes_in_quads(layout, type);
+    const bool in_quads = !addition.atomic && goes_in_quads(layout, type);
     found.additions.push_back(
         {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
   };

@@ -39,7 +39,7 @@ struct GroupedElements {
   std::vector<Grouped<ir::Operation>> loads;
   std::vector<Grouped<ir::Store>> stores;
   // Additions that no other thread makes to the same element: each element of the tile has its own place, so that all
-  // may be loaded before any is stored. And atomic ones, of f32.
+  // may be loaded before any is stored. And atomic ones, of f32 and of 16 bits.
   std::vector<Grouped<ir::Accumulate>> additions;
   // The conditions of the loop's branches and selections that compare places, such as with the bounds of an array:
   // where they hold of the tile's first and last element, they hold of every one; or, with `all_corners`, where they

@@ -147,15 +147,17 @@ alignas(1024) static u8 memories[8][232448];
 SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
 
 inline constexpr bool adds_f16_pairs = true, adds_bf16_pairs = true;
-SAMITE_INLINE bool is_in_device_memory(const void *p) {
-  return reinterpret_cast<u64>(p) - reinterpret_cast<u64>(memory_of_block) >= sizeof memory_of_block;
+SAMITE_INLINE void check_in_device_memory(const void *p) {
+  if (reinterpret_cast<u64>(p) - reinterpret_cast<u64>(memory_of_block) < sizeof memory_of_block) __builtin_trap();
 }
 SAMITE_INLINE u32 fetch_add_f16_pair(u32 *p, u32 pair) {
+  check_in_device_memory(p);
   const u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
   *p = f16_bits(f16_value(u16(old)) + f16_value(u16(pair)), f16_value(old >> 16) + f16_value(pair >> 16));
   return old;
 }
 SAMITE_INLINE u32 fetch_add_bf16_pair(u32 *p, u32 pair) {
+  check_in_device_memory(p);
   const u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
   *p = bf16_bits(f32_of_bits(old << 16) + f32_of_bits(pair << 16),
                  f32_of_bits(old & 0xffff0000) + f32_of_bits(pair & 0xffff0000));

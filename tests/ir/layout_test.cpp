@@ -18,8 +18,9 @@ SAMITE_INLINE int lane() { return static_cast<int>(current_thread) % 32; }
 // As samite/device/tile/cuda_spread.h, which needs more of the device, has it.
 struct SpreadPieces {
   static constexpr int rows = 1, columns = 128, registers = 4, threads = 32;
-  static int row(int r) { return spread_row(lane(), r); }
-  static int column(int r) { return spread_column(lane(), r); }
+  static int thread() { return lane_of_warp(); }
+  static constexpr int row(int thread, int r) { return spread_row(thread, r); }
+  static constexpr int column(int thread, int r) { return spread_column(thread, r); }
 };
 
 }  // namespace samite
@@ -34,6 +35,11 @@ namespace samite::ir {
 namespace {
 
 using Unit = FragmentLayout::Unit;
+
+template <class T, int rows, int columns_>
+struct PanelsAsRows : TilePanels<T, rows, columns_> {
+  static constexpr int columns = columns_, units = 0;
+};
 
 // Every element of the tile is one register of one thread.
 void expect_each_element_once(const FragmentLayout &layout) {
@@ -56,6 +62,30 @@ void expect_neighbours_together(const FragmentLayout &layout) {
     }
 }
 
+// A thread's place in a tile in memory and what leads from there to each of its elements is where they lie.
+template <class Rows, class OnDevice>
+void expect_places_of_registers(const FragmentLayout &layout) {
+  for (int thread = 0; thread < layout.threads(); ++thread) {
+    current_thread = static_cast<u32>(thread);
+    for (int r = 0; r < OnDevice::registers; ++r)
+      if (OnDevice::holds(r))
+        ASSERT_EQ((place_of_register<Rows, OnDevice>(r)), Rows::place(OnDevice::row(r), OnDevice::column(r)))
+            << to_string(layout) << ' ' << thread << ' ' << r << " of " << Rows::columns << " in " << Rows::units;
+  }
+}
+
+// In tiles of elements T: without padding, in an odd number of units, in as many as can be swizzled, and in panels.
+template <class T, class OnDevice>
+void expect_places_in_memory(const FragmentLayout &layout) {
+  constexpr int columns = OnDevice::columns, units = (columns * int{sizeof(T)} + 15) / 16;
+  constexpr int swizzled = units <= 2 ? 2 : units <= 4 ? 4 : (units + 7) / 8 * 8;
+  expect_places_of_registers<TileRows<T, columns, 0, false>, OnDevice>(layout);
+  expect_places_of_registers<TileRows<T, columns, units | 1, false>, OnDevice>(layout);
+  expect_places_of_registers<TileRows<T, columns, swizzled, true>, OnDevice>(layout);
+  if constexpr (columns * sizeof(T) % 128 == 0 && OnDevice::rows % 8 == 0)
+    expect_places_of_registers<PanelsAsRows<T, OnDevice::rows, columns>, OnDevice>(layout);
+}
+
 template <class Pieces, int rows, int columns, int down, int across>
 void expect_as_on_device(Unit unit) {
   using OnDevice = Fragments<Pieces, rows, columns, down, across>;
@@ -67,8 +97,13 @@ void expect_as_on_device(Unit unit) {
       ASSERT_EQ(layout.row(thread, r), OnDevice::row(r)) << to_string(layout) << ' ' << thread << ' ' << r;
       ASSERT_EQ(layout.column(thread, r), OnDevice::column(r)) << to_string(layout) << ' ' << thread << ' ' << r;
       ASSERT_EQ(layout.holds(thread, r), OnDevice::holds(r)) << to_string(layout) << ' ' << thread << ' ' << r;
+      ASSERT_EQ(OnDevice::index(r), OnDevice::row(r) * columns + OnDevice::column(r)) << to_string(layout);
     }
   }
+  expect_places_in_memory<u8, OnDevice>(layout);
+  expect_places_in_memory<u16, OnDevice>(layout);
+  expect_places_in_memory<u32, OnDevice>(layout);
+  expect_places_in_memory<u64, OnDevice>(layout);
   expect_each_element_once(layout);
   expect_neighbours_together(layout);
 }
@@ -84,6 +119,7 @@ void expect_all_as_on_device(Unit unit) {
   expect_as_on_device<Pieces, 96, 8, 32, 1>(unit);
   expect_as_on_device<Pieces, 8, 256, 1, 32>(unit);
   expect_as_on_device<Pieces, 1, 1, 2, 2>(unit);
+  expect_as_on_device<Pieces, 96, 192, 2, 2>(unit);
 }
 
 TEST(FragmentLayout, IsTheDevices) {

@@ -89,16 +89,35 @@ SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   }
 }
 
+// Pairs of 16-bit elements that one instruction adds to, in device memory.
+template <class T>
+inline constexpr bool adds_pairs = (same_type<T, f16> && adds_f16_pairs) || (same_type<T, bf16> && adds_bf16_pairs);
+template <class T>
+SAMITE_INLINE u32 fetch_add_pair(u32 *p, u32 pair) {
+  if constexpr (same_type<T, f16>)
+    return fetch_add_f16_pair(p, pair);
+  else
+    return fetch_add_bf16_pair(p, pair);
+}
 // Adds to the pair of elements that contains this one. Adding -0 leaves the other element unchanged.
 inline constexpr u32 pair_of_minus_zeros = 0x80008000;
-template <class T, class AddPair>
-SAMITE_INLINE T add_in_pair(T *p, f32 value, AddPair add_pair) {
+template <class T>
+SAMITE_INLINE T add_in_pair(T *p, f32 value) {
   const u64 address = reinterpret_cast<u64>(p);
   const u32 shift = u32(address & 2) * 8;
   const u32 pair = (pair_of_minus_zeros & ~(u32(0xffff) << shift)) | u32(to_bits(T(value))) << shift;
-  return from_bits<T>(u16(add_pair(reinterpret_cast<u32 *>(address & ~u64(3)), pair) >> shift));
+  return from_bits<T>(u16(fetch_add_pair<T>(reinterpret_cast<u32 *>(address & ~u64(3)), pair) >> shift));
+}
+// An element that may as well be in the memory of a block.
+template <class T>
+SAMITE_INLINE T add_anywhere(T *p, Register<T> value) {
+  if constexpr (is_float<T> || is_whole<T>)
+    return fetch_add(p, value);
+  else
+    return atomic_update(p, [value](T old) { return T(sum_of(Register<T>(old), value)); });
 }
 
+// Of elements of arrays, which are in device memory.
 struct AtomicAdd {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {
@@ -106,15 +125,10 @@ struct AtomicAdd {
   }
   template <class T>
   static SAMITE_INLINE_MEMBER T add(T *p, Register<T> value) {
-    if constexpr (is_float<T> || is_whole<T>) {
-      return fetch_add(p, value);
-    } else {
-      if constexpr (same_type<T, f16> && adds_f16_pairs)
-        if (is_in_device_memory(p)) return add_in_pair(p, value, fetch_add_f16_pair);
-      if constexpr (same_type<T, bf16> && adds_bf16_pairs)
-        if (is_in_device_memory(p)) return add_in_pair(p, value, fetch_add_bf16_pair);
-      return atomic_update(p, [value](T old) { return T(sum_of(Register<T>(old), value)); });
-    }
+    if constexpr (adds_pairs<T>)
+      return add_in_pair(p, value);
+    else
+      return add_anywhere(p, value);
   }
 };
 struct AtomicMin {
@@ -187,7 +201,22 @@ SAMITE_INLINE void atomic_add(T *p, Register<T> value) {
   AtomicAdd::add(p, value);
 }
 
+// The same in the memory of a block.
+template <class T>
+SAMITE_INLINE void atomic_add_in_block(T *p, Register<T> value) {
+  add_anywhere(p, value);
+}
+
 // Adds to several neighbours, in an atomic step for each.
+template <int n, class T>
+SAMITE_INLINE void atomic_add_pack(T *p, const Pack<T, n> &pack) {
+  static_assert(sizeof(T) == 2 && n % 2 == 0, "pairs of 16-bit elements");
+  for (int k = 0; k < n; k += 2)
+    if constexpr (adds_pairs<T>)
+      fetch_add_pair<T>(reinterpret_cast<u32 *>(p + k), u32(to_bits(pack.at[k])) | u32(to_bits(pack.at[k + 1])) << 16);
+    else
+      for (int i = k; i < k + 2; ++i) atomic_add(p + i, Register<T>(pack.at[i]));
+}
 template <int n>
 SAMITE_INLINE void atomic_add_pack(f32 *p, const Pack<f32, n> &pack) {
   if constexpr (n == 8) {

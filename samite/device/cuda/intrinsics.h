@@ -113,7 +113,6 @@ SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[2]) {
 #endif
 }
 
-SAMITE_INLINE bool is_in_device_memory(const void *p) { return __isGlobal(p); }
 // Adds to two 16-bit neighbours in device memory; the low half of `pair` is for the first. Each sum is rounded to
 // nearest. Returns the two old values. A single 16-bit addition would be a loop of compare and exchange.
 inline constexpr bool adds_f16_pairs = true;

@@ -55,9 +55,9 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
   constexpr int down = Product::pieces_down, across = Product::pieces_across, side = Pieces::of_thread;
   T left[down * side][4], right[across * side][4];
   load_terms<RowsOfA, Product::rows, Product::whole_rows, Product::rows_apart, !transposed_a, down, side, Pieces::rows>(
-      left, a, Product::first_row() + Pieces::row(0), k, terms);
+      left, a, Product::row(0), k, terms);
   load_terms<RowsOfB, Product::columns, Product::whole_columns, Product::columns_apart, transposed_b, across, side,
-             Pieces::columns>(right, b, Product::first_column() + Pieces::column(0), k, terms);
+             Pieces::columns>(right, b, Product::column(0), k, terms);
 #pragma unroll
   for (int t = 0; t < terms; ++t)
 #pragma unroll

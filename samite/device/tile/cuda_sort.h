@@ -49,7 +49,7 @@ SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
   __syncthreads();
   for_each_in_block<rows * from, threads>([&](int e) {
     const i32 place = places[e];
-    if (place >= 0 && place < n) atomic_add(out + e / from * n + place, Register<T>(in[e]));
+    if (place >= 0 && place < n) atomic_add_in_block(out + e / from * n + place, Register<T>(in[e]));
   });
 }
 // The same, in the order of the indices: each thread collects the elements of its own places.

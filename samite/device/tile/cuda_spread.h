@@ -12,8 +12,9 @@ namespace samite {
 // Pieces of one row by 128 columns.
 struct SpreadPieces {
   static constexpr int rows = 1, columns = 128, registers = 4, threads = 32;
-  static SAMITE_INLINE_MEMBER int row(int r) { return spread_row(lane_of_warp(), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return spread_column(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int thread() { return lane_of_warp(); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return spread_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return spread_column(thread, r); }
 };
 
 // Whether this many elements from an address on can be loaded and stored together.
@@ -93,6 +94,26 @@ struct StoreTogether {
     } else {
       *p = value;
     }
+  }
+};
+
+// The same of a tile in the block's memory, in which they lie together.
+template <class T, int count>
+struct StoreInBlock {
+  Pack<T, count> values;
+
+  SAMITE_INLINE_MEMBER void put(int k, T *p, T value) {
+    values.at[k] = value;
+    if (k == count - 1) *reinterpret_cast<Pack<T, count> *>(p - k) = values;
+  }
+};
+template <class T, int count>
+struct LoadInBlock {
+  Pack<T, count> values;
+
+  SAMITE_INLINE_MEMBER Register<T> get(int k, const T *p) {
+    if (k == 0) values = load_pack<count>(p);
+    return Register<T>(values.at[k]);
   }
 };
 

@@ -32,18 +32,42 @@ struct Fragments {
   static SAMITE_INLINE_MEMBER int first_row() { return warp() / across * (pieces_down * Pieces::rows); }
   static SAMITE_INLINE_MEMBER int first_column() { return warp() % across * (pieces_across * Pieces::columns); }
   // The row and the column of register `r`. Registers go piece by piece, row by row.
-  static SAMITE_INLINE_MEMBER int row(int r) {
-    return piece_row(warp(), r, across, pieces_down, pieces_across, Pieces::rows, Pieces::registers) +
-           Pieces::row(r % Pieces::registers);
-  }
-  static SAMITE_INLINE_MEMBER int column(int r) {
-    return piece_column(warp(), r, across, pieces_across, Pieces::columns, Pieces::registers) +
-           Pieces::column(r % Pieces::registers);
+  static SAMITE_INLINE_MEMBER int row(int r) { return row(warp(), Pieces::thread(), r); }
+  static SAMITE_INLINE_MEMBER int column(int r) { return column(warp(), Pieces::thread(), r); }
+  // By how much they are further than those of register 0, in every thread.
+  static SAMITE_INLINE_MEMBER constexpr int rows_on(int r) { return row(0, 0, r); }
+  static SAMITE_INLINE_MEMBER constexpr int columns_on(int r) { return column(0, 0, r); }
+  // The number of its element, of all of the matrix row by row.
+  static SAMITE_INLINE_MEMBER int index(int r) {
+    return (row(0) * columns + column(0)) + (rows_on(r) * columns + columns_on(r));
   }
   static SAMITE_INLINE_MEMBER bool holds(int r) {
     return (whole_rows || row(r) < M) && (whole_columns || column(r) < N);
   }
+
+ private:
+  static SAMITE_INLINE_MEMBER constexpr int row(int warp, int thread, int r) {
+    return piece_row(warp, r, across, pieces_down, pieces_across, Pieces::rows, Pieces::registers) +
+           Pieces::row(thread, r % Pieces::registers);
+  }
+  static SAMITE_INLINE_MEMBER constexpr int column(int warp, int thread, int r) {
+    return piece_column(warp, r, across, pieces_across, Pieces::columns, Pieces::registers) +
+           Pieces::column(thread, r % Pieces::registers);
+  }
 };
+
+// Where the element of register `r` lies in a tile of those extents in memory. Where it can be, that is one place of
+// the thread and a constant: of 32 registers, the compiler would have 32 places in registers otherwise.
+template <class Rows, class Layout>
+SAMITE_INLINE int place_of_register(int r) {
+  if constexpr (Rows::linear || (Layout::rows_apart && Layout::columns_apart)) {
+    const int rows_on = Layout::rows_on(r), columns_on = Layout::columns_on(r);
+    return (Rows::place(Layout::row(0), Layout::column(0)) ^ Rows::swizzled_by(rows_on, columns_on)) +
+           Rows::further_by(rows_on, columns_on);
+  } else {
+    return Rows::place(Layout::row(r), Layout::column(r));
+  }
+}
 
 // Of a row of a piece a thread has `together` registers, one after another. Lanes that differ in the bits from
 // `first_lane` to below `end_lane` alone have parts of the same rows.
@@ -52,23 +76,26 @@ struct Fragments {
 struct MatrixPieces {
   static constexpr int rows = 16, columns = 8, registers = 4, threads = 32;
   static constexpr int together = 2, first_lane = 1, end_lane = 4;
-  static SAMITE_INLINE_MEMBER int row(int r) { return matrix_row(lane_of_warp(), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return matrix_column(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int thread() { return lane_of_warp(); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return matrix_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return matrix_column(thread, r); }
 };
 
 // Pieces of 64 by 8 of the four warps of a group, as their tensor cores have them.
 struct GroupMatrixPieces {
   static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
   static constexpr int together = 2, first_lane = 1, end_lane = 4;
-  static SAMITE_INLINE_MEMBER int row(int r) { return group_matrix_row(int(flat_thread() % 128), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return group_matrix_column(int(flat_thread() % 128), r); }
+  static SAMITE_INLINE_MEMBER int thread() { return int(flat_thread() % 128); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return group_matrix_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return group_matrix_column(thread, r); }
 };
 
 // Pieces of 64 by 1: one value for each row that a thread has a part of in those.
 struct GroupRowPieces {
   static constexpr int rows = 64, columns = 1, registers = 2, threads = 128, together = 1;
-  static SAMITE_INLINE_MEMBER int row(int r) { return group_row_row(int(flat_thread() % 128), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return group_row_column(0, r); }
+  static SAMITE_INLINE_MEMBER int thread() { return int(flat_thread() % 128); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return group_row_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return group_row_column(thread, r); }
 };
 
 // Pieces of 8 by 16. Tensor cores multiply the transposes of the factors, and each piece is the transpose of their
@@ -76,16 +103,20 @@ struct GroupRowPieces {
 struct TransposedMatrixPieces {
   static constexpr int rows = 8, columns = 16, registers = 4, threads = 32;
   static constexpr int together = 2, first_lane = 4, end_lane = 32;
-  static SAMITE_INLINE_MEMBER int row(int r) { return transposed_matrix_row(lane_of_warp(), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return transposed_matrix_column(lane_of_warp(), r); }
+  static SAMITE_INLINE_MEMBER int thread() { return lane_of_warp(); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return transposed_matrix_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return transposed_matrix_column(thread, r); }
 };
 
 // Pieces of 8 by 64 of the four warps of a group, which multiply the transposes of the factors.
 struct TransposedGroupMatrixPieces {
   static constexpr int rows = 8, columns = 64, registers = 4, threads = 128;
   static constexpr int together = 2, first_lane = 4, end_lane = 32;
-  static SAMITE_INLINE_MEMBER int row(int r) { return transposed_group_matrix_row(int(flat_thread() % 128), r); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return transposed_group_matrix_column(int(flat_thread() % 128), r); }
+  static SAMITE_INLINE_MEMBER int thread() { return int(flat_thread() % 128); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return transposed_group_matrix_row(thread, r); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) {
+    return transposed_group_matrix_column(thread, r);
+  }
 };
 
 // Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
@@ -93,8 +124,9 @@ template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side, threads = 32;
   static constexpr int together = side, first_lane = 1, end_lane = 8;
-  static SAMITE_INLINE_MEMBER int row(int r) { return square_row(lane_of_warp(), r, side); }
-  static SAMITE_INLINE_MEMBER int column(int r) { return square_column(lane_of_warp(), r, side); }
+  static SAMITE_INLINE_MEMBER int thread() { return lane_of_warp(); }
+  static SAMITE_INLINE_MEMBER constexpr int row(int thread, int r) { return square_row(thread, r, side); }
+  static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return square_column(thread, r, side); }
 };
 
 SAMITE_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }

@@ -30,7 +30,7 @@ struct TilePanels : Panels<int(sizeof(T)), rows, columns> {
     return (columns_on / Own::of_unit % 8 ^ rows_on % 8) * Own::of_unit;
   }
   static constexpr SAMITE_INLINE_MEMBER int further_by(int rows_on, int columns_on) {
-    return (columns_on / Own::of_panel * rows + rows_on) * Own::of_panel;
+    return (columns_on / Own::of_panel * rows + rows_on) * Own::of_panel + columns_on % Own::of_unit;
   }
 };
 
