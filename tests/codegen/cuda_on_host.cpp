@@ -164,6 +164,11 @@ SAMITE_INLINE u32 fetch_add_bf16_pair(u32 *p, u32 pair) {
   return old;
 }
 
+SAMITE_INLINE void add_products(f32 *sums, const f32 (&left)[4], const f32 (&right)[4][4]) {
+  for (int t = 0; t < 4; ++t)
+    for (int j = 0; j < 4; ++j) sums[j] = __builtin_fmaf(left[t], right[j][t], sums[j]);
+}
+
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }

@@ -7,6 +7,21 @@
 
 namespace samite {
 
+// What is written out here by hand is what loops would be unrolled to: that takes NVIDIA's compiler long, and the time
+// that it takes for such products is most of what it takes for the kernel.
+template <class T>
+SAMITE_INLINE void put_row(T (&to)[4], const Pack<T, 4> &pack) {
+  to[0] = pack.at[0], to[1] = pack.at[1], to[2] = pack.at[2], to[3] = pack.at[3];
+}
+template <class T>
+SAMITE_INLINE void put_column(T (*to)[4], int t, const Pack<T, 4> &pack) {
+  to[0][t] = pack.at[0], to[1][t] = pack.at[1], to[2][t] = pack.at[2], to[3][t] = pack.at[3];
+}
+template <class T>
+SAMITE_INLINE void put_column(T (*to)[4], int t, const Pack<T, 1> &pack) {
+  to[0][t] = pack.at[0];
+}
+
 // Four terms of a factor, for all pieces of a thread. `along_terms`: a row in memory has the terms of one row or column
 // of the product; else one term of all rows or columns. `whole`: all that is read is in the matrix. `apart`: the
 // offsets of the pieces have no bit in common with where the thread begins.
@@ -29,22 +44,35 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
 #pragma unroll
       for (int i = 0; i < side; ++i) {
         const int row = by_bits ? first : least(from + i, extent - 1), on = by_bits ? piece * step + i : 0;
-        const Pack<T, 4> pack =
-            load_pack<4>(factor + (Rows::place(row, 0) ^ Rows::swizzled_by(on, k)) + Rows::further_by(on, k));
-#pragma unroll
-        for (int t = 0; t < 4; ++t) part[piece * side + i][t] = pack.at[t];
+        put_row(part[piece * side + i],
+                load_pack<4>(factor + (Rows::place(row, 0) ^ Rows::swizzled_by(on, k)) + Rows::further_by(on, k)));
       }
     } else {
 #pragma unroll
       for (int t = 0; t < 4; ++t) {
         if (t >= terms) break;
         const int column = by_bits ? first : least(from, (extent - 1) / side * side), on = by_bits ? piece * step : 0;
-        const auto pack = load_pack<side>(factor + (Rows::place(0, column) ^ Rows::swizzled_by(k + t, on)) +
-                                          Rows::further_by(k + t, on));
-#pragma unroll
-        for (int i = 0; i < side; ++i) part[piece * side + i][t] = pack.at[i];
+        put_column(&part[piece * side], t,
+                   load_pack<side>(factor + (Rows::place(0, column) ^ Rows::swizzled_by(k + t, on)) +
+                                   Rows::further_by(k + t, on)));
       }
     }
+  }
+}
+
+// Adds to all pieces of a thread what four terms of f32 give.
+template <class Product>
+SAMITE_INLINE void add_four_terms(f32 (&c)[Product::registers], const f32 (*left)[4], const f32 (*right)[4]) {
+  constexpr int down = Product::pieces_down, across = Product::pieces_across, registers = Product::Unit::registers;
+#pragma unroll
+  for (int j = 0; j < across; ++j) {
+    const f32(*own)[4] = right + j * 4;
+    const f32 r[4][4] = {{own[0][0], own[0][1], own[0][2], own[0][3]},
+                         {own[1][0], own[1][1], own[1][2], own[1][3]},
+                         {own[2][0], own[2][1], own[2][2], own[2][3]},
+                         {own[3][0], own[3][1], own[3][2], own[3][3]}};
+#pragma unroll
+    for (int i = 0; i < down * 4; ++i) add_products(&c[(i / 4 * across + j) * registers + i % 4 * 4], left[i], r);
   }
 }
 
@@ -58,15 +86,18 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
       left, a, Product::row(0), k, terms);
   load_terms<RowsOfB, Product::columns, Product::whole_columns, Product::columns_apart, transposed_b, across, side,
              Pieces::columns>(right, b, Product::column(0), k, terms);
+  if constexpr (same_type<T, f32> && side == 4 && terms == 4)
+    add_four_terms<Product>(c, left, right);
+  else
 #pragma unroll
-  for (int t = 0; t < terms; ++t)
+    for (int t = 0; t < terms; ++t)
 #pragma unroll
-    for (int i = 0; i < down * side; ++i)
+      for (int i = 0; i < down * side; ++i)
 #pragma unroll
-      for (int j = 0; j < across * side; ++j) {
-        T &sum = c[((i / side) * across + j / side) * Pieces::registers + i % side * side + j % side];
-        sum = sum + left[i][t] * right[j][t];
-      }
+        for (int j = 0; j < across * side; ++j) {
+          T &sum = c[((i / side) * across + j / side) * Pieces::registers + i % side * side + j % side];
+          sum = sum + left[i][t] * right[j][t];
+        }
 }
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class T>
