@@ -220,7 +220,12 @@ jit::VariantKey key_of(const jit::KernelDefinition &definition, int cuda) {
   std::uint64_t arrays = 0;
   for (std::size_t i = 0; i < definition.parameters().size(); ++i)
     arrays |= std::uint64_t{definition.parameters()[i].is_array()} << i;
-  return {.unit_stride = arrays, .cuda = cuda, .unaliased = arrays, .aligned = arrays, .tensor_maps = arrays};
+  return {.unit_stride = arrays,
+          .cuda = cuda,
+          .unaliased = arrays,
+          .aligned = arrays,
+          .whole_rows = arrays,
+          .tensor_maps = arrays};
 }
 
 // Compiles; the forward variant.

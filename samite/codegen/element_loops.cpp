@@ -134,22 +134,26 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     group(loop, layout);
     group_in_block(loop, layout);
   }
-  const bool twice = !grouped_.empty();
+  const bool twice = !grouped_.empty() && !grouped_.once;
   const bool rotates = grouped_.rotates;
   const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
   if (twice) {
     ask_corners(loop, layout, whole);
     out.open("const auto {} = [&](auto all) {{", run);
     out.line("constexpr bool everywhere = decltype(all)::value;");
-    find_first_of_thread(loop, tile);
+  } else if (grouped_.once) {
+    out.open("{{");
+    out.line("constexpr bool everywhere = true;");  // but for bounds
   }
+  if (!grouped_.empty()) find_first_of_thread(loop, tile);
+  const std::string_view together = grouped_.in_packs ? "true" : "everywhere";
   for (const auto &own : stores_)
     if (own.grouped.in_quads)
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
   for (const auto &own : additions_) {
     const std::string_view type = memory_name(own.grouped.access->value.type());
     if (own.grouped.access->atomic) {
-      out.line("AddAtomically<{}, {}, everywhere> {};", type, count, own.name);
+      out.line("AddAtomically<{}, {}, {}> {};", type, count, together, own.name);
       continue;
     }
     const std::string kind =
@@ -171,11 +175,13 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   // Else the compiler has the addresses of many elements in registers.
   if (twice && !rotates) out.line("if constexpr (!everywhere) sync_warp();");
   for (const auto &own : loads_)
-    out.line("LoadTogether<{}, {}, {}, everywhere> {};", memory_name(own.grouped.access->type), count,
-             emission_.constant(own.grouped.access->array), own.name);
+    out.line("LoadTogether<{}, {}, {}, {}> {};", memory_name(own.grouped.access->type), count,
+             emission_.constant(own.grouped.access->array), together, own.name);
   for (const auto &own : stores_)
     if (!own.grouped.in_quads)
-      out.line("StoreTogether<{}, {}, everywhere> {};", memory_name(own.grouped.access->value.type()), count, own.name);
+      out.line("StoreTogether<{}, {}, {}> {};", memory_name(own.grouped.access->value.type()), count, together,
+               own.name);
+  if (grouped_.in_packs) ask_of_pack(loop, tile);
   for (const InBlock &own : loads_in_block_)
     out.line("LoadInBlock<{}, {}> {};", memory_name(*places_.type_in_memory(own.array)), count, own.name);
   for (const InBlock &own : stores_in_block_)
@@ -192,6 +198,8 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   if (twice) {
     out.close("};");
     out.line("if ({0}) {1}(Whether<true>{{}}); else {1}(Whether<false>{{}});", whole, run);
+  } else if (grouped_.once) {
+    out.close();
   }
   grouped_ = {};
   loads_.clear();
@@ -322,6 +330,20 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   out.close();
 }
 
+// What bounds the elements from `first` on that go together.
+void ElementLoops::ask_of_pack(const For &loop, LocalArrayId tile) {
+  SourceWriter &out = emission_.out;
+  for (const LocalId bound : grouped_.bounds) out.line("[[maybe_unused]] bool {}_of_pack;", local_name(bound));
+  out.open("{{");
+  out.line("const i32 r = first;");
+  index_of_element(loop, tile);
+  in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
+  for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
+  in_registers_.reset();
+  for (const LocalId bound : grouped_.bounds) out.line("{0}_of_pack = {0};", local_name(bound));
+  out.close();
+}
+
 void ElementLoops::index_of_element(const For &loop, LocalArrayId tile) {
   emission_.out.line("[[maybe_unused]] const {0} {1} = {0}(Sums{2}::index(r));", scalar_name(loop.type),
                      local_name(loop.index), tile);
@@ -356,8 +378,11 @@ std::optional<std::string> ElementLoops::coordinate(const Operation &operation) 
                      operation.op == Op::Div ? "row" : "column");
 }
 
-bool ElementLoops::asks_for_bounds(const Value &condition) const {
-  return condition.is_local() && grouped_.bounds.contains(condition.id());
+std::optional<std::string> ElementLoops::condition(const Value &condition) const {
+  if (!condition.is_local() || !grouped_.bounds.contains(condition.id())) return std::nullopt;
+  const std::string text = scalar_text(condition);
+  if (!grouped_.in_packs) return "everywhere || " + text;
+  return fmt::format("{}{}_of_pack", grouped_.once ? "" : "everywhere || ", text);
 }
 
 std::optional<std::string> ElementLoops::grouped_load(const Operation &load, const std::string &element) const {
@@ -415,9 +440,8 @@ std::string ElementLoops::place(const Own<Access> &own, const std::string &eleme
   if (!own.grouped.rows) return "&" + element;
   const std::string sums = fmt::format("Sums{}", in_registers_->tile);
   const std::string rows =
-      own.row_stride.empty() ? "" : fmt::format("i64({0}::row(r) - {0}::row(0)) * ({1}) + ", sums, own.row_stride);
-  return fmt::format("everywhere ? {0}_at + ({1}{2}::column(r) - {2}::column(0)) : &{3}", own.name, rows, sums,
-                     element);
+      own.row_stride.empty() ? "" : fmt::format("i64({0}::rows_on(r)) * ({1}) + ", sums, own.row_stride);
+  return fmt::format("everywhere ? {0}_at + ({1}{2}::columns_on(r)) : &{3}", own.name, rows, sums, element);
 }
 
 }  // namespace samite::codegen

@@ -6,7 +6,9 @@
 // arrays that the loop touches, every element is: then nothing is asked for each of them, and what lies together in an
 // array too is loaded and stored together (`passes/grouped_elements.h`). Else each is asked for, and as many branches
 // as there are elements take compilers long: such a loop over a product's sums is not written out, and they go around
-// in their registers. What is loaded for whole rows is loaded once for each, before the loop (`passes/row_values.h`).
+// in their registers. Where what lies together is inside as a whole or not at all, it is asked once for that; with few
+// such packs of a thread the loop is there once. What is loaded for whole rows is loaded once for each, before the loop
+// (`passes/row_values.h`).
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -43,8 +45,8 @@ class ElementLoops {
   bool is_open() const { return open_; }
   // A row or a column of the thread's element; nothing where the operation is neither.
   std::optional<std::string> coordinate(const ir::Operation &operation) const;
-  // Whether a condition is known to hold where the loop runs without asking.
-  bool asks_for_bounds(const ir::Value &condition) const;
+  // How a condition of the loop's bounds is asked for; nothing where it is none.
+  std::optional<std::string> condition(const ir::Value &condition) const;
   // Of accesses that are done for several elements at once, else nothing. `element` is the lvalue of one.
   std::optional<std::string> grouped_load(const ir::Operation &load, const std::string &element) const;
   bool grouped_store(const ir::Store &store, const std::string &element);
@@ -86,6 +88,7 @@ class ElementLoops {
   bool lies_together(ir::LocalArrayId array, const ir::FragmentLayout &layout) const;
   void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
   void find_first_of_thread(const ir::For &loop, ir::LocalArrayId tile);
+  void ask_of_pack(const ir::For &loop, ir::LocalArrayId tile);
   void index_of_element(const ir::For &loop, ir::LocalArrayId tile);
   void elements_of_thread(const ir::For &loop, ir::LocalArrayId tile);
   void block_of_element(const ir::For &loop, const ir::Block &block, ir::LocalArrayId tile);

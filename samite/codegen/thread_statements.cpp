@@ -33,7 +33,7 @@ void ThreadsEmitter::block(const Block &block) {
 }
 
 std::string ThreadsEmitter::condition(const Value &value) {
-  return (element_loops_.asks_for_bounds(value) ? "everywhere || " : "") + scalar(value);
+  return element_loops_.condition(value).value_or(scalar(value));
 }
 
 void ThreadsEmitter::store(const Store &store, SourceLocation where) {

@@ -80,6 +80,9 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .worker_private = false,
                               .unaliased = (variant.key.unaliased & bit) != 0,
                               .aligned_rows = (variant.key.aligned & bit) != 0,
+                              .row_divisor = (variant.key.whole_rows & bit) != 0
+                                                 ? 16 / static_cast<std::int64_t>(size_of(variant.parameters[i].type))
+                                                 : 1,
                               .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;

@@ -52,6 +52,7 @@ struct VariantKey {
   int step_parts = 1, sum_parts = 1;
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
+  std::uint64_t whole_rows = 0;   // CUDA, tile kernels: arrays whose rows take a multiple of 16 bytes
   std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays of which a tensor map can be made
   // CUDA, tile kernels: arrays of which one cannot be made, and those whose terms may not lie as products want them,
   // where a copy would do and pays (passes/factor_copies.h).

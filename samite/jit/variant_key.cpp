@@ -38,6 +38,7 @@ struct Layout {
   bool wide;          // an extent, or the distance between two elements, is beyond 32 bits
   bool broadcast;     // several indices share an element
   bool aligned_rows;  // to 16 bytes; a gradient's memory is aligned as its primal's is
+  bool whole_rows;    // of multiples of 16 bytes
 };
 
 inline Layout layout_of(const AnyBuffer &buffer) {
@@ -62,12 +63,13 @@ inline Layout layout_of(const AnyBuffer &buffer) {
           .unit_stride = strides[last] == 1,
           .wide = distance > narrow || longest > narrow,
           .broadcast = repeats && count != 0,
-          .aligned_rows = (places & (alignment - 1)) == 0};
+          .aligned_rows = (places & (alignment - 1)) == 0,
+          .whole_rows = (extents[last] * bytes & (alignment - 1)) == 0};
 }
 
 // The arrays of a launch by how they lie, as bits. Where a copy has an array's values, both lie so.
 struct Arrays {
-  std::uint64_t all = 0, unit_stride = 0, wide = 0, broadcast = 0, aligned = 0;
+  std::uint64_t all = 0, unit_stride = 0, wide = 0, broadcast = 0, aligned = 0, whole_rows = 0;
   std::uint64_t tracking = 0;  // a gradient
   std::uint64_t large = 0;     // cast copies may have more elements than 32 bits count
 };
@@ -90,6 +92,7 @@ Arrays arrays_of(std::span<const Argument> arguments) {
     if (layout.wide) arrays.wide |= own;
     if (layout.broadcast) arrays.broadcast |= own;
     if (layout.aligned_rows) arrays.aligned |= own;
+    if (layout.whole_rows) arrays.whole_rows |= own;
     if (buffer->tracks_gradient()) arrays.tracking |= own;
     if (layout.count > narrow / most_growth_of_copy) arrays.large |= own;
   }
@@ -384,6 +387,7 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
   if (key.races) key.overlapping = sharing.with_any;
   if (on_cuda) {
     key.aligned = arrays.aligned;
+    if (ir::is_tile_kernel(definition.forward()) && !scheduled) key.whole_rows = arrays.whole_rows;
     set_for_cuda(definition, extents, options, arguments, device, key);
   } else if (forward) {
     key.summed = summed_apart(definition, extents, arguments, definition.summed(), false);

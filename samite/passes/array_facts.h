@@ -18,6 +18,8 @@ struct ArrayFacts {
   bool unaliased = false;
   // CUDA: each row begins at a multiple of 16 bytes: the data does, and all strides but the last are such multiples.
   bool aligned_rows = false;
+  // CUDA: a row has a multiple of so many elements, of 16 bytes or of one.
+  std::int64_t row_divisor = 1;
   // CUDA: a tensor map of it can be made, as bulk copies need: beside aligned rows, it has elements, its strides are
   // not negative, and extents and strides are within what a map holds.
   bool has_tensor_map = false;

@@ -50,6 +50,20 @@ class Courses {
     });
   }
 
+  // Whether a condition says the same of so many elements from a multiple of that on. `divisor` is that of a value at
+  // the tile's first element, `is_multiple` is asked of values outside of the loop.
+  template <class Divisor, class Multiple>
+  bool is_same_for(const Value &condition, std::int64_t count, const Divisor &divisor,
+                   const Multiple &is_multiple) const {
+    if (columns_ % count != 0) return false;
+    return all_compare(condition, [&](Op op, const Value &a, const Value &b) {
+      if ((op != Op::GreaterEqual && op != Op::Less) || !is_place(a) || !outside(b)) return false;
+      const Course along = course(a);
+      if (along == Course::Stays || along == Course::WithRow) return true;
+      return along == Course::WithColumn && divisor(a) % count == 0 && is_multiple(b);
+    });
+  }
+
   // So many elements from a multiple of that on lie together in an array.
   bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
     if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
@@ -165,6 +179,9 @@ bool is_added_together(ScalarType type, std::int64_t count) {
   return (type == ScalarType::Float32 || halves) && (count == 2 || count == 4);
 }
 
+// A loop over a product's sums is there once where a thread has no more packs: each of them is a branch.
+constexpr std::int64_t most_packs = 16;
+
 // What a loop's statement rounds from f32 to 16 bits.
 std::optional<Value> before_rounding(const Value &value, const Block &body) {
   const ScalarType type = value.type().element();
@@ -181,6 +198,51 @@ std::optional<Value> before_rounding(const Value &value, const Block &body) {
 bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
   const FragmentPiece piece = piece_of(layout.unit);
   return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
+}
+
+// How many indices each array has that is accessed so.
+std::map<std::uint32_t, std::size_t> ranks_of(const GroupedElements &found) {
+  std::map<std::uint32_t, std::size_t> ranks;
+  for (const auto &own : found.loads) ranks[own.access->array] = own.access->operands.size();
+  for (const auto &own : found.stores) ranks[own.access->array] = own.access->indices.size();
+  for (const auto &own : found.additions) ranks[own.access->array] = own.access->indices.size();
+  return ranks;
+}
+
+// Whether all elements that go together are inside of what bounds them, or none is.
+bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const Courses &courses,
+                   const AtFirst &at_first, std::int64_t count, const FactsOfArrays &arrays) {
+  const auto in_units = [](const auto &all) {
+    return std::ranges::all_of(all, [](const auto &own) { return own.in_units && !own.in_quads; });
+  };
+  // Additions that are not atomic wait for others.
+  const bool at_once = std::ranges::all_of(found.additions, [](const auto &own) { return own.access->atomic; });
+  if (count == 1 || found.bounds.empty() || found.all_corners || !at_once || !in_units(found.loads) ||
+      !in_units(found.stores) || !in_units(found.additions))
+    return false;
+  const std::map<std::uint32_t, std::size_t> ranks = ranks_of(found);
+  const auto is_multiple = [&](const Value &value) {
+    if (value.is_constant()) return value.as_int() % count == 0;
+    const IndexForm known = forms(value);
+    if (known.divisor % count == 0) return true;
+    // Its low bits are enough: whether it is a multiple of a power of two stays the same where it wraps.
+    constexpr int enough_bits = 8;
+    const Affine &form = known.low_form();
+    const std::vector<AffineTerm> &terms = form.terms();
+    if (!form.known() || known.bits < enough_bits || form.constant() != 0 || terms.size() != 1 ||
+        terms[0].coefficient != 1 || terms[0].kind != AffineTerm::Kind::Symbol ||
+        terms[0].symbol.kind != Symbol::Kind::Extent)
+      return false;
+    const auto [kind, array, dimension] = terms[0].symbol;
+    const auto rank = ranks.find(array);
+    return rank != ranks.end() && static_cast<std::size_t>(dimension) + 1 == rank->second &&
+           facts_of(arrays, array).row_divisor % count == 0;
+  };
+  return std::ranges::all_of(found.bounds, [&](LocalId bound) {
+    return courses.is_same_for(
+        Value::local(ScalarType::Bool, bound), count, [&](const Value &value) { return at_first.divisor(value); },
+        is_multiple);
+  });
 }
 
 }  // namespace
@@ -274,7 +336,11 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   for (const auto &store : found.stores) need(store.access->indices);
   for (const auto &addition : found.additions) need(addition.access->indices);
   found.places = courses.statements(std::move(needed));
-  found.rotates = has_accesses && layout.unit != FragmentLayout::Unit::rows && layout.registers() > count;
+  const bool in_fragments = layout.unit != FragmentLayout::Unit::rows;
+  found.in_packs = has_accesses && (!in_fragments || layout.registers() <= most_packs * count) &&
+                   goes_in_packs(found, forms, courses, at_first, count, arrays);
+  found.once = found.in_packs && in_fragments;
+  found.rotates = has_accesses && in_fragments && layout.registers() > count && !found.once;
   return found;
 }
 

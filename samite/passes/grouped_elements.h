@@ -48,6 +48,11 @@ struct GroupedElements {
   bool all_corners = false;
   std::vector<const ir::Stmt *> places;  // what computes these, and the indices, in order
 
+  // Each bound holds of all elements that go together, or of none of them: asked once for them, and they still go
+  // together where it holds. Most are of arrays whose rows end with a unit. With few of them for a thread such a loop
+  // is there once; else it is the loop that asks for bounds that is done so.
+  bool in_packs = false, once = false;
+
   // Where bounds are asked for, the loop is not written out: a thread's elements go around in their registers, and the
   // next one is at their front.
   bool rotates = false;

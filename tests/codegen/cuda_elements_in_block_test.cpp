@@ -2,10 +2,12 @@
 // to arrays, at once: run on the host and compared with sums in double.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/guarded.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
 namespace samite::test {
@@ -49,19 +51,35 @@ auto chained(Tiles tiles, int threads) {
                     TileOptions{.threads = threads}};
 }
 
-// `rows` and `columns` are those of the arrays, which the tiles may reach beyond.
+// What is known of arrays whose rows begin and end with 16 bytes.
 template <class T>
-void expect_chained(Tiles tiles, std::int64_t rows, std::int64_t columns, int threads = 64) {
+codegen::EmitOptions of_whole_rows() {
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) {
+    facts.unit_stride = facts.unaliased = facts.aligned_rows = true;
+    facts.row_divisor = 16 / static_cast<std::int64_t>(sizeof(T));
+  }
+  return options;
+}
+
+// `rows` and `columns` are those of the arrays, which the tiles may reach beyond. Behind the result is memory that
+// nobody may touch.
+template <class T>
+void expect_chained(Tiles tiles, std::int64_t rows, std::int64_t columns, int threads = 64,
+                    const codegen::EmitOptions &options = cuda_options()) {
   SCOPED_TRACE(::testing::Message() << rows << " x " << columns << " in " << tiles.rows << " x " << tiles.columns
                                     << " x " << tiles.inner << " by " << threads);
   const auto a = small_numbers<T>(rows * tiles.inner, 1), b = small_numbers<T>(tiles.inner * columns, 2),
              weights = small_numbers<T>(columns * columns, 3);
   std::vector<T> y(static_cast<std::size_t>(rows * columns), T(0.5f));
+  const Guarded added(y.size() * sizeof(T), /*at_end=*/true);
+  std::memcpy(added.data(), y.data(), y.size() * sizeof(T));
   const auto kernel = chained<T>(tiles, threads);
-  const CudaOnHost run(kernel.ir());
+  const CudaOnHost run(kernel.ir(), options);
   const long long down = (rows + tiles.rows - 1) / tiles.rows;
   run.run({down, 2}, {array(a, {rows, tiles.inner}), array(b, {tiles.inner, columns}),
-                      array(weights, {columns, columns}), array(y, {rows, columns})});
+                      array(weights, {columns, columns}), strided(added.data(), {rows, columns}, {columns, 1})});
+  std::memcpy(y.data(), added.data(), y.size() * sizeof(T));
   const auto at = [](const std::vector<T> &matrix, std::int64_t width, std::int64_t i, std::int64_t j) {
     return static_cast<double>(static_cast<float>(matrix[static_cast<std::size_t>(i * width + j)]));
   };
@@ -106,9 +124,28 @@ TYPED_TEST(ElementsInBlock, OfOddTiles) {
   expect_chained<TypeParam>({64, 64, 16}, 70, 51, 128);
 }
 
+// Rows that end within a tile, with a unit of 16 bytes: each pack is inside or outside. Few packs of a thread, and
+// many.
+TYPED_TEST(ElementsInBlock, OfRowsThatEndWithAUnit) {
+  const codegen::EmitOptions known = of_whole_rows<TypeParam>();
+  expect_chained<TypeParam>({32, 32, 16}, 32, 32, 64, known);
+  expect_chained<TypeParam>({32, 32, 16}, 41, 24, 64, known);
+  expect_chained<TypeParam>({32, 32, 16}, 31, 8, 64, known);
+  expect_chained<TypeParam>({64, 64, 16}, 70, 56, 128, known);
+  expect_chained<TypeParam>({64, 64, 16}, 3, 16, 32, known);
+}
+
 template <class T>
-std::string text_of(Tiles tiles) {
-  return emit_for_cuda(chained<T>(tiles, 64).ir(), cuda_options()).text;
+std::string text_of(Tiles tiles, const codegen::EmitOptions &options = cuda_options()) {
+  return emit_for_cuda(chained<T>(tiles, 64).ir(), options).text;
+}
+
+TEST(ElementsInBlockText, AreAskedForAtOnceWhereTheyAreInsideAsAWhole) {
+  const std::string known = text_of<bfloat16>({32, 32, 32}, of_whole_rows<bfloat16>());
+  EXPECT_THAT(known, HasSubstr("AddAtomically<bf16, 2, true>"));
+  EXPECT_THAT(known, HasSubstr("_of_pack) {"));
+  EXPECT_THAT(known, Not(HasSubstr("Whether<false>")));
+  EXPECT_THAT(text_of<bfloat16>({32, 32, 32}), HasSubstr("Whether<false>"));
 }
 
 TEST(ElementsInBlockText, AreStoredAndLoadedTogetherWhereTheyLieSo) {

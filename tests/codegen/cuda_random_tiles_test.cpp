@@ -60,6 +60,11 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
         arrays[i].extents.back() * static_cast<std::int64_t>(size_of(arrays[i].type)) % 16 == 0 &&
         reinterpret_cast<std::uintptr_t>(memory[i].data()) % 16 == 0;
   }
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto bytes = static_cast<std::int64_t>(size_of(arrays[i].type));
+    if (run.recipe.seed % 5 != 0 && !arrays[i].extents.empty() && arrays[i].extents.back() * bytes % 16 == 0)
+      options.arrays[i].row_divisor = 16 / bytes;
+  }
   options.cuda.grid_stride = run.recipe.seed % 3 == 0;
   CudaOnHost cuda(run.structured, options, run.recipe.seed % 6 == 0);
   cuda.workspace_per_thread = 1 << 14;

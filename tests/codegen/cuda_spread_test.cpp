@@ -47,10 +47,20 @@ codegen::EmitOptions arrays_in_units() {
   return options;
 }
 
+// And end with one.
+codegen::EmitOptions arrays_of_whole_units() {
+  codegen::EmitOptions options = arrays_in_units();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.row_divisor = 4;
+  return options;
+}
+
 // Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes. And whether it is
-// known where they begin.
-constexpr std::pair<long long, bool> softmaxes[] = {{512, false}, {500, false}, {511, false}, {600, false},
-                                                    {512, true},  {500, true},  {516, true}};
+// known where they begin, and that they end with a unit.
+enum class Known { nothing, begin, end };
+constexpr std::pair<long long, Known> softmaxes[] = {
+    {512, Known::nothing}, {500, Known::nothing}, {511, Known::nothing}, {600, Known::nothing},
+    {512, Known::begin},   {500, Known::begin},   {516, Known::begin},   {512, Known::end},
+    {500, Known::end},     {4, Known::end},       {508, Known::end},     {516, Known::end}};
 
 TEST(CudaSpread, Softmax) {
   const TileKernel softmax{"softmax",
@@ -60,16 +70,22 @@ TEST(CudaSpread, Softmax) {
                              tile::store(y, {block_index(), 0}, e / tile::sum(e));
                            },
                            of_64};
-  const CudaOnHost anywhere(softmax.ir(), known_arrays()), in_units(softmax.ir(), arrays_in_units());
+  const CudaOnHost anywhere(softmax.ir(), known_arrays()), in_units(softmax.ir(), arrays_in_units()),
+      whole(softmax.ir(), arrays_of_whole_units());
   EXPECT_EQ(anywhere.source().tile_memory.in_registers.size(), 4u) << "two tiles, and what each is reduced to";
   const auto text = [](const CudaOnHost &kernel) { return kernel.source().text; };
   EXPECT_THAT(text(anywhere), HasSubstr("whole_units"));
   EXPECT_THAT(text(in_units), Not(HasSubstr("whole_units"))) << "which is known";
+  EXPECT_THAT(text(in_units), HasSubstr("StoreTogether<f32, 4, everywhere>"));
+  EXPECT_THAT(text(whole), HasSubstr("StoreTogether<f32, 4, true>"));
   for (const auto &[length, known] : softmaxes) {
     SCOPED_TRACE(length);
-    const CudaOnHost &kernel = known ? in_units : anywhere;
+    const CudaOnHost &kernel = known == Known::nothing ? anywhere : known == Known::begin ? in_units : whole;
     Matrix<float> x = matrix<float>(3, length), y = matrix<float>(3, length);
-    kernel.run({3}, {x.argument(), y.argument()});
+    const Guarded stored(y.values.size() * sizeof(float), /*at_end=*/true);
+    std::memcpy(stored.data(), y.values.data(), y.values.size() * sizeof(float));
+    kernel.run({3}, {x.argument(), strided(stored.data(), {3, length}, {length, 1})});
+    std::memcpy(y.values.data(), stored.data(), y.values.size() * sizeof(float));
     const long long taken = std::min(length, 512ll);
     for (long long i = 0; i < 3; ++i) {
       double largest = length < 512 ? 0 : -1e9, sum = 0;

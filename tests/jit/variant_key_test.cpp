@@ -19,7 +19,7 @@ using Written = Array<float, 2>;
 
 std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
-// Of 1, 2, 3 and 9 parameters, which write one array, none or two.
+// Of 1, 2, 3 and 9 parameters, which write one array, none or two. And one of tiles.
 std::vector<std::shared_ptr<jit::KernelDefinition>> definitions() {
   const Kernel one{"one", [](Written y) { y(thread_index(), 0) = 1.0f; }};
   const Kernel two{"two", [](Read x, Read y) { Float sum = x(thread_index(), 0) + y(0, 0); }};
@@ -33,7 +33,10 @@ std::vector<std::shared_ptr<jit::KernelDefinition>> definitions() {
                       y(i, 0) = a(i, 0) + b(i, 0) + c(i, 0) + d(i, 0);
                       z(i, 0) = s * e(i, 0) * f(i, 0);
                     }};
-  return {one.definition(), two.definition(), three.definition(), nine.definition()};
+  const TileKernel tiles{"tiles", [](Written y, Read x) {
+                           tile::store(y, {block_index(), 0}, tile::load(x, {block_index(), 0}, {1, 16}));
+                         }};
+  return {one.definition(), two.definition(), three.definition(), nine.definition(), tiles.definition()};
 }
 
 // Arrays of rank 2 over three storages, and over memory that is borrowed twice, of which one is off 16 bytes.
@@ -94,7 +97,7 @@ Arguments any_arguments(const jit::KernelDefinition &definition, const Views &vi
 
 // The facts of arrays, one by one and pair by pair.
 struct Facts {
-  std::uint64_t arrays = 0, unit_stride = 0, aligned = 0, active = 0, unaliased = 0, overlapping = 0;
+  std::uint64_t arrays = 0, unit_stride = 0, aligned = 0, whole_rows = 0, active = 0, unaliased = 0, overlapping = 0;
   bool may_alias = false;
 };
 
@@ -113,6 +116,7 @@ Facts facts_of(const jit::KernelDefinition &definition, Direction direction, con
     facts.arrays |= bit(i);
     if (buffers[i].strides()[1] == 1 && values.strides()[1] == 1) facts.unit_stride |= bit(i);
     if (has_aligned_rows(buffers[i]) && has_aligned_rows(values)) facts.aligned |= bit(i);
+    if (buffers[i].extents()[1] % 4 == 0) facts.whole_rows |= bit(i);
     if (active) facts.active |= bit(i);
     if (direction == Direction::adjoint && active && buffers[i].is_broadcast()) facts.may_alias = true;
     bool shares = false;
@@ -151,6 +155,7 @@ TEST_P(VariantKeyOf, AnyArgumentsIsWhatEachPairSays) {
     EXPECT_EQ(key.may_alias, facts.may_alias);
     EXPECT_EQ(key.unaliased, cuda ? facts.unaliased : 0u);
     EXPECT_EQ(key.aligned, cuda ? facts.aligned : 0u);
+    EXPECT_EQ(key.whole_rows, cuda && ir::is_tile_kernel(definition.forward()) ? facts.whole_rows : 0u);
     EXPECT_EQ(key.overlapping, debug ? facts.overlapping : 0u);
     (facts.unaliased == facts.arrays ? apart : aliased) += 1;
     if (HasFailure()) return;

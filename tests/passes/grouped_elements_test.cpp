@@ -20,11 +20,12 @@ struct Found {
   ir::Kernel plan;
   GroupedElements grouped;
 };
-Found of_product(const std::string &then, const FactsOfArrays &arrays = dense) {
+Found of_product(const std::string &then, const FactsOfArrays &arrays = dense, int threads = 64) {
   Found found{
       jit::plan_for_gpu(test::lowered_block("%1: tile<f16, 64, 16> = load @h[0, 0] %2: tile<f16, 16, 64> = load "
                                             "@h[0, 0] %3: tile<f32, 64, 64> = matmul %1, %2, 0.0:tile<f32, 64, 64> " +
-                                            then),
+                                                then,
+                                            threads),
                         gpu_architecture(90), arrays),
       {}};
   const IndexForms forms(found.plan);
@@ -127,6 +128,30 @@ TEST(GroupedElements, AdditionsGoTogetherWhereNothingElseTouchesTheArray) {
       << "the loop reads it";
   EXPECT_THAT(of_product("%4: tile<f32, 64, 64> = transpose(1, 0) %3 accumulate @x[0, 0] += %4").grouped.additions,
               IsEmpty());
+}
+
+// Arrays whose rows end with a unit of 16 bytes: what goes together is inside or outside as a whole.
+FactsOfArrays ending_with_units(std::int64_t divisor) {
+  FactsOfArrays arrays = dense;
+  for (ArrayFacts &facts : arrays) facts.aligned_rows = true, facts.row_divisor = divisor;
+  return arrays;
+}
+
+TEST(GroupedElements, GoInPacksWhereEachIsInsideOrOutside) {
+  const auto in_packs = [](const std::string &then, std::int64_t divisor = 4) {
+    return of_product(then, ending_with_units(divisor), 128).grouped.in_packs;
+  };
+  const Found found = of_product("store @x[0, 0] = %3", ending_with_units(4), 128);
+  EXPECT_TRUE(found.grouped.in_packs);
+  EXPECT_TRUE(found.grouped.once);
+  EXPECT_FALSE(found.grouped.rotates);
+  EXPECT_TRUE(in_packs("accumulate atomic @x[0, 0] += %3"));
+
+  EXPECT_FALSE(in_packs("store @x[0, 0] = %3", 1)) << "a row may end anywhere";
+  EXPECT_FALSE(of_product("store @x[0, 0] = %3", ending_with_units(4), 64).grouped.in_packs) << "a thread has 32";
+  EXPECT_FALSE(in_packs("store @x[0, @n] = %3")) << "nor where the window does";
+  EXPECT_FALSE(in_packs("accumulate @x[0, 0] += %3")) << "additions that wait for others";
+  EXPECT_FALSE(in_packs("%4: tile<f16, 64, 64> = cast %3 store @h[0, 0] = %4")) << "stored in quads";
 }
 
 TEST(GroupedElements, WhereBoundsAreAskedForElementsGoAroundInTheirRegisters) {
