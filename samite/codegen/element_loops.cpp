@@ -143,7 +143,6 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     out.line("constexpr bool everywhere = decltype(all)::value;");
   } else if (grouped_.once) {
     out.open("{{");
-    out.line("constexpr bool everywhere = true;");  // but for bounds
   }
   if (!grouped_.empty()) find_first_of_thread(loop, tile);
   const std::string_view together = grouped_.in_packs ? "true" : "everywhere";
@@ -173,7 +172,7 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
   }
   // Else the compiler has the addresses of many elements in registers.
-  if (twice && !rotates) out.line("if constexpr (!everywhere) sync_warp();");
+  if (twice && !rotates && !grouped_.in_packs) out.line("if constexpr (!everywhere) sync_warp();");
   for (const auto &own : loads_)
     out.line("LoadTogether<{}, {}, {}, {}> {};", memory_name(own.grouped.access->type), count,
              emission_.constant(own.grouped.access->array), together, own.name);
@@ -315,7 +314,7 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   for (const auto &own : loads_) declare(own, own.grouped.access->type.element());
   for (const auto &own : stores_) declare(own, own.grouped.access->value.type().element());
   for (const auto &own : additions_) declare(own, own.grouped.access->value.type().element());
-  out.open("if constexpr (everywhere) {{");
+  out.open("{}{{", grouped_.in_packs ? "" : "if constexpr (everywhere) ");
   out.line("constexpr i32 r = 0;");
   index_of_element(loop, tile);
   in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
@@ -330,7 +329,7 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   out.close();
 }
 
-// What bounds the elements from `first` on that go together.
+// What bounds the elements from `first` on that go together, and what is loaded of them.
 void ElementLoops::ask_of_pack(const For &loop, LocalArrayId tile) {
   SourceWriter &out = emission_.out;
   for (const LocalId bound : grouped_.bounds) out.line("[[maybe_unused]] bool {}_of_pack;", local_name(bound));
@@ -339,8 +338,15 @@ void ElementLoops::ask_of_pack(const For &loop, LocalArrayId tile) {
   index_of_element(loop, tile);
   in_registers_ = {loop.index, tile, places_.fragments_of(tile)->columns};
   for (const Stmt *stmt : grouped_.places) code_.let(*stmt->as<Let>(), stmt->where());
-  in_registers_.reset();
   for (const LocalId bound : grouped_.bounds) out.line("{0}_of_pack = {0};", local_name(bound));
+  for (const auto &own : loads_) {
+    const Operation &load = *own.grouped.access;
+    const auto bound = own.grouped.bound;
+    out.line("{}.load_if({}, {});", own.name,
+             bound ? condition(Value::local(ScalarType::Bool, *bound)).value_or(local_name(*bound)) : "true",
+             place(own, own.grouped.rows ? "" : code_.element(load.array, load.operands)));
+  }
+  in_registers_.reset();
   out.close();
 }
 
@@ -388,6 +394,7 @@ std::optional<std::string> ElementLoops::condition(const Value &condition) const
 std::optional<std::string> ElementLoops::grouped_load(const Operation &load, const std::string &element) const {
   const auto own = std::ranges::find_if(loads_, [&](const auto &own) { return own.grouped.access == &load; });
   if (own == loads_.end()) return std::nullopt;
+  if (grouped_.in_packs) return own->name + ".at(r - first)";
   return fmt::format("{}.get(r - first, {})", own->name, place(*own, element));
 }
 
@@ -441,7 +448,8 @@ std::string ElementLoops::place(const Own<Access> &own, const std::string &eleme
   const std::string sums = fmt::format("Sums{}", in_registers_->tile);
   const std::string rows =
       own.row_stride.empty() ? "" : fmt::format("i64({0}::rows_on(r)) * ({1}) + ", sums, own.row_stride);
-  return fmt::format("everywhere ? {0}_at + ({1}{2}::columns_on(r)) : &{3}", own.name, rows, sums, element);
+  const std::string further = fmt::format("{}_at + ({}{}::columns_on(r))", own.name, rows, sums);
+  return grouped_.in_packs ? further : fmt::format("everywhere ? {} : &{}", further, element);
 }
 
 }  // namespace samite::codegen

@@ -293,7 +293,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     found.additions.push_back(
         {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
   };
-  const auto accesses = [&](const Block &block) {
+  const auto accesses = [&](const Block &block, std::optional<LocalId> bound = {}) {
     for (const Stmt &stmt : block) {
       if (auto *store = stmt.as<Store>()) {
         if (alone(store->array) && courses.lie_together(store->indices, count)) add_store(*store);
@@ -306,8 +306,12 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
         const Operation &load = let->value;
         if (!written[load.array] && facts_of(arrays, load.array).unit_stride &&
             courses.lie_together(load.operands, count))
-          found.loads.push_back(
-              {&load, rows(load.operands), false, {}, in_units(load.array, load.operands, load.type.element(), false)});
+          found.loads.push_back({&load,
+                                 rows(load.operands),
+                                 false,
+                                 {},
+                                 in_units(load.array, load.operands, load.type.element(), false),
+                                 bound});
       }
     }
   };
@@ -325,7 +329,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     if (!branch || !branch->condition.is_local() || !courses.is_bound(branch->condition)) continue;
     found.bounds.insert(branch->condition.id());
     has_accesses = true;
-    accesses(branch->then_block);
+    accesses(branch->then_block, branch->condition.id());
   }
   std::set<LocalId> needed = found.bounds;
   const auto need = [&](const std::vector<Value> &indices) {

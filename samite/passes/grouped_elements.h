@@ -33,6 +33,7 @@ struct Grouped {
   std::optional<ir::Value> unrounded = {};
   // Those of a thread that go together begin at a multiple of their bytes, or of 16, in every launch.
   bool in_units = false;
+  std::optional<ir::LocalId> bound = {};  // the condition that it stands under
 };
 
 struct GroupedElements {

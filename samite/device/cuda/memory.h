@@ -40,7 +40,12 @@ SAMITE_INLINE Pack<T, n> load_pack(const T *p) {
 }
 template <int n, class T, bool in_row = false>
 SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
-  if constexpr (n * sizeof(T) < 16) {
+  constexpr auto bytes = n * sizeof(T);
+  if constexpr (bytes == 8) {
+    return __builtin_bit_cast(Pack<T, n>, load_constant_bits(reinterpret_cast<const Bits64 *>(p)));
+  } else if constexpr (bytes == 4) {
+    return __builtin_bit_cast(Pack<T, n>, load_constant_bits(reinterpret_cast<const u32 *>(p)));
+  } else if constexpr (bytes < 16) {
     Pack<T, n> pack;
     for (int k = 0; k < n; ++k) pack.at[k] = T(load_constant(p + k));
     return pack;

@@ -121,6 +121,13 @@ template <class T, int count, bool constant, bool together>
 struct LoadTogether {
   Pack<T, count> values;
 
+  // All at once, where they are there. Nothing but the load depends on that: so the next one need not wait for it.
+  SAMITE_INLINE_MEMBER void load_if(bool there, const T *p) {
+    values = {};
+    if (there) values = load_together<constant, count>(p);
+  }
+  SAMITE_INLINE_MEMBER Register<T> at(int k) const { return Register<T>(values.at[k]); }
+
   SAMITE_INLINE_MEMBER Register<T> get(int k, const T *p) {
     if constexpr (together) {
       if (k == 0) values = load_together<constant, count>(p);
