@@ -138,8 +138,9 @@ int main(int count, char **arguments) {
       for (const Shape shape : {Shape{512, 1024}, Shape{128, 5120}}) rows<float>(setting, shape, "float");
       return;
     }
+    // The last two end within a tile.
     for (const Shape shape : {Shape{8192, 8192}, Shape{16384, 4096}, Shape{8192, 5120}, Shape{8192, 7168},
-                              Shape{32768, 1024}, Shape{2048, 4096}}) {
+                              Shape{32768, 1024}, Shape{2048, 4096}, Shape{8192, 4000}, Shape{16384, 1000}}) {
       rows<float>(setting, shape, "float");
       rows<bfloat16>(setting, shape, "bfloat16");
     }

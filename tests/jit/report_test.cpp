@@ -163,5 +163,25 @@ TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
     EXPECT_EQ(variant.spill_store_bytes + variant.spill_load_bytes, 0u) << variant.to_string();
 }
 
+// The assembler is told how many blocks there can be, where each thread may have all registers: it gives up none for a
+// block that has no memory.
+TEST_F(CudaReport, BlocksOfMuchMemoryLeaveNoRoomForOthers) {
+  const auto text = [](std::int64_t inner) {
+    const TileKernel product{"product",
+                             [=](Array<const float, 2> a, Array<const float, 2> b, Array<float, 2> c) {
+                               Tile<float> sum = tile::zeros<float>({64, 64});
+                               for (Int k : range(a.extent(1) / inner, pipelined(2)))
+                                 tile::matmul(tile::load(a, {0, k}, {64, inner}), tile::load(b, {k, 0}, {inner, 64}),
+                                              sum);
+                               tile::store(c, {0, 0}, sum);
+                             },
+                             TileOptions{.threads = 128}};
+    return product.definition()->variant({.unit_stride = 7, .cuda = 90, .unaliased = 7, .aligned = 7})->source;
+  };
+  EXPECT_THAT(text(128), HasSubstr("__launch_bounds__(128, 1)")) << "128 KiB of 227";
+  EXPECT_THAT(text(96), HasSubstr("__launch_bounds__(128, 2)")) << "96 KiB";
+  EXPECT_THAT(text(32), HasSubstr("__launch_bounds__(128)")) << "32 KiB";
+}
+
 }  // namespace
 }  // namespace samite::test
