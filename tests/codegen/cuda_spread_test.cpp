@@ -84,7 +84,10 @@ TEST(CudaSpread, Softmax) {
     Matrix<float> x = matrix<float>(3, length), y = matrix<float>(3, length);
     const Guarded stored(y.values.size() * sizeof(float), /*at_end=*/true);
     std::memcpy(stored.data(), y.values.data(), y.values.size() * sizeof(float));
-    kernel.run({3}, {x.argument(), strided(stored.data(), {3, length}, {length, 1})});
+    const Guarded loaded(x.values.size() * sizeof(float), /*at_end=*/true);
+    std::memcpy(loaded.data(), x.values.data(), x.values.size() * sizeof(float));
+    kernel.run({3},
+               {strided(loaded.data(), {3, length}, {length, 1}), strided(stored.data(), {3, length}, {length, 1})});
     std::memcpy(y.values.data(), stored.data(), y.values.size() * sizeof(float));
     const long long taken = std::min(length, 512ll);
     for (long long i = 0; i < 3; ++i) {
@@ -94,6 +97,51 @@ TEST(CudaSpread, Softmax) {
       sum += static_cast<double>(512 - taken) * std::exp(-largest);
       for (long long j = 0; j < taken; ++j) ASSERT_NEAR(y.at(i, j), std::exp(x.at(i, j) - largest) / sum, 1e-8) << j;
       for (long long j = taken; j < length; ++j) ASSERT_EQ(y.at(i, j), matrix<float>(3, length).at(i, j));
+    }
+  }
+}
+
+// What loops load themselves, of rows that end within the tile, is read up to where they end.
+TEST(CudaSpread, RowsThatEndWithAUnitAreReadNoFurther) {
+  const TileKernel scaled{"scaled",
+                          [](Array<const bfloat16, 2> x, Array<const float, 1> weight, Array<bfloat16, 2> y) {
+                            Tile<float> row = tile::cast<float>(tile::load(x, {block_index(), 0}, {512}));
+                            Tile<float> apart = row - tile::max(row);
+                            tile::store(y, {block_index(), 0},
+                                        tile::cast<bfloat16>(apart * tile::load(weight, {0}, {512})));
+                          },
+                          of_64};
+  codegen::EmitOptions options = arrays_in_units();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.row_divisor = 4;
+  const CudaOnHost kernel(scaled.ir(), options);
+  EXPECT_THAT(kernel.source().text, HasSubstr(".load_if("));
+  constexpr long long rows = 3;
+  for (const long long length : {512, 504, 256, 8, 520}) {
+    SCOPED_TRACE(length);
+    const auto count = static_cast<std::size_t>(rows * length);
+    const Guarded x(count * sizeof(bfloat16), /*at_end=*/true), y(count * sizeof(bfloat16), /*at_end=*/true),
+        weight(static_cast<std::size_t>(length) * sizeof(float), /*at_end=*/true);
+    std::vector<bfloat16> values;
+    std::vector<float> weights;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(bfloat16(static_cast<float>(i * 7 % 64) / 8 + 1));
+    for (long long j = 0; j < length; ++j) weights.push_back(static_cast<float>(j % 5) - 2);
+    std::memcpy(x.data(), values.data(), count * sizeof(bfloat16));
+    std::memcpy(weight.data(), weights.data(), weights.size() * sizeof(float));
+    kernel.run({rows}, {strided(x.data(), {rows, length}, {length, 1}), strided(weight.data(), {length}, {1}),
+                        strided(y.data(), {rows, length}, {length, 1})});
+    std::vector<bfloat16> result(count);
+    std::memcpy(result.data(), y.data(), count * sizeof(bfloat16));
+    for (long long i = 0; i < rows; ++i) {
+      const auto at = [&](const auto &of, long long j) {
+        return static_cast<float>(of[static_cast<std::size_t>(i * length + j)]);
+      };
+      const long long taken = std::min(length, 512ll);
+      float largest = 0;  // all are greater; what is outside is zero
+      for (long long j = 0; j < taken; ++j) largest = std::max(largest, at(values, j));
+      for (long long j = 0; j < taken; ++j)
+        ASSERT_EQ(at(result, j),
+                  static_cast<float>(bfloat16((at(values, j) - largest) * weights[static_cast<std::size_t>(j)])))
+            << i << ' ' << j;
     }
   }
 }
