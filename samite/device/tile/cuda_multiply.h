@@ -24,12 +24,11 @@ template <class Product, int K, bool transposed_a, bool transposed_b, class Rows
 SAMITE_INLINE void tile_multiply_add_in_memory(C *c, const F *a, const G *b) {
   Register<C> sums[Product::registers];
 #pragma unroll
-  for (int r = 0; r < Product::registers; ++r)
-    sums[r] = Product::holds(r) ? Register<C>(c[Product::row(r) * Product::columns + Product::column(r)]) : 0;
+  for (int r = 0; r < Product::registers; ++r) sums[r] = Product::holds(r) ? Register<C>(c[Product::index(r)]) : 0;
   tile_multiply_add<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
 #pragma unroll
   for (int r = 0; r < Product::registers; ++r)
-    if (Product::holds(r)) c[Product::row(r) * Product::columns + Product::column(r)] = C(sums[r]);
+    if (Product::holds(r)) c[Product::index(r)] = C(sums[r]);
 }
 
 }  // namespace samite
