@@ -133,7 +133,7 @@ struct FactorInMemory {
   // pieces of B: word 1 has the other half of the terms, word 2 is 8 lines after word 0.
   template <bool rows_first>
   static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
-    // What is not needed is not even compiled: the words of all loads would take that long.
+    // By constants where that is possible: else the compiler works on the words of every load before it drops them.
     if constexpr (!loads_matrices)
       load_words<rows_first>(words, factor, begin, on, k);
     else if constexpr (K % (2 * half) == 0)

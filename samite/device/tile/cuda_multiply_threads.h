@@ -7,8 +7,8 @@
 
 namespace samite {
 
-// What is written out here by hand is what loops would be unrolled to: that takes NVIDIA's compiler long, and the time
-// that it takes for such products is most of what it takes for the kernel.
+// Written out: loops, which NVIDIA's compiler unrolls, take it longer, and such products are most of what it compiles
+// of a kernel.
 template <class T>
 SAMITE_INLINE void put_row(T (&to)[4], const Pack<T, 4> &pack) {
   to[0] = pack.at[0], to[1] = pack.at[1], to[2] = pack.at[2], to[3] = pack.at[3];

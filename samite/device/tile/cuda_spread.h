@@ -97,7 +97,7 @@ struct StoreTogether {
   }
 };
 
-// The same of a tile in the block's memory, in which they lie together.
+// The same of a tile in the block's memory, in which such elements lie together.
 template <class T, int count>
 struct StoreInBlock {
   Pack<T, count> values;
@@ -121,7 +121,7 @@ template <class T, int count, bool constant, bool together>
 struct LoadTogether {
   Pack<T, count> values;
 
-  // All at once, where they are there. Nothing but the load depends on that: so the next one need not wait for it.
+  // All at once, where they are there. Nothing but the load is under that condition: the next load need not wait.
   SAMITE_INLINE_MEMBER void load_if(bool there, const T *p) {
     values = {};
     if (there) values = load_together<constant, count>(p);
