@@ -266,9 +266,7 @@ bool ElementLoops::lies_together(LocalArrayId array, const FragmentLayout &layou
   const auto type = places_.type_in_memory(array);
   if (!type || count == 1 || columns % count != 0) return false;
   if (count * static_cast<std::int64_t>(size_of(*type)) > unit_bytes) return false;
-  const RowLayout *rows = places_.rows_of(array);
-  const PanelLayout *panels = places_.panels_of(array);
-  return rows ? rows->columns == columns : !panels || panels->columns == columns;
+  return places_.columns_of(array).value_or(columns) == columns;
 }
 
 // Asks at the tile's first and last element, or at its corners, whether the loop needs no bounds, and its arrays have

@@ -93,11 +93,14 @@ std::int64_t TilePlaces::bytes_of_buffer(LocalArrayId array) const {
   return buffer_bytes(memory.layout, memory.type.element(), memory.size.as_int(), memory.stages);
 }
 
+std::optional<std::int64_t> TilePlaces::columns_of(LocalArrayId array) const {
+  if (const RowLayout *rows = rows_of(array)) return rows->columns;
+  if (const PanelLayout *panels = panels_of(array)) return panels->columns;
+  return std::nullopt;
+}
+
 std::optional<std::string> TilePlaces::place_of_register(LocalArrayId array, LocalArrayId in_registers) const {
-  const std::int64_t columns = fragments_of(in_registers)->columns;
-  const RowLayout *rows = rows_of(array);
-  const PanelLayout *panels = panels_of(array);
-  if (!(rows && rows->columns == columns) && !(panels && panels->columns == columns)) return std::nullopt;
+  if (columns_of(array) != fragments_of(in_registers)->columns) return std::nullopt;
   return fmt::format("{}[place_of_register<Rows{}, Sums{}>(r)]", array_name(array), array, in_registers);
 }
 

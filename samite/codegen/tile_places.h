@@ -34,6 +34,8 @@ class TilePlaces {
     const ir::Allocate *known = allocations_[array];
     return known && known->space == ir::MemorySpace::shared ? std::optional(known->type) : std::nullopt;
   }
+  // Of a tile whose layout has rows or panels: the columns of these.
+  std::optional<std::int64_t> columns_of(ir::LocalArrayId array) const;
   // The element of register `r` of a tile in registers, in one in the block's memory that has the same rows; nothing
   // where it has others, or no rows of units.
   std::optional<std::string> place_of_register(ir::LocalArrayId array, ir::LocalArrayId in_registers) const;

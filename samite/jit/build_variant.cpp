@@ -242,9 +242,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   // Its copies run ahead into the next block that a multiprocessor has.
   if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
   const bool two = room_for_two(planned, options, variant.key);
-  options.cuda.blocks_at_once = blocks_of_memory(planned, variant.key);
+  options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
   if (two) {
-    options.cuda.blocks_at_once = 2;
     // Needs the fewest registers. Other blocks stay in one row: on an H100 a stencil of 512³ takes 6% longer on a grid
     // with an axis for each dimension.
     options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;

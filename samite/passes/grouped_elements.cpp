@@ -227,16 +227,12 @@ bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const 
     if (known.divisor % count == 0) return true;
     // Its low bits are enough: whether it is a multiple of a power of two stays the same where it wraps.
     constexpr int enough_bits = 8;
-    const Affine &form = known.low_form();
-    const std::vector<AffineTerm> &terms = form.terms();
-    if (!form.known() || known.bits < enough_bits || form.constant() != 0 || terms.size() != 1 ||
-        terms[0].coefficient != 1 || terms[0].kind != AffineTerm::Kind::Symbol ||
-        terms[0].symbol.kind != Symbol::Kind::Extent)
-      return false;
-    const auto [kind, array, dimension] = terms[0].symbol;
-    const auto rank = ranks.find(array);
-    return rank != ranks.end() && static_cast<std::size_t>(dimension) + 1 == rank->second &&
-           facts_of(arrays, array).row_divisor % count == 0;
+    if (known.bits < enough_bits) return false;
+    return std::ranges::any_of(ranks, [&](const auto &known_rank) {
+      const auto [array, rank] = known_rank;
+      const Affine row_length = Symbol::extent(array, static_cast<std::int32_t>(rank) - 1);
+      return facts_of(arrays, array).row_divisor % count == 0 && known.low_form() == row_length;
+    });
   };
   return std::ranges::all_of(found.bounds, [&](LocalId bound) {
     return courses.is_same_for(

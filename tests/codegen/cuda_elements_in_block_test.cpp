@@ -16,11 +16,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Products and their sums are exact in bf16 as long as they are few.
 template <class T>
 std::vector<T> small_numbers(std::int64_t count, unsigned seed) {
   std::mt19937 engine(seed);
-  std::uniform_int_distribution<int> numbers(-8,
-                                             8);  // products and their sums are exact in bf16 as long as they are few
+  std::uniform_int_distribution<int> numbers(-8, 8);
   std::vector<T> values;
   for (std::int64_t i = 0; i < count; ++i) values.push_back(T(static_cast<float>(numbers(engine)) / 8));
   return values;

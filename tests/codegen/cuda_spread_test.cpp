@@ -111,9 +111,7 @@ TEST(CudaSpread, RowsThatEndWithAUnitAreReadNoFurther) {
                                         tile::cast<bfloat16>(apart * tile::load(weight, {0}, {512})));
                           },
                           of_64};
-  codegen::EmitOptions options = arrays_in_units();
-  for (codegen::ArrayFacts &facts : options.arrays) facts.row_divisor = 4;
-  const CudaOnHost kernel(scaled.ir(), options);
+  const CudaOnHost kernel(scaled.ir(), arrays_of_whole_units());
   EXPECT_THAT(kernel.source().text, HasSubstr(".load_if("));
   constexpr long long rows = 3;
   for (const long long length : {512, 504, 256, 8, 520}) {
