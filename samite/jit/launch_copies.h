@@ -7,6 +7,7 @@
 
 #include "samite/base/scalar_type.h"
 #include "samite/jit/variant.h"
+#include "samite/runtime/extents.h"
 
 #include <cstddef>
 #include <span>

@@ -7,6 +7,7 @@
 #include "samite/jit/pipeline.h"
 #include "samite/passes/lower_threads.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -7,6 +7,8 @@
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/toolchain/cuda_sample.h"
 
+#include <fmt/format.h>
+
 namespace samite::test {
 namespace {
 
