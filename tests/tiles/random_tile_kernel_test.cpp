@@ -1,9 +1,15 @@
 // Random tile kernels and their adjoints on the device that tests run on, against the interpreter.
+#include "samite/ir/parse.h"
+#include "samite/ir/print.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/runtime/test_device.h"
 #include "tests/tiles/random_tile_check.h"
 #include "tests/toolchain/environment.h"
 
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace samite::test::tiles {
@@ -119,6 +125,31 @@ class RandomTileKernels : public testing::TestWithParam<unsigned> {};
 TEST_P(RandomTileKernels, AndTheirAdjointsDoWhatTheInterpreterDoes) {
   const LittleEffortAfterFirstPart little_effort(GetParam());
   expect_random_tiles(launch, 120, GetParam(), 4);
+}
+
+// A few kernels, compiled with every access checked.
+TEST(RandomTileKernelModes, DebugModeChangesNothing) {
+  const EnvironmentVariable little_effort("SAMITE_CPU_OPTIMIZATION", "0");
+  set_debug_mode(true);
+  expect_random_tiles(launch, 4);
+  set_debug_mode(false);
+}
+
+// Each form that is dumped, adjoints included, can be read again.
+TEST(RandomTileKernelModes, DumpsAreWhole) {
+  const EnvironmentVariable little_effort("SAMITE_CPU_OPTIMIZATION", "0");
+  const TemporaryFolder folder;
+  const EnvironmentVariable dump("SAMITE_DUMP", folder.path().string());
+  expect_random_tiles(launch, 4);
+  int forms = 0;
+  for (const auto &file : std::filesystem::directory_iterator(folder.path())) {
+    if (file.path().extension() != ".ir") continue;
+    std::ostringstream text;
+    text << std::ifstream(file.path()).rdbuf();
+    EXPECT_EQ(to_string(ir::parse_kernel(text.str())), text.str()) << file.path().filename();
+    ++forms;
+  }
+  EXPECT_GT(forms, 4 * 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, RandomTileKernels, testing::Range(0u, 4u));
