@@ -4,9 +4,12 @@
 #include "samite/base/dump.h"
 #include "samite/base/error.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace samite {
 namespace {
@@ -21,6 +25,7 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor &&other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor(const Descriptor &) = delete;
   Descriptor &operator=(const Descriptor &) = delete;
   ~Descriptor() {
@@ -33,12 +38,23 @@ class Descriptor {
 };
 
 // The loader takes two libraries of one path for the same, and descriptors are used again. "/" and "/./" name the
-// same folder, so one of them for each bit of a counter gives every image a path of its own.
+// same folder, so one of them for each bit of a counter gives every image a path of its own. The path names the
+// process, because a debugger opens it as well, and "self" would be the debugger.
 std::string unique_path(int descriptor) {
   static std::atomic<std::uint32_t> counter{0};
-  std::string path = "/proc/self/fd/";
+  std::string path = "/proc/" + std::to_string(getpid()) + "/fd/";
   for (std::uint32_t bits = counter++; bits != 0; bits >>= 1) path += (bits & 1) != 0 ? "./" : "/";
   return path + std::to_string(descriptor);
+}
+
+// The same file under a number that the process hardly gives to another one: a debugger that attaches later opens the
+// path of each image, and would wait for ever for a pipe that had the number by then.
+Descriptor with_rare_number(Descriptor file) {
+  rlimit limit{};
+  if (file.number() < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
+  const rlim_t most = std::min<rlim_t>(limit.rlim_cur, 1 << 16);
+  const int rare = fcntl(file.number(), F_DUPFD_CLOEXEC, static_cast<int>(most - most / 4));
+  return rare < 0 ? std::move(file) : Descriptor(rare);
 }
 
 // Nothing where the system has no such files or will not run code from them.
@@ -52,7 +68,7 @@ std::optional<DynamicLibrary> load_from_memory(const std::string &name, std::str
   const std::string file_name = "samite-" + name.substr(0, 200);
   int number = memfd_create(file_name.c_str(), MFD_CLOEXEC | runnable);
   if (number < 0 && errno == EINVAL) number = memfd_create(file_name.c_str(), MFD_CLOEXEC);  // before Linux 6.3
-  const Descriptor file(number);
+  const Descriptor file = with_rare_number(Descriptor(number));
   if (file.number() < 0) return std::nullopt;
   const std::string path = unique_path(file.number());
   try {
