@@ -1,13 +1,12 @@
-// Which elements of an array can be touched by more than one instance of a launch.
+// Tells whether two instances of a launch can touch the same element of an array.
 //
-// An index tells instances apart where it is a multiple of thread_index(k) and something that is the same for all of
-// them, and no two multiples wrap around to one. So does where a tile begins, at a multiple of thread_index(k) that is
-// no smaller than the tile. Where one of the indices is of the same form in all accesses to an array, two instances
-// that meet at an element have the same thread_index(k), whatever the other indices are; where that holds for every
-// dimension of the launch, no two instances meet.
+// An index separates instances if it is a multiple of thread_index(k) plus a part that all instances share, and no two
+// multiples wrap around to the same number. The origin of a tile separates blocks if it is a multiple of
+// thread_index(k) that is no smaller than the tile. Suppose one index has the same form in all accesses to an array.
+// Then two instances that meet at an element have the same thread_index(k), whatever the other indices are. If that
+// holds for every dimension of the launch, no two instances meet.
 //
-// This compares what passes/index_forms.h says of each index (`Along`), and analyses nothing itself: the one access
-// does not know the others.
+// This only compares what passes/index_forms.h says of each index (`Along`).
 #pragma once
 
 #include "samite/passes/index_forms.h"

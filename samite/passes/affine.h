@@ -1,15 +1,15 @@
-// Integers as sums of multiples of terms: 2*%3 + (%5 / 4) - 1.
+// Affine forms: integers as sums of multiples of terms, such as 2*%3 + (%5 / 4) - 1.
 //
-// A term is a symbol, the quotient or the remainder of a form by a positive constant, or the least or the greatest of
-// two forms. Numbers are those of mathematics: nothing wraps around, quotients are rounded down, and remainders are not
-// negative. Where that holds of a kernel's integers is for passes/index_forms.h to say.
+// A term is a symbol, the quotient or the remainder of a form by a positive constant, or the minimum or the maximum of
+// two forms. Forms are mathematical integers: they never wrap around, quotients round down, and remainders are never
+// negative. passes/index_forms.h says where a kernel's integers behave like that.
 //
-// Forms are values that never change, and canonical as far as it goes: terms are sorted, multiples are taken out of
-// quotients and remainders, 4 * (x / 4) + x % 4 is x, and the least of x and x + 3 is x. Two forms that are equal are
-// one number; two that differ may still be.
+// Forms are immutable and mostly canonical: terms are sorted, multiples are moved out of quotients and remainders, 4 *
+// (x / 4) + x % 4 is x, and the minimum of x and x + 3 is x. Equal forms are the same number. Different forms may still
+// be the same number.
 //
-// A form may be unknown: so is what is computed of one, and what would have numbers beyond 2^61 or more than
-// `most_nodes` symbols and operations. Whoever has to go on makes it a symbol.
+// A form may be unknown. Any operation on an unknown form gives an unknown form, and so does a result with numbers
+// beyond 2^61 or with more than `most_nodes` symbols and operations. A pass that has to go on replaces it by a symbol.
 #pragma once
 
 #include "samite/ir/value.h"

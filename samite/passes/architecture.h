@@ -1,5 +1,5 @@
-// What the multiprocessors of a GPU have, by compute capability: one row each, which the passes are handed. A new GPU
-// is a new row, and device headers of its own where it has instructions of its own.
+// What the multiprocessors of each GPU offer: one row for each compute capability. Passes are given the row. To add a
+// GPU, add a row, and device headers of its own if it has instructions of its own.
 #pragma once
 
 #include "samite/ir/layout.h"

@@ -1,4 +1,4 @@
-// What is known of an array argument when its kernel is compiled. True of every launch of the text.
+// What the compiler may assume about an array argument. Each fact holds for every launch of the compiled variant.
 #pragma once
 
 #include "samite/passes/block_hazards.h"

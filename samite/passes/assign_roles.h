@@ -1,22 +1,27 @@
-// A block whose threads have roles: one group of four warps starts the bulk copies of its loop of products, all others
-// do the rest, so that nobody who multiplies waits for free buffers (compute capability 9.0).
+// Gives the threads of a block roles: one warp group starts the bulk copies of the mainloop (the producer), and all
+// other threads do the rest (the consumers), so that consumer warps never wait to refill a buffer (compute capability
+// 9.0).
 //
-// The copying threads are behind the block's own. They run `Kernel::producing`: what finds the windows of the loop, and
-// the loop's copies. The others run the body, in which the loop's products wait for the copies, and barriers are for
-// the body's threads alone.
+// The producer's threads come after the block's own. They run `Kernel::producing`: the code that finds the mainloop's
+// windows, and its copies. The consumers run the body. Its products wait for the copies, and its barriers count the
+// consumers alone.
 //
-// A multiprocessor has one such block at a time, which takes one place of the launch after another, so that copies for
-// the next place run while the others store.
+// The kernel is persistent: a multiprocessor runs one such block at a time, which takes one block index after another.
+// So the copies for the next index run while the consumers still store the results of this one.
 //
-// A kernel is such a one where it has one loop of products, or several that are steps of a loop, whose windows and
-// number follow from the block's indices, arguments, extents, and elements of arrays that the kernel does not write to,
-// and whose sums are in registers; where its buffers or its sums leave a multiprocessor no room for two blocks, since
-// several small ones hide each other's waiting better; where the buffers, which are in use all the time, leave room for
-// all else in shared memory; where no operation on whole tiles has barriers of its own, as reductions have but those of
-// rows that warps have whole; and where nothing is in the workspace, of which each thread has a share. All other
-// kernels are left as they are.
+// The pass changes a kernel only where all of this holds, and leaves any other kernel as it is:
 //
-// Before memory is planned. A pure function of a lowered kernel.
+//   - It has one mainloop, or several products that are steps of one loop.
+//   - The windows and the number of steps depend only on block indices, arguments, extents, and elements of arrays that
+//     the kernel does not write.
+//   - The sums are in registers.
+//   - The buffers or the sums leave a multiprocessor no room for a second block. Several small blocks hide each other's
+//     latency better than roles do.
+//   - The buffers, which are always in use, leave enough shared memory for the rest.
+//   - No operation on whole tiles has barriers of its own, as reductions do unless each warp holds whole rows.
+//   - Nothing is in the workspace, which is divided among the threads of a block.
+//
+// Runs before shared memory is planned. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

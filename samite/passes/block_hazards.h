@@ -1,13 +1,13 @@
-// Where the threads of a block must wait for each other before they store to an array, because one of them may not have
-// read yet what another one is about to overwrite.
+// Finds stores to arrays that need a barrier first, because another thread of the block may still have to read the
+// element that the store overwrites.
 //
-// In a lowered tile kernel what stands outside of loops over elements is done by every thread: a load of one element, a
-// condition, the end of a loop. Some loads of tiles go to the threads' registers, with no barrier after them. A loop
-// over elements that stores to an array then needs a barrier before it, unless there has been one since the last such
-// read of that array, or of one that may share its memory: in the order in which the kernel runs, around loops too.
+// In a lowered tile kernel every thread runs what is outside of element loops: loads of single elements, conditions,
+// ends of loops. Some loads of tiles go to registers without a barrier after them. So an element loop that stores to an
+// array needs a barrier before it, unless one has come since the last such read of that array, or of an array that may
+// share its memory. The order is the order of execution, around loops too.
 //
-// Stores by one thread for all and loops over elements that others see have their barriers in any case, see
-// passes/insert_barriers.h.
+// Stores that one thread makes for all, and element loops whose results other threads read, always have barriers
+// (passes/insert_barriers.h).
 //
 // A pure function of a lowered kernel whose tiles are placed, for targets whose blocks have threads.
 #pragma once

@@ -1,7 +1,6 @@
-// Writes statements, one operation at a time, folding as it goes.
+// Writes statements one operation at a time, and folds constants as it goes.
 //
-// Used by passes that make new code. They ask for operations and get values back. The block that is being written can
-// be swapped for a nested one and back.
+// Passes that create code ask for operations and get values back. `open` and `close` start and end a nested block.
 #pragma once
 
 #include "samite/ir/kernel.h"

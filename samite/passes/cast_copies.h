@@ -1,14 +1,14 @@
-// Does once the casts that a gathered adjoint would repeat.
+// Casts a cotangent once, where a gathered adjoint would cast it again and again.
 //
-// The cotangent of a product of 16-bit factors has 32 bits where the sums have 32 bits, and the adjoint rounds it to
-// the type of the factors before it multiplies. In a gathered adjoint each block loads and rounds every window that it
-// needs, for both products: that is most of what they read. Instead, a kernel over the same launch writes the rounded
-// cotangent to a copy. The gathered adjoint loads the copy like any factor:
+// Take a product of 16-bit factors with 32-bit sums. Its cotangent has 32 bits, and the adjoint rounds it to the
+// factors' type before it multiplies. In a gathered adjoint each block loads and rounds every window that it needs, for
+// both products, which is most of what these kernels read. Instead, a kernel over the same launch writes the rounded
+// cotangent to a copy, and the gathered adjoint loads that copy like any factor:
 //
 //   for … { c = load ḡ[w]; … cast f16 (c) … }      becomes      copy[w] = cast f16 (load ḡ[w])   (`copy`, run before)
 //                                                               for … { … load copy[w] … }       (`gather`)
 //
-// Where windows reach beyond the array they are zero, before the cast and after it.
+// Windows that reach beyond the array hold zeros there, before and after the cast.
 #pragma once
 
 #include "samite/passes/gather.h"

@@ -1,17 +1,18 @@
-// Debug mode's search for races. Two instances of a launch race where they access one element of an array, one of them
-// writes it, and not both use atomic steps.
+// Adds debug mode's race checks. Two instances of a launch race if they access the same element of an array, at least
+// one of them writes it, and they do not both use atomic operations.
 //
-// Each array that may have a race gets shadow arrays: parameters of its rank whose elements are 64-bit words. There is
-// a word for each kind of access. The first instance that accesses an element in some way stores its number in the word
-// of that kind, by compare and exchange. Then it reads the words of the kinds that race with its own. Of two instances
-// that race, the one that reads last finds the other. Such a find is a `check race` (ir/stmt.h). Its message has three
-// kinds of values: which of `accesses` this is, the word of the other instance, and the indices of the element.
+// Each array that may have a race gets shadow arrays: parameters of the same rank whose elements are 64-bit words, one
+// word for each kind of access. The first instance that accesses an element stores its own number in the word of that
+// kind, by compare and exchange. Then it reads the words of the kinds that race with its own. Of two instances that
+// race, the one that reads later finds the other. What it finds is reported by a `check race` (ir/stmt.h), whose
+// message has three kinds of values: which of `accesses` this is, the word of the other instance, and the indices of
+// the element.
 //
-// Instances that write the same value race, too: the analysis does not compare values. An instance never races with
+// Instances that write the same value race too: the analysis does not compare values. An instance never races with
 // itself.
 //
-// Arrays that share memory share shadows. Whoever launches the kernel gives a shadow the layout of its array, and one
-// word to one element, whichever arrays contain it (jit/race_shadows.h).
+// Arrays that share memory share shadows. The launcher gives a shadow the layout of its array, and one word to each
+// element, no matter which arrays contain it (jit/race_shadows.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

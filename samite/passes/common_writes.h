@@ -1,10 +1,10 @@
-// Finds writes that all instances of a launch make to one element, and not in atomic steps. A launch of more than one
-// instance then leaves what some instance wrote.
+// Finds elements that every instance of a launch writes without atomic operations. If the launch has more than one
+// instance, the element ends up with the value of an arbitrary one.
 //
-// For such a write all instances come to it, and every index is the same for all of them: a constant, an extent, a
-// scalar parameter, the index of a loop that is the same for all, or computed from these. Debug mode
-// (passes/check_races.h) checks what only some instances may come to. It also checks writes of a value that is the same
-// for all, as of a flag that any instance may raise.
+// Such a write is reached by all instances, and each of its indices is the same for all of them: a constant, an extent,
+// a scalar parameter, the index of a loop that all instances run alike, or computed from these. Debug mode
+// (passes/check_races.h) checks writes that only some instances may reach, and writes of a value that all instances
+// share, such as a flag that any instance may raise.
 #pragma once
 
 #include "samite/ir/kernel.h"

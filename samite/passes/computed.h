@@ -1,7 +1,8 @@
-// The operations that were computed in the open scopes, to be found again by their operands.
+// A table of the operations that were computed in the open scopes, looked up by their operands. Used to share repeated
+// operations.
 //
-// `a * b` and `b * a` are one value. To leave a scope, `shrink` to the size from before it: what was added last goes
-// first.
+// `a * b` and `b * a` count as the same operation. To leave a scope, `shrink` the table to the size that it had before
+// the scope: entries are removed in reverse order.
 #pragma once
 
 #include "samite/ir/stmt.h"

@@ -1,11 +1,13 @@
-// Removes what nothing needs.
+// Removes code whose results are never needed.
 //
-// Needed are stores, accumulations, exchanges, atomic operations, prints and checks, and what they read, through
-// control flow. A store to a local array is needed where something needed loads from the array. An atomic addition
-// whose old value nothing needs becomes an accumulation, which the adjoint and the emitter handle better. Results of
-// branches and carried values of loops are removed one by one; branches and loops when nothing needed is left in them.
-// A loop without effect is assumed to end. The pass runs after each pass that leaves dead code: above all after
-// differentiation, which recomputes whole blocks, of which only what the reverse sweep reads may stay.
+// Stores, accumulations, exchanges, atomic operations, prints and checks are needed, and so is everything that they
+// read, through control flow. A store to a local array is needed if needed code loads from that array. An atomic
+// addition whose old value is unused becomes an accumulation, which the adjoint and the emitter handle better. Unused
+// results of branches and unused loop-carried values are removed one by one, and branches and loops once nothing needed
+// is left in them. A loop without effects is assumed to end.
+//
+// The pass runs after each pass that leaves dead code. The most important is differentiation, which recomputes whole
+// blocks although the reverse sweep reads only parts of them.
 #pragma once
 
 #include "samite/ir/kernel.h"

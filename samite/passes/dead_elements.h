@@ -1,10 +1,10 @@
-// Removes what nothing needs from a scheduled kernel, element by element of the memory that it keeps.
+// Removes unneeded elements of the memory that a scheduled kernel keeps.
 //
-// A Func's part is a box around all elements that are read of it: of a thread's channels 0 to 3 and 32 to 35 a box of
-// 36. Where each access to such memory has a constant index, as unrolled loops leave it, the elements in between are
-// only read to be added to. They are not needed, neither are the values that are stored there, nor what these are
-// computed from. The compiler would find out, where it has them in registers: this is
-// before it is decided which memory is small enough for that.
+// The region of a Func is a box around all elements that are read of it: a thread that reads channels 0 to 3 and 32 to
+// 35 keeps a box of 36. Once loops are unrolled, every access to such memory has a constant index, and the elements in
+// between are read only to be added to. They are not needed, and neither are the values stored there or the code that
+// computes these. The compiler would find that out for memory in registers, but this pass runs before it is decided
+// which memory is small enough for registers.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,11 +1,11 @@
-// Loop distribution for the interchange of loops (`passes/interchange.h`): which loops and branches of a thread loop
-// are opened, and what is done between them.
+// Loop distribution for loop interchange (passes/interchange.h): decides which loops and branches of a thread loop are
+// opened, and what runs between them.
 //
-// The loops and branches around an addition of all instances to one element are opened: they run once for all instances
-// of a strip. So the bounds of an opened loop must be the same for all instances. Where instances differ on an opened
-// branch, each of its sides is for those that take it. Everything else is in runs, each a thread loop of its own: each
-// instance still does everything in its own order. What one run computes and another reads is kept from one to the
-// other (scalar expansion).
+// The loops and branches around an addition of all instances to one element are opened: they run once for a whole strip
+// of instances. So the bounds of an opened loop must be the same for all instances. Where instances disagree on an
+// opened branch, each side runs for the instances that take it. All other statements are grouped into runs, each a
+// thread loop of its own, so that each instance still runs its statements in order. Values that one run computes and
+// another reads are kept in between (scalar expansion).
 #pragma once
 
 #include "samite/ir/kernel.h"

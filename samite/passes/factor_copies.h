@@ -1,14 +1,14 @@
-// Factors of products that bulk copies do not bring as their arrays lie, and when to copy these arrays first.
+// Decides when to copy an array before a product, because bulk copies cannot read it as it lies.
 //
-// A tensor map wants rows that begin at multiples of 16 bytes, and some products by groups of warps want the terms of a
-// sum one after another. Where an array lies in another way, its product takes several times as long. A copy of the
-// array that lies right costs one pass over memory, before the kernel, into memory of the launch's own:
+// A tensor map needs rows that begin at multiples of 16 bytes. Some warp-group products also need the terms of a sum to
+// be contiguous. Without that, a product takes several times as long. A copy with the right layout costs one pass over
+// the array, before the kernel, into memory that belongs to the launch:
 //
-//   padded     the same array, whose rows begin at multiples of 16 bytes
+//   padded     the same array, with rows that begin at multiples of 16 bytes
 //   swapped    the last two dimensions exchanged, with such rows
 //
-// product_loops reads the copy in the array's place (`ArrayFacts::padded_copy`, `ArrayFacts::swapped_copy`). Whether a
-// copy pays depends on how often the launch multiplies what is copied once. Pure functions.
+// product_loops then reads the copy instead of the array (`ArrayFacts::padded_copy`, `ArrayFacts::swapped_copy`).
+// Whether a copy pays depends on how often the launch multiplies each copied element. Pure functions.
 #pragma once
 
 #include "samite/passes/architecture.h"

@@ -1,4 +1,4 @@
-// The result of one operation whose operands are known or special.
+// Folds one operation whose operands are known or special.
 #pragma once
 
 #include "samite/ir/stmt.h"

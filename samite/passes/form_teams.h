@@ -1,19 +1,18 @@
-// Two teams of threads for a block that has a multiprocessor to itself, so that one multiplies while the other stores
-// what it has (compute capability 9.0).
+// Divides the consumers of a block that has a multiprocessor to itself into two teams, so that one multiplies while the
+// other stores its results (ping-pong over block indices; compute capability 9.0).
 //
-// A group of four warps keeps the tensor cores busy alone, but not while it does what follows its loop of products.
-// Several groups that share one tile of the result come to that together, and nothing multiplies meanwhile: measured on
-// an H200, 5,600 cycles of the 71,000 that a tile of 128 x 256 takes for 4,096 terms of 16 bits. So where one group
-// has a tile, there are two such teams, which take the indices of the launch in turn. They read one ring of stages,
-// which the copying threads fill for one index after the other. So the loops of both take turns at the tensor cores,
-// and each team has as long for the rest as the other's loop runs. A team gives its turn when the last products of its
-// index have begun, and says where the ring goes on, unless all indices have as many steps.
+// One warp group keeps the tensor cores busy, but not during its epilogue. Several groups that share one tile of the
+// result reach the epilogue together, and nothing multiplies meanwhile: on an H200 that is 5,600 of the 71,000 cycles
+// that a tile of 128 x 256 takes for 4,096 terms of 16 bits. So where one group holds the whole tile, the pass forms
+// two teams, which process block indices alternately. Both read one ring of stages, which the producer fills for one
+// index after another, so their mainloops alternate on the tensor cores, and each team has as much time for its
+// epilogue as the other's mainloop takes. A team hands over once the last products of its index have started. It also
+// passes on the position in the ring, unless every index has the same number of steps.
 //
-// That wants a kernel whose threads have roles, of which 128 run the body, with one loop of products, which may be in
-// branches and loops, and memory for what each team has of its own. The launch must have several rounds of blocks,
-// which whoever launches tells.
+// The kernel must have roles, with 128 consumer threads and one mainloop, which may be inside branches and loops, and
+// enough shared memory for each team's own tiles. The launch must have several waves of blocks, as the launcher says.
 //
-// After assign_roles. A pure function of a lowered kernel.
+// Runs after assign_roles. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,20 +1,21 @@
-// Gathers instead of scattering: makes the adjoint of a stencil a stencil.
+// Rewrites a scattering adjoint as a gather, so that the adjoint of a stencil is a stencil.
 //
-// The adjoint of `next(i) = … now(i + c) …` adds to the gradients of neighbours, and several instances add to one
+// The adjoint of `next(i) = … now(i + c) …` adds to the gradients of neighbours, so several instances add to the same
 // element. That takes atomics or private sums. But where i + c can be solved for i, each instance can gather the
 // contributions to its own element:
 //
 //   accumulate ā[i + c] += f(i)      becomes      if i - c is an instance { accumulate ā[i] += f(i - c) }
 //
-// Here f is computed again for the other instance. Where an index is clamped to the array, several instances add to the
-// first or the last element, which gets one more term for each of them. The conditions around the addition are part of
-// f. Then one instance adds to each element, without atomics and in one order: the same bits on every run.
+// f is computed again for the other instance. If an index is clamped to the array, several instances add to the first
+// or the last element, which then gathers one more term for each of them. The conditions around the addition are part
+// of f. One instance then adds to each element, without atomics and in a fixed order: the same bits on every run.
 //
 // f reads gradients that the adjoint takes (`exchange`). They must stay until all instances have read them: `gather`
 // only loads them, and `clear`, launched after it over the same extents, sets them to zero.
 //
-// Tile kernels have passes/gather_tiles.h. Kernels with loops are not gathered, since their f is too much to compute
-// again, nor are adjoints that read gradients that they add to. An addition that cannot be gathered stays as it was.
+// Tile kernels have passes/gather_tiles.h. The pass does not gather kernels with loops, whose f is too expensive to
+// compute again, nor adjoints that read gradients that they also add to. An addition that cannot be gathered stays as
+// it was.
 #pragma once
 
 #include "samite/passes/index_map.h"

@@ -1,4 +1,4 @@
-// Which instances add to the element that belongs to an instance: the inverse of an index map.
+// Inverts an index map: finds the instances that add to the element that belongs to an instance.
 #pragma once
 
 #include "samite/passes/index_map.h"

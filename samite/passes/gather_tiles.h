@@ -1,25 +1,25 @@
-// Gathers the gradients of a tile kernel: for each window of a gradient, one block loops over the blocks that add to
+// Gathers the gradients of a tile kernel: for each window of a gradient, one block loops over all blocks that add to
 // it.
 //
 // The adjoint of `C[i, j] = Σk A[i, k] B[k, j]` loops over k in block (i, j) and adds to the window (i, k) of A's
 // gradient. All blocks of row i add to that window: one atomic addition of a whole tile for each block and each k. But
-// the window says which i and k it belongs to. So a block loops over windows instead, and sums over j:
+// the window determines i and k. So a block can loop over windows instead, and sum over j:
 //
 //   for k { accumulate atomic ā[i, k] += f(i, j, k) }
 //
-//   becomes   for each k that falls to block j { sum = 0; for all j' { sum += f(i, j', k) }; ā[i, k] += sum }
+//   becomes   for each k dealt to block j { sum = 0; for all j' { sum += f(i, j', k) }; ā[i, k] += sum }
 //
-// That is a loop of products like the forward's. Its sum stays in registers, in 32 bits where the gradient has 16, and
-// has one order; the loop prefetches where the forward's does. Three things are required. Each index of the window is a
-// multiple of one index of the block or of the loop, or the same for all. The bounds of the loop are the same for all
-// blocks. And f needs nothing but loads and operations without effects. An addition that does not fit stays as it was.
+// That is a mainloop like the forward kernel's. Its sums stay in registers, in 32 bits for 16-bit gradients, and have a
+// fixed order; the loop prefetches if the forward's does. It needs three things: each index of the window is a multiple
+// of one index of the block or of the loop, or the same for all; the bounds of the loop are the same for all blocks;
+// and f has only loads and operations without effects. An addition that does not fit stays as it was.
 //
 // f reads gradients that the adjoint takes (`exchange`). They must stay until all blocks have read them: as in
 // passes/gather.h, `gather` only loads them and `clear` sets them to zero.
 //
-// Where windows of a product lie side by side, `wide` takes several together (passes/wide_windows.h).
+// If windows of a product are neighbours, `wide` processes several together (passes/wide_windows.h).
 //
-// A block must know the extents of the whole launch. So a launch is not divided among several calls.
+// A block must know the extents of the whole launch, so one launch is never divided among several calls.
 #pragma once
 
 #include "samite/passes/gather.h"

@@ -1,5 +1,5 @@
-// How groups of warps have the sums of a product in their registers, where they take its factors from shared memory
-// (compute capability 9.0). Pure functions.
+// How warp groups hold the sums of a product in registers when they read its factors from shared memory (compute
+// capability 9.0). Pure functions.
 #pragma once
 
 #include "samite/ir/layout.h"

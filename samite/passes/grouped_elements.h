@@ -1,12 +1,12 @@
-// Which accesses of a loop over a tile in registers a thread can do for several of its elements at once: those that lie
-// next to each other in an array as they do in the tile. Only of arrays that the loop touches in no other way: then
-// nothing tells when it does.
+// Finds the accesses of a loop over a register tile that a thread can make for several elements at once: those whose
+// elements are neighbours both in the array and in the tile. Only for arrays that the loop accesses in no other way, so
+// that the order of accesses cannot be observed.
 //
-// Most are touched along the array's own rows and columns. Then a thread's elements are as far from its first as the
-// layout says, and so is their place: one address for all, rather than one for each.
+// Most accesses run along the array's own rows and columns. Then the distances between a thread's elements are the same
+// in the tile's layout and in the array, and one address serves all of them.
 //
-// A pure function of a loop of a planned tile kernel, for targets whose blocks have threads. What is found is of the
-// loop's own statements, which must live on.
+// A pure function of a loop of a planned tile kernel, for targets whose blocks have threads. The result refers to the
+// loop's statements, which must outlive it.
 #pragma once
 
 #include "samite/ir/kernel.h"

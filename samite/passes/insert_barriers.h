@@ -1,19 +1,19 @@
-// Writes out where the threads of a block wait for each other (`Barrier`), for targets whose blocks have threads.
+// Inserts a `Barrier` wherever the threads of a block must wait for each other, for targets whose blocks have threads.
 //
-//   - After a loop over elements, unless it touches nothing that other threads see.
-//   - Before a loop over elements that stores to an array which some thread may not have read yet
-//     (passes/block_hazards.h).
+//   - After an element loop, unless it touches nothing that other threads see.
+//   - Before an element loop that stores to an array that some thread may still have to read (passes/block_hazards.h).
 //   - Around what one thread does for all: a store, an addition, a message. It becomes a loop over one element.
-//   - After a call on tiles. Not after a load, whose copies go on beside what follows; nor after the product at the end
-//     of a loop that loads ahead, whose sums are in registers: the next iteration begins with a barrier; nor after a
-//     loop of products with sums in registers, which waits by itself.
+//   - After a call on tiles, except: after a load, whose copies run on beside the statements that follow; after the
+//     product at the end of a loop that prefetches, if its sums are in registers, because the next iteration begins
+//     with a barrier; and after a mainloop with sums in registers, which waits by itself.
 //   - After every thread has read an element of a tile in shared memory.
-//   - At the end of a block after whose last reduction to a value of each thread no barrier comes: its threads may be
-//     reading what they exchanged (`exchanges_parts`).
-//   - Before the first statement that needs copies which are on their way, and at the end of their block
-//     (`commit_copies`, `wait_for_copies 0`, `barrier`).
+//   - At the end of a block, if no barrier follows the block's last per-thread reduction: its threads may still be
+//     reading the parts that they exchanged (`exchanges_parts`).
+//   - Before the first statement that needs copies in flight, and at the end of their block (`commit_copies`,
+//     `wait_for_copies 0`, `barrier`).
 //
-// A loop that loads ahead has barriers of its own between its iterations, which are part of how it is written.
+// A loop that prefetches has its own barriers between iterations (passes/pipeline_loops.h). Runs after place_tiles,
+// stage_loads and spread_tiles.
 #pragma once
 
 #include "samite/passes/block_hazards.h"

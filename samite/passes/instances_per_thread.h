@@ -1,9 +1,10 @@
-// How many neighbours a thread should run at a time (passes/side_by_side.h), and which kernels gain by it.
+// Decides how many neighbouring instances one thread runs side by side (passes/side_by_side.h), and for which kernels
+// that pays.
 //
-// Straight-line code that streams arrays gains: what the neighbours load and store is one instruction of 16 bytes, and
-// fewer threads keep more memory in flight. So do loops that all instances go through alike and that load the same
-// elements for all: an element that is loaded serves all neighbours. Other loops and local arrays would take registers
-// from threads that have enough to do as it is.
+// Straight-line code that streams arrays gains: the neighbours load and store 16 bytes in one instruction, and fewer
+// threads keep more memory requests in flight. Loops that all instances run alike, with loads that are the same for
+// all, gain too: one load serves all neighbours. In other loops, and with local arrays, the extra registers cost more
+// than they save.
 #pragma once
 
 #include "samite/ir/kernel.h"

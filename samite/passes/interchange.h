@@ -1,23 +1,23 @@
-// Loop interchange: a loop in which all instances add to one element goes outside of the thread loop.
+// Loop interchange: moves a loop in which all instances add to one element outside of the thread loop.
 //
-// In an all-pairs loop each instance adds to element j in iteration j: all instances add to the same element. Run
-// vector by vector, every vector would sum its lanes for every j. Instead many instances, a strip, go through the loop
+// In an all-pairs loop each instance adds to element j in iteration j, so all instances add to the same element. Run
+// vector by vector, every vector would sum its lanes for every j. Instead a strip of many instances runs the loop
 // together:
 //
 //   for strip                                   the thread loop is strip-mined
-//     for.thread i in the strip                 a run: what comes before the loop
+//     for.thread i in the strip                 a run: what precedes the loop
 //     for j                                     the loop is opened
 //       for.thread i in the strip jam 4         a run: the body; its additions are summed, and added to element j once
-//     for.thread i in the strip                 a run: what comes after
+//     for.thread i in the strip                 a run: what follows the loop
 //
-// `passes/distribute.h` says what is opened. A value that one run computes and another reads is in memory of the strip;
-// one that is the same for all instances is computed once, outside of the thread loops, where no write of the run may
-// change it. A run inside of an opened loop that is straight-line code is jammed: one vector alone is a chain of
-// operations that wait for one another.
+// passes/distribute.h decides what is opened. A value that one run computes and another reads is kept in memory of the
+// strip. A value that all instances share is computed once, outside of the thread loops, if no write of the run can
+// change it. A straight-line run inside of an opened loop is jammed (unrolled over the outer loop), because one vector
+// alone is a chain of dependent operations.
 //
-// This is for a target whose thread loops run as vectors, and not for debug mode, whose checks belong to each access,
-// in the order in which the instances run. It runs when the arrays of instances have their places, since a strip's
-// arrays are sized for the first-level cache. A pure function of a lowered kernel; a tile kernel stays as it is.
+// For targets whose thread loops run as vectors. Not for debug mode, whose checks belong to each access in the order in
+// which the instances run. Runs once the arrays of instances are placed, because a strip's arrays are sized for the
+// first-level cache. A pure function of a lowered kernel; tile kernels stay as they are.
 #pragma once
 
 #include "samite/ir/kernel.h"

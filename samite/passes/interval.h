@@ -1,9 +1,9 @@
-// Where numbers lie: intervals with symbolic bounds, and ranges with constant ones.
+// Intervals with symbolic bounds, and ranges with constant bounds, for integers and regions of arrays.
 //
-// `over` takes a symbol out of a form: 2*%i + %n for %i in 0 .. 9 lies in [%n, 18 + %n]. Taking out the indices of the
-// loops around an access, the inner ones first, gives what an iteration of an outer loop needs; taking out the thread
-// indices gives what a block needs. Each occurrence of a symbol is bounded on its own, so that an interval may be wider
-// than need be and never is too narrow.
+// `over` eliminates a symbol from a form: 2*%i + %n for %i in 0 .. 9 lies in [%n, 18 + %n]. Eliminating the indices of
+// the loops around an access, innermost first, gives what one iteration of an outer loop needs; eliminating the thread
+// indices gives what a block needs. Each occurrence of a symbol is bounded separately, so an interval may be wider than
+// necessary, but it is never too narrow.
 #pragma once
 
 #include "samite/passes/affine.h"

@@ -1,5 +1,5 @@
-// By how much an integer grows from each lane to the next, where that is a known number, as 2 is of `2 * x + 1` with
-// the index x of a thread loop: what is read there lies in a few vectors, of which the lanes' elements are picked.
+// Finds by how much an integer grows from each lane to the next, where that is a constant: 2 for `2 * x + 1` with the
+// index x of a thread loop. Loads at such an index read a few vectors and pick the lanes' elements from them.
 #pragma once
 
 #include "samite/passes/uniformity.h"

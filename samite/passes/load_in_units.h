@@ -1,8 +1,8 @@
-// Which loads of tiles move units of 16 bytes, one instruction each: those whose every window, in any launch, begins at
-// such a unit in each of its rows. The array's rows must do so, and elements lie one after another, which is known of
-// its argument; the window's first column must be a multiple of a unit, which its index tells.
+// Marks the loads of tiles that move units of 16 bytes with one instruction each: those whose windows, in any launch,
+// begin at such a unit in each row. That needs an array whose rows begin at units and whose elements are contiguous, as
+// the facts about the argument say, and a first column that is a multiple of a unit, as the index shows.
 //
-// Any other load moves element by element. A pure function of a planned tile kernel, for targets whose blocks have
+// All other loads move element by element. A pure function of a planned tile kernel, for targets whose blocks have
 // threads.
 #pragma once
 

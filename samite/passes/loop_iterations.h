@@ -1,4 +1,4 @@
-// How often a loop runs, and its index in each iteration, as values that are computed before it or in it.
+// Computes how often a loop runs, and its index in a given iteration, as values outside or inside of the loop.
 #pragma once
 
 #include "samite/passes/builder.h"

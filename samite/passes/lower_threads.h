@@ -1,13 +1,13 @@
-// From structured to lowered form: the launch becomes loops.
+// Lowers a structured kernel: the launch becomes loops.
 //
-// A structured kernel is what one instance does. This pass wraps it into one loop for each dimension of the launch,
-// from `launch_begin` to `launch_end` by one: dimension 0 outermost, the last one innermost. The outer loops are
+// A structured kernel is what one instance does. This pass wraps it in one loop for each dimension of the launch, from
+// `launch_begin` to `launch_end` by one: dimension 0 outermost, the last one innermost. The outer loops are
 // `LoopKind::Block` (independent, any order). The innermost is `LoopKind::Thread` (lanes of a vector, threads of a
-// block), or a Block loop of a tile kernel. The indices of the loops replace `thread_index`. A target runs the result
-// for any box of the launch.
+// block), or a Block loop for a tile kernel. The loop indices replace `thread_index`. The result can run any box of the
+// launch.
 //
-// A dimension whose every `thread_index` is an i32 is counted in i32, any other in i64. Whoever launches must refuse an
-// extent that the kernel's own index type cannot count.
+// A dimension whose every `thread_index` is an i32 is counted in i32, any other in i64. The launcher must refuse an
+// extent that the kernel's index type cannot count.
 #pragma once
 
 #include "samite/ir/kernel.h"

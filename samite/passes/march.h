@@ -1,13 +1,13 @@
-// Threads that march: a thread runs several instances one after another along the first of three dimensions. Stencils
-// gain by it: what an instance reads of the one behind it has just been read, so that less of the arrays comes from the
-// device's outer cache more than once.
+// Lets each thread run several instances one after another along the first of three dimensions. That makes stencils
+// faster: an instance reuses what the one before it has just read, so that less of the arrays is read from the device's
+// outer cache more than once.
 //
-// The loop over the first dimension says so; what runs is the same.
+// The loop over the first dimension carries the number of instances; the code inside stays the same.
 //
 //   for.block %0: i32 in %3 .. %4 step 1 march 5 {
 //
-// Runs on a GPU, for launches whose arrays outgrow its caches, before neighbours are put side by side: what such a
-// kernel stores need not stay in caches. A pure function.
+// Runs on a GPU, for launches whose arrays outgrow its caches, before neighbours are put side by side: the results of
+// such a kernel need not stay in caches. A pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

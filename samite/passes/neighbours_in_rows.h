@@ -1,4 +1,4 @@
-// Which accesses of neighbouring instances are to neighbouring elements, in a row that is aligned.
+// Finds accesses of neighbouring instances to neighbouring elements of an aligned row.
 #pragma once
 
 #include "samite/passes/array_facts.h"

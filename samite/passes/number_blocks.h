@@ -1,12 +1,12 @@
-// The order in which the blocks of a product are numbered, which is about the order in which they run: those that run
-// at one time are to need the fewest windows of the factors in all, so that level 2 of the cache hands out each window
-// to many of them.
+// Chooses the order in which a product's blocks are numbered, and so roughly the order in which they run, so that the
+// blocks that run together share as many windows of the factors as possible and the level-2 cache serves each window to
+// many of them.
 //
-// Blocks that lie row by row in the launch need one row of windows of one factor, and all of the other. In strips of so
-// many columns (`Kernel::strip_columns`) those of all multiprocessors are about a square. On an H200 a product of
-// doubles of 4096 x 4096 x 4096, in tiles of 64 x 128, takes 2.54 ms row by row, and 2.48 ms in strips of 16.
+// Numbered row by row, the running blocks need one row of windows of one factor and all of the other. Numbered in
+// strips of a certain number of columns (`Kernel::strip_columns`), they cover about a square. On an H200 a product of
+// doubles of 4096 x 4096 x 4096 in tiles of 64 x 128 takes 2.54 ms row by row, and 2.48 ms in strips of 16.
 //
-// Of tile kernels over two dimensions or more that multiply in a loop; all others are left as they are. After
+// For tile kernels over two or more dimensions that multiply in a loop; others stay as they are. Runs after
 // assign_roles. A pure function of a lowered kernel.
 #pragma once
 

@@ -1,4 +1,5 @@
-// What code costs, roughly: how long it takes compilers, and whether it may as well run as be asked about.
+// Rough cost estimates for code: how long it takes to compile, and whether to run it is cheaper than to branch around
+// it.
 #pragma once
 
 #include "samite/ir/kernel.h"

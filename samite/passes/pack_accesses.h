@@ -1,13 +1,13 @@
-// Several elements in one access, of a scheduled kernel on a GPU: loads of neighbours in a row become one `load_pack`,
-// additions to neighbours one `accumulate_pack`, stores to neighbours one `store_pack`, copies of neighbours to
-// neighbours in shared memory one copy (ir/load_ahead.h).
+// Combines accesses of a scheduled GPU kernel to neighbouring elements: loads of neighbours in a row become one
+// `load_pack`, additions one `accumulate_pack`, stores one `store_pack`, and copies to neighbours in shared memory one
+// copy (ir/load_ahead.h).
 //
-// Only where the first element is known to lie at a multiple of so many, in an array whose rows begin at multiples of
-// 16 bytes; loads only of arrays that nothing else writes to while the kernel runs, stores only to arrays that nothing
-// reads meanwhile, and among which none may be to one element. All elements are accessed in any
-// case, so that no access is made that was not there before.
+// The first element must be known to be at a multiple of the pack's size, in an array whose rows begin at multiples of
+// 16 bytes. Loads are combined only from arrays that nothing else writes while the kernel runs. Stores are combined
+// only to arrays that nothing reads meanwhile, and only if no two of them are to the same element. All elements of a
+// pack are accessed anyway, so that no new access is made.
 //
-// A loop that goes along a row, and does nothing but compute, is unrolled for that.
+// A loop that runs along a row and only computes is unrolled first.
 #pragma once
 
 #include "samite/passes/array_facts.h"

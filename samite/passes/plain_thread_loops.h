@@ -1,8 +1,8 @@
-// Thread loops as every target runs them: none inside of another, and all in steps of one.
+// Normalises thread loops: no thread loop inside of another, and all of them in steps of one.
 //
-// A thread loop inside of another is a serial loop: the threads of the outer one share its instances, and each goes
-// through the inner one by itself. A thread loop in larger steps counts in steps of one, and a branch leaves out what
-// lies between:
+// A thread loop inside of another becomes a serial loop: the threads of the outer loop share its instances, and each
+// runs the inner loop by itself. A thread loop with a larger step counts in steps of one, and a branch skips the
+// numbers in between:
 //
 //   for.thread %3: i32 in %1 .. %2 step 1 {
 //     %4: i32 = sub %3, %1
@@ -12,10 +12,10 @@
 //       …
 //
 // Its index still counts the instances, so that messages name the right one. Loops in which a thread runs neighbours
-// are no such loops: `passes/side_by_side.h` makes them later.
+// are made later, by passes/side_by_side.h.
 //
-// Runs first on lowered kernels of all targets. What comes after it relies on it: the analysis of lanes, the
-// interchange of loops, and both emitters. A pure function.
+// Runs first on lowered kernels of all targets. The analysis of lanes, loop interchange and both emitters rely on it. A
+// pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

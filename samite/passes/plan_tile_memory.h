@@ -1,16 +1,16 @@
-// Where the tiles of a block lie in its shared memory.
+// Plans where the tiles of a block are in its shared memory.
 //
-// A tile is there from the first statement that touches it to the last one, or to where all threads have read it; of a
-// loop that it was made outside of, to the loop's end. What is loaded ahead has a buffer for each stage. Tiles that are
-// not there at one time may share memory. Each, and each buffer, begins at a multiple of 128 bytes, which is what any
-// access wants, or of 1,024 where bulk copies swizzle what they write. The largest come first, each at the lowest place
-// that is free.
+// A tile lives from the first statement that touches it to the last one, or until all threads have read it; a tile that
+// a loop uses but was made outside of it lives to the loop's end. A prefetched tile has one buffer for each stage.
+// Tiles whose live ranges do not overlap may share memory. Each tile, and each buffer, begins at a multiple of 128
+// bytes, which suits any access, or of 1,024 where bulk copies swizzle what they write. The plan places the largest
+// tiles first, each at the lowest free offset.
 //
-// Where teams of threads run other blocks in turn, the memory that bulk copies bring to comes first, and behind it each
-// team has as much as the others.
+// If teams process block indices alternately, the rings that bulk copies fill come first, followed by one equal part
+// for each team.
 //
-// What has a size that is known at launch only lies behind all others. The kernel has how far behind
-// (schedule/launch_sizes.h), and a launch what that is in numbers.
+// Tiles whose size is known only at launch come after all others. The kernel stores their offsets symbolically
+// (schedule/launch_sizes.h), and a launch computes them.
 //
 // A pure function of a lowered kernel whose tiles are placed, for targets that have shared memory.
 #pragma once

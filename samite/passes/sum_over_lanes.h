@@ -1,17 +1,18 @@
-// Additions that all lanes make to one element in each iteration of a loop, to another one in each: what an all-pairs
-// loop owes to the other body. Lanes are those of vectors, or the threads of a warp. Each iteration would sum its
-// lanes; instead the sums of many iterations are put off, and done at once.
+// Defers additions that all lanes make to one element in each iteration of a loop, to a different element in each
+// iteration: an all-pairs loop adds its reaction to the other body like that. Lanes are the lanes of a vector or the
+// threads of a warp. Without the pass each iteration would sum over its lanes; instead the lane sums of many iterations
+// are made at once.
 //
 //   for %5: i32 in 0 .. %4 step 1 {
 //     …
 //     accumulate atomic over_lanes @z[%5] += %9
 //   }
 //
-// The loop is one that all lanes go through in step, and the element moves with its index. Only of arrays that the
-// kernel adds to atomically and touches in no other way, so that nothing tells when it happens. Where such a loop can
-// be interchanged (passes/interchange.h), it no longer is one.
+// All lanes must run the loop in step, and the element must move with its index. Only for arrays that the kernel adds
+// to atomically and touches in no other way, so that the moment of an addition cannot be observed. A loop that can be
+// interchanged (passes/interchange.h) no longer has this form.
 //
-// Runs last on the CPU, where nothing is checked access by access. On a GPU `passes/warp_loops.h` asks for the same.
+// Runs last on the CPU, where accesses are not checked one by one. On a GPU passes/warp_loops.h uses it.
 #pragma once
 
 #include "samite/ir/kernel.h"

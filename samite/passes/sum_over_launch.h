@@ -1,9 +1,10 @@
-// Which additions all instances of a launch make to one element: a loss, or the gradient of a scalar. Where a thread
-// runs each instance, the threads sum them, then the blocks, and each block adds once.
+// Marks additions that all instances of a launch make to one element: a loss, or the gradient of a scalar. Where each
+// instance has a thread, the threads are summed first, then the blocks, and each block adds once.
 //
-// Only of arrays that the kernel adds to atomically and touches in no other way, so that nothing tells when it happens.
-// This marks each such `Accumulate` (`over_launch`). Few threads with many instances each, which the grid-stride form
-// has, are then many times faster than a thread for each instance. A pure function of a lowered kernel, for a GPU.
+// Only for arrays that the kernel adds to atomically and touches in no other way, so that the moment of an addition
+// cannot be observed. The pass sets `over_launch` on each such `Accumulate`. With that, few threads with many instances
+// each (a grid-stride launch) are many times faster than one thread for each instance. A pure function of a lowered GPU
+// kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

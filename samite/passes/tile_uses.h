@@ -1,7 +1,7 @@
-// How a lowered kernel touches the memory of its blocks, array by array: one walk, of which each pass that says where
-// tiles are takes what it needs.
+// Records how a lowered kernel uses the memory of its blocks, array by array, in one walk over the kernel. Each pass
+// that places tiles takes what it needs from the record.
 //
-// Statements are counted in program order, and so is the end of each loop.
+// Positions count statements in program order; the end of a loop has a position too.
 #pragma once
 
 #include "samite/ir/kernel.h"

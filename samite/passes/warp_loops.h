@@ -1,12 +1,12 @@
-// Loops in which the threads of a warp work together.
+// Finds loops in which the threads of a warp work together.
 //
-// Sums: all threads add to one element, another one in each iteration (`passes/sum_over_lanes.h`). Many threads that
+// Sums: all threads add to the same element, a different one in each iteration (passes/sum_over_lanes.h). Threads that
 // add to one element wait for each other. So the warp sums what its threads add, for several iterations at once, and
 // one thread adds each sum.
 //
-// Loads: all threads load the same elements, other elements in each iteration: those of the other body in an all-pairs
-// loop. A load of one element takes as long as a load of 32. So each thread of the warp loads what one iteration needs
-// into shared memory, for 32 iterations at once, and each iteration reads its elements from there.
+// Loads: all threads load the same elements, different ones in each iteration: the other body in an all-pairs loop. A
+// load of one element takes as long as a load of 32. So each thread of the warp loads what one iteration needs into
+// shared memory, for 32 iterations at once, and each iteration reads from there.
 //
 //   for %5: i32 in 0 .. %4 step 1 by_warp 8 {
 //     %6: f32 = load by_warp @x[%5]
@@ -14,11 +14,11 @@
 //     accumulate atomic over_lanes @z[%5] += %9
 //   }
 //
-// All threads of the warp must be active and must run the same iterations: what `same_in_warp` names must be the same
-// for all of them. That is asked before the loop; where it does not hold, each thread goes through the loop by itself.
-// Iterations that are left over run one by one. Warps do not wait for each other.
+// All threads of the warp must be active and run the same iterations: the values in `same_in_warp` must be equal in all
+// of them. The code checks that before the loop, and if it does not hold, each thread runs the loop by itself.
+// Remaining iterations run one by one. Warps do not wait for each other.
 //
-// Runs last on a GPU, where nothing is checked access by access. A pure function.
+// Runs last on a GPU, where accesses are not checked one by one. A pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,16 +1,16 @@
-// Wider windows for the products of a gathered adjoint (passes/gather_tiles.h): with the forward product's tiles.
+// Widens the windows of a gathered adjoint's products (passes/gather_tiles.h) to the tiles of the forward product.
 //
-// The forward block (i, j) has sums of 128 x 256, say, and adds 64 terms in a step. So a window (i, k) of A's gradient
-// has 128 x 64 elements, each a sum over 256 terms of every block: as much arithmetic as the forward has, for tiles
-// that load more for it. But four windows (i, k) to (i, k + 3) lie side by side, and 256 terms are four times 64: a
-// block can as well compute the four windows together, 64 terms a step, and has the forward's tiles again.
+// Say the forward block (i, j) has sums of 128 x 256 and adds 64 terms in a step. Then a window (i, k) of A's gradient
+// has 128 x 64 elements, each a sum over 256 terms of every block: as much arithmetic as the forward product, in
+// smaller tiles that load more for it. But the four windows (i, k) to (i, k + 3) are neighbours, and 256 terms are four
+// times 64. So a block can compute the four windows together, 64 terms a step, with the forward's tiles.
 //
-// `by` windows become one, and the terms of a block as many `pieces`, where these are the same number: then the
-// product's tile has as many sums as the forward's. The load of each factor changes, and what casts it. Nothing else
-// may use a factor.
+// `by` windows become one, and the terms of a block are divided into `pieces`. If the two numbers are equal, the
+// product's tile has as many sums as the forward's. The pass changes the load of each factor and the operations that
+// cast it. Nothing else may use a factor.
 //
-// The last wide window may reach beyond those that there are. It must be outside of the array there, which
-// `iterations` asks for a launch (passes/gather_tiles.h).
+// The last wide window may reach beyond the last window. It must then be outside of the array there, which `iterations`
+// checks at launch (passes/gather_tiles.h).
 #pragma once
 
 #include "samite/passes/index_forms.h"
