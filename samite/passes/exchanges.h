@@ -1,4 +1,4 @@
-// Plain exchanges: what an adjoint takes of a gradient where no other thread touches the element
+// Recognises plain exchanges: an adjoint takes the value of a gradient element that no other thread touches
 // (passes/relax_atomics.h).
 #pragma once
 

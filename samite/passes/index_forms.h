@@ -1,15 +1,15 @@
-// What the integers of a kernel are, as forms of its symbols: the one analysis of indices.
+// The analysis of indices: describes each integer of a kernel as an affine form of its symbols (passes/affine.h).
 //
-// Integers of the IR wrap around. Each answer says what it holds for:
+// Integers of the IR wrap around. Each answer says under which condition it holds:
 //
 //   always               whatever wraps around on the way
-//   if nothing wraps     where no operation on the way gives what its type cannot hold. An index that has wrapped is
-//                        outside of its array but for the largest ones, so that this will do to choose a faster way
-//   if no signed wraps   where no signed integer of 32 bits or more does: others wrap on the way to right indices, as
-//                        u32 does in i + (n - 1) for n = 0
+//   if nothing wraps     no operation on the way overflows its type. An index that has wrapped is outside of all but
+//                        the largest arrays, so this is enough to choose a faster implementation
+//   if no signed wraps   no signed integer of 32 bits or more overflows. Unsigned ones may wrap on the way to right
+//                        indices, as u32 does in i + (n - 1) for n = 0
 //
-// One walk over a kernel in structured or lowered form; takes time linear in its statements. Immutable afterwards. The
-// kernel need not live on.
+// One walk over a kernel in structured or lowered form, in time linear in its statements. Immutable afterwards. The
+// result does not refer to the kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

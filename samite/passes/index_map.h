@@ -1,7 +1,7 @@
-// Which element an index takes each instance to, where that is its own number, shifted by a constant and perhaps kept
-// within an array: what a stencil reads. Such a map can be turned round.
+// Index maps of stencils: which element an index takes each instance to, if the index is the instance's own number,
+// shifted by a constant and possibly clamped to an array. Such a map can be inverted.
 //
-// This reads the shape of the forms that passes/index_forms.h has found, and analyses nothing itself.
+// This only reads the forms that passes/index_forms.h has found.
 #pragma once
 
 #include "samite/ir/kernel.h"

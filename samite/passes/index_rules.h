@@ -1,4 +1,4 @@
-// How the form of an operation's result is made of its operands' forms: the rules of passes/index_forms.h.
+// The rules of passes/index_forms.h: how the form of an operation's result follows from the forms of its operands.
 #pragma once
 
 #include "samite/ir/stmt.h"

@@ -1,4 +1,4 @@
-// Replaces custom adjoints by their primal blocks: that is what a forward kernel runs of them.
+// Replaces custom adjoints by their primal blocks, which is the part that a forward kernel runs.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// Which element of which local array a statement itself loads or stores.
+// The element of a local array that a statement itself loads or stores.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,21 +1,21 @@
-// From tiles to memory that the threads of a block share, and loops over its elements.
+// Lowers tiles to memory that the threads of a block share and loops over its elements.
 //
-// A tile that is needed as a whole gets shared memory (`local shared $1`). Operations that are done element by element
-// become one loop for each run of them over equal extents: what is not needed outside of the run lives in the loop
-// alone. A load that is only reshaped to more dimensions has these: on a GPU, in kernels that do not multiply, whose
-// windows are loaded as a whole. On the CPU, tiles in between that need nothing of the run come before it. Reductions
-// and products of matrices become calls from memory to memory (`TileCall`), and so, on a GPU, do loads of tiles that
-// are needed as a whole, and casts of f32 that was loaded ahead to 16 bits. Values that a loop carries stay in one
-// place, where what an iteration makes of them can be written over them.
+// A tile that is needed as a whole gets shared memory (`local shared $1`). Each run of element-wise operations over
+// equal extents becomes one loop, and values that are not needed outside of the run live in that loop alone. A load
+// that is only reshaped to more dimensions uses those dimensions: on a GPU, in kernels that do not multiply, whose
+// windows are loaded as a whole. On the CPU, tiles in between that do not depend on the run are computed before it.
+// Reductions and matrix products become calls from memory to memory (`TileCall`). On a GPU so do loads of tiles that
+// are needed as a whole, and casts to 16 bits of prefetched f32. A value that a loop carries stays in one place if an
+// iteration can overwrite it with its result.
 //
-// Tiles that a loop keeps for its adjoint have shared memory too; on a GPU, those that would take more than 16 KiB
-// of it, and those whose number is known only when the kernel runs, are `kept` in device memory.
+// Tiles that a loop keeps for its adjoint have shared memory too. On a GPU they are `kept` in device memory if they
+// would take more than 16 KiB, or if their number is known only when the kernel runs.
 //
-// A loop over elements is a thread loop: the last dimension's, inside of serial loops over the others, or, on a GPU,
-// one over all elements. The threads of a block wait for each other after each of them and after each call; elsewhere
-// they all do the same.
+// An element loop is a thread loop: over the last dimension, inside of serial loops over the others, or on a GPU over
+// all elements. The threads of a block wait for each other after each such loop and after each call; in between they
+// all run the same code.
 //
-// Runs after everything that knows tiles, on the structured form; `lower_threads` comes next.
+// Runs after all passes that work on tiles as values, on the structured form; `lower_threads` comes next.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,19 +1,23 @@
-// Where each tile of a block is: in the registers of its threads or in shared memory, and in what layout.
+// Places each tile of a block in the registers of its threads or in shared memory, and chooses its layout.
 //
-// A product of matrices whose sums fit into its threads' registers is computed there, each warp having a part of the
-// sums. A tile that nothing but such products, loops over its own elements and reductions of its rows touch stays there
-// for good, as long as all of these want it in one layout; loops over its elements then go through each thread's own.
-// So do tiles that follow from it in such loops, while a thread has registers for those that are needed at one time. A
-// row that several warps share is reduced there where the call has memory for their parts. The first factor of a
-// product of windows (passes/product_loops.h) that is made of sums stays there as well, where groups of warps have
-// whole rows of both, and else lies in panels. So do tiles of one value for each row of such sums, which all threads
-// have that have a part of the row: where loops that do the same in several threads make them. All other tiles are in
-// shared memory: factors of such products, where nothing else than loads and loops touch them, with rows at multiples
-// of 16 bytes, such that no two threads meet in a bank; where a transpose reads them, likewise, so that four threads of
-// a warp meet at most; the rest row by row.
+// Registers hold
 //
-// This writes the space and the layout of each `Allocate`, and of each product `sums`. A pure function of a lowered
-// kernel; of one for a CPU, and of one that has no tiles, the kernel itself.
+//   - the sums of a matrix product, if they fit: each warp has a part of them;
+//   - a tile that is only used by such products, by loops over its own elements and by reductions of its rows, as long
+//     as all of them use the same layout, and tiles computed from it in such loops, while a thread has registers for
+//     all that are live at one time (rows that several warps share are reduced there if the call has memory for their
+//     parts);
+//   - the first factor of a product of windows (passes/product_loops.h) that is computed from sums, if warp groups hold
+//     whole rows of both, and otherwise it is in panels of shared memory;
+//   - per-row values of such sums, replicated in every thread that holds part of the row, if the loops that compute
+//     them run the same code in several threads.
+//
+// All other tiles are in shared memory. Factors of such products that only loads and loops touch have rows at multiples
+// of 16 bytes, swizzled or padded so that no two threads access the same bank; if a transpose reads them, at most four
+// threads of a warp do. Other tiles are stored row by row.
+//
+// The pass writes the space and the layout of each `Allocate`, and `sums` of each product. A pure function of a lowered
+// kernel. Kernels for a CPU and kernels without tiles stay as they are.
 #pragma once
 
 #include "samite/ir/kernel.h"

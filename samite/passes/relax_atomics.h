@@ -1,10 +1,10 @@
-// Removes atomics where no two instances can access one element.
+// Replaces atomic operations by plain ones where no two instances can access the same element.
 //
-// In an adjoint kernel, additions to a gradient array, and exchanges of it, become plain where each instance has
-// elements of its own. That is so where for each dimension d of the launch there is one index of the array that is, in
-// all accesses, thread_index(d) plus the same number. The number may be a constant or anything that is the same for all
-// instances. The other indices may be anything: in a launch of one dimension, a(i, 0) and a(i, j) are never elements of
-// another i. Gradient arrays must not share memory with one another (the launcher checks).
+// In an adjoint kernel, additions to a gradient array, and exchanges of it, become plain if each instance has elements
+// of its own. That holds if for each dimension d of the launch one index of the array is thread_index(d) plus the same
+// number in all accesses. The number may be a constant or anything that all instances share. The other indices may be
+// anything: in a launch of one dimension, a(i, 0) and a(i, j) never belong to another i. Gradient arrays must not share
+// memory with one another, which the launcher checks.
 #pragma once
 
 #include "samite/ir/kernel.h"

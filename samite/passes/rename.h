@@ -1,4 +1,5 @@
-// Copies statements under other names: from one kernel to another, or to a second place in the same kernel.
+// Copies statements with new names for their locals: from one kernel to another, or to a second place in the same
+// kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

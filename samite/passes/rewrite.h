@@ -1,4 +1,4 @@
-// The same statements, each as a function makes it: what most passes do to a block.
+// Rebuilds a block by applying a function to each statement, which is what most passes do.
 #pragma once
 
 #include "samite/ir/kernel.h"

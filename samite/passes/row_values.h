@@ -1,9 +1,9 @@
-// What a loop over a tile in registers loads for whole rows of it, such as the scale of each row: once for each row of
-// a thread, rather than for each of its elements.
+// Finds what a loop over a register tile loads for whole rows, such as the scale of each row, so that it is loaded once
+// for each row that a thread holds a part of, and not once for each element.
 //
-// A thread has several elements of a row. What the loop loads along the rows alone, with the question whether it is
-// inside of its array, is computed first for each row that a thread has elements of; the loop itself reads the results.
-// So it needs no bounds for these loads, and is written out once.
+// A thread holds several elements of a row. Loads whose index depends on the row alone, with their bounds checks, move
+// to a loop over the thread's rows, and the element loop reads the results. So the element loop needs no bounds checks
+// for them and is written out once.
 //
 // A pure function of a loop of a planned tile kernel, for targets whose blocks have threads. The statements of
 // `of_rows` are the loop's own, in order.

@@ -1,8 +1,7 @@
-// Merges multiplications by powers of two, and signs, that follow one another: `(x * -0.5) * 2` is `-x`.
+// Merges chains of multiplications by powers of two and negations: `(x * -0.5) * 2` becomes `-x`.
 //
-// Derivative rules leave such chains, since each rule has a constant of its own. The result is the same to the last bit
-// unless a value between is too large or too small for its type. So the merge is for adjoints, and not for what a user
-// wrote.
+// Derivative rules leave such chains, because each rule has its own constant. The result has the same bits unless an
+// intermediate value overflows or underflows. So the pass runs on adjoints, and not on code that the user wrote.
 #pragma once
 
 #include "samite/ir/stmt.h"

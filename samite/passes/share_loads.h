@@ -1,8 +1,8 @@
-// Loads what stays the same once, of a scheduled kernel: equal loads of an array that nothing writes to while the
-// kernel runs, and those that are the same in each iteration of a loop, which go in front of it. Equal loads of memory
-// of the block, too, in a loop over threads that does not store to it.
+// Loads each value of a scheduled kernel once: merges equal loads of an array that nothing writes while the kernel
+// runs, and hoists loads that are the same in every iteration out of their loop. It also merges equal loads of the
+// block's memory in a thread loop that does not store to it.
 //
-// A load leaves only loops that have an iteration for certain, so that no access is made that was not there before.
+// A load is hoisted only from loops that run at least once, so that no new access is made.
 #pragma once
 
 #include "samite/passes/array_facts.h"

@@ -1,17 +1,17 @@
-// Blocks of a cluster that share the steps of a loop of products, where a launch has so few blocks that most
-// multiprocessors would have none (compute capability 9.0).
+// Splits the steps of a mainloop among the blocks of a cluster, for launches with so few blocks that most
+// multiprocessors would be idle (split-K within a cluster; compute capability 9.0).
 //
-// Each block of the cluster runs its part of the steps. What they have found is added up through the shared memory of
-// all of them, in the memory that the loop's windows have left: each block adds up a part of the sums, in the order of
-// the steps, and hands it to the first one. That goes on with what follows the loop, and the others are done. No array
-// is needed, and no further launch, as passes/split_sums.h needs them, which may have more parts than a cluster has
+// Each block of the cluster runs its part of the steps. The partial sums are added up through distributed shared
+// memory, in the buffers that the mainloop no longer needs: each block adds up a slice of the sums, in the order of the
+// steps, and sends it to the first block. The first block runs the epilogue, and the others finish. Unlike
+// passes/split_sums.h this needs no array and no second kernel, but it has at most as many parts as a cluster has
 // blocks.
 //
-// The loop is the only one of its kernel, at the outermost level, and its sums are in registers and begin at zero.
-// Before it nothing is written to arrays, and nothing said. Sums are added in another order than in
-// one loop, which is the same in every launch of as many parts.
+// The mainloop must be the only one of its kernel, at the outermost level, and its sums must be in registers and start
+// at zero. No store, print or check precedes it. The sums are added in another order than in one loop, but in the same
+// order in every launch with the same number of parts.
 //
-// After assign_roles. A pure function of a lowered kernel.
+// Runs after assign_roles. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

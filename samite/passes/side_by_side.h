@@ -1,11 +1,11 @@
-// Neighbours side by side: a thread runs several instances at a time, next to each other in the launch's last
-// dimension. For a GPU, where a thread runs each instance otherwise.
+// Lets each thread of a GPU run several neighbouring instances at once: instances that are next to each other in the
+// launch's last dimension.
 //
-// The loop over the last dimension gets a step. Its body is a branch: where all neighbours are inside of the launch, a
-// body for all of them, in which what is the same for all is computed once and the rest is written once for each,
-// statement by statement; else a rolled loop that runs them one by one. Neighbours stay together in loops and branches
-// that they go through alike. Elements next to each other, in rows that are aligned, are one access (`LoadPack`,
-// `StorePack`), and what all neighbours add to one element is summed first.
+// The loop over the last dimension gets a step. Its body becomes a branch. If all neighbours are inside of the launch,
+// one body runs all of them: it computes once what they share, and writes everything else once for each of them,
+// statement by statement. Otherwise a rolled loop runs them one by one. Neighbours stay together in loops and branches
+// that they run alike. Accesses to adjacent elements of aligned rows become one access (`LoadPack`, `StorePack`), and
+// additions of all neighbours to one element are summed first.
 //
 //   for.thread %5: i32 in %3 .. %4 step 2 {
 //     %6: i32 = sub %4, %5
@@ -20,7 +20,7 @@
 //     }
 //   }
 //
-// Runs after sums over the launch are marked: those stay apart. A pure function.
+// Runs after sum_over_launch, whose sums stay separate. A pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,11 +1,11 @@
-// Folds, shares and prunes: the same kernel with less in it.
+// Simplifies a kernel: folds constants, shares repeated operations, and removes dead code.
 //
-// Before each walk dead code is removed. The walk folds constants (passes/fold.h). An operation that was computed
-// before with the same operands becomes that value, and a cast to a wider type and back what it was of. A branch on a
-// constant becomes the side that is taken. A bool that only says which side ran becomes the condition. A value that a
-// loop carries unchanged becomes the value it started with. Loads are shared until anything is written, since two
-// arrays may be one buffer; loads from local arrays until a local array is written. Walks repeat until one removes
-// nothing, so that simplifying again changes nothing. Locals and local arrays get new numbers, densely, in program
+// Dead code is removed before each walk. The walk folds constants (passes/fold.h). An operation that was computed
+// before with the same operands becomes that value. A cast to a wider type and back becomes the original value. A
+// branch on a constant becomes the side that is taken. A bool that only records which side ran becomes the condition. A
+// value that a loop carries unchanged becomes its initial value. Loads are shared until anything is written, because
+// two arrays may be one buffer; loads from local arrays are shared until a local array is written. Walks repeat until
+// one removes nothing, so simplifying again changes nothing. Locals and local arrays are renumbered densely, in program
 // order.
 #pragma once
 

@@ -1,4 +1,5 @@
-// What a statement needs to run: the statements that compute its operands, theirs, and the branches around them.
+// Slices: finds the statements that a statement needs to run, that is those that compute its operands, their operands,
+// and the branches around them.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,11 +1,13 @@
-// The products of a gathered adjoint apart: each of its outermost loops that multiplies tiles as a kernel of its own.
+// Splits a gathered adjoint into kernels: each of its outermost loops that multiplies tiles becomes a kernel of its
+// own.
 //
-// The gradients of both factors of a product are two loops of one kernel. Apart, each has the shared memory and the
-// registers of its blocks for itself, and warps of its own for its copies (passes/assign_roles.h), for the cost of one
-// more launch. A loop can go where nothing else touches the arrays that it writes, nor writes those that it reads.
+// The gradients of a product's two factors are two loops of one kernel. In separate kernels each has the shared memory
+// and the registers of its blocks for itself, and its own producer warps (passes/assign_roles.h), at the cost of one
+// more launch. A loop can be split off if nothing else touches the arrays that it writes, or writes those that it
+// reads.
 //
-// A pure function of a structured kernel. The kernels have its parameters and run over its launch one after another,
-// in any order; all else is in the first. One where there is nothing to split.
+// A pure function of a structured kernel. The kernels have its parameters and run over its launch one after another, in
+// any order; the first one keeps everything else. One kernel if there is nothing to split.
 #pragma once
 
 #include "samite/ir/kernel.h"

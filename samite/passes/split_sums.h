@@ -1,17 +1,18 @@
-// Splits the sums of a product among blocks, where a launch has fewer of these than a GPU has multiprocessors:
+// Splits the sums of a product over more blocks (split-K), for launches with fewer blocks than a GPU has
+// multiprocessors:
 //
 //   for k in 0 .. n { s = s + A[i, k] B[k, j] }; C[i, j] = f(s)
 //
-// becomes two kernels. In the first a block has a part of the iterations as well, `part` being a dimension of its
-// launch before the others, and stores what they give to an array of the launch's own. The second adds the parts up, in
-// order, and does all else:
+// becomes two kernels. In the first one a block runs a part of the iterations, with `part` as a new first dimension of
+// the launch, and stores its sums to an array that belongs to the launch. The second kernel adds the parts in order and
+// runs the rest:
 //
 //   for k in part * m .. min((part + 1) * m, n) { s = s + A[i, k] B[k, j] }; sums[part, i, j] = s     (`parts`)
 //   for part { s = s + sums[part, i, j] }; C[i, j] = f(s)                                            (`rest`)
 //
-// The loop is the only one that multiplies, at the outermost level of a tile kernel. It has no effects, and each of the
-// values that it carries, which are tiles of two dimensions, is only added to. What it needs can be computed by both
-// kernels. Sums are added in another order than in one loop, which is the same in every launch of as many parts.
+// The loop must be the only one that multiplies, at the outermost level of a tile kernel, without effects. Each value
+// that it carries is a two-dimensional tile that is only added to, and both kernels can compute what it needs. The sums
+// are added in another order than in one loop, but in the same order in every launch with the same number of parts.
 #pragma once
 
 #include "samite/passes/gather.h"

@@ -1,19 +1,18 @@
-// Tiles that the registers of a block's threads hold, spread over all of them.
+// Spreads tiles that are only loaded, processed element by element and reduced (as a whole or by rows) over the
+// registers of all threads of a block. They need no shared memory.
 //
-// What nothing does more to than load it from an array, go over it element by element, and reduce it, all of it or each
-// of its rows, needs no memory that threads share. Such a tile with at least 4 elements for each thread is in
-// registers, 4 elements of a row side by side, as long as all tiles of a loop lie alike, and at most 128 registers of a
-// thread are taken.
+// Such a tile is in registers if it has at least 4 elements for each thread, with 4 neighbours of a row together. All
+// tiles of a loop must have the same layout, and a thread spends at most 128 registers on them.
 //
-// What such a tile as a whole is reduced to each thread has (`everywhere`, ir/layout.h): each warp reduces for itself
-// what the warps have found, and nobody waits for one thread to do it, nor for others to have read the result. So does
-// each thread have what loops over one element make of such values and of nothing else.
+// Every thread gets the result of reducing a whole tile (`everywhere`, ir/layout.h): each warp combines the warps'
+// partial results by itself, so that no thread waits for another to do it or to have read the result. Loops over one
+// element that only use such values run in every thread too.
 //
-// Where a block's threads hold tiles that they have loaded, they wait for memory most of the time: the more blocks
-// there are, the better, down to what a thread needs beside its tiles. This writes how many into the kernel
-// (`resident_blocks`). Not where there are products, which need registers of their own.
+// Threads that hold loaded tiles mostly wait for memory, so more resident blocks are better, as long as each thread has
+// the registers that it needs beside its tiles. The pass writes the number of blocks into the kernel
+// (`resident_blocks`). It does not do that for kernels with products, which need the registers.
 //
-// After place_tiles and stage_loads. A pure function of a lowered kernel.
+// Runs after place_tiles and stage_loads. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

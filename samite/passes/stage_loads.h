@@ -1,9 +1,9 @@
-// Which statements of a loop of several stages are done ahead: the loads of tiles that depend on its index alone, and
-// what they need, of arrays that share no memory with what the loop writes to. Each tile that is loaded ahead gets a
-// buffer for each stage.
+// Chooses the statements of a multi-stage loop that run ahead: loads of tiles that depend only on the loop's index,
+// from arrays that share no memory with what the loop writes, and the statements that these loads need. Each prefetched
+// tile gets one buffer for each stage.
 //
-// This writes `ahead` of each loop, and `stages` of each such tile. After place_tiles. A pure function of a lowered
-// kernel.
+// The pass writes `ahead` of each loop and `stages` of each such tile. Runs after place_tiles. A pure function of a
+// lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

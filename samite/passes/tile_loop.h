@@ -1,4 +1,4 @@
-// One loop over the elements of tiles of equal extents: internal to lower_tiles.
+// Writes one loop over the elements of tiles with equal extents. Internal to lower_tiles.
 #pragma once
 
 #include "samite/passes/builder.h"

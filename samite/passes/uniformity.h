@@ -1,22 +1,22 @@
-// How a value differs from lane to lane, where the instances of a thread loop are the lanes of a vector.
+// Classifies how a value differs between lanes, where the instances of a thread loop are the lanes of a vector.
 //
-//   Uniform  the same in all active lanes: a scalar will do
-//   Linear   a 32-bit or 64-bit integer that grows by one from each lane to the next: the first lane's value will do
+//   Uniform  the same in all active lanes: a scalar is enough
+//   Linear   a 32-bit or 64-bit integer that grows by one from lane to lane: the first lane's value is enough
 //   Varying  anything else
 //
 // Lanes run in step, and a lane that left a branch or a loop is masked off. So the answer is about the lanes that are
-// active where the value is defined. The index of `for i in 0 .. n` is Uniform even where `n` differs from lane to
-// lane: all lanes that still run have the same `i`. After such a loop they no longer do, so the *results* of a loop
-// that lanes leave at different times are Varying. A loop may count in steps of one from begins that differ to one end:
-// each lane joins it when the index reaches the lane's begin (`starts_late`). The index is Uniform there, too, so that
-// lanes read a tape backwards together; but what such a loop carries is Varying.
+// active where the value is defined. The index of `for i in 0 .. n` is Uniform even if `n` differs between lanes: all
+// lanes that still run have the same `i`. After such a loop they no longer do, so the *results* of a loop that lanes
+// leave at different times are Varying. A loop may count in steps of one from different begins to one end: each lane
+// joins when the index reaches its begin (`starts_late`). The index is Uniform there too, so that lanes read a tape
+// backwards together, but the values that such a loop carries are Varying.
 //
-// The index of a thread loop is Linear, but for one in steps of more than one. So is `thread_index` of the last
-// dimension, in a kernel that is not lowered yet. What is read with Uniform indices is Uniform, because instances that
-// write what others read have a race anyway. What an atomic step returns is Varying, and so is what is read from a
-// local array, since each lane has an array of its own; one that is allocated outside of the thread loop is shared by
-// all lanes. Linear is for signed integers and u64: in u32 a lane may wrap round where its neighbour does not. Carried
-// values of loops are the fixed point that is reached from Uniform.
+// The index of a thread loop is Linear, unless its step is more than one. So is `thread_index` of the last dimension in
+// a kernel that is not lowered yet. Loads with Uniform indices are Uniform, because instances that write what others
+// read would race anyway. The result of an atomic operation is Varying, and so is a load from a local array, since each
+// lane has its own; an array that is allocated outside of the thread loop is shared by all lanes. Only signed integers
+// and u64 can be Linear: in u32 a lane may wrap around where its neighbour does not. Carried values of loops are the
+// fixed point that iteration from Uniform reaches.
 #pragma once
 
 #include "samite/ir/kernel.h"

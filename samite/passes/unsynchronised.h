@@ -1,14 +1,15 @@
-// Accesses of a block's threads to one memory with no barrier between them, of which one writes.
+// Verifies barriers: finds pairs of accesses by a block's threads to the same memory, at least one of them a write,
+// with no barrier in between.
 //
-// This looks at a kernel whose tiles have their offsets (passes/plan_tile_memory.h), and knows nothing of how its
-// barriers came to be where they are. Two accesses since the last barrier, one of them a write, must be by the same
-// thread: elements of one tile that loops over elements touch at their own index, dealt to the threads in the same way;
-// or what one thread does for all. Tiles are told apart by the bytes that they have in shared memory, and so are the
-// buffers of one, as far as their numbers are known: the first iterations of a loop are gone through with the values
-// that its index and what it carries have then. Arrays are told apart by `shares_memory`. A copy is there after its
-// group has been waited for, and then a barrier.
+// The check looks at a kernel whose tiles have offsets (passes/plan_tile_memory.h) and does not depend on how the
+// barriers were placed. Two accesses since the last barrier, one of them a write, must be by the same thread: both are
+// at the own index of element loops over the same tile that are dealt to the threads in the same way, or one thread
+// makes both for all. Tiles are distinguished by their bytes in shared memory, and so are the buffers of one tile as
+// far as their numbers are known: the check runs the first iterations of a loop with the values that its index and its
+// carried values have then. Arrays are distinguished by `shares_memory`. A copy has arrived once its group has been
+// waited for and a barrier has followed.
 //
-// A call on tiles is taken to keep order by itself.
+// Calls on tiles are assumed to synchronise internally.
 #pragma once
 
 #include "samite/passes/block_hazards.h"

@@ -1,4 +1,4 @@
-// How far the windows of a load lie apart.
+// Finds the constant distance between the windows that a load reads in successive iterations.
 #pragma once
 
 #include "samite/passes/index_forms.h"
