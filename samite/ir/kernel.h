@@ -1,6 +1,7 @@
 // A kernel: parameters and a body, run once for each index of a launch.
 #pragma once
 
+#include "samite/ir/properties.h"
 #include "samite/ir/stmt.h"
 
 #include <string>
@@ -57,6 +58,7 @@ struct Kernel {
   // each index of the launch up to the end of that loop, each with its part of the loop's steps. The first of them has
   // the sums of all then, and goes on (passes/share_steps.h). 0: one block has all steps.
   int step_parts = 0;
+  Properties properties = {};          // what the steps after lowering have established
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
   Block body;

@@ -148,7 +148,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   codegen::EmitOptions options = emit_options(variant);
   options.vector_bytes = host_target().vector_bytes;
   const codegen::EmittedSource emitted =
-      codegen::emit_cpu(plan_for_cpu(lowered, options.arrays, options.debug), options);
+      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
   dump_text(emitted, lowered.name, "cpp");
   keep(emitted, variant);
   variant.times.emit = milliseconds_since(start);
@@ -220,13 +220,13 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   if (by_threads)
     options.cuda.instances_per_thread =
         std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
-  const GpuChoices choices{.debug = variant.key.debug,
-                           .instances_per_thread = options.cuda.instances_per_thread,
-                           .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
-                           .in_rounds = variant.key.in_rounds && !variant.one_thread,
-                           .paired = variant.one_thread ? 0 : variant.key.paired,
-                           .step_parts = variant.step_parts};
-  const ir::Kernel planned = plan_for_gpu(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays, choices);
+  const PlanChoices choices{.debug = variant.key.debug,
+                            .instances_per_thread = options.cuda.instances_per_thread,
+                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
+                            .in_rounds = variant.key.in_rounds && !variant.one_thread,
+                            .paired = variant.one_thread ? 0 : variant.key.paired,
+                            .step_parts = variant.step_parts};
+  const ir::Kernel planned = plan(lowered, {passes::gpu_architecture(variant.key.cuda), options.arrays, choices});
   options.cuda.march = passes::marched(planned);
   if (!options.debug) {
     variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
@@ -412,8 +412,8 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   add_factor_copies(factors, kernel, trial);
   trial.parameters = kernel.parameters;
   const ir::Kernel planned =
-      plan_for_gpu(lower(passes::with_copies(kernel, factors), trial), passes::gpu_architecture(key.cuda),
-                   emit_options(trial).arrays, {.step_parts = key.step_parts});
+      plan(lower(passes::with_copies(kernel, factors), trial),
+           {passes::gpu_architecture(key.cuda), emit_options(trial).arrays, {.step_parts = key.step_parts}});
   return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
 }
 

@@ -1,11 +1,11 @@
-// A kernel's path from capture to what is emitted: the one place that knows the order of the passes. Pure functions of
-// the IR. Each step can be dumped (base/dump.h), and is verified where the library is built to verify its IR.
+// A kernel's path from capture to its lowered form, and how adjoints are made to fit a GPU. The steps from there to the
+// text are a table (jit/steps.h). Pure functions of the IR. Each step can be dumped (base/dump.h), and is verified
+// where the library is built to verify its IR.
 #pragma once
 
 #include "samite/autodiff/adjoint.h"
 #include "samite/autodiff/tangent.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/array_facts.h"
+#include "samite/jit/steps.h"
 #include "samite/passes/cast_copies.h"
 #include "samite/passes/check_races.h"
 #include "samite/passes/gather.h"
@@ -67,37 +67,8 @@ struct Lowered {
 };
 Lowered lower(const ir::Kernel &structured, const LowerChoices &choices);
 
-// What is decided of a lowered kernel before its text is written. On all targets thread loops are made plain first
-// (passes/plain_thread_loops.h). On a CPU: which arrays are on the stack → which loops are interchanged → which sums
-// lanes put off (not in debug mode, where each access is checked).
-ir::Kernel plan_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug = false);
-
-// What a launch on a GPU has chosen.
-struct GpuChoices {
-  bool debug = false;
-  int instances_per_thread = 1;  // neighbours side by side
-  bool outgrows_caches = false;  // the launch does, and each thread has instances of its own: passes/march.h
-  bool in_rounds = false;        // a multiprocessor has several blocks, one after another: passes/form_teams.h
-  std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/form_clusters.h
-  std::int64_t step_parts = 1;   // in which a loop of products runs: passes/share_steps.h
-};
-// On a GPU: which arrays are on the stack → what is summed over the launch → threads that march → neighbours side by
-// side → loops of warps; in debug mode, where each access is checked, the first alone. Of a tile kernel: which arrays
-// are on the stack → loops of products (not in debug mode) → place → stage → spread → barriers → pipeline → units →
-// roles → numbers of blocks → parts of steps → teams → clusters → plan memory.
-ir::Kernel plan_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
-                        const passes::FactsOfArrays &arrays, const GpuChoices &choices = {});
-
 // The arrays that bulk copies read in a lowered tile kernel, when it is planned, each once.
 std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
                                                  const passes::FactsOfArrays &arrays);
-
-// The same for a schedule's kernel, whose threads, memory and barriers are in it already. On a CPU: which arrays are on
-// the stack → what stays the same is loaded once → which sums lanes put off. On a GPU: the same → neighbours in one
-// access → plan memory. In debug mode, where each access is checked, nothing is loaded for others. The functions above
-// call these for such kernels.
-ir::Kernel plan_scheduled_for_cpu(ir::Kernel lowered, const passes::FactsOfArrays &arrays, bool debug);
-ir::Kernel plan_scheduled_for_gpu(ir::Kernel lowered, const passes::Architecture &architecture,
-                                  const passes::FactsOfArrays &arrays, bool debug);
 
 }  // namespace samite::jit

@@ -51,8 +51,8 @@ ir::Kernel planned(const KernelDefinition &kernel, const VariantKey &key) {
                       .aligned_rows = (key.aligned & bit) != 0});
   }
   ir::Kernel lowered = lower(kernel.forward(), {.cuda = key.cuda}).kernel;
-  return key.cuda == 0 ? plan_for_cpu(std::move(lowered), arrays)
-                       : plan_for_gpu(std::move(lowered), passes::gpu_architecture(key.cuda), arrays);
+  return plan(std::move(lowered),
+              {key.cuda == 0 ? passes::cpu_architecture() : passes::gpu_architecture(key.cuda), arrays});
 }
 
 // The variant that was launched last, or else one that is compiled now.

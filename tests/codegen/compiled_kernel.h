@@ -71,7 +71,8 @@ class CompiledKernel {
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::lowered, "lower_threads");
-    source_ = codegen::emit_cpu(jit::plan_for_cpu(lowered, options.arrays, options.debug), options);
+    source_ = codegen::emit_cpu(
+        jit::plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
     HostSource source;
     source.name = "test";
     source.text = source_.text;

@@ -68,8 +68,9 @@ class ClusterOnHost {
   static ir::Kernel planned(const std::string &text, std::uint64_t paired, bool in_rounds) {
     ir::Kernel kernel = ir::parse_kernel(text);
     kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
-    kernel = jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), good_arrays().arrays,
-                               {.in_rounds = in_rounds, .paired = paired});
+    kernel =
+        jit::plan(std::move(kernel),
+                  {passes::gpu_architecture(90), good_arrays().arrays, {.in_rounds = in_rounds, .paired = paired}});
     EXPECT_EQ(kernel.teams, in_rounds ? 2 : 0);
     EXPECT_EQ(kernel.producers, 128);
     EXPECT_EQ(kernel.cluster_blocks, paired == 0 ? 0 : 2);

@@ -103,7 +103,7 @@ void expect_of_groups(std::int64_t rows, std::int64_t columns, int threads) {
       "store @c[%2, %3] = %14 }}",
       rows, columns, terms, threads, stages, tile));
   kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
-  kernel = jit::plan_for_gpu(std::move(kernel), passes::gpu_architecture(90), good_arrays().arrays, {});
+  kernel = jit::plan(std::move(kernel), {passes::gpu_architecture(90), good_arrays().arrays, {}});
   EXPECT_EQ(kernel.producers, apart ? 128 : 0);
   const StayingBlocksOnHost run(std::move(kernel), good_arrays());
   using Kind = ThreadOrder::Kind;

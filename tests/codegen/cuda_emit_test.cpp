@@ -26,8 +26,8 @@ EmitOptions options(ArrayFacts facts = {.unit_stride = true}) {
 }
 
 EmittedSource emitted_for_cuda(std::string_view text, const EmitOptions &with = options()) {
-  return emit_cuda(jit::plan_for_gpu(passes::lower_threads(ir::parse_kernel(text)), passes::gpu_architecture(90),
-                                     with.arrays, {.debug = with.debug}),
+  return emit_cuda(jit::plan(passes::lower_threads(ir::parse_kernel(text)),
+                             {passes::gpu_architecture(90), with.arrays, {.debug = with.debug}}),
                    with);
 }
 

@@ -24,8 +24,9 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
   options.arrays.assign(kernel.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
   options.cuda.instances_per_thread = passes::worthwhile_instances_per_thread(lowered);
   const ir::Kernel planned =
-      jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays,
-                        {.instances_per_thread = options.cuda.instances_per_thread, .outgrows_caches = true});
+      jit::plan(lowered, {passes::gpu_architecture(90),
+                          options.arrays,
+                          {.instances_per_thread = options.cuda.instances_per_thread, .outgrows_caches = true}});
   options.cuda.march = passes::marched(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   return codegen::emit_cuda(planned, options);

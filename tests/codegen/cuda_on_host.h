@@ -22,8 +22,10 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
 
 // Of a kernel whose tiles are in memory.
 inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &options) {
-  return jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90), options.arrays,
-                           {options.debug, options.cuda.instances_per_thread, options.cuda.march > 1});
+  return jit::plan(passes::lower_threads(std::move(kernel)),
+                   {passes::gpu_architecture(90),
+                    options.arrays,
+                    {options.debug, options.cuda.instances_per_thread, options.cuda.march > 1}});
 }
 
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,

@@ -46,8 +46,8 @@ class StepsOnHost {
 
  private:
   static ir::Kernel planned(const StepShape &shape) {
-    ir::Kernel kernel = jit::plan_for_gpu(product_loops::lowered(product_steps::kernel_text(shape)),
-                                          passes::gpu_architecture(90), good_arrays().arrays);
+    ir::Kernel kernel = jit::plan(product_loops::lowered(product_steps::kernel_text(shape)),
+                                  {passes::gpu_architecture(90), good_arrays().arrays});
     EXPECT_EQ(kernel.producers, 128);
     return kernel;
   }

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 EmittedSource emitted(std::string_view text, EmitOptions options = {.arrays = {{true}, {true}, {true}}}) {
-  return emit_cpu(jit::plan_for_cpu(passes::lower_threads(ir::parse_kernel(text)), options.arrays, options.debug),
+  return emit_cpu(jit::plan(passes::lower_threads(ir::parse_kernel(text)),
+                            {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}),
                   options);
 }
 

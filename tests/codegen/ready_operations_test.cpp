@@ -255,7 +255,7 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   codegen::EmitOptions options = cuda_options();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.cuda = 90, .arrays = options.arrays}).kernel;
-  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays);
+  const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
   ASSERT_EQ(planned.producers, 128);
   options.cuda.tile_threads = planned.block_threads + planned.producers;
   options.cuda.grid_stride = options.cuda.stays = true;

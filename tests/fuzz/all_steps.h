@@ -35,7 +35,8 @@ inline void emit(const ir::Kernel &structured, bool adjoint) {
     if (options.debug) choices.may_share.emplace(structured.parameters.size(), structured.local_count % 2 != 0);
     const ir::Kernel lowered = jit::lower(structured, choices).kernel;
     if (!cuda) {
-      codegen::emit_cpu(jit::plan_for_cpu(lowered, options.arrays, options.debug), options);
+      codegen::emit_cpu(jit::plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}),
+                        options);
       continue;
     }
     const passes::Architecture &gpu = passes::gpu_architecture(capability);
@@ -46,8 +47,8 @@ inline void emit(const ir::Kernel &structured, bool adjoint) {
       options.cuda.instances_per_thread = 1 << structured.local_count % 4;
       options.arrays.assign(lowered.parameters.size(), {.unit_stride = true, .unaliased = true, .aligned_rows = true});
     }
-    codegen::emit_cuda(
-        jit::plan_for_gpu(lowered, gpu, options.arrays, {options.debug, options.cuda.instances_per_thread}), options);
+    codegen::emit_cuda(jit::plan(lowered, {gpu, options.arrays, {options.debug, options.cuda.instances_per_thread}}),
+                       options);
   }
 }
 

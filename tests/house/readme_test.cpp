@@ -102,11 +102,13 @@ std::string section(const std::string &document, const std::string &heading) {
   return document.substr(at, document.find("\n## ", at + 1) - at);
 }
 
-// Each pass after which the pipeline checks the IR has a row, and each row is such a pass.
+// Each step that the pipeline runs has a row, and each row is such a step.
 TEST(Documents, ListTheStepsOfThePipeline) {
-  const std::set<std::string> steps =
+  std::set<std::string> steps =
       all_matches(text_of(sources / "samite/jit/pipeline.cpp"), std::regex(R"re(ir::Form::[a-z]+,\s*"([a-z_]+)"\))re"));
   EXPECT_GT(steps.size(), 10u);
+  steps.merge(all_matches(text_of(sources / "samite/jit/steps.cpp"), std::regex(R"re(\n +\{"([a-z_]+)", Step::)re")));
+  EXPECT_GT(steps.size(), 40u);
   EXPECT_EQ(all_matches(section(text_of(sources / "docs/architecture.md"), "A kernel's path"),
                         std::regex(R"re(\n\| `([a-z_]+)` \|)re")),
             steps);

@@ -33,9 +33,10 @@ double time_of(Program program, int steps) {
     codegen::EmitOptions options;
     options.comments = false;
     options.arrays.resize(kernel.parameters.size(), {.unit_stride = true});
-    (void)codegen::emit_cpu(jit::plan_for_cpu(lowered, options.arrays, options.debug), options);
+    (void)codegen::emit_cpu(jit::plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}),
+                            options);
     const passes::Architecture &gpu = passes::gpu_architecture(90);
-    (void)codegen::emit_cuda(jit::plan_for_gpu(lowered, gpu, options.arrays), options);
+    (void)codegen::emit_cuda(jit::plan(lowered, {gpu, options.arrays}), options);
   }
   return seconds() - start;
 }

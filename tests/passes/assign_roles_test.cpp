@@ -14,14 +14,14 @@ using namespace test::product_loops;
 using ::testing::HasSubstr;
 
 ir::Kernel with_roles(const std::string &text) {
-  return jit::plan_for_gpu(lowered(text), gpu_architecture(90), FactsOfArrays(5, good));
+  return jit::plan(lowered(text), {gpu_architecture(90), FactsOfArrays(5, good)});
 }
 
 const ProductShape large{.rows = 64, .columns = 256, .inner = 64};
 
 TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   const ir::Kernel kernel = with_roles(kernel_text(large));
-  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+  ir::verify(kernel, ir::Form::lowered, "plan");
   EXPECT_EQ(kernel.producers, 128);
   ASSERT_FALSE(kernel.producing.empty());
   ir::Kernel producing = kernel;
@@ -93,7 +93,7 @@ TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
 
   FactsOfArrays may_alias(5, good);
   may_alias[0].unaliased = false;
-  EXPECT_EQ(jit::plan_for_gpu(lowered(text), gpu_architecture(90), may_alias).producers, 0);
+  EXPECT_EQ(jit::plan(lowered(text), {gpu_architecture(90), may_alias}).producers, 0);
 }
 
 TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {

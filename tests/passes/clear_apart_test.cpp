@@ -85,7 +85,7 @@ TEST(ClearApart, DoWhatTheStructuredFormDoes) {
       "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 "
       "{ %9: i32 = thread_index 0 %0: i32 = mul %9, 16 " +
       body + " }";
-  const ir::Kernel planned = jit::plan_for_gpu(lowered(text), gpu_architecture(90), apart);
+  const ir::Kernel planned = jit::plan(lowered(text), {gpu_architecture(90), apart});
   EXPECT_EQ(exchanges(planned), 0);
   using Kind = test::ThreadOrder::Kind;
   for (const std::int64_t at : {-3, 0, 5})

@@ -20,10 +20,10 @@ using ::testing::SizeIs;
 const FactsOfArrays dense(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
 
 Kernel fetched(const std::string &body, const FactsOfArrays &arrays = dense, int capability = 90,
-               const jit::GpuChoices &choices = {}) {
+               const jit::PlanChoices &choices = {}) {
   const Architecture &architecture = gpu_architecture(capability);
-  Kernel plan = jit::plan_for_gpu(test::lowered_block(body), architecture, arrays, choices);
-  verify(plan, Form::lowered, "plan_for_gpu");
+  Kernel plan = jit::plan(test::lowered_block(body), {architecture, arrays, choices});
+  verify(plan, Form::lowered, "plan");
   return plan;
 }
 std::vector<Prefetch> fetches(const std::string &body, const FactsOfArrays &arrays = dense, int capability = 90) {

@@ -26,8 +26,8 @@ std::string over_two_dimensions(std::int64_t rows, std::int64_t columns, const s
 
 ir::Kernel planned(const std::string &text, std::uint64_t paired, int capability = 90) {
   ir::Kernel kernel =
-      jit::plan_for_gpu(lowered(text), gpu_architecture(capability), FactsOfArrays(5, good), {.paired = paired});
-  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+      jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(5, good), {.paired = paired}});
+  ir::verify(kernel, ir::Form::lowered, "plan");
   return kernel;
 }
 

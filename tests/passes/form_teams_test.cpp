@@ -30,9 +30,10 @@ std::string scaled_text(std::int64_t columns = 128, int threads = 128, int stage
 }
 
 ir::Kernel planned(const std::string &text, bool in_rounds = true, int capability = 90, std::uint64_t paired = 0) {
-  ir::Kernel kernel = jit::plan_for_gpu(lowered(text), gpu_architecture(capability), FactsOfArrays(6, good),
-                                        {.in_rounds = in_rounds, .paired = paired});
-  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+  ir::Kernel kernel =
+      jit::plan(lowered(text),
+                {gpu_architecture(capability), FactsOfArrays(6, good), {.in_rounds = in_rounds, .paired = paired}});
+  ir::verify(kernel, ir::Form::lowered, "plan");
   return kernel;
 }
 

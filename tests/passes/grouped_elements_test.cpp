@@ -21,13 +21,12 @@ struct Found {
   GroupedElements grouped;
 };
 Found of_product(const std::string &then, const FactsOfArrays &arrays = dense, int threads = 64) {
-  Found found{
-      jit::plan_for_gpu(test::lowered_block("%1: tile<f16, 64, 16> = load @h[0, 0] %2: tile<f16, 16, 64> = load "
+  Found found{jit::plan(test::lowered_block("%1: tile<f16, 64, 16> = load @h[0, 0] %2: tile<f16, 16, 64> = load "
                                             "@h[0, 0] %3: tile<f32, 64, 64> = matmul %1, %2, 0.0:tile<f32, 64, 64> " +
                                                 then,
                                             threads),
-                        gpu_architecture(90), arrays),
-      {}};
+                        {gpu_architecture(90), arrays}),
+              {}};
   const IndexForms forms(found.plan);
   const auto spaces = test::allocations(found.plan);
   ir::for_each_statement(found.plan.body, [&](const ir::Stmt &stmt) {

@@ -24,8 +24,8 @@ const FactsOfArrays may_overlap(4);
 
 // Of arrays that share no memory, unless others are given.
 Kernel planned(const std::string &body, const FactsOfArrays &arrays = apart) {
-  Kernel plan = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), arrays);
-  verify(plan, Form::lowered, "plan_for_gpu");
+  Kernel plan = jit::plan(test::lowered_block(body), {gpu_architecture(90), arrays});
+  verify(plan, Form::lowered, "plan");
   EXPECT_THAT(unsynchronised(plan, shares_memory(arrays)).missing, IsEmpty()) << to_string(plan);
   return plan;
 }

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 constexpr ArrayFacts in_rows{.unit_stride = true, .unaliased = true, .aligned_rows = true};
 
 std::vector<bool> in_units(const std::string &body, ArrayFacts facts = in_rows) {
-  const ir::Kernel plan = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), FactsOfArrays(4, facts));
+  const ir::Kernel plan = jit::plan(test::lowered_block(body), {gpu_architecture(90), FactsOfArrays(4, facts)});
   ir::verify(plan, ir::Form::lowered, "load_in_units");
   std::vector<bool> found;
   for (const ir::TileCall &call : test::all<ir::TileCall>(plan))
@@ -54,8 +54,7 @@ TEST(LoadInUnits, StreamsGoOnInWholeUnits) {
   const auto streams = [](const std::string &columns) {
     std::string text = test::pipelined_product;
     text.replace(text.find("mul %1, 16"), 10, "mul %1, " + columns);
-    const ir::Kernel plan =
-        jit::plan_for_gpu(test::lowered_block(text), gpu_architecture(90), FactsOfArrays(4, in_rows));
+    const ir::Kernel plan = jit::plan(test::lowered_block(text), {gpu_architecture(90), FactsOfArrays(4, in_rows)});
     std::vector<bool> found;
     for (const ir::LoadStream &stream : test::all<ir::LoadStream>(plan)) found.push_back(stream.in_units);
     return found;
@@ -67,7 +66,7 @@ TEST(LoadInUnits, StreamsGoOnInWholeUnits) {
 
 TEST(LoadInUnits, AreReadBackAsPrinted) {
   const ir::Kernel plan =
-      jit::plan_for_gpu(test::lowered_block(test::pipelined_product), gpu_architecture(90), FactsOfArrays(4, in_rows));
+      jit::plan(test::lowered_block(test::pipelined_product), {gpu_architecture(90), FactsOfArrays(4, in_rows)});
   const std::string text = ir::to_string(plan);
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
   EXPECT_NE(text.find(" in_units"), std::string::npos) << text;

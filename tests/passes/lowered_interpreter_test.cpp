@@ -33,8 +33,8 @@ ir::Kernel structured(const std::string &body, int threads = 64) {
 }
 ir::Kernel planned_alone(const ir::Kernel &kernel) {
   const passes::Architecture &gpu = passes::gpu_architecture(90);
-  ir::Kernel plan = jit::plan_for_gpu(passes::lower_threads(passes::lower_tiles(kernel, gpu)), gpu, apart);
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  ir::Kernel plan = jit::plan(passes::lower_threads(passes::lower_tiles(kernel, gpu)), {gpu, apart});
+  ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
 

@@ -21,7 +21,7 @@ std::string why_not_whole(const std::string &text) {
 }
 
 ir::Kernel plan_of(const std::string &text) {
-  return jit::plan_for_gpu(test::product_loops::lowered(text), gpu_architecture(90), FactsOfArrays(6, good));
+  return jit::plan(test::product_loops::lowered(text), {gpu_architecture(90), FactsOfArrays(6, good)});
 }
 
 // The limits of the kernel's loops of products that have one.

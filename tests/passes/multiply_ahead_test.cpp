@@ -28,9 +28,9 @@ std::string text_of(const ProductShape &shape, const std::string &body = "", con
   return text;
 }
 ir::Kernel plan_of_doubles(const std::string &text, int capability = 90) {
-  ir::Kernel plan = jit::plan_for_gpu(test::product_loops::lowered(text), gpu_architecture(capability),
-                                      FactsOfArrays(5, of_whole_units));
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  ir::Kernel plan =
+      jit::plan(test::product_loops::lowered(text), {gpu_architecture(capability), FactsOfArrays(5, of_whole_units)});
+  ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
 std::vector<ir::TileCall> calls_of(const ir::Kernel &plan) {

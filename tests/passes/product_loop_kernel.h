@@ -131,7 +131,7 @@ inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, 
     leave_no_numbers(arguments[0], s.a_transposed ? 0 : 1, limit + at * 16);
     leave_no_numbers(arguments[1], s.b_transposed ? 1 : 0, limit + at * 16);
   }
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  ir::verify(plan, ir::Form::lowered, "plan");
   EXPECT_TRUE(passes::unsynchronised(plan, passes::shares_memory(passes::FactsOfArrays(5, good))).missing.empty());
   expect_runs_as(plan, structured(text), 2, arguments, {2}, {ThreadOrder::Kind::FirstToLast, ThreadOrder::Kind::Random},
                  1);

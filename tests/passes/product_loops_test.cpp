@@ -99,8 +99,8 @@ TEST(ProductLoops, ReadFewRowsWithinTheBlocksMemory) {
 }
 
 TEST(ProductLoops, PrintAsTheyAreParsed) {
-  const ir::Kernel kernel = jit::plan_for_gpu(lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64})), hopper(),
-                                              FactsOfArrays(5, good));
+  const ir::Kernel kernel =
+      jit::plan(lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64})), {hopper(), FactsOfArrays(5, good)});
   const std::string text = ir::to_string(kernel);
   EXPECT_THAT(text, HasSubstr("loop %"));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
@@ -110,20 +110,20 @@ TEST(ProductLoops, AlsoWhereTheyAreNotSaidToBePipelined) {
   const std::string text = kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1});
   EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
   EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), 3)), 1u);
-  const ir::Kernel planned = jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good));
+  const ir::Kernel planned = jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)});
   EXPECT_EQ(loops_of(planned), 1u);
   EXPECT_THAT(test::memory(planned), HasSubstr("stages 4"));
   // Two stages of these are all that a block has room for.
   const std::string large = kernel_text({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 1});
-  EXPECT_THAT(test::memory(jit::plan_for_gpu(lowered(large), hopper(), FactsOfArrays(5, good))), HasSubstr("stages 2"));
+  EXPECT_THAT(test::memory(jit::plan(lowered(large), {hopper(), FactsOfArrays(5, good)})), HasSubstr("stages 2"));
 }
 
 TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
   for (const int capability : {80, 89, 100, 120})
-    EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), gpu_architecture(capability), FactsOfArrays(5, good))), 0u);
-  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good), {.debug = true})), 0u);
-  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good))), 1u);
+    EXPECT_EQ(loops_of(jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(5, good)})), 0u);
+  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good), {.debug = true}})), 0u);
+  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 1u);
 }
 
 TEST(ProductLoops, SayWhyNot) {
@@ -199,8 +199,8 @@ void expect_from_copies(const ProductShape &s, bool a_swapped, bool b_swapped) {
   const std::string text = kernel_text(s);
   const std::array copies{FactorCopy{5, 0, a_swapped}, FactorCopy{6, 1, b_swapped}};
   const ir::Kernel kernel =
-      jit::plan_for_gpu(lower_threads(lower_tiles(with_copies(structured(text), copies), hopper())), hopper(), facts);
-  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+      jit::plan(lower_threads(lower_tiles(with_copies(structured(text), copies), hopper())), {hopper(), facts});
+  ir::verify(kernel, ir::Form::lowered, "plan");
   ASSERT_EQ(loops_of(kernel), 1u) << why_not(text, facts);
   std::vector<std::uint32_t> read;
   for (const TensorMapNeeded &map : tensor_maps(kernel)) read.push_back(map.array);
@@ -280,7 +280,7 @@ TEST(ProductLoops, OneStepWhereAnIterationDoesMore) {
 // Nobody would start the copies of the next steps.
 TEST(ProductLoops, NoStepsWithoutWarpsThatCopy) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .halved = true});
-  EXPECT_EQ(loops_of(jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
+  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 0u);
 }
 
 TEST(ProductLoops, NotOfWindowsThatBeginAnywhereInARow) {
@@ -301,7 +301,7 @@ TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
 void expect_as_structured(const ProductShape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = kernel_text(s);
-  const ir::Kernel plan = jit::plan_for_gpu(lowered(text), hopper(), FactsOfArrays(5, good));
+  const ir::Kernel plan = jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)});
   ASSERT_EQ(loops_of(plan), 1u);
   test::product_loops::expect_as_structured(s, plan, text, terms, n, at);
 }

@@ -27,8 +27,8 @@ const StepShape steps{.queries = 128, .keys = 64, .size = 128};
 const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
 
 ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
-  ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), FactsOfArrays(8, good));
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  ir::Kernel plan = jit::plan(lowered(text), {gpu_architecture(architecture), FactsOfArrays(8, good)});
+  ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
 std::vector<ir::TileCall> steps_of(const ir::Kernel &kernel) {

@@ -24,8 +24,8 @@ ir::Kernel planned_run(const Run &run) {
   ir::Kernel kernel =
       passes::lower_tiles(run.structured, passes::gpu_architecture(90), {.in_order = run.recipe.seed % 6 == 0});
   ir::Kernel plan =
-      jit::plan_for_gpu(passes::lower_threads(std::move(kernel)), passes::gpu_architecture(90), facts(run.recipe));
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+      jit::plan(passes::lower_threads(std::move(kernel)), {passes::gpu_architecture(90), facts(run.recipe)});
+  ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
 

@@ -27,8 +27,8 @@ std::string text_of(const std::string &before = "", const std::string &sums = "0
 
 ir::Kernel planned(const std::string &text, std::int64_t parts = 4, int capability = 90) {
   ir::Kernel kernel =
-      jit::plan_for_gpu(lowered(text), gpu_architecture(capability), FactsOfArrays(6, good), {.step_parts = parts});
-  ir::verify(kernel, ir::Form::lowered, "plan_for_gpu");
+      jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(6, good), {.step_parts = parts}});
+  ir::verify(kernel, ir::Form::lowered, "plan");
   return kernel;
 }
 int parts_of(const std::string &text, std::int64_t parts = 4) { return planned(text, parts).step_parts; }

@@ -125,8 +125,8 @@ TEST(SplitSums, AsAGpuRunsThem) {
     facts[5].has_tensor_map = false;
     const auto run = [&](const ir::Kernel &kernel, std::vector<std::int64_t> blocks, bool loops) {
       ir::Kernel plan = lower_threads(lower_tiles(kernel, gpu_architecture(90)));
-      plan = jit::plan_for_gpu(std::move(plan), gpu_architecture(90), facts);
-      ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+      plan = jit::plan(std::move(plan), {gpu_architecture(90), facts});
+      ir::verify(plan, ir::Form::lowered, "plan");
       EXPECT_EQ(has_product_loops(plan), loops);
       const auto expected = run_structured(kernel, blocks, arguments);
       const auto got = test::run_lowered(plan, blocks, arguments, {test::ThreadOrder::Kind::Random, 3}).arguments;

@@ -25,8 +25,8 @@ const StageShape usual{.rows = 128, .columns = 64, .inner = 64};
 
 ir::Kernel with_stages(const std::string &text, const FactsOfArrays &facts = FactsOfArrays(6, good),
                        int architecture = 90) {
-  ir::Kernel plan = jit::plan_for_gpu(lowered(text), gpu_architecture(architecture), facts);
-  ir::verify(plan, ir::Form::lowered, "plan_for_gpu");
+  ir::Kernel plan = jit::plan(lowered(text), {gpu_architecture(architecture), facts});
+  ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
 std::vector<ir::BringWindows> brought(const ir::Kernel &kernel) { return test::all<ir::BringWindows>(kernel); }

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 // Of a planned kernel that lacks the `number`th place where its threads wait.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {
-  const ir::Kernel kernel = jit::plan_for_gpu(test::lowered_block(body), gpu_architecture(90), apart);
+  const ir::Kernel kernel = jit::plan(test::lowered_block(body), {gpu_architecture(90), apart});
   EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
   return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
 }

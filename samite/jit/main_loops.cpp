@@ -1,0 +1,56 @@
+#include "samite/jit/main_loops.h"
+
+#include "samite/passes/assign_roles.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/product_loops.h"
+
+namespace samite::jit {
+namespace {
+
+// As far as memory can be planned.
+ir::Kernel placed(const ir::Kernel &kernel, const PlanContext &context) {
+  return run_steps(kernel, {context.target, context.arrays, context.choices, /*trial=*/true}, "place_tiles",
+                   "pipeline_loops");
+}
+
+bool fits_when_placed(const ir::Kernel &kernel, const PlanContext &context) {
+  return passes::fits(passes::plan_tile_memory(placed(kernel, context)), context.target);
+}
+
+// Whether a block gets a producer, which takes shared memory that fits.
+bool has_roles_when_placed(const ir::Kernel &kernel, const PlanContext &context) {
+  return passes::assign_roles(placed(kernel, context), context.target, context.arrays).producers > 0;
+}
+
+}  // namespace
+
+ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
+  const auto made = [&](int stages, bool steps) {
+    ir::Kernel loops = passes::product_loops(kernel, context.target, context.arrays, stages, steps);
+    loops.properties = kernel.properties;
+    return loops;
+  };
+  for (const int stages : {4, 3, 2, 0}) {
+    ir::Kernel loops = made(stages, /*steps=*/true);
+    if (!passes::has_product_loops(loops)) break;
+    if (passes::has_product_steps(loops)) {
+      if (has_roles_when_placed(loops, context)) return loops;
+      loops = made(stages, /*steps=*/false);
+      if (!passes::has_product_loops(loops)) break;
+    }
+    if (fits_when_placed(loops, context)) return loops;
+  }
+  return kernel;
+}
+
+bool fits_shared_memory(ir::Kernel lowered, const passes::Architecture &gpu) {
+  const passes::FactsOfArrays nothing_known;
+  const PlanContext trial{gpu, nothing_known, {}, /*trial=*/true};
+  return fits_when_placed(run_steps(std::move(lowered), trial, "plain_thread_loops", "place_arrays"), trial);
+}
+
+ir::Kernel main_loops_of(ir::Kernel lowered, const passes::Architecture &gpu, const passes::FactsOfArrays &arrays) {
+  return run_steps(std::move(lowered), {gpu, arrays, {}, /*trial=*/true}, "plain_thread_loops", "product_loops");
+}
+
+}  // namespace samite::jit

@@ -1,0 +1,204 @@
+#include "samite/jit/steps.h"
+
+#include "samite/base/dump.h"
+#include "samite/base/error.h"
+#include "samite/ir/print.h"
+#include "samite/ir/verify.h"
+#include "samite/jit/main_loops.h"
+#include "samite/passes/assign_roles.h"
+#include "samite/passes/clear_apart.h"
+#include "samite/passes/dead_elements.h"
+#include "samite/passes/fetch_ahead.h"
+#include "samite/passes/form_clusters.h"
+#include "samite/passes/form_teams.h"
+#include "samite/passes/insert_barriers.h"
+#include "samite/passes/interchange.h"
+#include "samite/passes/load_in_units.h"
+#include "samite/passes/march.h"
+#include "samite/passes/multiply_ahead.h"
+#include "samite/passes/number_blocks.h"
+#include "samite/passes/overlap_products.h"
+#include "samite/passes/pack_accesses.h"
+#include "samite/passes/pipeline_loops.h"
+#include "samite/passes/place_arrays.h"
+#include "samite/passes/place_tiles.h"
+#include "samite/passes/plain_thread_loops.h"
+#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/reuse_registers.h"
+#include "samite/passes/share_loads.h"
+#include "samite/passes/share_steps.h"
+#include "samite/passes/side_by_side.h"
+#include "samite/passes/spread_tiles.h"
+#include "samite/passes/stage_loads.h"
+#include "samite/passes/sum_over_lanes.h"
+#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/take_turns.h"
+#include "samite/passes/unsynchronised.h"
+#include "samite/passes/warp_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace samite::jit {
+namespace {
+
+using ir::Kernel;
+using enum ir::Property;
+using Context = const PlanContext &;
+constexpr auto always = Step::When::always, optimised = Step::When::optimised,
+               not_in_trials = Step::When::not_in_trials;
+
+// A trial does not know which arrays share memory. As if none did, loops run at most as much ahead as they will.
+passes::FactsOfArrays facts_for_staging(const Kernel &kernel, Context context) {
+  if (!context.trial) return context.arrays;
+  return passes::FactsOfArrays(kernel.parameters.size(), {.unaliased = true});
+}
+
+Kernel side_by_side(Kernel kernel, Context context) {
+  const bool streams = passes::marched(kernel) > 1;
+  return passes::side_by_side(std::move(kernel), {context.choices.instances_per_thread, context.arrays, streams});
+}
+
+Kernel plan_tile_memory(Kernel kernel, Context) {
+  const passes::TileMemoryPlan memory = passes::plan_tile_memory(kernel);
+  return passes::with_offsets(std::move(kernel), memory);
+}
+
+// clang-format off
+constexpr Step steps[] = {
+    // name, for kernels of, on, when, requirements, establishes, function, for launches that choose it
+    {"remove_dead_elements", Step::scheduled, Step::any_target, optimised, {}, {},
+     [](Kernel k, Context) { return passes::remove_dead_elements(std::move(k)); }},
+    {"plain_thread_loops", Step::any_kernel, Step::any_target, always, {}, {plain_thread_loops},
+     [](Kernel k, Context) { return passes::plain_thread_loops(std::move(k)); }},
+    {"place_arrays", Step::any_kernel, Step::any_target, always, {plain_thread_loops}, {arrays_placed},
+     [](Kernel k, Context c) { return passes::place_arrays(std::move(k), c.target); }},
+    {"interchange", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context c) { return passes::interchange(std::move(k), c.arrays); }},
+    {"share_loads", Step::scheduled, Step::any_target, optimised, {arrays_placed}, {},
+     [](Kernel k, Context c) { return passes::share_loads(std::move(k), c.arrays); }},
+    {"sum_over_lanes", Step::any_kernel, Step::cpu, optimised, {plain_thread_loops}, {sums_marked},
+     [](Kernel k, Context) { return passes::sum_over_lanes(std::move(k)); }},
+    {"pack_accesses", Step::scheduled, Step::gpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context c) { return passes::pack_accesses(std::move(k), c.arrays); }},
+    {"sum_over_launch", Step::threads | Step::tiles, Step::gpu, optimised, {arrays_placed}, {sums_marked},
+     [](Kernel k, Context) { return passes::sum_over_launch(std::move(k)); }},
+    {"march", Step::threads, Step::gpu, optimised, {arrays_placed, sums_marked}, {},
+     [](Kernel k, Context) { return passes::march(std::move(k)); },
+     [](const PlanChoices &c) { return c.outgrows_caches; }},
+    {"side_by_side", Step::threads, Step::gpu, optimised, {arrays_placed, sums_marked}, {}, side_by_side,
+     [](const PlanChoices &c) { return c.instances_per_thread > 1; }},
+    {"warp_loops", Step::threads | Step::tiles, Step::gpu, optimised, {sums_marked}, {},
+     [](Kernel k, Context c) { return passes::warp_loops(std::move(k), c.arrays); }},
+    {"clear_apart", Step::tiles, Step::gpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context c) { return passes::clear_apart(std::move(k), c.arrays); }},
+    {"product_loops", Step::tiles, Step::gpu, optimised, {arrays_placed, sums_marked}, {}, with_main_loops},
+    {"place_tiles", Step::tiles, Step::gpu, always, {arrays_placed}, {tiles_placed},
+     [](Kernel k, Context c) { return passes::place_tiles(std::move(k), c.target); }},
+    {"reuse_registers", Step::tiles, Step::gpu, always, {tiles_placed}, {},
+     [](Kernel k, Context) { return passes::reuse_registers(std::move(k)); }},
+    {"stage_loads", Step::tiles, Step::gpu, always, {tiles_placed}, {loads_staged},
+     [](Kernel k, Context c) { return passes::stage_loads(std::move(k), facts_for_staging(k, c)); }},
+    {"spread_tiles", Step::tiles, Step::gpu, always, {tiles_placed, loads_staged}, {tiles_spread},
+     [](Kernel k, Context c) { return passes::spread_tiles(std::move(k), c.target); }},
+    {"insert_barriers", Step::tiles, Step::gpu, not_in_trials, {tiles_placed, loads_staged, tiles_spread},
+     {synchronised},
+     [](Kernel k, Context c) { return passes::insert_barriers(std::move(k), passes::shares_memory(c.arrays)); }},
+    {"multiply_ahead", Step::tiles, Step::gpu, always, {loads_staged}, {},
+     [](Kernel k, Context c) { return passes::multiply_ahead(std::move(k), c.target); }},
+    {"pipeline_loops", Step::tiles, Step::gpu, always, {loads_staged}, {loops_pipelined},
+     [](Kernel k, Context) { return passes::pipeline_loops(std::move(k)); }},
+    {"load_in_units", Step::tiles, Step::gpu, always, {tiles_placed, loops_pipelined}, {},
+     [](Kernel k, Context c) { return passes::load_in_units(std::move(k), c.arrays); }},
+    {"fetch_ahead", Step::tiles, Step::gpu, optimised, {synchronised, loops_pipelined}, {},
+     [](Kernel k, Context c) { return passes::fetch_ahead(std::move(k), c.target, c.arrays); }},
+    {"assign_roles", Step::tiles, Step::gpu, always, {synchronised, loops_pipelined}, {roles_assigned},
+     [](Kernel k, Context c) { return passes::assign_roles(std::move(k), c.target, c.arrays); }},
+    {"number_blocks", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context) { return passes::number_blocks(std::move(k)); }},
+    {"share_steps", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context c) { return passes::share_steps(std::move(k), c.target, c.choices.step_parts); },
+     [](const PlanChoices &c) { return c.step_parts > 1; }},
+    {"form_teams", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context c) { return passes::form_teams(std::move(k), c.target); },
+     [](const PlanChoices &c) { return c.in_rounds; }},
+    {"take_turns", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context) { return passes::take_turns(std::move(k)); }},
+    {"overlap_products", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context) { return passes::overlap_products(std::move(k)); }},
+    {"form_clusters", Step::tiles, Step::gpu, always, {roles_assigned}, {},
+     [](Kernel k, Context c) { return passes::form_clusters(std::move(k), c.target, c.choices.paired); }},
+    {"plan_tile_memory", Step::tiles | Step::scheduled, Step::gpu, always, {arrays_placed}, {memory_planned},
+     plan_tile_memory},
+};
+// clang-format on
+
+std::uint8_t kind_of(const Kernel &kernel) {
+  return kernel.scheduled ? Step::scheduled : ir::is_tile_kernel(kernel) ? Step::tiles : Step::threads;
+}
+
+std::size_t position(std::string_view name) {
+  const auto *step = std::ranges::find(steps, name, &Step::name);
+  if (step == std::end(steps)) throw InternalError(fmt::format("there is no step {}", name));
+  return static_cast<std::size_t>(step - std::begin(steps));
+}
+
+void check_requirements(const Step &step, const Kernel &kernel) {
+  const ir::Properties missing = step.requirements.without(kernel.properties);
+  if (missing.empty()) return;
+  std::string names;
+  for (int bit = 0; bit <= static_cast<int>(memory_planned); ++bit)
+    if (const auto property = static_cast<ir::Property>(bit); missing.has(property))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", ir::name(property));
+  throw InternalError(fmt::format("kernel '{}': step {} requires {}, which no step before it has established",
+                                  kernel.name, step.name, names));
+}
+
+// Where the form of the IR is verified, so is the order of a block's threads.
+void verify_after(const Step &step, const Kernel &kernel, Context context) {
+#if SAMITE_VERIFY_IR
+  ir::verify(kernel, ir::Form::lowered, step.name);
+  ir::verify_properties(kernel, step.name);
+  if (!kernel.properties.has_all({synchronised, memory_planned})) return;
+  const auto missing = passes::unsynchronised(kernel, passes::shares_memory(context.arrays)).missing;
+  if (!missing.empty())
+    throw InternalError("kernel '" + kernel.name + "': " + missing[0] + "\n" + ir::to_string(kernel));
+#else
+  (void)step, (void)kernel, (void)context;
+#endif
+}
+
+}  // namespace
+
+bool Step::applies(const Kernel &kernel, Context context) const {
+  const bool is_gpu = context.target.blocks_have_threads();
+  return (kernels & kind_of(kernel)) != 0 && (targets & (is_gpu ? gpu : cpu)) != 0 &&
+         !(when == When::optimised && context.choices.debug) && !(when == When::not_in_trials && context.trial) &&
+         (!chosen || chosen(context.choices));
+}
+
+std::span<const Step> plan_steps() { return steps; }
+
+Kernel run_steps(Kernel kernel, Context context, std::string_view first, std::string_view last) {
+  const std::size_t end = position(last) + 1;
+  for (std::size_t i = position(first); i < end; ++i) {
+    const Step &step = steps[i];
+    if (!step.applies(kernel, context)) continue;
+    check_requirements(step, kernel);
+    const ir::Properties before = kernel.properties;
+    kernel = step.run(std::move(kernel), context);
+    kernel.properties = before.with(step.establishes);
+    if (context.trial) continue;
+    verify_after(step, kernel, context);
+    if (dumping()) dump(kernel.name, step.name, "ir", ir::to_string(kernel));
+  }
+  return kernel;
+}
+
+Kernel plan(Kernel lowered, Context context) {
+  return run_steps(std::move(lowered), context, steps[0].name, std::end(steps)[-1].name);
+}
+
+}  // namespace samite::jit
