@@ -1,7 +1,7 @@
 #include "samite/runtime/any_buffer.h"
 
 #include "samite/base/error.h"
-#include "samite/runtime/transfer.h"
+#include "samite/runtime/host_operation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -111,8 +111,6 @@ AnyBuffer AnyBuffer::gradient(SourceLocation where) const {
   return over(storage_->gradient());
 }
 
-Place AnyBuffer::place() const { return {data_, strides_, storage_.get()}; }
-
 AnyBuffer AnyBuffer::over(std::shared_ptr<Storage> storage) const {
   internal_check(valid() && storage->bytes() == storage_->bytes(), "a view is laid over memory of another size");
   AnyBuffer view = *this;
@@ -129,10 +127,9 @@ void AnyBuffer::zero_gradient(SourceLocation where) {
     auto axis = static_cast<std::size_t>(d);
     extents[axis] = strides_[axis] == 0 ? std::min<std::int64_t>(extents_[d], 1) : extents_[d];
   }
-  Extents visited(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
+  view.extents_ = Extents(std::span<const std::int64_t>(extents).first(static_cast<std::size_t>(rank())), where);
   const double zero = 0;  // all bits zero, as in every scalar type
-  view.mark_written();
-  at_call("filled", where, [&] { fill_array(visited, size_of(type_), view.place(), &zero); });
+  perform({.kind = HostOperation::Kind::fill, .target = view, .values = &zero, .done = "filled", .where = where});
 }
 
 void AnyBuffer::track_gradient(SourceLocation where) {
@@ -158,9 +155,7 @@ void AnyBuffer::copy_from(const AnyBuffer &source, SourceLocation where) {
     throw UserError(where, fmt::format("cannot copy a buffer of other extents: expected {}, {} given; broadcast() or "
                                        "reshape() the source",
                                        extents_.to_string(), source.extents_.to_string()));
-  // First, here and below: a copy that fails may have written some of it.
-  mark_written();
-  at_call("copied", where, [&] { copy_array(extents_, size_of(type_), place(), source.place()); });
+  perform({.kind = HostOperation::Kind::copy, .target = *this, .source = source, .done = "copied", .where = where});
 }
 
 AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) const {
@@ -172,30 +167,22 @@ AnyBuffer AnyBuffer::to(Device device, Gradient gradient, SourceLocation where) 
 }
 
 void AnyBuffer::read_all(void *values, SourceLocation where) const {
-  at_call("read", where, [&] {
-    copy_array(extents_, size_of(type_), {static_cast<std::byte *>(values), row_major_strides(extents_), nullptr},
-               place());
-  });
+  perform({.kind = HostOperation::Kind::read, .source = *this, .into = values, .done = "read", .where = where});
 }
 
 void AnyBuffer::write_all(const void *values, std::size_t count, SourceLocation where) {
   require_writable(where);
   if (count != static_cast<std::size_t>(this->count()))
     throw UserError(where, fmt::format("expected {} values for {}, {} given", this->count(), to_string(), count));
-  // The source is only read.
-  auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(values));
-  mark_written();
-  at_call("written", where,
-          [&] { copy_array(extents_, size_of(type_), place(), {source, row_major_strides(extents_), nullptr}); });
+  perform({.kind = HostOperation::Kind::write, .target = *this, .values = values, .done = "written", .where = where});
 }
 
 void AnyBuffer::fill_with(const void *value, SourceLocation where) {
   require_writable(where);
-  mark_written();
-  at_call("filled", where, [&] { fill_array(extents_, size_of(type_), place(), value); });
+  perform({.kind = HostOperation::Kind::fill, .target = *this, .values = value, .done = "filled", .where = where});
 }
 
-Place AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
+AnyBuffer AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation where) const {
   require_valid(where);
   if (index.size() != static_cast<std::size_t>(rank()))
     throw UserError(where, fmt::format("{} takes {} {}, {} given: ({})", to_string(), rank(),
@@ -208,7 +195,11 @@ Place AnyBuffer::element(std::span<const std::int64_t> index, SourceLocation whe
                                          fmt::join(index, ", "), to_string(), index[axis], d, extents_[d]));
     offset += index[axis] * strides_[axis];
   }
-  return {data_ + offset * static_cast<std::int64_t>(size_of(type_)), Strides{}, storage_.get()};
+  AnyBuffer view = *this;
+  view.data_ += offset * static_cast<std::int64_t>(size_of(type_));
+  view.extents_ = Extents{1};
+  view.strides_ = row_major_strides(view.extents_);
+  return view;
 }
 
 void AnyBuffer::read(const Index &index, void *value, SourceLocation where) const {
@@ -218,17 +209,12 @@ void AnyBuffer::read(const Index &index, void *value, SourceLocation where) cons
     given[count] = *index[count];
     ++count;
   }
-  const Place from = element(std::span(given).first(count), where);
-  at_call("read", where,
-          [&] { copy_array({1}, size_of(type_), {static_cast<std::byte *>(value), Strides{}, nullptr}, from); });
+  element(std::span(given).first(count), where).read_all(value, where);
 }
 
 void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, SourceLocation where) {
   require_writable(where);
-  auto *source = const_cast<std::byte *>(static_cast<const std::byte *>(value));  // only read
-  const Place to = element(index, where);
-  mark_written();
-  at_call("written", where, [&] { copy_array({1}, size_of(type_), to, {source, Strides{}, nullptr}); });
+  element(index, where).write_all(value, 1, where);
 }
 
 const std::string &AnyBuffer::name(SourceLocation where) const {

@@ -37,8 +37,6 @@ struct BorrowedMemory;
 
 enum class Gradient { untracked, tracked };
 
-struct Place;
-
 class AnyBuffer {
  public:
   AnyBuffer() = default;
@@ -147,8 +145,8 @@ class AnyBuffer {
  private:
   friend AnyBuffer borrow(const BorrowedMemory &memory, SourceLocation where);
 
-  Place place() const;
-  Place element(std::span<const std::int64_t> index, SourceLocation where) const;
+  // A view of one element, of one dimension.
+  AnyBuffer element(std::span<const std::int64_t> index, SourceLocation where) const;
 
   std::shared_ptr<Storage> storage_;
   std::byte *data_ = nullptr;

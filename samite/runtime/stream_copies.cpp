@@ -1,14 +1,11 @@
 // Copies between buffers and pinned memory, which run in a stream while the host goes on.
 #include "samite/base/error.h"
-#include "samite/driver/copy.h"
 #include "samite/runtime/any_buffer.h"
-#include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/cuda_stream.h"
+#include "samite/runtime/host_operation.h"
 #include "samite/runtime/pinned_array.h"
 
 #include <fmt/format.h>
-
-#include <bit>
-#include <cstring>
 
 namespace samite {
 
@@ -33,37 +30,22 @@ void AnyBuffer::require_copyable(const AnyPinnedArray &array, const Stream &stre
 void AnyBuffer::copy_from(const AnyPinnedArray &source, const Stream &stream, SourceLocation where) {
   require_writable(where);
   require_copyable(source, stream, where);
-  const std::size_t bytes = static_cast<std::size_t>(count()) * size_of(type_);
-  if (bytes == 0) return;
-  if (!stream.cuda()) {
-    std::memcpy(data_, source.bytes(), bytes);
-    return mark_written();
-  }
-  storage_->cuda()->used_by(stream.cuda_handle());
-  source.will_be_used_by(stream);
-  mark_written();
-  at_call("copied", where, [&] {
-    driver::copy_to_device(stream.cuda()->stream(), std::bit_cast<driver::CUdeviceptr>(data_), source.bytes(), bytes,
-                           {nullptr, where});
-  });
-  source.used_by(stream);
+  perform({.kind = HostOperation::Kind::write,
+           .target = *this,
+           .done = "copied",
+           .where = where,
+           .pinned = &source,
+           .stream = &stream});
 }
 
 void AnyBuffer::copy_to(const AnyPinnedArray &target, const Stream &stream, SourceLocation where) const {
   require_copyable(target, stream, where);
-  const std::size_t bytes = static_cast<std::size_t>(count()) * size_of(type_);
-  if (bytes == 0) return;
-  if (!stream.cuda()) {
-    std::memcpy(target.bytes(), data_, bytes);
-    return;
-  }
-  storage_->cuda()->used_by(stream.cuda_handle());
-  target.will_be_used_by(stream);
-  at_call("copied", where, [&] {
-    driver::copy_to_host(stream.cuda()->stream(), target.bytes(), std::bit_cast<driver::CUdeviceptr>(data_), bytes,
-                         {nullptr, where});
-  });
-  target.used_by(stream);
+  perform({.kind = HostOperation::Kind::read,
+           .source = *this,
+           .done = "copied",
+           .where = where,
+           .pinned = &target,
+           .stream = &stream});
 }
 
 }  // namespace samite
