@@ -1,12 +1,17 @@
 #include "samite/jit/host_operations.h"
 
-#include "samite/runtime/host_operation.h"
+#include "samite/jit/tangent_launches.h"
+#include "samite/jit/tape.h"
 
 namespace samite::jit {
 namespace {
 
-// In the order that launches have, see launch_now().
-void handle(const HostOperation &operation) { run(operation); }
+// In the order in which a launch asks (launch_now).
+void handle(const HostOperation &operation) {
+  if (TangentLaunches *tangents = TangentLaunches::current()) return tangents->perform(operation);
+  if (Tape *tape = Tape::recording()) return tape->append(operation);
+  run(operation);
+}
 
 }  // namespace
 

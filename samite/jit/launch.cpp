@@ -4,6 +4,7 @@
 #include "samite/base/thread_mode.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/derivative_launch.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/non_finite.h"
 #include "samite/jit/tangent_launches.h"
@@ -68,6 +69,11 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
                                             bool in_graph = false) {
   check_extents(definition, extents);
   check_arguments(definition, arguments);
+  if (options.memory_limit.value_or(0) < 0)
+    throw UserError(definition.where(), "kernel '" + definition.name() +
+                                            "': LaunchOptions::memory_limit is a number of bytes, 0 or more; " +
+                                            std::to_string(*options.memory_limit) +
+                                            " is given; leave it unset for the usual limit");
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   if (options.direction == Direction::adjoint)
@@ -93,13 +99,15 @@ void in_clusters_with_room(const LaunchOptions &options, std::span<const Argumen
 template <class Visit>
 void for_each_written(const KernelDefinition &definition, const Variant &variant, std::span<const Argument> arguments,
                       Visit &&visit) {
+  const auto own = [&](std::size_t i) { visit(WrittenStorage{arguments[i].buffer->storage().get(), i}); };
   if (variant.key.direction != Direction::adjoint) {
     for (std::uint64_t bits = definition.written(); bits != 0; bits &= bits - 1)
-      visit(arguments[static_cast<std::size_t>(std::countr_zero(bits))].buffer->storage().get());
+      own(static_cast<std::size_t>(std::countr_zero(bits)));
   }
-  for (std::uint32_t array : variant.written) visit(arguments[array].buffer->storage().get());
+  for (std::uint32_t array : variant.written) own(array);
   if (variant.key.direction != Direction::forward) {
-    for (std::uint32_t primal : variant.gradient_of) visit(arguments[primal].buffer->storage()->gradient_pointer());
+    for (std::uint32_t primal : variant.gradient_of)
+      visit(WrittenStorage{arguments[primal].buffer->storage()->gradient_pointer(), primal});
   }
 }
 
@@ -219,12 +227,10 @@ void launch_now(const std::shared_ptr<KernelDefinition> &definition, const Launc
       owned.push_back(argument.buffer ? OwnedArgument{*argument.buffer, 0} : OwnedArgument{{}, argument.scalar});
     return capture->add(Launch(definition, extents, options, std::move(owned)));
   }
-  if (TangentLaunches *tangents = TangentLaunches::current(); tangents && options.direction == Direction::forward)
-    return tangents->launch(definition, extents, options, arguments);
-  if (Tape *tape = Tape::recording(); tape && options.direction == Direction::forward) {
+  if (TangentLaunches::current() || Tape::recording()) {
     check(*definition, extents, options, arguments);
-    return tape->append(definition, extents, options, arguments,
-                        [&] { run_now(*definition, extents, options, arguments); });
+    return launch_for_derivatives(definition, extents, options, arguments,
+                                  [&] { run_now(*definition, extents, options, arguments); });
   }
   run_now(*definition, extents, options, arguments);
 }
@@ -246,7 +252,9 @@ void run_checked(KernelDefinition &definition, const Extents &extents, const Lau
   fill_arguments(*variant, arguments, block);
   // What was written is written, also where the launch ends with an error of debug mode.
   const auto mark_written = [&] {
-    for_each_written(definition, *variant, arguments, [](Storage *storage) { storage->mark_written(); });
+    for_each_written(definition, *variant, arguments, [&](const WrittenStorage &written) {
+      written.storage->mark_written(*arguments[written.argument].buffer);
+    });
   };
   const Device device = device_of(arguments, options);
   auto run = [&] {
@@ -307,8 +315,9 @@ void Launch::prepare(std::span<const jit::Argument> arguments) {
   } else {
     partition = jit::partition(*variant, extents_);
   }
-  std::vector<Storage *> written;
-  jit::for_each_written(*definition_, *variant, arguments, [&](Storage *storage) { written.push_back(storage); });
+  std::vector<jit::WrittenStorage> written;
+  jit::for_each_written(*definition_, *variant, arguments,
+                        [&](const jit::WrittenStorage &one) { written.push_back(one); });
 
   // All at once: what throws before leaves the launch as it was.
   variant_ = std::move(variant);
@@ -355,7 +364,8 @@ void Launch::launch(SourceLocation where) {
 }
 
 void Launch::mark_written() const {
-  for (Storage *storage : written_) storage->mark_written();
+  for (const jit::WrittenStorage &written : written_)
+    written.storage->mark_written(arguments_[written.argument].buffer);
 }
 
 void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where) {
@@ -364,10 +374,8 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
-  if (auto *tangents = jit::TangentLaunches::current(); tangents && options_.direction == Direction::forward)
-    return tangents->launch(definition_, extents_, options_, views());
-  if (Tape *tape = Tape::recording(); tape && options_.direction == Direction::forward)
-    return tape->append(definition_, {extents_, where}, options_, views(), [&] { run(cuda, block); });
+  if (jit::TangentLaunches::current() || Tape::recording())
+    return jit::launch_for_derivatives(definition_, {extents_, where}, options_, views(), [&] { run(cuda, block); });
   run(cuda, block);
 }
 

@@ -42,6 +42,12 @@ struct OwnedArgument {
 
 std::vector<Argument> views(const std::vector<OwnedArgument> &arguments);
 
+// That a launch writes: an argument's storage, or its gradient's.
+struct WrittenStorage {
+  Storage *storage;
+  std::size_t argument;  // the elements
+};
+
 // Whether a thread is in the midst of using an object that one thread uses at a time. Copies are used by nobody.
 //
 // Plain loads and stores, for it is on the path of every launch: it is no lock, and tells what lasts as long as a
@@ -191,7 +197,7 @@ class Launch {
   std::vector<std::byte> block_;
   jit::Partition partition_;                     // of the CPU
   std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
-  std::vector<Storage *> written_;               // of buffers that arguments_ keeps alive, or of their gradients
+  std::vector<jit::WrittenStorage> written_;     // of buffers that arguments_ keeps alive
   bool in_graph_ = false;
   jit::InUse in_use_;
 };

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
+#include "samite/jit/host_operations.h"
 
 namespace samite::jit {
 namespace {
@@ -35,6 +36,7 @@ TangentLaunches *TangentLaunches::current() { return current_launches; }
 void TangentLaunches::run(const std::function<void()> &work) {
   if (current_launches)
     throw UserError("this thread computes a Hessian-vector product already; end that before another begins");
+  handle_host_operations();
   Scope scope(this);
   work();
 }
@@ -50,7 +52,7 @@ AnyBuffer TangentLaunches::of(const AnyBuffer &buffer) {
   return buffer.over(shadow.tangents);
 }
 
-void TangentLaunches::launch(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents,
+void TangentLaunches::launch(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                              const LaunchOptions &options, std::span<const Argument> arguments) {
   std::uint64_t active = 0;
   std::vector<AnyBuffer> tangents;
@@ -65,6 +67,24 @@ void TangentLaunches::launch(const std::shared_ptr<KernelDefinition> &definition
   std::vector<Argument> all(arguments.begin(), arguments.end());
   for (const AnyBuffer &tangent : tangents) all.push_back({&tangent});
   launch_once(definition->tangent_kernel(active), extents, options, all);
+}
+
+void TangentLaunches::perform(const HostOperation &operation) {
+  Scope as_they_are(nullptr);
+  samite::perform(operation);
+  if (operation.kind == HostOperation::Kind::read || !operation.target.tracks_gradient()) return;
+  HostOperation tangents = operation;
+  tangents.target = of(operation.target);
+  tangents.pinned = nullptr;
+  tangents.stream = nullptr;
+  const double zero = 0;  // all bits zero, as in every scalar type
+  if (operation.kind == HostOperation::Kind::copy && operation.source.tracks_gradient()) {
+    tangents.source = of(operation.source);
+  } else {  // constants have no tangent
+    tangents.kind = HostOperation::Kind::fill;
+    tangents.values = &zero;
+  }
+  samite::perform(tangents);
 }
 
 }  // namespace samite::jit

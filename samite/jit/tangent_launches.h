@@ -2,11 +2,13 @@
 //
 // While `run` is on, each forward launch of this thread runs as the tangent of its kernel (autodiff/tangent.h), which
 // is a kernel like any other: a tape that records meanwhile puts that down, and so goes back over the derivatives
-// themselves. The tangents lie in memory of their own, with gradients of their own, beside each buffer that tracks one.
+// themselves. What the host does with buffers meanwhile it does with their tangents, too. The tangents lie in memory of
+// their own, with gradients of their own, beside each buffer that tracks one.
 #pragma once
 
 #include "samite/jit/definition.h"
 #include "samite/jit/launch.h"
+#include "samite/runtime/host_operation.h"
 
 #include <functional>
 #include <memory>
@@ -24,8 +26,9 @@ class TangentLaunches {
 
   // For the library: what is on in this thread, or null, and a forward launch that becomes one with tangents.
   static TangentLaunches *current();
-  void launch(const std::shared_ptr<KernelDefinition> &definition, const Extents &extents, const LaunchOptions &options,
-              std::span<const Argument> arguments);
+  void launch(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+              const LaunchOptions &options, std::span<const Argument> arguments);
+  void perform(const HostOperation &operation);
 
  private:
   struct Shadow {

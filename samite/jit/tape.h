@@ -1,4 +1,4 @@
-// A tape: launches in the order in which they ran, to be gone back over for gradients.
+// A tape: launches and copies in the order in which they ran, to be gone back over for gradients.
 //
 //   Tape tape;
 //   tape.record([&] { forward.launch(); loss.launch({n}, total, u, target); });
@@ -6,30 +6,42 @@
 //   … read gradients, update …
 //   tape.zero_gradients();
 //
-// While `record` runs, each forward launch of this thread, ordinary or recorded, is put down with its arguments.
-// `backward` runs their adjoints in reverse order. It may be called more than once; the adjoints are compiled at the
-// first, different ones at the same time. Gradients are added to what is there. The gradient of a value ends where the
-// value was written: `backward` leaves zeros in the gradients of outputs, and the cotangents that it was given are used
-// up. Where it ends with an error after some adjoints have run, the gradients hold a part of it, and it is refused
-// until zero_gradients() is called.
+// While `record` runs, all that this thread does to buffers is put down: launches, ordinary or recorded, in any
+// direction; copies, within a device and between two; and what the host writes. An adjoint or tangent launch is put
+// down as a launch of the kernel that the derivative is, so that gradients of gradients are right, too. What the host
+// writes or fills in are constants; it may read values, but what it computes of them are constants again.
 //
-// A gradient is right or refused. Where an adjoint needs the values of an array that a later launch of the tape, or the
-// launch itself, overwrites, the tape copies them before that happens (unless told not to: TapeOptions). What the host
-// overwrites since is refused. An array that tracks gradients must not be written between launches of the tape by
-// anything but them, and an array in between inputs and outputs must track gradients, too. UserError from `backward`
-// names the array.
+// `backward` runs the adjoints of all that in reverse order. It may be called more than once; the adjoints are compiled
+// at the first, different ones at the same time. One rule says what it leaves in gradients:
+//   - to those of arrays that the tape only reads, it adds;
+//   - those of arrays that the tape writes, it sets: to the derivative by what was there before the tape. That is zero
+//     for elements that were overwritten, but not for those that were only added to or updated.
+// So it starts with the cotangents that it is given, summed where they meet, and with zeros in everything else that the
+// tape has written, whatever was there. Where it ends with an error after some adjoints have run, the gradients hold a
+// part of the sum, and it is refused until zero_gradients() is called.
 //
-// One thread uses a tape at a time; each thread may record one.
+// A gradient is right or refused. Where an adjoint needs the values of elements that a later operation of the tape, or
+// the launch itself, overwrites, the tape copies them before that happens (unless told not to: TapeOptions). Elements
+// that are overwritten later by anything else are refused. Elements that track gradients must not be written between
+// operations of the tape by anything but them, and an array in between inputs and outputs must track gradients, too.
+// UserError from `backward` names the array.
+//
+// One thread uses a tape at a time; each thread may record one, and not while it captures a graph.
 #pragma once
 
 #include "samite/jit/launch.h"
 #include "samite/runtime/buffer.h"
+#include "samite/runtime/write_log.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace samite {
+
+struct HostOperation;
 
 struct TapeOptions {
   bool keep_values = true;    // copy what adjoints need before a launch overwrites it; else `backward` refuses by name
@@ -41,71 +53,112 @@ class Tape {
   Tape() = default;
   explicit Tape(const TapeOptions &options) : options_(options) {}
 
-  // A buffer that the tape wrote, and d(objective) / d(buffer): same type and extents.
+  // A buffer that the tape uses, and d(objective) / d(buffer): same type and extents, on any device.
   struct Cotangent {
     AnyBuffer buffer, value;
   };
 
-  // Puts down the launches that `work` makes, after those already there. UserError where this thread records already.
+  // Puts down what `work` does, after what is already there. UserError where this thread records already, or captures a
+  // graph.
   void record(const std::function<void()> &work, SourceLocation where = std::source_location::current());
 
-  // From an array of one element: its gradient is set to 1.
+  // From an array of one element, with a cotangent of 1.
   void backward(const AnyBuffer &objective, SourceLocation where = std::source_location::current());
   void backward(const std::vector<Cotangent> &cotangents, SourceLocation where = std::source_location::current());
 
   // Sets the gradients of all arrays on the tape to zero.
   void zero_gradients(SourceLocation where = std::source_location::current());
 
-  // Forgets all launches.
+  // Forgets everything.
   void clear();
 
   std::size_t size() const { return entries_.size(); }
   std::int64_t kept_bytes() const { return kept_bytes_; }  // in copies of overwritten arrays
-  std::string to_string() const;                           // one launch a line
+  std::string to_string() const;                           // one launch or copy a line
 
-  // For the library: the tape that this thread records, or null; one more launch, which `run` runs. Where that throws,
-  // the launch is not on the tape.
+  // For the library: the tape that this thread records, or null; one more forward launch, which `run` runs, and one
+  // more operation of the host, which this runs. Where that throws, it is not on the tape.
   static Tape *recording();
   void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
+  void append(const HostOperation &operation);
 
  private:
-  struct Entry {
-    std::shared_ptr<jit::KernelDefinition> definition;
-    Extents extents;
-    LaunchOptions options;
-    std::vector<jit::OwnedArgument> arguments;
-    std::vector<std::uint64_t> versions;     // of each buffer, before the launch
-    std::vector<std::uint32_t> values_read;  // the buffers whose elements the adjoint reads
-    std::optional<Launch> adjoint;           // recorded at the first backward()
-    std::string foreign_write;               // why gradients cannot pass this launch, if they cannot
-    SourceLocation where;                    // of the launch
+  enum class Kind {
+    launch,
+    copy,      // of argument 1 to argument 0
+    overwrite  // of argument 0 with constants
   };
+  struct Entry {
+    Kind kind = Kind::launch;
+    std::shared_ptr<jit::KernelDefinition> definition = {};  // of a copy when its adjoint is recorded
+    Extents extents = {};
+    LaunchOptions options = {};
+    std::vector<jit::OwnedArgument> arguments = {};
+    std::uint64_t written = 0;                    // arguments, as bits
+    SourceLocation where = {};                    // of the launch
+    std::vector<std::uint64_t> before = {};       // versions of each buffer, before the launch
+    std::vector<std::uint64_t> after = {};        // and after it
+    std::vector<std::uint32_t> values_read = {};  // the buffers whose elements the adjoint reads
+    std::optional<Launch> adjoint = {};           // recorded at the first backward()
+    // Of a copy between two devices or within overlapping elements: what the adjoint takes for argument 0.
+    AnyBuffer handed_over = {};
+    bool overwrites_storage = false;  // with a copy or constants
+    std::string foreign_write = {};   // why gradients cannot pass this launch, if they cannot
 
-  void put_down(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
-                const LaunchOptions &options, std::span<const jit::Argument> arguments);
-  using KnownVersion = std::pair<const Storage *, std::optional<std::uint64_t>>;
-  void take_back(std::size_t size, std::span<const KnownVersion> known);
-  bool gradients_flow(const Entry &entry) const;
+    bool writes(std::size_t argument) const { return (written >> argument & 1) != 0; }
+  };
+  // What the tape knows of one storage.
+  struct Known {
+    std::shared_ptr<const WriteLog> log;  // watched as long as this is held
+    std::uint64_t version = 0;            // after the last operation of the tape that used it
+    bool written_by_others = false;       // since the first one
+    std::uint64_t overwritten = 0;        // when the tape last overwrote all of it with a copy or with constants
+    std::vector<std::uint64_t> own;       // versions that the tape's operations made, in order
+    // Elements that the tape used, with the version when it first did.
+    std::map<ElementRegion, std::uint64_t> used;
+    // Elements that adjoints need as they are now: which entries' arguments.
+    std::vector<std::pair<std::size_t, std::uint32_t>> needed;
+  };
+  struct Seed;
+
+  Known &known(const AnyBuffer &buffer);
+  void put_down(Entry entry, const std::function<void()> &run);
+  void find_foreign_write(Entry &entry);
+  void find_values_read(Entry &entry) const;
+  void keep_what_changes(Entry &entry);
+  void keep_overwritten(const AnyBuffer &written);
+  void keep(Entry &entry, std::uint32_t argument);
+  bool written_since(const AnyBuffer &buffer, std::uint64_t version) const;
+  bool is_accumulator(const AnyBuffer &buffer) const { return accumulators_.contains(buffer.storage().get()); }
+
+  // Whether an adjoint has to run.
+  static bool gradients_flow(const Entry &entry);
+  // "launch 2 (solver.cpp:41), kernel 'square'", and "argument 1 ('x'), 'state'".
+  static std::string name_of(const Entry &entry, std::size_t number);
+  static std::string name_of_argument(const Entry &entry, std::size_t argument);
+  static SourceLocation where_of(const Entry &entry);
   void check_values(const Entry &entry, std::size_t number) const;
   void check_nothing_is_lost() const;
-  void find_values_read(Entry &entry) const;
-  void keep_what_is_overwritten(Entry &entry);
-  void keep(Entry &entry, std::size_t number, std::uint32_t argument);
-  std::uint64_t writes_since(const AnyBuffer &buffer, std::uint64_t version, std::size_t number) const;
+  static void prepare_copy(Entry &entry);
+  static std::vector<jit::OwnedArgument> adjoint_arguments(const Entry &entry);
   void compile_adjoints() const;
   void prepare_adjoints();
-  void run_adjoints();
+  // Each array once that the tape writes and that tracks a gradient.
+  std::vector<AnyBuffer> written_arrays() const;
+  static std::vector<Seed> seeds(const std::vector<Cotangent> &cotangents, const std::vector<AnyBuffer> &written,
+                                 SourceLocation where);
+  void run_adjoint(Entry &entry, std::size_t number);
+  void check_cotangent(const Cotangent &cotangent, SourceLocation where) const;
+  // A cotangent without a value is 1.
+  void go_back(const std::vector<Cotangent> &cotangents, SourceLocation where);
 
   TapeOptions options_;
   std::vector<Entry> entries_;
-  // Elements that adjoints need as they are now: which entries' arguments, by storage.
-  std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, std::uint32_t>>> needed_;
+  std::unordered_map<const Storage *, Known> known_;
+  std::unordered_set<const Storage *> accumulators_;  // gradients of arrays on the tape, which `backward` adds to
   std::int64_t kept_bytes_ = 0;
-  bool ended_halfway_ = false;                                         // the last backward(): gradients hold some of it
-  std::unordered_map<const Storage *, std::uint64_t> known_versions_;  // after the last launch on the tape
-  // What launches on the tape write: their numbers, in order, and the arrays.
-  std::unordered_map<const Storage *, std::vector<std::pair<std::size_t, AnyBuffer>>> writes_;
+  bool ended_halfway_ = false;  // the last backward(): gradients hold some of it
 };
 
 std::ostream &operator<<(std::ostream &stream, const Tape &tape);

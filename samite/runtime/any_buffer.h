@@ -74,7 +74,7 @@ class AnyBuffer {
   // The element at index (0, …, 0), an address on device(). Whoever writes through it calls mark_written() afterwards.
   void *data() const noexcept { return data_; }
   std::uint64_t version() const noexcept { return storage_ ? storage_->version() : 0; }
-  void mark_written() const noexcept { storage_->mark_written(); }
+  void mark_written() const noexcept { storage_->mark_written(*this); }
 
   bool tracks_gradient() const noexcept { return storage_ && storage_->gradient_data() != nullptr; }
   // The gradient of the element at data(); null where no gradient is tracked.

@@ -24,11 +24,11 @@ struct View {
   }
 };
 
-View view_of(const AnyBuffer &buffer, const std::byte *origin) {
-  View view{static_cast<const std::byte *>(buffer.data()) - origin, {}};
-  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
-  for (int d = 0; d < buffer.rank(); ++d) {
-    const std::int64_t extent = buffer.extents()[d], stride = buffer.strides()[static_cast<std::size_t>(d)] * bytes;
+View view_of(const ElementRegion &region, const std::byte *origin) {
+  View view{region.data - origin, {}};
+  const auto bytes = static_cast<std::int64_t>(region.element_bytes);
+  for (int d = 0; d < region.extents.rank(); ++d) {
+    const std::int64_t extent = region.extents[d], stride = region.strides[static_cast<std::size_t>(d)] * bytes;
     if (extent == 1 || stride == 0) continue;
     if (stride < 0) view.first += (extent - 1) * stride;
     view.axes.push_back({extent, std::abs(stride)});
@@ -73,9 +73,20 @@ class Comparison {
 }  // namespace
 
 bool share_elements(const AnyBuffer &a, const AnyBuffer &b) {
-  if (!a.overlaps(b)) return false;
-  const std::byte *origin = a.storage()->data();
-  return Comparison().share(view_of(a, origin), view_of(b, origin));
+  return a.overlaps(b) && share_elements(region_of(a), region_of(b));
+}
+
+bool share_elements(const ElementRegion &a, const ElementRegion &b) {
+  const auto [begin, end] = byte_range(a.data, a.extents, a.strides, a.element_bytes);
+  const auto [other_begin, other_end] = byte_range(b.data, b.extents, b.strides, b.element_bytes);
+  if (begin == end || other_begin == other_end || begin >= other_end || other_begin >= end) return false;
+  return Comparison().share(view_of(a, begin), view_of(b, begin));
+}
+
+ElementRegion region_of(const AnyBuffer &view) noexcept {
+  ElementRegion region{static_cast<const std::byte *>(view.data()), view.extents(), {}, size_of(view.type())};
+  std::ranges::copy(view.strides(), region.strides.begin());
+  return region;
 }
 
 }  // namespace samite

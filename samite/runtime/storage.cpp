@@ -2,6 +2,8 @@
 
 #include "samite/base/error.h"
 #include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/shared_elements.h"
+#include "samite/runtime/write_log.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +99,39 @@ Storage::Storage(Device device, std::size_t bytes, Borrowed memory)
 Storage::~Storage() = default;
 
 // Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.
-void Storage::mark_written() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+void Storage::mark_written() noexcept {
+  const std::uint64_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WriteLog *log = log_.load(std::memory_order_acquire);
+  if (!log) return;
+  ElementRegion all{data_, {}, {}, 1};
+  all.extents = Extents{static_cast<std::int64_t>(bytes_)};
+  all.strides[0] = 1;
+  log->note(version, all);
+}
+
+void Storage::mark_written(const AnyBuffer &view) noexcept {
+  const std::uint64_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WriteLog *log = log_.load(std::memory_order_acquire);
+  if (!log) return;
+  ElementRegion region = region_of(view);
+  region.data = data_ + (region.data - view.storage()->data());
+  log->note(version, region);
+}
+
+const WriteLog &Storage::watch() {
+  std::lock_guard lock(watch_mutex_);
+  if (!kept_log_) kept_log_ = std::make_unique<WriteLog>();
+  ++watchers_;
+  log_.store(kept_log_.get(), std::memory_order_release);
+  return *kept_log_;
+}
+
+void Storage::unwatch() noexcept {
+  std::lock_guard lock(watch_mutex_);
+  if (--watchers_ > 0) return;
+  log_.store(nullptr, std::memory_order_release);
+  kept_log_->clear();
+}
 
 void Storage::track_gradient() {
   std::lock_guard lock(gradient_mutex_);

@@ -4,9 +4,9 @@
 // the system in whole pages, from 2 MiB on aligned for huge pages, and is touched by nobody until it is used, so that a
 // page lands near the thread that first writes it. On CUDA, memory comes from the device's pool; see cuda_memory.h.
 //
-// A storage also carries what its views must agree on: the version, which counts writes, so that a tape sees when a
-// value it needs was overwritten; the gradient, another storage of the same size, made when it is first asked for; and
-// a name for messages.
+// A storage also carries what its views must agree on: the version, which counts writes, and a log of them while a tape
+// watches, so that it sees when a value it needs was overwritten; the gradient, another storage of the same size, made
+// when it is first asked for; and a name for messages.
 //
 // Memory of somebody else's is borrowed, as borrow.h says.
 //
@@ -26,8 +26,10 @@
 
 namespace samite {
 
+class AnyBuffer;
 class CudaMemory;
 class CudaStream;
+class WriteLog;
 
 class Storage {
  public:
@@ -62,9 +64,15 @@ class Storage {
   }
   bool is_read_only() const noexcept { return is_read_only_; }
 
-  // Grows with each write. Whoever writes through data() calls mark_written() afterwards.
+  // Grows by one with each write. Whoever writes through data() calls mark_written() afterwards: with a view of the
+  // elements, of this storage or of another that is laid out alike, or for all of them.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void mark_written() noexcept;
+  void mark_written(const AnyBuffer &view) noexcept;
+
+  // The log of writes since the first watch() that no unwatch() has ended.
+  const WriteLog &watch();
+  void unwatch() noexcept;
 
   // Null until track_gradient() was called; from then on the same storage for good.
   std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_ : nullptr; }
@@ -94,6 +102,10 @@ class Storage {
   std::unique_ptr<CudaMemory> cuda_;   // of a CUDA device
   std::byte *data_;
   std::atomic<std::uint64_t> version_{0};
+  std::atomic<WriteLog *> log_{nullptr};  // while somebody watches
+  std::mutex watch_mutex_;                // of what follows
+  int watchers_ = 0;
+  std::unique_ptr<WriteLog> kept_log_;  // as long as the storage, since other threads may be about to write there
   std::mutex gradient_mutex_;
   std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_ says that it is there
   std::atomic<std::byte *> gradient_data_{nullptr};

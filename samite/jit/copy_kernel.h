@@ -1,0 +1,12 @@
+// The kernel that a copy between buffers is, for its derivatives.
+#pragma once
+
+#include "samite/jit/definition.h"
+
+namespace samite::jit {
+
+// to(i…) = from(i…), with arrays of floating numbers that can have a gradient, of 1 to 4 dimensions. Made once for each
+// type and rank. Any thread may call it.
+const std::shared_ptr<KernelDefinition> &copy_kernel(ScalarType type, int rank);
+
+}  // namespace samite::jit
