@@ -10,6 +10,7 @@
 #include "samite/base/warning.h"
 #include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
+#include "samite/passes/certain_accesses.h"
 #include "samite/passes/factor_copies.h"
 #include "samite/passes/gather.h"
 
@@ -64,6 +65,9 @@ class KernelDefinition {
     std::array<std::optional<SourceLocation>, ir::maximum_rank> indexed, extent;
   };
   const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
+
+  // What every launch touches (jit/out_of_bounds.h); nothing of tile kernels, whose windows may leave an array.
+  const passes::CertainAccesses &certain_accesses() const { return certain_accesses_; }
 
   // What products of the forward kernel read of arrays, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
@@ -152,6 +156,7 @@ class KernelDefinition {
   double cost_ = 1;
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;
+  passes::CertainAccesses certain_accesses_;
   mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;
   mutable Memo<std::int64_t, std::optional<passes::SplitSums>> split_sums_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;

@@ -57,14 +57,15 @@ class Graph {
 
   // For the library.
   struct Contents;
-  Graph(const Stream &stream, std::shared_ptr<Contents> contents) : stream_(stream), contents_(std::move(contents)) {}
+  Graph(const Stream &stream, std::shared_ptr<Contents> contents)
+      : stream_(stream), contents_(std::move(contents), "Graph") {}
 
  private:
   const Launch &at(std::size_t number) const;
   void launch_on(const Stream &stream);
 
   Stream stream_;
-  std::shared_ptr<Contents> contents_;  // copies of a graph are one graph
+  jit::Held<Contents> contents_;  // copies of a graph are one graph
 };
 
 std::ostream &operator<<(std::ostream &stream, const Graph &graph);

@@ -19,6 +19,7 @@
 // Thread-safe after construction. Copies share what is compiled.
 #pragma once
 
+#include "samite/base/name.h"
 #include "samite/jit/launch.h"
 #include "samite/lang/capture.h"
 #include "samite/runtime/buffer.h"
@@ -248,20 +249,20 @@ class Kernel<void(Ps...)> {
 
  public:
   template <class F>
-  Kernel(std::string name, const F &function, SourceLocation where = std::source_location::current())
+  Kernel(Name name, const F &function, SourceLocation where = std::source_location::current())
       : Kernel(std::move(name), {}, function, where) {}
   template <class F>
-  Kernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+  Kernel(Name name, std::initializer_list<Name> parameter_names, const F &function,
          SourceLocation where = std::source_location::current())
-      : definition_(
-            jit::KernelDefinition::make(lang::capture<Ps...>(std::move(name), parameter_names, function, where))) {}
+      : Kernel(jit::KernelDefinition::make(
+            lang::capture<Ps...>(std::move(name).text(), texts_of(parameter_names), function, where))) {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
   void launch(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
     launch(extents, LaunchOptions{}, arguments...);
   }
   void launch(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
-    jit::launch_once(definition_, extents, options, jit::views_of<Ps...>(arguments...));
+    jit::launch_once(definition_.share(extents.where()), extents, options, jit::views_of<Ps...>(arguments...));
   }
 
   // The same as an object, checked and compiled now, to be launched many times.
@@ -269,7 +270,7 @@ class Kernel<void(Ps...)> {
     return record(extents, LaunchOptions{}, arguments...);
   }
   Launch record(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
-    return jit::record(definition_, extents, options, jit::owned<Ps...>(arguments...));
+    return jit::record(definition_.share(extents.where()), extents, options, jit::owned<Ps...>(arguments...));
   }
 
   // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
@@ -280,7 +281,8 @@ class Kernel<void(Ps...)> {
   }
   LaunchWithAdjoint record_with_adjoint(const LaunchExtents &extents, const LaunchOptions &options,
                                         jit::ArgumentFor<Ps>... arguments) const {
-    return jit::record_with_adjoint(definition_, extents, options, jit::owned<Ps...>(arguments...));
+    return jit::record_with_adjoint(definition_.share(extents.where()), extents, options,
+                                    jit::owned<Ps...>(arguments...));
   }
 
   // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the
@@ -324,8 +326,8 @@ class Kernel<void(Ps...)> {
   const ir::Kernel &ir() const { return definition_->structured(); }
 
   // For the library.
-  explicit Kernel(std::shared_ptr<jit::KernelDefinition> definition) : definition_(std::move(definition)) {}
-  const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_; }
+  explicit Kernel(std::shared_ptr<jit::KernelDefinition> definition) : definition_(std::move(definition), "Kernel") {}
+  const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_.share(); }
 
  private:
   template <std::size_t... Parameters>
@@ -335,10 +337,10 @@ class Kernel<void(Ps...)> {
     using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
     static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
     return at_call(call, where,
-                   [&] { return Kernel<typename Derivative::type>((definition_.get()->*derive)(Derivative::active)); });
+                   [&] { return Kernel<typename Derivative::type>(((*definition_).*derive)(Derivative::active)); });
   }
 
-  std::shared_ptr<jit::KernelDefinition> definition_;
+  jit::Held<jit::KernelDefinition> definition_;
 };
 
 // A function that is refused: one message, and no other.
@@ -368,8 +370,8 @@ class Kernel<jit::NoKernelParameter<Ps...>> {
 };
 
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Kernel(std::string, F) -> Kernel<Signature>;
+Kernel(Name, F) -> Kernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Kernel(std::string, std::initializer_list<std::string>, F) -> Kernel<Signature>;
+Kernel(Name, std::initializer_list<Name>, F) -> Kernel<Signature>;
 
 }  // namespace samite

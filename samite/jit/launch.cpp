@@ -7,6 +7,7 @@
 #include "samite/jit/derivative_launch.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/non_finite.h"
+#include "samite/jit/out_of_bounds.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
 #include "samite/jit/variant_key.h"
@@ -63,6 +64,14 @@ void check_index(const Callee &callee, std::size_t index) {
 
 namespace {
 
+// Arrays whose elements or gradients a launch touches, as bits; an adjoint reads the elements of some alone.
+std::uint64_t arrays_touched(const VariantKey &key, std::span<const std::uint32_t> values_read) {
+  if (key.direction != Direction::adjoint) return ~std::uint64_t{0};
+  std::uint64_t arrays = key.active;
+  for (const std::uint32_t array : values_read) arrays |= std::uint64_t{1} << array;
+  return arrays;
+}
+
 // All that is checked of a launch, and the variant that it needs.
 const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const Extents &extents,
                                             const LaunchOptions &options, std::span<const Argument> arguments,
@@ -76,9 +85,15 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
                                             " is given; leave it unset for the usual limit");
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
-  if (options.direction == Direction::adjoint)
-    add_adjoint_facts(key, definition, checked_adjoint(definition, key, arguments), extents, arguments);
+  std::span<const std::uint32_t> values_read;
+  if (options.direction == Direction::adjoint) {
+    const KernelDefinition::Derived &derived = checked_adjoint(definition, key, arguments);
+    add_adjoint_facts(key, definition, derived, extents, arguments);
+    values_read = derived.adjoint.values_read;
+  }
   if (options.direction == Direction::tangent) check_tangent(definition, key);
+  // Debug mode finds these and more, and names the instance.
+  if (!key.debug) check_bounds(definition, extents, arguments, arrays_touched(key, values_read));
   if (extents.count() > 1) definition.warn_of_common_writes();
   return definition.variant(key);
 }
@@ -288,7 +303,7 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
 
 Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
                std::vector<jit::OwnedArgument> arguments)
-    : definition_(std::move(definition)),
+    : definition_(std::move(definition), "Launch"),
       extents_(extents),
       options_(options),
       stream_(Stream::standard(Device::cpu())),
@@ -375,7 +390,7 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
   if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (jit::TangentLaunches::current() || Tape::recording())
-    return jit::launch_for_derivatives(definition_, {extents_, where}, options_, views(), [&] { run(cuda, block); });
+    return jit::launch_for_derivatives(definition_.share(), {extents_, where}, options_, views(), [&] { run(cuda, block); });
   run(cuda, block);
 }
 
@@ -431,10 +446,13 @@ void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   const std::uint64_t before = std::exchange(arguments_[index].scalar, bits);
-  if (!cuda_ || !variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index)))
-    return jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+  const bool plans_memory = cuda_ && variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index));
+  const bool bounds_indices = (definition_->certain_accesses().scalars >> index & 1) != 0 && !variant_->key.debug;
   try {
-    prepare();
+    if (plans_memory) return prepare();
+    if (bounds_indices)
+      jit::check_bounds(*definition_, extents_, views(), jit::arrays_touched(variant_->key, variant_->values_read));
+    jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   } catch (...) {
     arguments_[index].scalar = before;
     throw;
@@ -477,14 +495,14 @@ void Launch::set_dim(int dimension, std::int64_t extent, SourceLocation where) {
     std::array<std::int64_t, maximum_rank> values{};
     for (int d = 0; d < extents_.rank(); ++d) values[static_cast<std::size_t>(d)] = extents_[d];
     values[static_cast<std::size_t>(dimension)] = extent;
-    set_dim(Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))));
+    set_dim({Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))), where});
   });
 }
 
 autodiff::AdjointReport Launch::adjoint_report() const {
   if (options_.direction != Direction::adjoint)
     throw UserError(definition_->where(), to_string() + " has no adjoint report; record it with Direction::adjoint");
-  const jit::VariantKey &key = variant_->key;
+  const jit::VariantKey &key = variant().key;
   return autodiff::report(definition_->structured(), definition_->adjoint(key.active, key.may_alias, key.memory_limit));
 }
 

@@ -14,6 +14,7 @@
 
 #include "samite/jit/arguments.h"
 #include "samite/jit/execute.h"
+#include "samite/jit/moved_from.h"
 
 #include <atomic>
 #include <concepts>
@@ -157,7 +158,10 @@ class Launch {
   const std::string &kernel_name() const { return definition_->name(); }
 
   // The compiled form that launch() runs: its source, the milliseconds that each step took, its facts.
-  const jit::Variant &variant() const { return *variant_; }
+  const jit::Variant &variant() const {
+    definition_.share();
+    return *variant_;
+  }
 
   // Of an adjoint launch: what it keeps and what it runs again.
   autodiff::AdjointReport adjoint_report() const;
@@ -188,7 +192,7 @@ class Launch {
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   void run(const jit::CudaLaunch *cuda, const std::byte *block) const;
 
-  std::shared_ptr<jit::KernelDefinition> definition_;
+  jit::Held<jit::KernelDefinition> definition_;
   Extents extents_;
   LaunchOptions options_;
   Stream stream_;

@@ -136,7 +136,7 @@ jit::RecordedProgram recorded(jit::PipelineDefinition &definition, const Pipelin
 
 PipelineLaunch::PipelineLaunch(std::shared_ptr<jit::PipelineDefinition> definition, const PipelineOptions &options,
                                std::vector<jit::OwnedArgument> arguments)
-    : definition_(std::move(definition)),
+    : definition_(std::move(definition), "PipelineLaunch"),
       options_(options),
       stream_(Stream::standard(Device::cpu())),
       recorded_(recorded(*definition_, options_, std::move(arguments))) {
@@ -147,7 +147,7 @@ PipelineLaunch::PipelineLaunch(std::shared_ptr<jit::PipelineDefinition> definiti
 }
 
 PipelineLaunch::PipelineLaunch(const PipelineLaunch &other)
-    : PipelineLaunch(other.definition_, other.options_, other.recorded_.arguments()) {}
+    : PipelineLaunch(other.definition_.share(), other.options_, other.recorded_.arguments()) {}
 
 PipelineLaunch &PipelineLaunch::operator=(const PipelineLaunch &other) {
   if (this != &other) *this = PipelineLaunch(other);

@@ -84,7 +84,7 @@ class PipelineLaunch {
   void exchange(std::vector<jit::OwnedArgument> arguments);
   void launch_on(const Stream *other, SourceLocation where);
 
-  std::shared_ptr<jit::PipelineDefinition> definition_;
+  jit::Held<jit::PipelineDefinition> definition_;
   PipelineOptions options_;
   std::string schedule_;
   Stream stream_;

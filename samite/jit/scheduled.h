@@ -37,31 +37,31 @@ class Pipeline<void(Ps...)> {
 
  public:
   template <class F>
-  Pipeline(std::string name, const F &function, SourceLocation where = std::source_location::current())
+  Pipeline(Name name, const F &function, SourceLocation where = std::source_location::current())
       : Pipeline(std::move(name), {}, function, where) {}
   template <class F>
-  Pipeline(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+  Pipeline(Name name, std::initializer_list<Name> parameter_names, const F &function,
            SourceLocation where = std::source_location::current())
-      : definition_(jit::PipelineDefinition::make(
-            lang::capture_pipeline<Ps...>(std::move(name), parameter_names, function, where))) {}
+      : Pipeline(jit::PipelineDefinition::make(
+            lang::capture_pipeline<Ps...>(std::move(name).text(), texts_of(parameter_names), function, where))) {}
 
   // Runs the pipeline.
   void launch(jit::ArgumentFor<Ps>... arguments, SourceLocation where = std::source_location::current()) const {
-    jit::launch_pipeline(definition_, {}, jit::views_of<Ps...>(arguments...), where);
+    jit::launch_pipeline(definition_.share(where), {}, jit::views_of<Ps...>(arguments...), where);
   }
   void launch(const PipelineOptions &options, jit::ArgumentFor<Ps>... arguments,
               SourceLocation where = std::source_location::current()) const {
-    jit::launch_pipeline(definition_, options, jit::views_of<Ps...>(arguments...), where);
+    jit::launch_pipeline(definition_.share(where), options, jit::views_of<Ps...>(arguments...), where);
   }
 
   // The same as an object, checked and compiled now, to be launched many times.
   PipelineLaunch record(jit::ArgumentFor<Ps>... arguments,
                         SourceLocation where = std::source_location::current()) const {
-    return jit::record_pipeline(definition_, {}, jit::owned<Ps...>(arguments...), where);
+    return jit::record_pipeline(definition_.share(where), {}, jit::owned<Ps...>(arguments...), where);
   }
   PipelineLaunch record(const PipelineOptions &options, jit::ArgumentFor<Ps>... arguments,
                         SourceLocation where = std::source_location::current()) const {
-    return jit::record_pipeline(definition_, options, jit::owned<Ps...>(arguments...), where);
+    return jit::record_pipeline(definition_.share(where), options, jit::owned<Ps...>(arguments...), where);
   }
 
   // What a launch on this device would run, as text: the host's steps and the kernels. Compiles nothing. UserError
@@ -89,11 +89,12 @@ class Pipeline<void(Ps...)> {
   const std::string &name() const { return definition_->name(); }
 
   // For the library.
-  explicit Pipeline(std::shared_ptr<jit::PipelineDefinition> definition) : definition_(std::move(definition)) {}
-  const std::shared_ptr<jit::PipelineDefinition> &definition() const { return definition_; }
+  explicit Pipeline(std::shared_ptr<jit::PipelineDefinition> definition)
+      : definition_(std::move(definition), "Pipeline") {}
+  const std::shared_ptr<jit::PipelineDefinition> &definition() const { return definition_.share(); }
 
  private:
-  std::shared_ptr<jit::PipelineDefinition> definition_;
+  jit::Held<jit::PipelineDefinition> definition_;
 };
 
 // A function that is refused: one message, and no other.
@@ -123,8 +124,8 @@ class Pipeline<jit::NoKernelParameter<Ps...>> {
 };
 
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Pipeline(std::string, F) -> Pipeline<Signature>;
+Pipeline(Name, F) -> Pipeline<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Pipeline(std::string, std::initializer_list<std::string>, F) -> Pipeline<Signature>;
+Pipeline(Name, std::initializer_list<Name>, F) -> Pipeline<Signature>;
 
 }  // namespace samite

@@ -39,18 +39,18 @@ template <class... Ps>
 class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
  public:
   template <class F>
-  TileKernel(std::string name, const F &function, TileOptions options = {},
+  TileKernel(Name name, const F &function, TileOptions options = {},
              SourceLocation where = std::source_location::current())
       : TileKernel(std::move(name), {}, function, options, where) {}
   template <class F>
-  TileKernel(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
-             TileOptions options = {}, SourceLocation where = std::source_location::current())
-      : Kernel<void(Ps...)>(
-            jit::KernelDefinition::make(captured(std::move(name), parameter_names, function, options, where))) {}
+  TileKernel(Name name, std::initializer_list<Name> parameter_names, const F &function, TileOptions options = {},
+             SourceLocation where = std::source_location::current())
+      : Kernel<void(Ps...)>(jit::KernelDefinition::make(
+            captured(std::move(name).text(), texts_of(parameter_names), function, options, where))) {}
 
  private:
   template <class F>
-  static ir::Kernel captured(std::string name, std::initializer_list<std::string> parameter_names, const F &function,
+  static ir::Kernel captured(std::string name, const std::vector<std::string> &parameter_names, const F &function,
                              const TileOptions &options, SourceLocation where) {
     const int threads = jit::block_threads(options, name, where);
     return jit::with_options(lang::capture<Ps...>(std::move(name), parameter_names, function, where, threads), options);
@@ -67,12 +67,12 @@ class TileKernel<jit::NoKernelParameter<Ps...>> : Kernel<jit::NoKernelParameter<
 };
 
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(std::string, F) -> TileKernel<Signature>;
+TileKernel(Name, F) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(std::string, F, TileOptions) -> TileKernel<Signature>;
+TileKernel(Name, F, TileOptions) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(std::string, std::initializer_list<std::string>, F) -> TileKernel<Signature>;
+TileKernel(Name, std::initializer_list<Name>, F) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(std::string, std::initializer_list<std::string>, F, TileOptions) -> TileKernel<Signature>;
+TileKernel(Name, std::initializer_list<Name>, F, TileOptions) -> TileKernel<Signature>;
 
 }  // namespace samite

@@ -42,7 +42,8 @@ namespace lang {
 
 // A Func's name, with the place where it was written. Made by implicit conversion only.
 struct FuncName {
-  FuncName(const char *name, SourceLocation where = std::source_location::current()) : name(name), where(where) {}
+  FuncName(const char *name, SourceLocation where = std::source_location::current())
+      : name(Name(name, where).text()), where(where) {}
   FuncName(std::string name, SourceLocation where = std::source_location::current())
       : name(std::move(name)), where(where) {}
 

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
+#include "samite/ir/nesting.h"
 
 #include <algorithm>
 #include <atomic>
@@ -94,7 +95,16 @@ bool Trace::attribute_to(SourceLocation where) {
   return true;
 }
 
+void Trace::refuse_depth(SourceLocation where) const {
+  throw UserError(place(where),
+                  "the functions that the kernel calls nest so deeply here that the thread's stack is nearly used up. "
+                  "The capture runs them once, as C++, so that a function that calls itself has to end by a condition "
+                  "that C++ knows, such as a depth in an int; an if_ or a select on traced values ends nothing. Write "
+                  "a loop with range or while_, or keep what is still to be done in a local array");
+}
+
 void Trace::append(ir::Stmt stmt) {
+  check_stack(stmt.where());
   latest_ = stmt.where();
   open_.back().statements.push_back(std::move(stmt));
 }
@@ -134,6 +144,14 @@ void Trace::check_local_array_scope(ir::LocalArrayId array, SourceLocation where
 }
 
 std::size_t Trace::open_block(SourceLocation where) {
+  check_stack(where);
+  if (open_.size() > ir::maximum_nesting)
+    throw UserError(
+        place(where),
+        "branches and loops nest more than " + std::to_string(ir::maximum_nesting) +
+            " deep here. Where a function that calls itself opens them, give it an end that C++ knows, such "
+            "as a depth in an int: the capture runs both sides of an if_; of a chain of conditions make "
+            "select, or a loop over a local array");
   auto id = static_cast<std::uint32_t>(block_is_open_.size());
   block_is_open_.push_back(true);
   open_.push_back({{}, id, where});

@@ -9,6 +9,7 @@
 
 #include "samite/ir/kernel.h"
 #include "samite/lang/jumps.h"
+#include "samite/lang/stack_room.h"
 
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ class Trace {
   // Tells values of this capture from those of another one.
   std::uint32_t serial() const { return serial_; }
 
+  // Whatever is recorded is a UserError where the function has called itself, or others, so deeply that little is left
+  // of the thread's stack.
+  //
   // Appends `%n = operation` and returns %n.
   ir::Value let(ir::Operation operation, SourceLocation where);
   void assign(ir::LocalId local, ir::Value value, SourceLocation where);
@@ -79,7 +83,7 @@ class Trace {
   const ir::Operation *operation(const ir::Value &value) const;
   bool is_variable(ir::LocalId local) const { return local < variables_.size() && variables_[local]; }
   // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
-  // `break`, `return` or `goto` if one is open inside of it still.
+  // `break`, `return` or `goto` if one is open inside of it still, and for more blocks than ir::maximum_nesting.
   std::size_t open_block(SourceLocation where);
   ir::Block close_block(std::size_t depth);
 
@@ -120,11 +124,16 @@ class Trace {
   std::vector<ir::Parameter> parameters_;
   // Where what is said to be at `where` counts as written.
   SourceLocation place(SourceLocation where) const { return attributed_.known() ? attributed_ : where; }
+  void check_stack(SourceLocation where) const {
+    if (stack_.used_up()) refuse_depth(where);
+  }
+  [[noreturn]] void refuse_depth(SourceLocation where) const;
 
   SourceLocation where_, latest_, attributed_;
   int launch_rank_, block_threads_;
   bool in_adjoint_ = false;
   SourceLocation rank_where_;
+  StackRoom stack_;
   JumpTargets jumps_;
   PipelineTrace *pipeline_ = nullptr;
   std::vector<OpenBlock> open_;

@@ -16,6 +16,7 @@
 // UserError where a variable is computed with outside of a pipeline's function, or a Reduction is made there.
 #pragma once
 
+#include "samite/base/name.h"
 #include "samite/lang/array.h"
 
 #include <span>
@@ -28,7 +29,8 @@ namespace samite {
 class Var : public lang::Operators<std::int32_t> {
  public:
   // The name is an identifier.
-  Var(const char *name, SourceLocation where = std::source_location::current()) : Var(std::string(name), where) {}
+  Var(const char *name, SourceLocation where = std::source_location::current())
+      : Var(Name(name, where).text(), where) {}
   Var(std::string name, SourceLocation where = std::source_location::current());
   Var(const Var &) = default;
   Var(Var &&) = default;

@@ -1,6 +1,7 @@
 #include "samite/passes/structure_jumps.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/nesting.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
 
@@ -136,8 +137,16 @@ class Structurer {
   }
 
   Block nested(Rest statements) {
+    if (depth_ > maximum_nesting)
+      throw UserError(build_.where(),
+                      "more than " + std::to_string(maximum_nesting) +
+                          " branches, loops and jumps depend on one another here: each break_, continue_ "
+                          "or return_ puts what follows it into a branch. Keep in a Bool whether there "
+                          "is still something to do, or leave a loop over a local array");
     Block outer = build_.open();
+    ++depth_;
     rewrite(statements);
+    --depth_;
     return build_.close(std::move(outer));
   }
 
@@ -224,6 +233,7 @@ class Structurer {
 
   Builder build_;
   std::unordered_map<LabelId, LocalId> flag_;
+  int depth_ = 0;  // of the blocks that are being rewritten
 };
 
 }  // namespace

@@ -23,6 +23,9 @@ class Event;
 class Event {
  public:
   Event() = default;
+  Event(const Event &) = default;
+  Event &operator=(const Event &) = default;
+  ~Event() = default;
 
   void record(const Stream &stream);
   bool recorded() const noexcept { return mark_.has_value(); }

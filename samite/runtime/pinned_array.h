@@ -7,10 +7,10 @@
 //   buffer.copy_to(samples, stream);              // in order with the launches on the stream
 //   for (float sample : samples.values()) ...     // waits for the copy
 //
-// A handle: copies name the same memory, which is freed after the last, and then waits for copies that still use it.
-// The buffer may go at any time. values() waits for all copies of this array that were asked for before, whatever they
-// do; who has kept the span from an earlier call waits with synchronize() before he uses it again. Copies on different
-// streams are not in order with one another.
+// A handle: copies name the same memory, and a handle that was moved from still does. The memory is freed after the
+// last, and then waits for copies that still use it. The buffer may go at any time. values() waits for all copies of
+// this array that were asked for before, whatever they do; who has kept the span from an earlier call waits with
+// synchronize() before he uses it again. Copies on different streams are not in order with one another.
 //
 // Such memory cannot be swapped out: take it for what is copied again and again, not for everything. On the CPU it is
 // ordinary memory, and copies have completed when they return. Different handles may be used from different threads;
@@ -37,6 +37,10 @@ class AnyPinnedArray {
   // Zeros. DeviceError where the host has not so much memory to pin, or the device is not there.
   AnyPinnedArray(Device device, ScalarType type, const Extents &extents,
                  SourceLocation where = std::source_location::current());
+
+  AnyPinnedArray(const AnyPinnedArray &) = default;
+  AnyPinnedArray &operator=(const AnyPinnedArray &) = default;
+  ~AnyPinnedArray() = default;
 
   Device device() const noexcept { return device_; }
   ScalarType type() const noexcept { return type_; }

@@ -8,7 +8,8 @@
 // the other. What instances report (a failed check, an index outside in debug mode, printed lines) is told by the
 // synchronize() that waits for them.
 //
-// A Stream is a handle: copies name the same queue. Every function may be called from any thread.
+// A Stream is a handle: copies name the same queue, and one that was moved from still does. Every function may be
+// called from any thread.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -28,6 +29,10 @@ class Stream {
   // A new queue, apart from the device's standard one. A lower `priority` is more urgent, within what the device has;
   // the CPU knows none. DeviceError where the device is not there.
   explicit Stream(Device device, int priority = 0);
+
+  Stream(const Stream &) = default;
+  Stream &operator=(const Stream &) = default;
+  ~Stream() = default;
 
   // The queue that is used where none is named.
   static Stream standard(Device device);

@@ -1,0 +1,32 @@
+// A name that a program gives to something, such as a kernel or its parameter.
+//
+// It is made by implicit conversion from a string. A null pointer is a UserError with the line of that conversion,
+// where std::string would throw an error without one.
+#pragma once
+
+#include "samite/base/source_location.h"
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace samite {
+
+class Name {
+ public:
+  Name(const char *text, SourceLocation where = std::source_location::current()) : text_(checked(text, where)) {}
+  Name(std::string text) : text_(std::move(text)) {}
+
+  const std::string &text() const & { return text_; }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  static const char *checked(const char *text, SourceLocation where);
+
+  std::string text_;
+};
+
+std::vector<std::string> texts_of(std::initializer_list<Name> names);
+
+}  // namespace samite

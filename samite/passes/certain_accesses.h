@@ -1,0 +1,55 @@
+// Which elements every launch of a kernel touches, as far as indices are sums of multiples of thread indices, loop
+// indices, scalar arguments and extents.
+//
+// An access counts where nothing decides whether it happens: it stands in no branch, in no while_, and in no loop but
+// those that count from one number to another that are the same for all instances. All indices in the box of the launch
+// and of those loops then occur, so that the least and the greatest index are known exactly once the launch's extents
+// and arguments are. A launch compares them with the arrays' extents (jit/out_of_bounds.h).
+#pragma once
+
+#include "samite/passes/index_forms.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace samite::passes {
+
+// constant + the sum of coefficient * symbol. The number that the kernel computes, if that lies in `valid`; else it may
+// have wrapped around.
+struct LinearNumber {
+  struct Term {
+    std::int64_t coefficient;
+    Symbol symbol;
+  };
+  std::vector<Term> terms;
+  std::int64_t constant = 0;
+  Range valid{};
+};
+
+struct CertainLoop {
+  LinearNumber begin, end;
+  std::int64_t step;
+};
+
+// The index of an access in one dimension of an array.
+struct CertainAccess {
+  std::uint32_t array;
+  std::int32_t dimension;
+  bool writes;
+  SourceLocation where;
+  LinearNumber index;              // of locals, it has the indices of `loops`
+  std::vector<std::size_t> loops;  // around the access, outer ones first
+};
+
+struct CertainAccesses {
+  // Symbol::local(i) is the index of loop i.
+  std::vector<CertainLoop> loops;
+  std::vector<CertainAccess> accesses;  // each index form of an array's dimension once
+  std::uint64_t scalars = 0;            // parameters that the numbers depend on, as bits
+};
+
+// Of a kernel in structured form whose instances are threads.
+CertainAccesses certain_accesses(const ir::Kernel &structured);
+
+}  // namespace samite::passes
