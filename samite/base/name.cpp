@@ -9,11 +9,9 @@ const char *Name::checked(const char *text, SourceLocation where) {
   return text;
 }
 
-std::vector<std::string> texts_of(std::initializer_list<Name> names) {
-  std::vector<std::string> texts;
-  texts.reserve(names.size());
-  for (const Name &name : names) texts.push_back(name.text());
-  return texts;
+Names::Names(std::initializer_list<Name> names) {
+  texts_.reserve(names.size());
+  for (const Name &name : names) texts_.push_back(name.text());
 }
 
 }  // namespace samite

@@ -6,6 +6,7 @@
 
 #include "samite/base/source_location.h"
 
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -27,6 +28,18 @@ class Name {
   std::string text_;
 };
 
-std::vector<std::string> texts_of(std::initializer_list<Name> names);
+// Several of them, in order: {"y", "x"}, or strings that a program has already.
+class Names {
+ public:
+  Names(std::initializer_list<Name> names);
+  template <std::same_as<std::string> Text>
+  Names(std::initializer_list<Text> texts) : texts_(texts) {}
+  Names(std::vector<std::string> texts) : texts_(std::move(texts)) {}
+
+  const std::vector<std::string> &texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+};
 
 }  // namespace samite

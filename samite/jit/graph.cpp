@@ -1,7 +1,9 @@
 #include "samite/jit/graph.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/visit.h"
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/graph_contents.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tape.h"
@@ -20,16 +22,19 @@ bool holds(const AnyBuffer &condition) {
 
 // On the CPU.
 void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
-  for (const Graph::Contents::Part &part : block) {
-    if (!part.condition) {
-      Graph::Contents::Step &step = contents.steps[part.launch];
-      if (step.enabled) step.launch.launch(SourceLocation{});
-      continue;
-    }
-    if (!holds(part.condition->value)) continue;
-    do run(contents, part.condition->body);
-    while (part.condition->repeats && holds(part.condition->value));
-  }
+  for (const Graph::Contents::Part &part : block)
+    std::visit(ir::Overloaded{[&](std::size_t number) {
+                                Graph::Contents::Step &step = contents.steps[number];
+                                if (step.enabled) step.launch.launch(SourceLocation{});
+                              },
+                              [](const HostOperation &operation) { run(operation); },
+                              [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
+                                if (!holds(condition->value)) return;
+                                do run(contents, condition->body);
+                                while (condition->repeats && holds(condition->value));
+                              },
+                              [](const std::unique_ptr<Graph::Contents> &inner) { run(*inner, inner->block); }},
+               part);
 }
 
 // The driver edits the nodes of a body through their graph alone, so that this has to be right in all of its launches.
@@ -65,16 +70,33 @@ void edit(Graph::Contents &contents, std::size_t number, Graph::Contents::Step s
   before = std::move(step);
 }
 
+std::string description(const HostOperation &operation) {
+  const std::string target = operation.target.to_string();
+  switch (operation.kind) {
+    case HostOperation::Kind::copy: return "Copy of " + operation.source.to_string() + " to " + target;
+    case HostOperation::Kind::write: return "Values written to " + target;
+    default: return "Fill of " + target;
+  }
+}
+
 void describe(const Graph::Contents &contents, const Graph::Contents::Block &block, const std::string &indent,
               std::string &text) {
   for (const Graph::Contents::Part &part : block) {
-    if (!part.condition) {
-      const Graph::Contents::Step &step = contents.steps[part.launch];
-      text += "\n" + indent + step.launch.to_string() + (step.enabled ? "" : ", not enabled");
-      continue;
-    }
-    text += "\n" + indent + (part.condition->repeats ? "while " : "if ") + part.condition->value.to_string();
-    describe(contents, part.condition->body, indent + "  ", text);
+    text += "\n" + indent;
+    std::visit(ir::Overloaded{[&](std::size_t number) {
+                                const Graph::Contents::Step &step = contents.steps[number];
+                                text += step.launch.to_string() + (step.enabled ? "" : ", not enabled");
+                              },
+                              [&](const HostOperation &operation) { text += description(operation); },
+                              [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
+                                text += (condition->repeats ? "while " : "if ") + condition->value.to_string();
+                                describe(contents, condition->body, indent + "  ", text);
+                              },
+                              [&](const std::unique_ptr<Graph::Contents> &inner) {
+                                text += "graph";
+                                describe(*inner, inner->block, indent + "  ", text);
+                              }},
+               part);
   }
 }
 
@@ -96,6 +118,7 @@ void Graph::launch_on(const Stream &stream) {
     throw UserError(
         "a graph cannot be put on a tape, which keeps values between launches; record the launches "
         "themselves, or capture their adjoints, too");
+  if (jit::GraphCapture *capture = jit::GraphCapture::current()) return capture->add(*contents_, stream);
   if (!contents_->executable) return run(*contents_, contents_->block);
   // The memory of its launches is in order with the stream it was captured from, and with no other.
   const bool elsewhere = !(stream == stream_);
@@ -103,14 +126,13 @@ void Graph::launch_on(const Stream &stream) {
     throw UserError(
         "the graph cannot be launched: an edit of it failed, and so did taking the edit back; capture it anew");
   bool debug = false;
-  for (const Contents::Step &step : contents_->steps) {
+  contents_->for_each_step([&](const Contents::Step &step) {
     step.launch.cuda()->hear_in(*stream.cuda());
     debug = debug || step.launch.cuda()->debug();
-  }
+  });
   if (elsewhere) jit::order(stream_, stream);
   contents_->executable->launch(stream.cuda()->stream());
-  for (const Contents::Step &step : contents_->steps)
-    if (step.enabled) step.launch.mark_written();
+  contents_->for_each_written([](Storage &storage) { storage.mark_written(); });
   if (elsewhere) jit::order_or_wait(stream, stream_);
   if (debug) stream.synchronize();
 }

@@ -4,8 +4,11 @@
 #include "samite/base/thread_mode.h"
 #include "samite/driver/launch.h"
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/host_operations.h"
+#include "samite/runtime/captured_operation.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/runtime/cuda_memory.h"
+#include "samite/runtime/pinned_array.h"
 
 #include <bit>
 #include <utility>
@@ -24,6 +27,7 @@ GraphCapture::GraphCapture(const Stream &stream)
   if (const CudaStream *cuda = stream.cuda()) part_.emplace(cuda->stream());
   current_capture = this;
   begin(ThreadMode::captures_graph);
+  handle_host_operations();
 }
 
 GraphCapture::~GraphCapture() {
@@ -40,17 +44,78 @@ void GraphCapture::add(const Launch &launch) {
   if (launch.cuda() && !part_)
     throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
   Graph::Contents::Step step{launch.in_graph()};
+  written_.insert(launch.written().begin(), launch.written().end());
   const std::size_t steps_before = contents_->steps.size();
   try {
     if (const CudaLaunch *cuda = step.launch.cuda()) cuda->run_into(step.launch.arguments(), &step.nodes);
     contents_->steps.push_back(std::move(step));
-    block_->push_back({contents_->steps.size() - 1});
+    block_->emplace_back(contents_->steps.size() - 1);
   } catch (...) {
     // The driver may have some of it.
     part_.reset();
     while (contents_->steps.size() > steps_before) contents_->steps.pop_back();
     throw;
   }
+}
+
+void GraphCapture::put_in(const std::function<void()> &put) {
+  if (!part_) throw UserError("it cannot be captured: an earlier part of the capture has failed");
+  try {
+    put();
+  } catch (...) {
+    // The driver may have some of it.
+    part_.reset();
+    throw;
+  }
+}
+
+void GraphCapture::check(const HostOperation &operation) const {
+  const bool reads = operation.kind == HostOperation::Kind::read;
+  const AnyBuffer &buffer = reads ? operation.source : operation.target;
+  const auto refuse = [&](const std::string &why) { throw UserError(operation.where, why); };
+  if (operation.pinned)
+    refuse("a copy between " + buffer.to_string() + " and " + operation.pinned->to_string() +
+           " cannot be captured, for a graph would run it when the array may be gone: copy before or after the graph "
+           "is launched");
+  if (reads)
+    refuse(buffer.to_string() +
+           " is read while a graph is captured that writes it: its values are there when the graph has been launched; "
+           "read it after that");
+  for (const AnyBuffer *other : {&operation.target, &operation.source})
+    if (other->valid() && other->device() != stream_.device())
+      refuse("what is done with " + other->to_string() + " cannot be captured: the capture is of " +
+             stream_.to_string() + ", and a graph is of one device; do it before or after the graph is launched");
+}
+
+void GraphCapture::put_into_stream(const HostOperation &operation) {
+  const AnyBuffer &target = operation.target, &source = operation.source;
+  const std::shared_ptr<CudaStream> &stream = stream_.cuda_handle();
+  target.storage()->cuda()->used_by(stream);
+  if (source.valid()) source.storage()->cuda()->used_by(stream);
+  put_captured(operation, *stream, contents_->kept);
+}
+
+void GraphCapture::add(const HostOperation &operation) {
+  const bool reads = operation.kind == HostOperation::Kind::read;
+  // The driver refuses what would wait for the captured stream.
+  const bool waits = reads && (stream_.cuda() || !writes(operation.source.storage().get()));
+  if (waits || (operation.pinned && operation.stream->device() != stream_.device())) return run(operation);
+  check(operation);
+  if (operation.target.count() == 0) return;
+  HostOperation kept = operation.kept();
+  if (stream_.cuda()) put_in([&] { put_into_stream(kept); });
+  written_.insert(kept.target.storage().get());
+  block_->emplace_back(std::move(kept));
+}
+
+void GraphCapture::add(const Graph::Contents &graph, const Stream &stream) {
+  if (!(stream == stream_))
+    throw UserError("a graph is launched on " + stream.to_string() + " in a capture of " + stream_.to_string() +
+                    "; launch it on the stream that is captured");
+  std::unique_ptr<Graph::Contents> inner = graph.snapshot();
+  inner->for_each_written([&](Storage &storage) { written_.insert(&storage); });
+  if (graph.executable) put_in([&] { graph.executable->launch(stream.cuda()->stream()); });
+  block_->emplace_back(std::move(inner));
 }
 
 void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where) const {
@@ -79,11 +144,11 @@ void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std
                                  SourceLocation where) {
   check_condition(value, where);
   auto condition = std::make_unique<Graph::Contents::Condition>(Graph::Contents::Condition{value, repeats});
-  const Graph::Contents::Condition &added = *condition;
+  Graph::Contents::Condition &added = *condition;
   Graph::Contents::Block *const outer = block_;
   const std::size_t steps_before = contents_->steps.size();
-  outer->push_back({0, std::move(condition)});
-  block_ = &outer->back().condition->body;
+  outer->emplace_back(std::move(condition));
+  block_ = &added.body;
   try {
     if (stream_.cuda())
       capture_body(added, body, where);

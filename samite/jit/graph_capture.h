@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 
 namespace samite::jit {
 
@@ -26,6 +27,11 @@ class GraphCapture {
   static GraphCapture *current();
 
   void add(const Launch &launch);
+  // What the host does with a buffer. UserError where it is for another device, where it reads what the graph writes,
+  // and where it copies from or to pinned memory.
+  void add(const HostOperation &operation);
+  // Another graph, which is launched on this stream.
+  void add(const Graph::Contents &graph, const Stream &stream);
   void add_condition(const AnyBuffer &value, bool repeats, const std::function<void()> &body, SourceLocation where);
 
   std::shared_ptr<Graph::Contents> finish();
@@ -35,10 +41,16 @@ class GraphCapture {
   void capture_body(const Graph::Contents::Condition &condition, const std::function<void()> &body,
                     SourceLocation where);
   driver::Capture::Captured end_part();
+  void check(const HostOperation &operation) const;
+  void put_into_stream(const HostOperation &operation);
+  // Runs `put`, which puts something into the captured stream. Where that fails, so does the capture.
+  void put_in(const std::function<void()> &put);
+  bool writes(const Storage *storage) const { return written_.contains(storage); }
 
   Stream stream_;
   std::shared_ptr<Graph::Contents> contents_;
-  Graph::Contents::Block *block_;        // that launches are added to
+  Graph::Contents::Block *block_;  // that launches are added to
+  std::unordered_set<const Storage *> written_;
   std::optional<driver::Capture> part_;  // of CUDA; none after a failure
 };
 

@@ -3,9 +3,12 @@
 
 #include "samite/driver/graph_executable.h"
 #include "samite/jit/graph.h"
+#include "samite/runtime/host_operation.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace samite {
@@ -18,11 +21,9 @@ struct Graph::Contents {
   };
 
   struct Condition;
-  // A launch, by its number, or a condition.
-  struct Part {
-    std::size_t launch = 0;
-    std::unique_ptr<Condition> condition = nullptr;
-  };
+  // A launch, by its number; an operation of the host on a buffer; a condition; or another graph, as it was when it was
+  // launched in the capture.
+  using Part = std::variant<std::size_t, HostOperation, std::unique_ptr<Condition>, std::unique_ptr<Contents>>;
   using Block = std::vector<Part>;
   struct Condition {
     AnyBuffer value;
@@ -37,6 +38,14 @@ struct Graph::Contents {
   // None on the CPU.
   std::optional<driver::Graph> graph;
   std::optional<driver::GraphExecutable> executable;
+  std::vector<std::shared_ptr<Storage>> kept;  // memory that its operations need beside their buffers
+
+  // What is run and what is kept alive, without what the driver has of it.
+  std::unique_ptr<Contents> snapshot() const;
+  // Its steps, and those of graphs in it.
+  void for_each_step(const std::function<void(const Step &)> &f) const;
+  // Of what it may write: of launches that are enabled and of all operations, whether or not conditions hold.
+  void for_each_written(const std::function<void(Storage &)> &f) const;
 };
 
 }  // namespace samite

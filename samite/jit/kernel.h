@@ -252,10 +252,10 @@ class Kernel<void(Ps...)> {
   Kernel(Name name, const F &function, SourceLocation where = std::source_location::current())
       : Kernel(std::move(name), {}, function, where) {}
   template <class F>
-  Kernel(Name name, std::initializer_list<Name> parameter_names, const F &function,
+  Kernel(Name name, const Names &parameter_names, const F &function,
          SourceLocation where = std::source_location::current())
       : Kernel(jit::KernelDefinition::make(
-            lang::capture<Ps...>(std::move(name).text(), texts_of(parameter_names), function, where))) {}
+            lang::capture<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
   void launch(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
@@ -372,6 +372,6 @@ class Kernel<jit::NoKernelParameter<Ps...>> {
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Kernel(Name, F) -> Kernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Kernel(Name, std::initializer_list<Name>, F) -> Kernel<Signature>;
+Kernel(Name, Names, F) -> Kernel<Signature>;
 
 }  // namespace samite

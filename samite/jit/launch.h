@@ -170,6 +170,7 @@ class Launch {
   const std::byte *arguments() const { return block_.data(); }
   const jit::CudaLaunch *cuda() const { return cuda_.get(); }
   void mark_written() const;
+  const std::vector<Storage *> &written() const { return written_; }  // of its arguments, or of their gradients
   // Everything at once. The arguments are the parameters' in number and kind.
   void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
   // A scalar, by its bits.

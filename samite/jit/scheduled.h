@@ -40,10 +40,10 @@ class Pipeline<void(Ps...)> {
   Pipeline(Name name, const F &function, SourceLocation where = std::source_location::current())
       : Pipeline(std::move(name), {}, function, where) {}
   template <class F>
-  Pipeline(Name name, std::initializer_list<Name> parameter_names, const F &function,
+  Pipeline(Name name, const Names &parameter_names, const F &function,
            SourceLocation where = std::source_location::current())
       : Pipeline(jit::PipelineDefinition::make(
-            lang::capture_pipeline<Ps...>(std::move(name).text(), texts_of(parameter_names), function, where))) {}
+            lang::capture_pipeline<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
 
   // Runs the pipeline.
   void launch(jit::ArgumentFor<Ps>... arguments, SourceLocation where = std::source_location::current()) const {
@@ -126,6 +126,6 @@ class Pipeline<jit::NoKernelParameter<Ps...>> {
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Pipeline(Name, F) -> Pipeline<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-Pipeline(Name, std::initializer_list<Name>, F) -> Pipeline<Signature>;
+Pipeline(Name, Names, F) -> Pipeline<Signature>;
 
 }  // namespace samite

@@ -41,6 +41,7 @@ bool is_whole_storage(const AnyBuffer &buffer) {
 Tape *Tape::recording() { return recording_tape; }
 
 void Tape::record(const std::function<void()> &work, SourceLocation where) {
+  moved_.check("Tape", where);
   if (recording_tape)
     throw UserError(where, "this thread records a tape already; end that record(…) before another begins");
   if (jit::GraphCapture::current())
@@ -55,6 +56,7 @@ void Tape::record(const std::function<void()> &work, SourceLocation where) {
 void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
                   const LaunchOptions &options, std::span<const jit::Argument> arguments,
                   const std::function<void()> &run) {
+  moved_.check("Tape", extents.where());
   Entry entry{.definition = definition,
               .extents = extents,
               .options = options,
@@ -220,6 +222,7 @@ void Tape::clear() {
   accumulators_.clear();
   kept_bytes_ = 0;
   ended_halfway_ = false;
+  moved_ = {};
 }
 
 std::string Tape::to_string() const {

@@ -153,6 +153,7 @@ class Tape {
   // A cotangent without a value is 1.
   void go_back(const std::vector<Cotangent> &cotangents, SourceLocation where);
 
+  jit::MovedFrom moved_;
   TapeOptions options_;
   std::vector<Entry> entries_;
   std::unordered_map<const Storage *, Known> known_;

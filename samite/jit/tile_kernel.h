@@ -43,10 +43,10 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
              SourceLocation where = std::source_location::current())
       : TileKernel(std::move(name), {}, function, options, where) {}
   template <class F>
-  TileKernel(Name name, std::initializer_list<Name> parameter_names, const F &function, TileOptions options = {},
+  TileKernel(Name name, const Names &parameter_names, const F &function, TileOptions options = {},
              SourceLocation where = std::source_location::current())
       : Kernel<void(Ps...)>(jit::KernelDefinition::make(
-            captured(std::move(name).text(), texts_of(parameter_names), function, options, where))) {}
+            captured(std::move(name).text(), parameter_names.texts(), function, options, where))) {}
 
  private:
   template <class F>
@@ -71,8 +71,8 @@ TileKernel(Name, F) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(Name, F, TileOptions) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(Name, std::initializer_list<Name>, F) -> TileKernel<Signature>;
+TileKernel(Name, Names, F) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
-TileKernel(Name, std::initializer_list<Name>, F, TileOptions) -> TileKernel<Signature>;
+TileKernel(Name, Names, F, TileOptions) -> TileKernel<Signature>;
 
 }  // namespace samite

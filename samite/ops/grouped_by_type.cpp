@@ -55,7 +55,7 @@ struct GroupedLayer {
         }
       });
     };
-    const auto kernel = [&](std::initializer_list<std::string> names) {
+    const auto kernel = [&](const Names &names) {
       return TileKernel<void(Factors..., detail::Offsets, Bias..., Array<C, 2>)>(name, names, function,
                                                                                  TileOptions{.threads = plan.threads})
           .definition();

@@ -81,7 +81,7 @@ struct LayerKernel {
         store_part<Rank>(c, own, as_type<C>(x), where);
       }
     };
-    const auto kernel = [&](std::initializer_list<std::string> names) {
+    const auto kernel = [&](const Names &names) {
       return TileKernel<void(Factors..., More..., Result)>(name, names, function, TileOptions{.threads = plan.threads})
           .definition();
     };

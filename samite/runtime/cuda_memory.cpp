@@ -1,5 +1,7 @@
 #include "samite/runtime/cuda_memory.h"
 
+#include "samite/base/thread_mode.h"
+#include "samite/driver/capture.h"
 #include "samite/driver/copy.h"
 #include "samite/driver/event.h"
 
@@ -24,11 +26,27 @@ std::size_t whole_vectors(std::size_t bytes) {
 }  // namespace
 
 CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents)
-    : device_(std::move(device)),
-      home_(device_->standard_stream()),
-      memory_(driver::DeviceMemory::allocate(home_->stream(), device_->pool(), whole_vectors(bytes))),
-      data_(std::bit_cast<std::byte *>(memory_->address())) {
-  if (contents == Contents::zeros) driver::fill_bytes(home_->stream(), memory_->address(), 0, bytes);
+    : device_(std::move(device)), home_(device_->standard_stream()) {
+  if (is_in(ThreadMode::captures_graph))
+    allocate_apart(bytes, contents);
+  else
+    allocate_in(home_->stream(), bytes, contents);
+  data_ = std::bit_cast<std::byte *>(memory_->address());
+}
+
+void CudaMemory::allocate_in(const driver::Stream &stream, std::size_t bytes, Contents contents) {
+  memory_ = driver::DeviceMemory::allocate(stream, device_->pool(), whole_vectors(bytes));
+  if (contents == Contents::zeros) driver::fill_bytes(stream, memory_->address(), 0, bytes);
+}
+
+// The thread captures a stream of this device, maybe the standard one: memory that is allocated there would belong to
+// the graph.
+void CudaMemory::allocate_apart(std::size_t bytes, Contents contents) {
+  const driver::AllowedInCaptures allowed(device_->context());
+  const driver::Stream apart = driver::Stream::create(device_->context());
+  allocate_in(apart, bytes, contents);
+  apart.synchronize();
+  memory_->free_in(home_->stream());
 }
 
 CudaMemory::CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data,

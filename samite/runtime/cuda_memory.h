@@ -46,6 +46,8 @@ class CudaMemory {
   void end_host_work() const;
 
  private:
+  void allocate_in(const driver::Stream &stream, std::size_t bytes, Contents contents);
+  void allocate_apart(std::size_t bytes, Contents contents);
   void wait_before_it_goes(const driver::Stream &other) const noexcept;
 
   const driver::Stream &standard() const noexcept { return device_->standard_stream()->stream(); }
@@ -56,7 +58,7 @@ class CudaMemory {
   std::shared_ptr<const CudaDevice> device_;
   std::shared_ptr<CudaStream> home_;
   std::optional<driver::DeviceMemory> memory_;  // none: it is borrowed
-  std::byte *data_;
+  std::byte *data_ = nullptr;
   mutable std::mutex mutex_;                         // of `others_`
   std::vector<std::shared_ptr<CudaStream>> others_;  // than `home_`
 };

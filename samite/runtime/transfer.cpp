@@ -64,23 +64,6 @@ struct PackedOnHost {
         place{memory.get(), row_major_strides(extents), nullptr} {}
 };
 
-// The two are on one device and do not overlap.
-void move_elements(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from) {
-  CudaDevice::StridedCopy copy{};
-  copy.to = address(to.data), copy.from = address(from.data);
-  const int missing = 4 - extents.rank();
-  for (int d = 0; d < 4; ++d) {
-    const bool there = d >= missing;
-    const auto axis = static_cast<std::size_t>(there ? d - missing : 0);
-    copy.extent[d] = there ? extents[d - missing] : 1;
-    copy.to_stride[d] = there ? to.strides[axis] : 0;
-    copy.from_stride[d] = there ? from.strides[axis] : 0;
-  }
-  copy.count = static_cast<std::uint64_t>(extents.count());
-  copy.element_bytes = element_bytes;
-  to.storage->cuda()->device().copy_strided(stream_of(to), copy);
-}
-
 bool overlap(const Extents &extents, std::size_t element_bytes, const Place &a, const Place &b) {
   auto [a_begin, a_end] = byte_range(a.data, extents, a.strides, element_bytes);
   auto [b_begin, b_end] = byte_range(b.data, extents, b.strides, element_bytes);
@@ -153,7 +136,7 @@ class DeviceCopy {
     if (packed(to) && packed(from))
       driver::copy_on_device(stream_of(to), address(to.data), address(from.data), bytes_);
     else
-      move_elements(extents_, element_bytes_, to, from);
+      copy_by_kernel(extents_, element_bytes_, to, from, stream_of(to));
     writing.end();
     reading.end();
   }
@@ -189,6 +172,37 @@ class DeviceCopy {
 
 }  // namespace
 
+void copy_by_kernel(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from,
+                    const driver::Stream &stream) {
+  CudaDevice::StridedCopy copy{};
+  copy.to = address(to.data), copy.from = address(from.data);
+  const int missing = 4 - extents.rank();
+  for (int d = 0; d < 4; ++d) {
+    const bool there = d >= missing;
+    const auto axis = static_cast<std::size_t>(there ? d - missing : 0);
+    copy.extent[d] = there ? extents[d - missing] : 1;
+    copy.to_stride[d] = there ? to.strides[axis] : 0;
+    copy.from_stride[d] = there ? from.strides[axis] : 0;
+  }
+  copy.count = static_cast<std::uint64_t>(extents.count());
+  copy.element_bytes = element_bytes;
+  to.storage->cuda()->device().copy_strided(stream, copy);
+}
+
+std::optional<std::uint32_t> word_that_repeats(const Extents &extents, std::size_t element_bytes, const Place &to,
+                                               const void *value) {
+  std::byte word[4];
+  std::memcpy(word, value, std::min<std::size_t>(element_bytes, 4));
+  for (std::size_t i = element_bytes; i < 4; ++i) word[i] = word[i - element_bytes];
+  const std::size_t bytes = static_cast<std::size_t>(extents.count()) * element_bytes;
+  const bool repeats = element_bytes <= 4 || std::memcmp(value, static_cast<const std::byte *>(value) + 4, 4) == 0;
+  if (!repeats || !is_row_major(extents, to.strides) || bytes % 4 != 0 || address(to.data) % 4 != 0)
+    return std::nullopt;
+  std::uint32_t pattern;
+  std::memcpy(&pattern, word, sizeof pattern);
+  return pattern;
+}
+
 void copy_array(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from) {
   if (to.on_host() && from.on_host())
     return copy_strided(extents, element_bytes, to.data, to.strides, from.data, from.strides);
@@ -199,16 +213,10 @@ void fill_array(const Extents &extents, std::size_t element_bytes, const Place &
   if (to.on_host()) return fill_strided(extents, element_bytes, to.data, to.strides, value);
   if (extents.count() == 0) return;
   // Whole words of one value are the driver's own; any other pattern is one element, read again and again.
-  std::byte word[4];
-  std::memcpy(word, value, std::min<std::size_t>(element_bytes, 4));
-  for (std::size_t i = element_bytes; i < 4; ++i) word[i] = word[i - element_bytes];
-  const std::size_t bytes = static_cast<std::size_t>(extents.count()) * element_bytes;
-  const bool repeats = element_bytes <= 4 || std::memcmp(value, static_cast<const std::byte *>(value) + 4, 4) == 0;
-  if (repeats && is_row_major(extents, to.strides) && bytes % 4 == 0 && address(to.data) % 4 == 0) {
-    std::uint32_t pattern;
-    std::memcpy(&pattern, word, sizeof pattern);
+  if (const auto word = word_that_repeats(extents, element_bytes, to, value)) {
+    const std::size_t bytes = static_cast<std::size_t>(extents.count()) * element_bytes;
     Turn turn(to);
-    driver::fill_words(stream_of(to), address(to.data), pattern, bytes / 4);
+    driver::fill_words(stream_of(to), address(to.data), *word, bytes / sizeof *word);
     return turn.end();
   }
   const Extents one{1};
@@ -217,7 +225,7 @@ void fill_array(const Extents &extents, std::size_t element_bytes, const Place &
   std::memcpy(copy, value, element_bytes);
   DeviceCopy(one, element_bytes).run(element.place, {copy, row_major_strides(one), nullptr});
   Turn turn(to);
-  move_elements(extents, element_bytes, to, {element.place.data, Strides{}, element.place.storage});
+  copy_by_kernel(extents, element_bytes, to, {element.place.data, Strides{}, element.place.storage}, stream_of(to));
   turn.end();
 }
 

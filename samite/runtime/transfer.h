@@ -8,7 +8,13 @@
 #include "samite/runtime/storage.h"
 #include "samite/runtime/strided.h"
 
+#include <cstdint>
+#include <optional>
+
 namespace samite {
+namespace driver {
+class Stream;
+}
 
 // The elements of an array: the address of the one at index (0, …, 0), and where that is.
 struct Place {
@@ -23,5 +29,15 @@ struct Place {
 void copy_array(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from);
 
 void fill_array(const Extents &extents, std::size_t element_bytes, const Place &to, const void *value);
+
+// What the above are made of, where one array or both are on a CUDA device.
+
+// Puts a copy between arrays of one device, which do not overlap, into `stream`, as a kernel. An array may be one
+// element with strides of 0.
+void copy_by_kernel(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from,
+                    const driver::Stream &stream);
+// The word that fills the array by being repeated; nothing where the driver's own fill will not do.
+std::optional<std::uint32_t> word_that_repeats(const Extents &extents, std::size_t element_bytes, const Place &to,
+                                               const void *value);
 
 }  // namespace samite
