@@ -18,32 +18,86 @@ using detail::RowPlan;
 // Numbers of 16 bits are converted each time that they are read.
 std::int64_t longest_on_cpu(ScalarType type) { return size_of(type) == 2 ? 8192 : 2048; }
 
+// The rows of tile i with their mean taken off, and their variance.
+//
+// Each row is shifted by its first element before its mean is computed, so that the mean of a row far from zero is
+// rounded by as much as its elements differ, and not by as much as they are. What a row in parts still has for a mean
+// comes off together with its squares (Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983).
+template <Scalar T>
+class CentredRows {
+ public:
+  using S = detail::RowNumber<T>;
+
+  // `columns` is x's second extent, but read from another array: a mask that two loops share would take memory.
+  CentredRows(const Array<const T, 2> &x, const Int &i, const Int &columns, const RowPlan &plan)
+      : x_(x),
+        i_(i),
+        columns_(columns),
+        plan_(plan),
+        share_(S(1) / cast<Traced<S>>(x.extent(1))),
+        first_(stop_gradient(first_elements())),
+        row_(plan.in_parts ? zeros() : whole_row()),
+        mean_(zeros()),
+        variance_(plan.in_parts ? zeros() : Tile<S>(tile::sum(row_ * row_, {1}) * share_)) {
+    if (plan.in_parts) go_over_parts();
+  }
+
+  // Zero beyond the end of the rows. The only part of rows that are in one tile has number 0.
+  Tile<S> part(const Int &k) const { return plan_.in_parts ? inside(x_.extent(1), k, shifted(k) - mean_) : row_; }
+  const Tile<S> &variance() const { return variance_; }
+
+ private:
+  Tile<S> zeros() const { return tile::zeros<S>({plan_.rows, 1}); }
+  Tile<S> inside(const Int &columns, const Int &k, const Tile<S> &part) const {
+    return select(detail::inside_rows(columns, k, plan_), part, S(0));
+  }
+  // Read where they are needed: in a tile of their own, all threads would wait for them before they load their rows.
+  Tile<S> first_elements() const {
+    if (plan_.rows == 1) return tile::full<S>({1, 1}, cast<Traced<S>>(x_(min(i_, x_.extent(0) - 1), 0)));
+    return detail::as_type<S>(
+        tile::load_view(x_, {i_ * plan_.rows, 0}, {plan_.rows, plan_.columns}, {.steps = {1, 0}}));
+  }
+  Tile<S> shifted(const Int &k) const { return detail::load_rows<T>(x_, i_, k, plan_) - first_; }
+  Tile<S> whole_row() const {
+    const Tile<S> row = inside(x_.extent(1), 0, shifted(0));
+    return inside(columns_, 0, row - tile::sum(row, {1}) * share_);
+  }
+  void go_over_parts() {
+    const Int parts = tile::ceil_div(x_.extent(1), plan_.columns);
+    for (Int k : range(parts)) mean_ += tile::sum(inside(x_.extent(1), k, shifted(k)), {1});
+    mean_ = stop_gradient(mean_ * share_);
+    Tile<S> sum = zeros(), squares = zeros();
+    for (Int k : range(parts)) {
+      const Tile<S> part = inside(x_.extent(1), k, shifted(k) - mean_);
+      sum += tile::sum(part, {1});
+      squares += tile::sum(part * part, {1});
+    }
+    const Tile<S> left = sum * share_, variance = squares * share_ - left * left;
+    variance_ = select(variance < S(0), S(0), variance);  // a NaN stays one
+    mean_ += left;
+  }
+
+  Array<const T, 2> x_;
+  Int i_, columns_;
+  RowPlan plan_;
+  Traced<S> share_;
+  Tile<S> first_, row_, mean_, variance_;
+};
+
 // Stores finish(normalised part k, k) for each part of the rows.
 template <Scalar T, class Finish>
 void normalise(const Array<const T, 2> &x, const Array<T, 2> &y, const Traced<detail::RowNumber<T>> &epsilon,
                const RowPlan &plan, const Finish &finish) {
   using S = detail::RowNumber<T>;
   const Int i = block_index();
-  const Traced<S> share = S(1) / cast<Traced<S>>(x.extent(1));
-  const auto centred = [&](const Int &k, const Tile<S> &mean) {
-    return select(detail::inside_rows(x.extent(1), k, plan), detail::load_rows<T>(x, i, k, plan) - mean, S(0));
-  };
+  const CentredRows<T> rows(x, i, y.extent(1), plan);
+  const Tile<S> inverse = rsqrt(rows.variance() + epsilon);
   if (!plan.in_parts) {
-    const Tile<S> row = centred(0, tile::sum(detail::load_rows<T>(x, i, 0, plan), {1}) * share);
-    const Tile<S> inverse = rsqrt(tile::sum(row * row, {1}) * share + epsilon);
-    detail::store_rows<T>(y, i, 0, finish(row * inverse, Int(0)));
+    detail::store_rows<T>(y, i, 0, finish(rows.part(0) * inverse, Int(0)));
     return;
   }
-  const Int parts = tile::ceil_div(x.extent(1), plan.columns);
-  Tile<S> sum = tile::zeros<S>({plan.rows, 1}), squares = tile::zeros<S>({plan.rows, 1});
-  for (Int k : range(parts)) sum += tile::sum(detail::load_rows<T>(x, i, k, plan), {1});
-  const Tile<S> mean = sum * share;
-  for (Int k : range(parts)) {
-    const Tile<S> part = centred(k, mean);
-    squares += tile::sum(part * part, {1});
-  }
-  const Tile<S> inverse = rsqrt(squares * share + epsilon);
-  for (Int k : range(parts)) detail::store_rows<T>(y, i, k, finish(centred(k, mean) * inverse, k));
+  for (Int k : range(tile::ceil_div(x.extent(1), plan.columns)))
+    detail::store_rows<T>(y, i, k, finish(rows.part(k) * inverse, k));
 }
 
 template <Scalar T>
@@ -107,81 +161,73 @@ template <Scalar T>
 Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
   using S = detail::RowNumber<T>;
   const RowPlan plan = adjoint.part;
-  return {
-      "layer_norm_adjoint",
-      {"x", "weight", "y_gradient", "x_gradient", "weight_gradient", "bias_gradient", "epsilon"},
-      [=](Array<const T, 2> x, Array<const S, 1> weight, Array<const T, 2> y_gradient, Array<T, 2> x_gradient,
-          Array<S, 1> weight_gradient, Array<S, 1> bias_gradient, const Traced<S> &epsilon) {
-        const Traced<S> share = S(1) / cast<Traced<S>>(x.extent(1));
-        const Int parts = plan.in_parts ? tile::ceil_div(x.extent(1), plan.columns) : Int(1);
-        // Adds up function(k) over the parts of a row; one part is no loop.
-        const auto over_parts = [&](const auto &function) {
-          if (!plan.in_parts) return Tile<S>(tile::sum(function(Int(0)), {1}));
-          Tile<S> sum = tile::zeros<S>({plan.rows, 1});
-          for (Int k : range(parts)) sum += tile::sum(function(k), {1});
-          return sum;
-        };
-        const auto of_columns = [&](const Int &k) {
-          return tile::reshape(tile::load(weight, {k}, {plan.columns}), {1, plan.columns});
-        };
-        const auto add_rows = [&](const Array<S, 1> &sums, const Int &k, const Tile<S> &rows) {
-          const Tile<S> sum = plan.rows == 1 ? rows : Tile<S>(tile::sum(rows, {0}));
-          tile::atomic_add(sums, {k}, tile::reshape(sum, {plan.columns}));
-        };
-        // Of the rows of tile i; calls each(k, n, g, x_gradient) for each part.
-        const auto gradients = [&](const Int &i, const auto &each) {
-          const Tile<S> mean = over_parts([&](const Int &k) { return detail::load_rows<T>(x, i, k, plan); }) * share;
-          const auto centred = [&](const Int &k) {
-            return select(detail::inside_rows(x.extent(1), k, plan), detail::load_rows<T>(x, i, k, plan) - mean, S(0));
-          };
-          const auto squares = [&](const Tile<S> &part) { return Tile<S>(part * part); };
-          const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y_gradient, i, k, plan); };
-          // Of a row beyond the last one the variance is 0, and so may epsilon be.
-          const auto inverse_of = [&](const Tile<S> &sum) {
-            return Tile<S>(select(tile::coordinate({plan.rows, 1}, 0) + i * plan.rows < x.extent(0),
-                                  rsqrt(sum * share + epsilon), S(0)));
-          };
-          const auto gradient = [&](const Tile<S> &weighted, const Tile<S> &n, const Tile<S> &inverse,
-                                    const Tile<S> &all, const Tile<S> &along) {
-            return Tile<S>((weighted - all * share - n * (along * share)) * inverse);
-          };
-          if (!plan.in_parts) {
-            const Tile<S> row = centred(0), inverse = inverse_of(tile::sum(squares(row), {1})), n = row * inverse;
-            const Tile<S> g = of_y(0), weighted = g * of_columns(0);
-            each(Int(0), n, g, gradient(weighted, n, inverse, tile::sum(weighted, {1}), tile::sum(weighted * n, {1})));
-            return;
-          }
-          const Tile<S> inverse = inverse_of(over_parts([&](const Int &k) { return squares(centred(k)); }));
-          const auto weighted = [&](const Int &k) { return Tile<S>(of_y(k) * of_columns(k)); };
-          const Tile<S> all = over_parts(weighted);
-          const Tile<S> along = over_parts([&](const Int &k) { return Tile<S>(weighted(k) * (centred(k) * inverse)); });
-          for (Int k : range(parts)) {
-            const Tile<S> n = centred(k) * inverse;
-            each(k, n, of_y(k), gradient(weighted(k), n, inverse, all, along));
-          }
-        };
-        const Int first = block_index() * adjoint.tiles;
-        if (adjoint.tiles == 1 || plan.in_parts) {
-          for (Int tile : range(adjoint.tiles))
-            gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-              detail::store_rows<T>(x_gradient, first + tile, k, of_x);
-              add_rows(weight_gradient, k, g * n);
-              add_rows(bias_gradient, k, g);
-            });
-          return;
-        }
-        Tile<S> of_weight = tile::zeros<S>({plan.rows, plan.columns});
-        Tile<S> of_bias = tile::zeros<S>({plan.rows, plan.columns});
-        for (Int tile : range(adjoint.tiles))
-          gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-            detail::store_rows<T>(x_gradient, first + tile, k, of_x);
-            of_weight += g * n;
-            of_bias += g;
-          });
-        add_rows(weight_gradient, 0, of_weight);
-        add_rows(bias_gradient, 0, of_bias);
-      },
-      TileOptions{.threads = plan.threads}};
+  return {"layer_norm_adjoint",
+          {"x", "weight", "y_gradient", "x_gradient", "weight_gradient", "bias_gradient", "epsilon"},
+          [=](Array<const T, 2> x, Array<const S, 1> weight, Array<const T, 2> y_gradient, Array<T, 2> x_gradient,
+              Array<S, 1> weight_gradient, Array<S, 1> bias_gradient, const Traced<S> &epsilon) {
+            const Traced<S> share = S(1) / cast<Traced<S>>(x.extent(1));
+            const Int parts = plan.in_parts ? tile::ceil_div(x.extent(1), plan.columns) : Int(1);
+            // Adds up function(k) over the parts of a row; one part is no loop.
+            const auto over_parts = [&](const auto &function) {
+              if (!plan.in_parts) return Tile<S>(tile::sum(function(Int(0)), {1}));
+              Tile<S> sum = tile::zeros<S>({plan.rows, 1});
+              for (Int k : range(parts)) sum += tile::sum(function(k), {1});
+              return sum;
+            };
+            const auto of_columns = [&](const Int &k) {
+              return tile::reshape(tile::load(weight, {k}, {plan.columns}), {1, plan.columns});
+            };
+            const auto add_rows = [&](const Array<S, 1> &sums, const Int &k, const Tile<S> &rows) {
+              const Tile<S> sum = plan.rows == 1 ? rows : Tile<S>(tile::sum(rows, {0}));
+              tile::atomic_add(sums, {k}, tile::reshape(sum, {plan.columns}));
+            };
+            // Of the rows of tile i; calls each(k, n, g, x_gradient) for each part.
+            const auto gradients = [&](const Int &i, const auto &each) {
+              const CentredRows<T> rows(x, i, x_gradient.extent(1), plan);
+              const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y_gradient, i, k, plan); };
+              // Of a row beyond the last one the variance is 0, and so may epsilon be.
+              const Tile<S> inverse = select(tile::coordinate({plan.rows, 1}, 0) + i * plan.rows < x.extent(0),
+                                             rsqrt(rows.variance() + epsilon), S(0));
+              const auto gradient = [&](const Tile<S> &weighted, const Tile<S> &n, const Tile<S> &all,
+                                        const Tile<S> &along) {
+                return Tile<S>((weighted - all * share - n * (along * share)) * inverse);
+              };
+              if (!plan.in_parts) {
+                const Tile<S> n = rows.part(0) * inverse, g = of_y(0), weighted = g * of_columns(0);
+                each(Int(0), n, g, gradient(weighted, n, tile::sum(weighted, {1}), tile::sum(weighted * n, {1})));
+                return;
+              }
+              const auto weighted = [&](const Int &k) { return Tile<S>(of_y(k) * of_columns(k)); };
+              const Tile<S> all = over_parts(weighted);
+              const Tile<S> along =
+                  over_parts([&](const Int &k) { return Tile<S>(weighted(k) * (rows.part(k) * inverse)); });
+              for (Int k : range(parts)) {
+                const Tile<S> n = rows.part(k) * inverse;
+                each(k, n, of_y(k), gradient(weighted(k), n, all, along));
+              }
+            };
+            const Int first = block_index() * adjoint.tiles;
+            if (adjoint.tiles == 1 || plan.in_parts) {
+              for (Int tile : range(adjoint.tiles))
+                gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
+                  detail::store_rows<T>(x_gradient, first + tile, k, of_x);
+                  add_rows(weight_gradient, k, g * n);
+                  add_rows(bias_gradient, k, g);
+                });
+              return;
+            }
+            Tile<S> of_weight = tile::zeros<S>({plan.rows, plan.columns});
+            Tile<S> of_bias = tile::zeros<S>({plan.rows, plan.columns});
+            for (Int tile : range(adjoint.tiles))
+              gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
+                detail::store_rows<T>(x_gradient, first + tile, k, of_x);
+                of_weight += g * n;
+                of_bias += g;
+              });
+            add_rows(weight_gradient, 0, of_weight);
+            add_rows(bias_gradient, 0, of_bias);
+          },
+          TileOptions{.threads = plan.threads}};
 }
 
 template <Scalar T>

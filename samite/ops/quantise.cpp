@@ -25,10 +25,11 @@ constexpr Cut cut(ScaleGroups groups) {
   return {32, 128};
 }
 
-// What 1 stands for.
+// What 1 stands for. A smaller scale would have lost digits, or be zero.
 template <Scalar Q>
 Tile<float> scale_of(const Tile<float> &largest) {
-  return select(largest > 0.0f, largest * (1 / static_cast<float>(std::numeric_limits<Q>::max())), 1.0f);
+  constexpr float least = std::numeric_limits<float>::min();
+  return select(largest > 0.0f, max(largest * (1 / static_cast<float>(std::numeric_limits<Q>::max())), least), 1.0f);
 }
 template <Scalar T>
 Tile<float> in_float(const Tile<T> &x) {

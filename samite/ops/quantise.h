@@ -6,7 +6,9 @@
 //
 // Which numbers share a scale is read off the scales' extents (ops/scales.h). A scale is the largest absolute value of
 // its numbers divided by the largest number of the 8-bit type (448 of f8e4m3, 57344 of f8e5m2), and 1 where all are
-// zero. A NaN stays one and does not change the scale; an infinity makes its scale infinite, and NaN of itself.
+// zero. It is at least 2^-126, the smallest normal float, since a smaller one would have fewer digits: of numbers that
+// small, those below 2^-136 become zero (2^-143 in f8e5m2). A NaN stays one and does not change the scale; an infinity
+// makes its scale infinite, and NaN of itself.
 #pragma once
 
 #include "samite/ops/planned_launch.h"

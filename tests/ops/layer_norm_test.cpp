@@ -20,9 +20,11 @@ struct Row {
     const auto n = static_cast<double>(x.columns);
     double mean = 0, variance = 0;
     for (std::int64_t j = 0; j < x.columns; ++j) mean += x(i, j) / n;
-    for (std::int64_t j = 0; j < x.columns; ++j) variance += (x(i, j) - mean) * (x(i, j) - mean) / n;
+    double left = 0;  // by the rounding of that
+    for (std::int64_t j = 0; j < x.columns; ++j) left += (x(i, j) - mean) / n;
+    for (std::int64_t j = 0; j < x.columns; ++j) variance += (x(i, j) - mean - left) * (x(i, j) - mean - left) / n;
     inverse = 1 / std::sqrt(variance + epsilon);
-    for (std::int64_t j = 0; j < x.columns; ++j) normalised.push_back((x(i, j) - mean) * inverse);
+    for (std::int64_t j = 0; j < x.columns; ++j) normalised.push_back((x(i, j) - mean - left) * inverse);
   }
   std::vector<double> gradient(const std::vector<double> &cotangent) const {
     const auto n = static_cast<double>(normalised.size());
@@ -124,6 +126,79 @@ TEST(LayerNorm, KeepsWhatIsNoNumberInItsRow) {
       else
         ASSERT_NEAR(value, expected[static_cast<std::size_t>(j)], 1e-5) << i << ' ' << j;
     }
+  }
+}
+
+// Of rows that are far from zero for what they differ by: those of one number have nothing but rounding left.
+template <class T, class S>
+void check_far_from_zero(std::int64_t columns, double mean, double deviation, double tolerance) {
+  SCOPED_TRACE(std::to_string(columns) + " columns around " + std::to_string(mean));
+  const std::vector<double> noise = numbers(3 * columns, 7);
+  std::vector<double> values;
+  for (const double number : noise) values.push_back(mean + deviation * number);
+  const auto x = buffer<T>({3, columns}, values, Gradient::tracked);
+  const auto y = poisoned<T>({3, columns}, Gradient::tracked);
+  Matrix as_stored(3, columns, 1);  // rounded to T
+  for (std::size_t i = 0; i < values.size(); ++i)
+    as_stored.values[i] = static_cast<double>(static_cast<S>(as<T>({values[i]})[0]));
+  const Matrix cotangents(3, columns, 2);
+  Tape tape;
+  tape.record([&] { ops::layer_norm(x, y, epsilon); });
+  tape.backward({{y, buffer<T>({3, columns}, cotangents.values)}});
+  std::vector<double> expected, of_x;
+  double inverse = 1;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Row row(as_stored, i);
+    expected.insert(expected.end(), row.normalised.begin(), row.normalised.end());
+    const auto begin = cotangents.values.begin() + i * columns;
+    const std::vector<double> gradient = row.gradient({begin, begin + columns});
+    of_x.insert(of_x.end(), gradient.begin(), gradient.end());
+    inverse = std::max(inverse, row.inverse);
+  }
+  const double of_gradients = std::max(tolerance, sizeof(T) == 2 ? 8e-3 : 0) * inverse;  // a cotangent is at most 1
+  expect_near(y, expected, tolerance);
+  expect_near(x.gradient(), of_x, of_gradients);
+
+  const std::vector<double> ones(static_cast<std::size_t>(columns), 1);
+  const auto weight = buffer<S>({columns}, ones), of_weight = buffer<S>({columns}, ones), of_bias = of_weight.clone();
+  const auto cotangent = buffer<T>({3, columns}, cotangents.values), of_x_alone = poisoned<T>({3, columns});
+  ops::detail::launch_planned(
+      ops::layer_norm_adjoint_launch(scalar_type_of<T>, 3, columns, ops::plan_device(device())),
+      {{&x},
+       {&weight},
+       {&cotangent},
+       {&of_x_alone},
+       {&of_weight},
+       {&of_bias},
+       ops::detail::number(epsilon, scalar_type_of<S>)},
+      {});
+  expect_near(of_x_alone, of_x, of_gradients);
+}
+
+TEST(LayerNorm, OfRowsFarFromZero) {
+  for (const std::int64_t columns : {100, 4096}) {
+    for (const double mean : {1000.7, -123456.0, 1e6}) check_far_from_zero<float, float>(columns, mean, 0, 1e-6);
+    check_far_from_zero<float, float>(columns, -123456.0, 1, 1e-5);
+  }
+  check_far_from_zero<half, float>(1000, 1000.7, 0, 1e-6);
+  check_far_from_zero<half, float>(1000, 1000.7, 10, 2e-3);
+  check_far_from_zero<bfloat16, float>(1000, 1000.7, 0, 1e-6);
+  check_far_from_zero<bfloat16, float>(1000, 1000.7, 100, 2e-2);
+  check_far_from_zero<double, double>(1000, 1e12, 1, 1e-11);
+}
+
+// Of which the first one is as far from the others as rows of so many can have it.
+TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
+  for (const std::int64_t columns : {100, 4096, 9001}) {
+    Matrix values(1, columns, 1);
+    values.values[0] = 1e4;
+    const auto x = buffer<float>(values.extents(), values.values);
+    const auto y = poisoned<float>(values.extents());
+    ops::layer_norm(x, y, epsilon);
+    const std::vector<double> expected = Row(values, 0).normalised;
+    const std::vector<float> result = y.to_vector();
+    for (std::size_t j = 0; j < result.size(); ++j)
+      ASSERT_NEAR(result[j], expected[j], 1e-5 * std::max(1.0, std::abs(expected[j]))) << columns << ' ' << j;
   }
 }
 

@@ -81,6 +81,41 @@ TEST(Quantise, NaNStaysAndInfinityIsOnesOwn) {
   EXPECT_EQ(scale.at(2, 0), 1);
 }
 
+// What is so small that its scale would have no digits left, down to the least number of the type.
+template <class T, class Q>
+void check_small_numbers(const Extents &scales, double digit) {
+  SCOPED_TRACE(scales.to_string());
+  const double least_scale = std::numeric_limits<float>::min();
+  const double smallest = static_cast<double>(static_cast<float>(std::numeric_limits<T>::denorm_min()));
+  for (const double largest : {smallest, 3 * smallest, 1e4 * smallest, 1e-37, 1e-33}) {
+    const Matrix x(2, 300, [&](std::int64_t i, std::int64_t j) { return j % 3 == i ? 0 : j % 2 == 0 ? largest : 0; });
+    const auto values = buffer<T>(x.extents(), x.values);
+    Buffer<Q> q(device(), x.extents());
+    const auto scale = poisoned<float>(scales), back = poisoned<float>(x.extents());
+    ops::quantise(values, q, scale);
+    ops::dequantise(q, scale, back);
+    for (const float one : scale.to_vector()) EXPECT_GE(one, least_scale);
+    const std::vector<T> stored = values.to_vector();
+    const std::vector<float> result = back.to_vector();
+    const double step = least_scale * static_cast<double>(static_cast<float>(std::numeric_limits<Q>::denorm_min()));
+    for (std::size_t k = 0; k < result.size(); ++k) {
+      const double exact = static_cast<double>(static_cast<float>(stored[k]));
+      if (exact == 0)
+        ASSERT_EQ(result[k], 0.0f) << k;
+      else
+        ASSERT_NEAR(result[k], exact, std::max(digit * exact, step / 2)) << largest << ' ' << k;
+    }
+  }
+}
+
+TEST(Quantise, WhatIsTooSmallForAScaleOfItsOwn) {
+  for (const Extents &scales : {Extents{1, 1}, {2, 1}, {1, 300}, {2, 3}, {1, 3}})
+    check_small_numbers<float, f8e4m3>(scales, 1.0 / 16);
+  check_small_numbers<half, f8e4m3>({2, 1}, 1.0 / 16);
+  check_small_numbers<bfloat16, f8e4m3>({2, 1}, 1.0 / 16);
+  check_small_numbers<float, f8e5m2>({2, 1}, 1.0 / 8);
+}
+
 TEST(Quantise, AMatrixOfNothing) {
   const Buffer<float> x(device(), {0, 4}), scale(device(), {1, 1});
   EXPECT_NO_THROW(ops::quantise(x, Buffer<f8e4m3>(device(), {0, 4}), scale));
