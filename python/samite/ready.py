@@ -667,10 +667,10 @@ def attention_adjoint(
     """The gradients of q, k and v for that of attention's result, of what attention() has made."""
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
-    rows, queries, keys = _attention_adjoint(x.dtype, shape, bool(causal), x.device)
+    number = _scale(scale, shape[3])
+    rows, queries, keys = _attention_adjoint(x.dtype, shape, bool(causal), x.device, number)
     gradients = [new(x, each.shape, x.dtype) for each in (x, y, z)]
     products = new(x, x.shape[:3], "float64" if x.dtype == "float64" else "float32")
-    number = _scale(scale, shape[3])
     if 0 not in x.shape:
         rows[0](out, cotangent, products, extents=rows[1])
         queries[0](q, k, v, row_sums, products, cotangent, gradients[0], number, extents=queries[1])

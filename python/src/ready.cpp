@@ -185,9 +185,9 @@ class ReadyKernels {
     return made(ops::attention_launch(type_named(type), of(shape), causal, device_of(device)));
   }
   std::vector<nb::tuple> attention_adjoint(const std::string &type, const AttentionShape &shape, bool causal,
-                                           int device) {
+                                           int device, double scale) {
     const ops::AttentionAdjoint planned =
-        ops::attention_adjoint_launches(type_named(type), of(shape), causal, device_of(device));
+        ops::attention_adjoint_launches(type_named(type), of(shape), causal, device_of(device), scale);
     return {made(planned.row_products), made(planned.of_queries), made(planned.of_keys)};
   }
 

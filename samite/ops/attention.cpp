@@ -1,6 +1,7 @@
 #include "samite/ops/attention.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/tape.h"
 #include "samite/ops/attention_kernels.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -89,26 +90,28 @@ class Check {
   AttentionShape shape_{};
 };
 
-jit::Argument scale_of(const AttentionOptions &options, const Check &check) {
-  const double scale = options.scale
-                           ? *options.scale
-                           : 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(check.shape().size, 1)));
-  return detail::number(scale, check.sums());
+double scale_of(const AttentionOptions &options, const Check &check) {
+  return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(check.shape().size, 1))));
 }
 
 }  // namespace
 
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                               SourceLocation where) {
-  const AttentionPlan plan = plan_of(type, shape, causal, device, AttentionPart::forward, where);
+                               bool taped, SourceLocation where) {
+  const AttentionPart part = taped ? AttentionPart::taped : AttentionPart::forward;
+  const AttentionPlan plan = plan_of(type, shape, causal, device, part, where);
   return by_type(type, where, [&](auto &made) -> PlannedLaunch {
     return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
   });
 }
 
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
-                                            const PlanDevice &device, SourceLocation where) {
-  const auto plan = [&](AttentionPart part) { return plan_of(type, shape, causal, device, part, where); };
+                                            const PlanDevice &device, double scale, SourceLocation where) {
+  const auto plan = [&](AttentionPart part) {
+    AttentionPlan plan = plan_of(type, shape, causal, device, part, where);
+    plan.tiny_scale = detail::is_tiny_scale(type, scale);
+    return plan;
+  };
   const AttentionPlan queries = plan(AttentionPart::of_queries), keys = plan(AttentionPart::of_keys);
   const detail::RowPlan rows =
       detail::row_plan(shape.size, device, detail::largest_attention_size, detail::many_numbers(type));
@@ -124,9 +127,11 @@ void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const
   const Check check(q, k, v, where);
   check.expect(out, "out", q.extents(), q.type());
   check.expect(row_sums, "row_sums", check.of_rows(), check.sums());
+  const bool taped = Tape::recording() && (out.tracks_gradient() || row_sums.tracks_gradient());
   const PlannedLaunch planned =
-      attention_launch(q.type(), check.shape(), options.causal, plan_device(q.device()), where);
-  detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale_of(options, check)}, where);
+      attention_launch(q.type(), check.shape(), options.causal, plan_device(q.device()), taped, where);
+  const jit::Argument scale = detail::number(scale_of(options, check), check.sums());
+  detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale}, where);
 }
 
 void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
@@ -140,10 +145,11 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
   check.expect(q_gradient, "the gradient of q", q.extents(), q.type());
   check.expect(k_gradient, "the gradient of k", k.extents(), q.type());
   check.expect(v_gradient, "the gradient of v", k.extents(), q.type());
+  const double number = scale_of(options, check);
   const AttentionAdjoint planned =
-      attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), where);
+      attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), number, where);
   const AnyBuffer products(q.device(), check.sums(), check.of_rows());
-  const jit::Argument scale = scale_of(options, check);
+  const jit::Argument scale = detail::number(number, check.sums());
   detail::launch_planned(planned.row_products, {{&out}, {&out_gradient}, {&products}}, where);
   detail::launch_planned(planned.of_queries,
                          {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&q_gradient}, scale}, where);

@@ -53,13 +53,15 @@ struct AttentionShape {
 //                           row_sums
 //   of_queries              (q, k, v, row_sums, products, out_gradient, q_gradient, scale)
 //   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
+// `taped`: the launch has the adjoint that is derived of it, for which it has smaller tiles. `scale` is that of the
+// launches, up to its magnitude: below 1e-30, or 1e-290 in double, their kernels are others.
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                               SourceLocation where = std::source_location::current());
+                               bool taped = false, SourceLocation where = std::source_location::current());
 struct AttentionAdjoint {
   PlannedLaunch row_products, of_queries, of_keys;
 };
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
-                                            const PlanDevice &device,
+                                            const PlanDevice &device, double scale = 1,
                                             SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -53,11 +53,25 @@ struct AttentionKernels {
     return tile::load_view(x, {block.batch, block.head, tile * plan.queries}, {plan.keys, plan.queries},
                            {.steps = {0, 1}});
   }
-  // Products are added to what is to be subtracted of them, where it is divided by the scale.
-  static Number reciprocal(const Number &scale) {
-    constexpr S least = sizeof(S) == 8 ? S(1e-290) : S(1e-30);  // so that no quotient is infinite
-    return 1 / select(abs(scale) < least, Number(least), scale);
-  }
+  // The adjoint's weights, exp(scale q kᵀ - logarithm of the row's sum). The logarithm comes off before products are
+  // added, divided by the scale, so that it takes no registers beside theirs; with a tiny scale, behind them.
+  struct Logarithms {
+    Tile<S> taken_off;
+    Number scale;  // in powers of two
+    bool behind;
+
+    Logarithms(const Tile<S> &logarithm, const Number &scale, const AttentionPlan &plan)
+        : taken_off(logarithm * (plan.tiny_scale ? Number(binary_logarithm_of_e) : Number(-1 / scale))),
+          scale(scale * binary_logarithm_of_e),
+          behind(plan.tiny_scale) {}
+    // What products q kᵀ are added to.
+    Tile<S> start(std::int64_t rows, std::int64_t columns) const {
+      return behind ? tile::zeros<S>({rows, columns}) : tile::broadcast<S>(taken_off, {rows, columns});
+    }
+    Tile<S> weights(const Tile<S> &products) const {
+      return behind ? fast_exp2(products * scale - taken_off) : fast_exp2(products * scale);
+    }
+  };
   // Which rows of k, in tile j, those of q in tile i see. Rows of q beyond the last are zero, as their cotangents are.
   static Tile<bool> seen(const In &k, const Int &i, const Int &j, const AttentionPlan &plan) {
     const Tile<std::int32_t> key = tile::coordinate({plan.queries, plan.keys}, 1) + j * plan.keys;
@@ -128,18 +142,17 @@ struct AttentionKernels {
           const Block block;
           const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan.size);
           const Tile<T> cotangent = rows_of(out_gradient, block, block.tile, plan.queries, plan.size);
-          const Number scale_of_logarithm = scale * binary_logarithm_of_e;
-          const Tile<S> logarithm = column_of(row_sums, block, block.tile, plan) * -reciprocal(scale);
+          const Logarithms logarithms(column_of(row_sums, block, block.tile, plan), scale, plan);
           const Tile<S> product = -column_of(products, block, block.tile, plan);
           Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
           for (Int j : range(tiles_seen(k, block, plan), pipelined(plan.stages))) {
             const Tile<T> keys = rows_of(k, block, j, plan.keys, plan.size);
-            Tile<S> weights = tile::broadcast<S>(logarithm, {plan.queries, plan.keys});
+            Tile<S> weights = logarithms.start(plan.queries, plan.keys);
             Tile<S> of_weights = tile::broadcast<S>(product, {plan.queries, plan.keys});
             tile::matmul(own, keys, weights, tile::Transposes{.b = true});
             tile::matmul(cotangent, rows_of(v, block, j, plan.keys, plan.size), of_weights,
                          tile::Transposes{.b = true});
-            weights = select(seen(k, block.tile, j, plan), fast_exp2(weights * scale_of_logarithm), S(0));
+            weights = select(seen(k, block.tile, j, plan), logarithms.weights(weights), S(0));
             tile::matmul(detail::as_type<T>(weights * of_weights), keys, gradient);
           }
           store_rows(q_gradient, block, gradient * scale);
@@ -158,16 +171,16 @@ struct AttentionKernels {
               const Tile<T> own_keys = rows_of(k, block, block.tile, plan.keys, plan.size);
               const Tile<T> own_values = rows_of(v, block, block.tile, plan.keys, plan.size);
               Tile<S> of_keys = tile::zeros<S>({plan.keys, plan.size}), of_values = of_keys;
-              const Number scale_of_logarithm = scale * binary_logarithm_of_e, divided = -reciprocal(scale);
               const Int first = plan.causal ? block.tile * plan.keys / plan.queries : Int(0);
               for (Int i : range(first, tile::ceil_div(q.extent(2), plan.queries), pipelined(plan.stages))) {
                 const Tile<T> queries = rows_of(q, block, i, plan.queries, plan.size);
                 const Tile<T> cotangent = rows_of(out_gradient, block, i, plan.queries, plan.size);
-                Tile<S> weights = across_keys(row_sums, block, i, plan) * divided;
+                const Logarithms logarithms(across_keys(row_sums, block, i, plan), scale, plan);
+                Tile<S> weights = logarithms.start(plan.keys, plan.queries);
                 Tile<S> of_weights = -across_keys(products, block, i, plan);
                 tile::matmul(own_keys, queries, weights, tile::Transposes{.b = true});
                 tile::matmul(own_values, cotangent, of_weights, tile::Transposes{.b = true});
-                weights = fast_exp2(weights * scale_of_logarithm);
+                weights = logarithms.weights(weights);
                 if (plan.causal) weights = select(seen_by_later(i, block.tile, plan), weights, S(0));
                 const Tile<T> factor = detail::as_type<T>(weights * of_weights);
                 tile::matmul(detail::as_type<T>(weights), cotangent, of_values);

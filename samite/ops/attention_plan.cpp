@@ -1,9 +1,11 @@
 #include "samite/ops/attention_plan.h"
 
 #include "samite/ops/matmul_plan.h"
+#include "samite/passes/architecture.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace samite::ops::detail {
 namespace {
@@ -22,14 +24,66 @@ int queries_on_cpu(std::int64_t rows) {
 // Whole registers.
 int keys_on_cpu(std::int64_t rows) { return static_cast<int>(round_up(height_on_cpu(rows), 16)); }
 
+constexpr int fewest_rows = 8;
+int threads_of(int size) { return size > 64 ? 256 : 128; }  // so that sums fit into registers
+
+// Bytes of shared memory for a block's own rows, the windows of the other side, and what products make for other ones.
+// Where there is no room for a window of each stage, all but one of the two that an iteration loads have one stage
+// (passes/stage_loads.h), except in of_keys, where both are factors of two products.
+std::int64_t shared_bytes(const AttentionPlan &plan, ScalarType type, int capability, AttentionPart part) {
+  const auto element = static_cast<std::int64_t>(size_of(type));
+  const bool of_keys = part == AttentionPart::of_keys;
+  const std::int64_t own = of_keys ? plan.keys : plan.queries, others = of_keys ? plan.queries : plan.keys;
+  const std::int64_t of_block = part == AttentionPart::forward ? 1 : 2;
+  const bool in_turn = part == AttentionPart::forward && plan.stages == 1;  // k is no longer needed where v is
+  const std::int64_t windows = of_keys ? 2 * plan.stages : in_turn ? 1 : 1 + plan.stages;
+  // Sums of 32 bits that have no room in registers lie beside the factors that are made of them.
+  const bool by_groups = capability / 10 == 9 && plan.size % 64 == 0;
+  const std::int64_t factor = element == 2 && of_keys && !by_groups ? element + 4 : element;
+  constexpr std::int64_t of_reductions = 1024;
+  return element * plan.size * (of_block * own + windows * others) + (of_keys ? 2 : 1) * factor * own * others +
+         of_reductions;
+}
+
+// With smaller tiles where a block has no room for these.
+AttentionPlan that_fits(AttentionPlan plan, ScalarType type, int capability, AttentionPart part) {
+  int &own = part == AttentionPart::of_keys ? plan.keys : plan.queries;
+  int &others = part == AttentionPart::of_keys ? plan.queries : plan.keys;
+  while (shared_bytes(plan, type, capability, part) > passes::gpu_architecture(capability).shared_bytes) {
+    if (plan.stages > 1)
+      plan.stages = 1;
+    else if (others >= own && others > fewest_rows)
+      others /= 2;
+    else if (own > fewest_rows)
+      own /= 2;
+    else
+      break;
+  }
+  return plan;
+}
+
+// Measured of the derived adjoint: it holds up to 9 tiles of 16 bits, or 6 of others, as large as the block's own rows.
+AttentionPlan taped_plan(ScalarType type, int size, bool causal, int capability) {
+  const bool of_16_bits = size_of(type) == 2;
+  const std::int64_t bytes_of_row = static_cast<std::int64_t>(size_of(type)) * size * (of_16_bits ? 9 : 6);
+  int rows = of_16_bits ? 64 : 32;
+  while (rows > fewest_rows && rows * bytes_of_row > passes::gpu_architecture(capability).shared_bytes) rows /= 2;
+  return {rows, rows, size, threads_of(size), causal};
+}
+
 }  // namespace
+
+bool is_tiny_scale(ScalarType type, double scale) {
+  return std::abs(scale) < (type == ScalarType::Float64 ? 1e-290 : 1e-30);
+}
 
 AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                              AttentionPart part) {
   // Products take 16 terms at a time; what is beyond the array is zero.
   const int size = static_cast<int>(round_up(std::max<std::int64_t>(shape.size, 1), 16));
   if (device.is_cpu()) return {queries_on_cpu(shape.rows), keys_on_cpu(shape.terms), size, 32, causal};
-  const int threads = size > 64 ? 256 : 128;  // so that sums fit into registers
+  const int threads = threads_of(size);
+  if (part == AttentionPart::taped) return taped_plan(type, size, causal, device.compute_capability);
   const bool forward = part == AttentionPart::forward;
   if (size_of(type) == 2) {
     // Groups of warps multiply rows of whole 128 bytes (passes/product_loops.h), in one block a multiprocessor. Of few
@@ -45,11 +99,15 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
       return panels == 64 && !causal && shape.rows > 128 ? AttentionPlan{192, 128, 64, 384, causal, 2}
                                                          : AttentionPlan{128, 128, panels, 256, causal, 2};
     }
-    return {64, 64, size, threads, causal, forward || size > 64 ? 2 : 1};  // which leaves registers for the sums
+    // One stage leaves registers for the sums.
+    return that_fits({64, 64, size, threads, causal, forward || size > 64 ? 2 : 1}, type, device.compute_capability,
+                     part);
   }
   // Products of other types take the threads' own arithmetic, or twice the registers. The adjoint holds twice as many.
-  if (forward && size_of(type) == 4 && size <= 128) return {64, 64, size, threads, causal, size > 64 ? 1 : 2};
-  return {32, 32, size, threads, causal};
+  const AttentionPlan plan = forward && size_of(type) == 4 && size <= 128
+                                 ? AttentionPlan{64, 64, size, threads, causal, size > 64 ? 1 : 2}
+                                 : AttentionPlan{32, 32, size, threads, causal};
+  return that_fits(plan, type, device.compute_capability, part);
 }
 
 }  // namespace samite::ops::detail

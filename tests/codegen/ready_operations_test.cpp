@@ -122,6 +122,36 @@ TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
                                    {q, k, k, rows, rows, q, k, k}, 0.25f, 4e-2);
 }
 
+// Bytes that each block of a kernel has, as a launch of large arrays plans it.
+std::int64_t planned_bytes(const ir::Kernel &kernel, int capability) {
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
+  const ir::Kernel lowered = jit::lower(kernel, {.cuda = capability, .arrays = options.arrays}).kernel;
+  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(capability), options.arrays);
+  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  options.cuda.grid_stride = true;
+  options.cuda.stays = planned.producers != 0;
+  return codegen::emit_cuda(planned, options).tile_memory.bytes;
+}
+
+// For heads of each size and type, both directions, and the adjoint that a tape has.
+TEST(ReadyOperations, AttentionFitsIntoSharedMemory) {
+  for (const int capability : {80, 86, 90})
+    for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64})
+      for (const std::int64_t size : {16, 96, 128, 192, 240, 256}) {
+        SCOPED_TRACE(fmt::format("{} of {} on {}", cpp_name(type), size, capability));
+        const ops::AttentionShape shape{1, 1, 1000, size, 1000};
+        const ops::PlanDevice device{capability, 100};
+        const std::int64_t most = passes::gpu_architecture(capability).shared_bytes;
+        const auto adjoint = ops::attention_adjoint_launches(type, shape, true, device);
+        for (const ops::PlannedLaunch &planned :
+             {ops::attention_launch(type, shape, true, device), adjoint.of_queries, adjoint.of_keys})
+          EXPECT_LE(planned_bytes(kernel_of(planned), capability), most) << planned.kernel->name();
+        const auto taped = ops::attention_launch(type, shape, true, device, true);
+        EXPECT_TRUE(jit::fitted(taped.kernel->adjoint(0b11111, false).kernel, capability));
+      }
+}
+
 // With a group that is empty, one that is a tile, and ragged ones, of which the last but one ends where another begins.
 TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
   const long long rows = 100, inner = 24, columns = 40;

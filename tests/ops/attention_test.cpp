@@ -82,16 +82,16 @@ void expect_close(const Matrix &actual, const Matrix &expected, double tolerance
 }
 
 template <class T>
-void check_attention(const Shape &shape, bool causal, double tolerance) {
+void check_attention(const Shape &shape, bool causal, double tolerance, double scale = 0.3) {
   SCOPED_TRACE(std::to_string(shape.rows) + " by " + std::to_string(shape.terms) + ", " + std::to_string(shape.size));
   const Arrays<T> a(shape);
-  const ops::AttentionOptions options{.causal = causal, .scale = 0.3};
+  const ops::AttentionOptions options{.causal = causal, .scale = scale};
   ops::attention(a.q, a.k, a.v, a.out, a.row_sums, options);
   const Buffer<T> cotangent = Arrays<T>::make(a.q.extents(), 5);
   const auto dq = poisoned<T>(a.q.extents()), dk = poisoned<T>(a.k.extents()), dv = poisoned<T>(a.k.extents());
   ops::attention_adjoint(a.q, a.k, a.v, a.out, a.row_sums, cotangent, dq, dk, dv, options);
   for (std::int64_t number = 0; number < shape.batches * shape.heads; ++number) {
-    const Head head{part(a.q, number), part(a.k, number), part(a.v, number), 0.3, causal};
+    const Head head{part(a.q, number), part(a.k, number), part(a.v, number), scale, causal};
     expect_close(part(a.out, number), head.out(), tolerance);
     const Head::Gradients expected = head.gradients(part(cotangent, number));
     expect_close(part(dq, number), expected.q, 4 * tolerance);
@@ -135,6 +135,16 @@ TEST(Attention, OfRowsAroundTheHeightsOfTiles) {
 TEST(Attention, In16Bits) {
   check_attention<half>({1, 2, 70, 90, 64}, false, 4e-3);
   check_attention<bfloat16>({1, 1, 70, 70, 64}, true, 3e-2);
+}
+
+// Every weight is the same, and the logarithm of a sum cannot be divided by the scale.
+TEST(Attention, WithAScaleOfZeroOrNextToIt) {
+  for (const double scale : {0.0, 1e-40, -1e-36, 1e-29, -0.3}) {
+    SCOPED_TRACE(scale);
+    check_attention<float>({1, 2, 20, 30, 16}, false, 1e-5, scale);
+    check_attention<bfloat16>({1, 1, 20, 30, 16}, true, 6e-2, scale);
+  }
+  for (const double scale : {0.0, 1e-310, 1e-280}) check_attention<double>({1, 1, 20, 30, 16}, true, 1e-12, scale);
 }
 
 TEST(Attention, OfProductsWhosePowersOverflow) {

@@ -162,16 +162,15 @@ void check_far_from_zero(std::int64_t columns, double mean, double deviation, do
   const std::vector<double> ones(static_cast<std::size_t>(columns), 1);
   const auto weight = buffer<S>({columns}, ones), of_weight = buffer<S>({columns}, ones), of_bias = of_weight.clone();
   const auto cotangent = buffer<T>({3, columns}, cotangents.values), of_x_alone = poisoned<T>({3, columns});
-  ops::detail::launch_planned(
-      ops::layer_norm_adjoint_launch(scalar_type_of<T>, 3, columns, ops::plan_device(device())),
-      {{&x},
-       {&weight},
-       {&cotangent},
-       {&of_x_alone},
-       {&of_weight},
-       {&of_bias},
-       ops::detail::number(epsilon, scalar_type_of<S>)},
-      {});
+  ops::detail::launch_planned(ops::layer_norm_adjoint_launch(scalar_type_of<T>, 3, columns, ops::plan_device(device())),
+                              {{&x},
+                               {&weight},
+                               {&cotangent},
+                               {&of_x_alone},
+                               {&of_weight},
+                               {&of_bias},
+                               ops::detail::number(epsilon, scalar_type_of<S>)},
+                              {});
   expect_near(of_x_alone, of_x, of_gradients);
 }
 
