@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace samite::lang {
@@ -373,9 +374,11 @@ ir::CapturedPipeline PipelineTrace::finish(std::string name) {
   ir::CapturedPipeline pipeline{trace_.finish(std::move(name)), own_parameters_, {}, domains_, {}, schedules_};
   for (std::size_t v = 0; v < variables_.size(); ++v)
     if (variable_used_[v]) pipeline.variables.push_back(variables_[v]);
+  std::set<std::uint32_t> read;
   ir::for_each_statement(pipeline.algorithm.body, [&](const ir::Stmt &stmt) {
     const auto array = ir::array_read(stmt);
     if (!array || *array >= own_parameters_) return;
+    read.insert(*array);
     for (const Declaration &func : declarations_)
       if (func.output && *array >= *func.output && *array < *func.output + func.types.size())
         throw UserError(stmt.where(), "the array '" + array_name(*array) +
@@ -383,6 +386,17 @@ ir::CapturedPipeline PipelineTrace::finish(std::string name) {
                                           "call the Func '" +
                                           func.name + "' instead (" + func.where.to_string() + ")");
   });
+  for (std::uint32_t array = 0; array < own_parameters_; ++array) {
+    const ir::Parameter &parameter = pipeline.algorithm.parameters[array];
+    const bool filled = std::ranges::any_of(declarations_, [&](const Declaration &func) {
+      return func.output && array >= *func.output && array < *func.output + func.types.size();
+    });
+    if (parameter.rank != 0 && !parameter.read_only && !filled && !read.contains(array))
+      throw UserError(pipeline.algorithm.where,
+                      "pipeline '" + pipeline.algorithm.name + "': no Func fills the array '" + parameter.name +
+                          "', nor reads it; to fill it, write Func result{\"result\", " + parameter.name +
+                          "}; an array that is only read is declared Array<const T, Rank>");
+  }
   for (std::uint32_t number : numbered_) {
     const Declaration &func = declarations_[number];
     pipeline.funcs.push_back({func.name, func.types, func.array, func.rank, func.output, func.inline_reduction,

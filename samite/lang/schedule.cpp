@@ -4,6 +4,7 @@
 #include "samite/lang/pipeline_trace.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace samite {
 namespace {
@@ -67,11 +68,27 @@ ir::Directive directive(Kind kind, std::vector<std::string> names = {}, std::vec
   return directive;
 }
 
+// Loops and dimensions are counted in 32 bits.
+constexpr std::int64_t most_index = std::numeric_limits<std::int32_t>::max();
+
 void require_at_least(std::int64_t least, std::int64_t number, Kind kind, const std::string &what,
                       SourceLocation where) {
   if (number < least)
     throw UserError(where, name_of(kind) + ": " + what + " is " + std::to_string(number) + ", but is at least " +
                                std::to_string(least));
+  if (number > most_index)
+    throw UserError(where, name_of(kind) + ": " + what + " is " + std::to_string(number) + ", but is at most " +
+                               std::to_string(most_index) + ", as no loop or dimension has more elements");
+}
+
+// That the elements from `begin` on have indices of 32 bits.
+void require_indices(std::int64_t begin, std::int64_t extent, Kind kind, SourceLocation where) {
+  const std::int64_t end = begin > most_index ? begin : begin + extent - 1;
+  if (begin < -most_index - 1 || end > most_index)
+    throw UserError(where, name_of(kind) + ": " + std::to_string(extent) + " elements from " + std::to_string(begin) +
+                               " on have indices outside of " + std::to_string(-most_index - 1) + " to " +
+                               std::to_string(most_index) +
+                               ", which is what 32 bits hold; give fewer, or another begin");
 }
 
 void run_schedule(ir::CapturedSchedule::For target, const std::string &name, FunctionRef<void()> directives,
@@ -316,6 +333,7 @@ const Stage &Stage::fold_storage(const Var &dimension, std::int64_t period, Sour
 }
 const Stage &Stage::bound(const Var &dimension, std::int64_t begin, std::int64_t extent, SourceLocation where) const {
   require_at_least(0, extent, Kind::bound, "the extent", where);
+  require_indices(begin, extent, Kind::bound, where);
   return say_of_func(directive(Kind::bound, {dimension.name()}, {begin, extent}), where);
 }
 const Stage &Stage::align_bounds(const Var &dimension, std::int64_t modulus, SourceLocation where) const {

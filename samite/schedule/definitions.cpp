@@ -1,8 +1,10 @@
 #include "samite/schedule/definitions.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/countable_loops.h"
 #include "samite/schedule/deal_out.h"
 #include "samite/schedule/loops.h"
+#include "samite/schedule/meeting_iterations.h"
 #include "samite/schedule/sites.h"
 #include "samite/schedule/specializations.h"
 
@@ -61,11 +63,15 @@ void define(Lowering &lowering, const Defined &what, const std::vector<Defined> 
     return;
   }
   Site site = site_of(lowering, what, {});
+  require_countable_loops(lowering, site);
+  refuse_meeting_iterations(lowering, site);
   if (followers.empty()) return loops(lowering, site, 0);
   std::vector<Follower> sites;
   for (const Defined &follower : followers) {
     const Leader &leader = *lowering.schedules[follower.function].definitions[follower.definition].leader;
     sites.push_back({site_of(lowering, follower, symbols_of(site, leader.loops)), leader.loops, leader.where});
+    require_countable_loops(lowering, sites.back().site);
+    refuse_meeting_iterations(lowering, sites.back().site);
   }
   loops(lowering, with_followers(lowering, std::move(site), std::move(sites)), 0);
 }

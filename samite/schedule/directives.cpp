@@ -17,6 +17,18 @@ namespace {
 
 using DirectiveKind = ir::Directive::Kind;
 
+const char *kind_of(LoopType type) {
+  switch (type) {
+    case LoopType::serial: return "serial";
+    case LoopType::unrolled: return "unrolled";
+    case LoopType::vectorized: return "vectorized";
+    case LoopType::parallel: return "parallel";
+    case LoopType::gpu_block: return "one of blocks";
+    case LoopType::gpu_thread: return "one of threads";
+  }
+  return "";
+}
+
 bool about_storage(DirectiveKind kind) {
   switch (kind) {
     case DirectiveKind::store_root:
@@ -45,6 +57,8 @@ class Scheduler {
                                   function.definitions.size() - 1, function.definitions.size() == 2 ? "" : "s",
                                   directive.definition - 1));
     if (is_about_loops(directive.kind) || about_storage(directive.kind)) said_.emplace(directive.func, directive);
+    if (about_storage(directive.kind))
+      storage_said_.insert_or_assign({directive.func, directive.kind}, directive.where);
     switch (directive.kind) {
       case DirectiveKind::split: return split(directive);
       case DirectiveKind::fuse: return fuse(directive);
@@ -155,6 +169,7 @@ class Scheduler {
     specializations_.insert_or_assign(number, std::move(path));
     DefinitionSchedule copy = schedule;
     copy.specializations.clear();
+    for (Loop &loop : copy.loops) loop.copied = true;
     copy.condition = static_cast<std::size_t>(directive.numbers.at(0));
     schedule.specializations.push_back(std::move(copy));
   }
@@ -177,13 +192,17 @@ class Scheduler {
     for (const Loop &loop : loops) names.push_back(loop.name);
     return fmt::format("{}", fmt::join(names, ", "));
   }
+  static std::string which_loops(const std::vector<Loop> &loops) {
+    if (loops.empty()) return "it has none";
+    return "its loops are, from the outermost one: " + names_of(loops);
+  }
 
   std::size_t find(const ir::Directive &directive, const std::string &name) {
     const std::vector<Loop> &loops = of_definition(directive).loops;
     const auto found = std::ranges::find(loops, name, &Loop::name);
     if (found == loops.end())
-      throw UserError(directive.where, fmt::format("{} has no loop '{}'; its loops are, from the outermost one: {}",
-                                                   described(directive), name, names_of(loops)));
+      throw UserError(directive.where,
+                      fmt::format("{} has no loop '{}'; {}", described(directive), name, which_loops(loops)));
     return static_cast<std::size_t>(found - loops.begin());
   }
   void must_be_new(const ir::Directive &directive, const std::string &name) {
@@ -221,7 +240,7 @@ class Scheduler {
                                   described(directive), outer));
     schedule.relations.push_back({Relation::Kind::split, kept, outer, inner, factor, directive.tail, directive.where});
     const Loop before = schedule.loops[at];
-    schedule.loops[at] = {outer, before.type, before.where};
+    schedule.loops[at] = {outer, before.type, before.where, before.copied};
     schedule.loops.insert(schedule.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                           {inner, LoopType::serial, directive.where});
   }
@@ -244,6 +263,13 @@ class Scheduler {
                                   "reorder them first. The loops are, from the outermost one: {}",
                                   outer, inner, described(directive), inner, outer, names_of(schedule.loops)));
     if (fused != outer && fused != inner) must_be_new(directive, fused);
+    if (const LoopType of_outer = schedule.loops[a].type, of_inner = schedule.loops[b].type;
+        of_inner != LoopType::serial && of_inner != of_outer)
+      throw UserError(directive.where,
+                      fmt::format("loop '{}' of {} is {} ({}), and is fused with '{}', which is {}; fuse them first, "
+                                  "and say then what '{}' is",
+                                  inner, described(directive), kind_of(of_inner), schedule.loops[b].where.to_string(),
+                                  outer, kind_of(of_outer), fused));
     std::string kept_outer = outer, kept_inner = inner;
     if (fused == outer)
       replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
@@ -251,7 +277,7 @@ class Scheduler {
       replace_name(schedule, inner, kept_inner = fmt::format("{}.{}", inner, schedule.relations.size()));
     schedule.relations.push_back(
         {Relation::Kind::fuse, fused, kept_outer, kept_inner, 1, ir::Tail::automatic, directive.where});
-    schedule.loops[a] = {fused, schedule.loops[a].type, directive.where};
+    schedule.loops[a] = {fused, schedule.loops[a].type, directive.where, schedule.loops[a].copied};
     schedule.loops.erase(schedule.loops.begin() + static_cast<std::ptrdiff_t>(b));
   }
 
@@ -285,8 +311,13 @@ class Scheduler {
     for (const std::string &name : directive.names) {
       const std::size_t at = find(directive, name);
       Loop &loop = of_definition(directive).loops[at];
-      loop.type = type;
-      loop.where = directive.where;
+      if (loop.type != type && loop.type != LoopType::serial && type != LoopType::serial && !loop.copied)
+        throw UserError(
+            directive.where,
+            fmt::format("loop '{0}' of {1} is {2} ({3}), and now {4}; a loop is one of them: split '{0}', "
+                        "and say it of the two loops",
+                        name, described(directive), kind_of(loop.type), loop.where.to_string(), kind_of(type)));
+      loop = {name, type, directive.where};
     }
   }
 
@@ -338,8 +369,10 @@ class Scheduler {
       if (pure.pure[d]->name == name) return static_cast<int>(d);
       names.push_back(pure.pure[d]->name);
     }
-    throw UserError(directive.where, fmt::format("'{}' has no dimension '{}'; its dimensions are: {}", function.name,
-                                                 name, fmt::join(names, ", ")));
+    throw UserError(directive.where,
+                    fmt::format("'{}' has no dimension '{}'; {}", function.name, name,
+                                names.empty() ? std::string("it has none")
+                                              : fmt::format("its dimensions are: {}", fmt::join(names, ", "))));
   }
 
   void reorder_storage(const ir::Directive &directive) {
@@ -367,6 +400,7 @@ class Scheduler {
     if (schedule.compute.level == Place::Level::at) check_place(f, schedule.compute, "computed");
     if (schedule.store.level == Place::Level::at) check_place(f, schedule.store, "kept");
     check_store(f);
+    check_storage(f);
     check_pipelined(f);
   }
 
@@ -428,6 +462,39 @@ class Scheduler {
               function.output
                   ? "what fills an array is kept in that array"
                   : fmt::format("compute it at a loop of what calls it: {}.compute_at(caller, loop)", function.name)));
+  }
+
+  // Directives about memory that would change nothing.
+  void check_storage(std::uint32_t f) const {
+    const Function &function = algorithm_.functions[f];
+    const FunctionSchedule &schedule = made_[f];
+    const auto refuse = [&](DirectiveKind kind, const std::string &what) {
+      const auto said = storage_said_.find({f, kind});
+      if (said != storage_said_.end()) throw UserError(said->second, fmt::format("'{}' {}", function.name, what));
+    };
+    if (function.output) {
+      const std::string array = fmt::format("fills the array '{}', and is kept as the caller has made that",
+                                            algorithm_.parameters[*function.output].name);
+      refuse(DirectiveKind::reorder_storage,
+             array +
+                 "; give a view with its dimensions in another order, or reorder the storage of a Func that this "
+                 "one copies");
+      refuse(DirectiveKind::pad, array + "; give a view of a larger array");
+      refuse(DirectiveKind::fold_storage, array + ", whose elements are all kept; leave fold_storage out");
+    }
+    if (schedule.compute.level == Place::Level::root)
+      refuse(
+          DirectiveKind::fold_storage,
+          fmt::format("is computed at the root, whole, so that all of its elements are kept; compute it at a loop of "
+                      "what calls it, and store it outside of that loop: {0}.compute_at(caller, loop).store_root(), "
+                      "or leave fold_storage out",
+                      function.name));
+    else if (schedule.compute.level == Place::Level::at && schedule.store == schedule.compute)
+      refuse(DirectiveKind::fold_storage,
+             fmt::format("is kept at the loop '{1}' where it is computed, from one iteration to its end, so that there "
+                         "is nothing to fold; store it outside of that loop: {0}.store_at(caller, outer_loop) or "
+                         "{0}.store_root(), or leave fold_storage out",
+                         function.name, schedule.compute.loop));
   }
 
   bool is_called(std::uint32_t f) const {
@@ -642,9 +709,10 @@ class Scheduler {
         if (std::ranges::find(names, loop.name) == names.end()) names.push_back(loop.name);
     }
     if (!has_loop)
-      throw UserError(place.where,
-                      fmt::format("'{}' is {} at the loop '{}' of '{}', which has no such loop; it has: {}",
-                                  function.name, what, place.loop, other.name, fmt::join(names, ", ")));
+      throw UserError(
+          place.where,
+          fmt::format("'{}' is {} at the loop '{}' of '{}', which has no such loop; it has: {}", function.name, what,
+                      place.loop, other.name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     if (made_[place.function].compute.level == Place::Level::inlined)
       throw UserError(place.where, fmt::format("'{0}' is {1} at a loop of '{2}', which is inlined and has no loops; "
                                                "compute '{2}' somewhere first",
@@ -656,6 +724,8 @@ class Scheduler {
   std::set<std::uint32_t> stored_;  // whose place in memory was given
   // By function the first directive about its loops, or about its memory.
   std::map<std::uint32_t, ir::Directive> said_;
+  // By function and kind the last directive about its memory.
+  std::map<std::pair<std::uint32_t, DirectiveKind>, SourceLocation> storage_said_;
   // By the number of its directive: which of the specializations, of which of its specializations, and so on.
   std::map<std::size_t, std::vector<std::size_t>> specializations_;
 };
@@ -714,13 +784,21 @@ DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Di
 
 namespace {
 
-// A thread for each element on a GPU; tasks and vectors on the CPU. Of the loops that `about` is about.
-void add_default_loops(const Function &function, const ir::Directive &about, bool gpu,
-                       std::vector<ir::Directive> &directives) {
+// A thread for each element on a GPU; tasks and vectors on the CPU. Of the loops that `about` is about. A loop that the
+// schedule names as a place stays serial, and so do those around it: what is kept outside of it is there for the next
+// iteration. Inside of it, the CPU has vectors.
+void add_default_loops(const Function &function, const ir::Directive &about, const std::set<std::string> &places,
+                       bool gpu, std::vector<ir::Directive> &directives) {
   std::vector<std::string> pure;
-  for (const auto &variable : function.definitions[about.definition].pure)
+  const Definition &definition = function.definitions[about.definition];
+  for (const auto &variable : definition.pure)
     if (variable) pure.push_back(variable->name);
   if (pure.empty()) return;
+  const auto is_place = [&](const std::string &loop) { return places.contains(loop); };
+  const bool place_inside = is_place(pure.back()) || std::ranges::any_of(definition.reductions, is_place,
+                                                                         [](const auto &r) { return r.variable.name; });
+  const bool has_place = place_inside || std::ranges::any_of(pure, is_place);
+  if (place_inside || (has_place && gpu)) return;
   const auto direct = [&](DirectiveKind kind, std::vector<std::string> names, std::int64_t factor = 0) {
     ir::Directive directive = about;
     directive.kind = kind;
@@ -732,7 +810,7 @@ void add_default_loops(const Function &function, const ir::Directive &about, boo
   const std::string last = pure.back();
   const auto taken = [&](const std::string &name) {
     return std::ranges::find(pure, name) != pure.end() ||
-           std::ranges::any_of(function.definitions[about.definition].reductions,
+           std::ranges::any_of(definition.reductions,
                                [&](const ReductionVariable &reduction) { return reduction.variable.name == name; });
   };
   // As the directives that split by themselves name it (lang/schedule.h).
@@ -742,7 +820,9 @@ void add_default_loops(const Function &function, const ir::Directive &about, boo
     return inner;
   };
   const std::string inner = inner_of(last);
-  if (gpu) {
+  if (has_place) {
+    direct(DirectiveKind::vectorize, {last});
+  } else if (gpu) {
     // 512 elements a block: a GPU starts some 1.6 blocks a nanosecond, and less of them would be slower than memory.
     std::vector<std::string> threads{inner};
     direct(DirectiveKind::split, {last, last, inner}, pure.size() > 1 ? 64 : 512);
@@ -776,6 +856,7 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
   for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f)
     for (std::uint32_t d = 0; d < algorithm.functions[f].definitions.size(); ++d) all.insert({f, d, std::nullopt});
   std::set<std::uint32_t> inside;
+  std::map<std::uint32_t, std::set<std::string>> places;  // loops where others are computed or kept, by function
   for (std::size_t i = 0; i < directives.size(); ++i) {
     const ir::Directive &directive = directives[i];
     scheduler.apply(directive, i);
@@ -787,13 +868,16 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
       if (mentioned.contains(about)) mentioned.insert(copy);
     }
     if (directive.kind == DirectiveKind::compute_at) inside.insert(directive.func);
+    if (directive.kind == DirectiveKind::compute_at || directive.kind == DirectiveKind::store_at)
+      places[directive.other.value()].insert(directive.names.at(0));
   }
   // What is computed at the root and has no loops of the user's.
   std::vector<ir::Directive> more;
   for (const auto &[f, d, specialization] : all)
     if (!inside.contains(f) && scheduler.level(f) == Place::Level::root && !mentioned.contains({f, d, specialization}))
       add_default_loops(algorithm.functions[f],
-                        {.kind = {}, .func = f, .definition = d, .specialization = specialization}, gpu, more);
+                        {.kind = {}, .func = f, .definition = d, .specialization = specialization}, places[f], gpu,
+                        more);
   for (std::size_t i = 0; i < more.size(); ++i) scheduler.apply(more[i], directives.size() + i);
   return scheduler.finish();
 }

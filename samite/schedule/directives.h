@@ -18,6 +18,7 @@ struct Loop {
   std::string name;
   LoopType type = LoopType::serial;
   SourceLocation where;  // of the directive that made it what it is
+  bool copied = false;   // from the definition that is specialized: a copy's directives may say another type
 };
 
 // How a loop's variable is made of others, or others of it.
@@ -99,7 +100,8 @@ DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Di
                             std::uint32_t function, std::uint32_t definition);
 
 // By function. A function that no directive places is inlined where that is possible, or else computed at the root. A
-// definition at the root about whose loops nothing is said runs in parallel: as vectors, or as a thread an element.
+// definition at the root about whose loops nothing is said runs in parallel: as vectors, or as a thread an element. A
+// loop of it where something is computed or kept is serial, with all that are around it.
 // The algorithm has the functions of the schedule (schedule/functions_of_schedule.h).
 std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::vector<ir::Directive> &directives,
                                         bool gpu);

@@ -2,6 +2,10 @@
 
 #include "samite/base/error.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
 namespace samite::schedules {
 
 using namespace ir;
@@ -9,34 +13,66 @@ using passes::Affine;
 using passes::AffineTerm;
 using passes::Symbol;
 
-Value Integers::value_of(const Symbol &symbol) {
+namespace {
+
+constexpr passes::Range of_32_bits{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+
+}  // namespace
+
+Value Integers::value_of(const Symbol &symbol, ScalarType type) {
   switch (symbol.kind) {
-    case Symbol::Kind::Parameter: return write_.as_i32(Value::parameter(parameters_[symbol.id].type, symbol.id));
+    case Symbol::Kind::Parameter:
+      return write_.converted(write_.as_i32(Value::parameter(parameters_[symbol.id].type, symbol.id)), type);
     case Symbol::Kind::Extent:
-      return write_.operation({Op::Extent, ScalarType::Int32, {}, symbol.id, symbol.dimension});
+      return write_.converted(write_.operation({Op::Extent, ScalarType::Int32, {}, symbol.id, symbol.dimension}), type);
     default: break;
   }
-  if (const auto value = values_.find(symbol); value != values_.end()) return value->second;
+  if (const auto value = values_.find(symbol); value != values_.end()) return write_.converted(value->second, type);
   if (const Affine *stands_for = symbols_.bound(symbol)) {
     const InGroup &known = in_groups_.at(symbol);
-    if (open_.threads && known.group == open_.threads->number) return known.value;
-    return value_of(*stands_for);
+    if (open_.threads && known.group == open_.threads->number) return write_.converted(known.value, type);
+    return value_of(*stands_for, type);
   }
   if (const Derived *derived = symbols_.derived(symbol)) {
-    const Value a = value_of(derived->a), b = value_of(derived->b);
+    const Value a = value_of(derived->a, type), b = value_of(derived->b, type);
     return write_(derived->op, a, b);
   }
   throw InternalError("an index is used where it is not known: " + to_string(symbol));
 }
+
+Value Integers::value_of(const Symbol &symbol) { return value_of(symbol, ScalarType::Int32); }
+Value Integers::value_of(const Affine &form) { return value_of(form, ScalarType::Int32); }
+Value Integers::wide_value_of(const Affine &form) { return value_of(form, ScalarType::Int64); }
 
 std::optional<Value> Integers::known_here(const Symbol &symbol) const {
   const auto found = values_.find(symbol);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
+// Whether a form has numbers so large that 32 bits may not hold it.
+bool Integers::is_large(const Affine &a) const {
+  constexpr std::int64_t large = 1 << 24;
+  return !of_32_bits.contains(range_of(a, symbols_.range())) &&
+         (std::abs(a.constant()) >= large ||
+          std::ranges::any_of(a.terms(), [](const AffineTerm &term) { return std::abs(term.coefficient) >= large; }));
+}
+
+// A division needs its operand whole, where sums and products may wrap round on the way. Inside of loops, 64 bits would
+// cost every iteration: there the operand is an index, which 32 bits hold, unless its numbers are large.
+bool Integers::divides_64_bits(const Affine &a, std::int64_t by) const {
+  if (by > of_32_bits.upper || is_large(a)) return true;
+  if (of_32_bits.contains(range_of(a, symbols_.range()))) return false;
+  return !symbols_.depends_on(a, [&](const Symbol &symbol) {
+    return std::ranges::any_of(open_.all, [&](const OpenLoop &loop) { return loop.symbol == symbol; });
+  });
+}
+
 // Rounded down, as forms are; numbers that are not negative need no care.
-Value Integers::divided(const Affine &a, std::int64_t by, bool remainder) {
-  const Value value = value_of(a);
+Value Integers::divided(const Affine &a, std::int64_t by, bool remainder, ScalarType type) {
+  if (type != ScalarType::Int64 && divides_64_bits(a, by))
+    return write_.converted(divided(a, by, remainder, ScalarType::Int64), type);
+  const auto number = [&](std::int64_t of) { return Value::constant(type, of); };
+  const Value value = value_of(a, type);
   const bool natural = at_least(a, symbols_.range()).value_or(-1) >= 0;
   const bool power = (by & (by - 1)) == 0;
   if (power && remainder) return write_(Op::And, value, number(by - 1));
@@ -47,30 +83,33 @@ Value Integers::divided(const Affine &a, std::int64_t by, bool remainder) {
   return write_(Op::Div, write_(Op::Sub, value, rest), number(by));
 }
 
-Value Integers::value_of(const AffineTerm &term) {
+Value Integers::value_of(const AffineTerm &term, ScalarType type) {
   using TermKind = AffineTerm::Kind;
   switch (term.kind) {
-    case TermKind::Symbol: return value_of(term.symbol);
-    case TermKind::Quotient: return divided((*term.operands)[0], term.by, false);
-    case TermKind::Remainder: return divided((*term.operands)[0], term.by, true);
+    case TermKind::Symbol: return value_of(term.symbol, type);
+    case TermKind::Quotient: return divided((*term.operands)[0], term.by, false, type);
+    case TermKind::Remainder: return divided((*term.operands)[0], term.by, true, type);
     case TermKind::Least:
     case TermKind::Greatest: {
-      const Value a = value_of((*term.operands)[0]), b = value_of((*term.operands)[1]);
-      return write_(term.kind == TermKind::Least ? Op::Min : Op::Max, a, b);
+      const bool wide = std::ranges::any_of(*term.operands, [&](const Affine &operand) { return is_large(operand); });
+      const ScalarType of = wide ? ScalarType::Int64 : type;
+      const Value a = value_of((*term.operands)[0], of), b = value_of((*term.operands)[1], of);
+      return write_.converted(write_(term.kind == TermKind::Least ? Op::Min : Op::Max, a, b), type);
     }
   }
   throw InternalError("a term of no kind");
 }
 
-Value Integers::value_of(const Affine &form) {
+Value Integers::value_of(const Affine &form, ScalarType type) {
   internal_check(form.known(), "a form that is not known has no value");
+  const auto number = [&](std::int64_t of) { return Value::constant(type, of); };
   std::optional<Value> sum;
   for (const AffineTerm &term : form.terms()) {
     const std::int64_t size = term.coefficient < 0 ? -term.coefficient : term.coefficient;
-    Value part = value_of(term);
+    Value part = value_of(term, type);
     if (size != 1) part = write_(Op::Mul, part, number(size));
     if (!sum)
-      sum = term.coefficient < 0 ? write_.operation({Op::Neg, ScalarType::Int32, {part}}) : part;
+      sum = term.coefficient < 0 ? write_.operation({Op::Neg, type, {part}}) : part;
     else
       sum = write_(term.coefficient < 0 ? Op::Sub : Op::Add, *sum, part);
   }

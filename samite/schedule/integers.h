@@ -19,6 +19,8 @@ class Integers {
   // Of what is known where the writer stands.
   ir::Value value_of(const passes::Symbol &symbol);
   ir::Value value_of(const passes::Affine &form);
+  // The same in 64 bits, for a number that 32 bits may not hold.
+  ir::Value wide_value_of(const passes::Affine &form);
 
   passes::Symbol new_symbol() { return passes::Symbol::local(write_.new_local()); }
   // The symbol is this value from here on.
@@ -34,8 +36,12 @@ class Integers {
   passes::Affine bound_extent(const passes::Affine &extent);
 
  private:
-  ir::Value value_of(const passes::AffineTerm &term);
-  ir::Value divided(const passes::Affine &a, std::int64_t by, bool remainder);
+  ir::Value value_of(const passes::Symbol &symbol, ScalarType type);
+  ir::Value value_of(const passes::AffineTerm &term, ScalarType type);
+  ir::Value value_of(const passes::Affine &form, ScalarType type);
+  ir::Value divided(const passes::Affine &a, std::int64_t by, bool remainder, ScalarType type);
+  bool is_large(const passes::Affine &a) const;
+  bool divides_64_bits(const passes::Affine &a, std::int64_t by) const;
 
   // By each thread for itself: known in this group of theirs, computed again in others.
   struct InGroup {

@@ -18,12 +18,9 @@ namespace {
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 28;
 
-// What `write` writes is computed by the host, before the kernel.
-template <class Write>
-auto on_host(Lowering &lowering, const Write &write) {
-  Block *const before = std::exchange(lowering.write.out, &lowering.host.statements);
-  auto result = write();
-  lowering.write.out = before;
+Value value_on_host(Lowering &lowering, const std::function<Value()> &value) {
+  Value result = number(0);
+  on_host(lowering, [&] { result = value(); });
   return result;
 }
 
@@ -70,7 +67,7 @@ std::optional<Affine> for_host(Lowering &lowering, const Affine &of) {
     if (!derived) return std::nullopt;
     const std::optional<Affine> a = for_host(lowering, derived->a), b = for_host(lowering, derived->b);
     if (!a || !b) return std::nullopt;
-    const Value value = on_host(lowering, [&] {
+    const Value value = value_on_host(lowering, [&] {
       return lowering.write(derived->op, lowering.integers.value_of(*a), lowering.integers.value_of(*b));
     });
     form = form.substitute(*unknown, symbol_of(lowering, value, lowering.symbols.range_of(*unknown)));
@@ -101,20 +98,29 @@ Value units_of(Lowering &lowering, const passes::PlacedTile &tile) {
 
 }  // namespace
 
-std::optional<Affine> extent_at_launch(Lowering &lowering, const Affine &extent) {
-  const Affine whole = expanded(lowering, extent);
+void on_host(Lowering &lowering, const std::function<void()> &write) {
+  Block *const before = std::exchange(lowering.write.out, &lowering.host.statements);
+  write();
+  lowering.write.out = before;
+}
+
+std::optional<Affine> most_at_launch(Lowering &lowering, const Affine &integer, const std::vector<OpenLoop> &loops) {
+  const Affine whole = expanded(lowering, integer);
   if (!whole.known()) return std::nullopt;
-  const passes::Interval all = lowering.symbols.over_loops({whole, whole}, lowering.open.all);
-  if (!all.upper.known()) return std::nullopt;
-  const std::optional<Affine> form = for_host(lowering, all.upper);
+  const passes::Interval all = lowering.symbols.over_loops({whole, whole}, loops);
+  return all.upper.known() ? for_host(lowering, all.upper) : std::nullopt;
+}
+
+std::optional<Affine> extent_at_launch(Lowering &lowering, const Affine &extent) {
+  const std::optional<Affine> form = most_at_launch(lowering, extent, lowering.open.all);
   if (!form) return std::nullopt;
   const Value value =
-      on_host(lowering, [&] { return lowering.write(Op::Max, lowering.integers.value_of(*form), number(1)); });
+      value_on_host(lowering, [&] { return lowering.write(Op::Max, lowering.integers.value_of(*form), number(1)); });
   return symbol_of(lowering, value, {1, most_elements});
 }
 
 Value count_at_launch(Lowering &lowering, const std::vector<Affine> &extents) {
-  return on_host(lowering, [&] {
+  return value_on_host(lowering, [&] {
     Value all = number(1);
     for (const Affine &extent : extents) {
       const Value fits = lowering.write(Op::Add, lowering.write(Op::Div, number(most_elements), all), number(1));
@@ -138,7 +144,6 @@ void place_at_launch(Lowering &lowering, Kernel &kernel) {
       }
       begin = lowering.write(Op::Add, begin, most);
     }
-    return begin;
   });
   kernel.body = passes::rewrite(kernel.body, [&](const Stmt &stmt) -> Stmt {
     const Allocate *allocate = stmt.as<Allocate>();

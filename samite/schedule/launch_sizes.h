@@ -3,14 +3,23 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/affine.h"
+#include "samite/schedule/symbols.h"
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 namespace samite::schedules {
 
 struct Lowering;
+
+// The most that an integer may be as these loops go through theirs, in terms of what the host knows. Nothing where only
+// the kernel can tell.
+std::optional<passes::Affine> most_at_launch(Lowering &lowering, const passes::Affine &integer,
+                                             const std::vector<OpenLoop> &loops);
+
+// What `write` writes is computed by the host, before the kernel that is written.
+void on_host(Lowering &lowering, const std::function<void()> &write);
 
 // The most that the extent may be, whatever the loops that are open are at, and at least 1: a symbol of what the host
 // has computed. Nothing where only the kernel can tell.

@@ -91,6 +91,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   lowering.kernel.first_local = lowering.write.next_local;
   lowering.kernel.block_threads = 1;
   lowering.kernel.thread_memory.clear();
+  lowering.kernel.countable.clear();
   lowering.kernel.block_fills = any_inside(lowering, site, i, LoopType::gpu_thread);
   const auto outer = lowering.storages;
   std::optional<LoopNest::Silence> silence;

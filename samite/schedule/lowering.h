@@ -12,6 +12,7 @@
 #include "samite/schedule/storage.h"
 #include "samite/schedule/thread_memory.h"
 
+#include <set>
 #include <string>
 
 namespace samite::schedules {
@@ -47,6 +48,7 @@ struct OpenKernel {
   std::vector<Kept> kept;
   std::vector<ThreadMemory> thread_memory;
   int groups = 0, nests = 0;  // of threads, in all kernels
+  std::set<std::vector<passes::Affine>> countable;  // which the launch is required to be already
 };
 
 struct Lowering {

@@ -25,7 +25,7 @@ class Maker {
       extents_.insert_or_assign(root.name, root.extent);
       multiples_.insert_or_assign(root.name, root.multiple);
     }
-    for (const auto &relation : schedule_.relations) extents_of(relation);
+    for (std::size_t r = 0; r < schedule_.relations.size(); ++r) extents_of(schedule_.relations[r], r);
     for (const Loop &loop : schedule_.loops) {
       const Symbol symbol = needs_.new_symbol();
       values_.insert_or_assign(loop.name, Affine(symbol));
@@ -41,7 +41,7 @@ class Maker {
 
  private:
   // From a loop to those it is split into.
-  void extents_of(const Relation &relation) {
+  void extents_of(const Relation &relation, std::size_t number) {
     switch (relation.kind) {
       case Relation::Kind::split: {
         const Affine whole = extents_.at(relation.whole);
@@ -55,6 +55,7 @@ class Maker {
       }
       case Relation::Kind::fuse: {
         const Affine outer = extents_.at(relation.outer), inner = extents_.at(relation.inner);
+        made_.fused.push_back({number, outer, inner});
         Affine all = inner.is_constant()   ? outer * inner.constant()
                      : outer.is_constant() ? inner * outer.constant()
                                            : Affine::unknown();
@@ -181,12 +182,13 @@ class Maker {
 }  // namespace
 
 std::int64_t rounded_to(const DefinitionSchedule &schedule, const std::string &loop) {
+  constexpr std::int64_t most = std::int64_t{1} << 31;  // which is refused
   for (const Relation &relation : schedule.relations) {
     if (relation.whole != loop) continue;
     if (relation.kind == Relation::Kind::rename) return rounded_to(schedule, relation.outer);
     if (relation.kind != Relation::Kind::split) return 1;
     const std::int64_t pieces = rounded_to(schedule, relation.outer);
-    return pieces > 1 || relation.tail == ir::Tail::round_up ? relation.factor * pieces : 1;
+    return pieces > 1 || relation.tail == ir::Tail::round_up ? std::min(relation.factor * pieces, most) : 1;
   }
   return 1;
 }

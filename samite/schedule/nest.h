@@ -41,6 +41,12 @@ struct Nest {
     passes::Affine outer, whole;
   };
   std::vector<Piece> pieces;
+  // Loops that are one: how many iterations each of the two has.
+  struct Fused {
+    std::size_t relation;
+    passes::Affine outer, inner;
+  };
+  std::vector<Fused> fused;
 };
 
 // A variable of a definition: its local, and where it begins and how far it goes.

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <limits>
 #include <numeric>
 #include <ranges>
 
@@ -106,6 +107,22 @@ void name_long(Lowering &lowering, Interval &dimension) {
   upper = distance.known() && distance.nodes() <= short_form ? lower + distance : lowering.integers.bound(upper);
 }
 
+// The extent of a reduction that is computed, by rfactor or by the user, may be more than 32 bits hold.
+void require_countable(Lowering &lowering, const Function &function, const Affine &extent, SourceLocation where) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const bool is_given = extent.is_constant() || (extent.terms().size() == 1 && extent.constant() <= 0 &&
+                                                 extent.terms()[0].coefficient == 1 && !extent.terms()[0].operands);
+  if (is_given || at_most(extent, lowering.symbols.range()).value_or(most + 1) <= most) return;
+  lowering.write.where = where;
+  const Value count = lowering.integers.wide_value_of(extent);
+  const Value fits = lowering.write(Op::LessEqual, count, Value::constant(ScalarType::Int64, most));
+  Message message;
+  message.texts = {fmt::format("an update of '{}' goes through a Reduction of ", function.name),
+                   " elements, more than the 2147483647 that a loop counts; split it into several"};
+  message.values = {count};
+  lowering.host.add({Requirement{fits, std::move(message), where}});
+}
+
 }  // namespace
 
 Reductions find_reductions(Lowering &lowering) {
@@ -136,9 +153,11 @@ Reductions find_reductions(Lowering &lowering) {
         lowering.integers.set(symbol, lowering.write.as_i32(rename(value)));
         return symbol;
       };
-      for (const ReductionVariable &reduction : definition.reductions)
-        found.extents.insert_or_assign(reduction.variable.local,
-                                       Extent{integer(reduction.begin), integer(reduction.extent)});
+      for (const ReductionVariable &reduction : definition.reductions) {
+        const Extent range{integer(reduction.begin), integer(reduction.extent)};
+        require_countable(lowering, function, range.extent, definition.where);
+        found.extents.insert_or_assign(reduction.variable.local, range);
+      }
       for (const JoinedVariable &joined : definition.joined)
         found.extents.insert_or_assign(joined.variable.local, Extent{integer(joined.begin), integer(joined.extent)});
       for (const Guard &guard : definition.guards) found.guards.insert_or_assign(&guard, integer(guard.extent));
@@ -226,12 +245,22 @@ Region floored(const Lowering &lowering, std::uint32_t f, Region region) {
 
 std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
   std::int64_t modulus = 1;
+  const auto round = [&](const DefinitionSchedule &schedule) {
+    modulus = std::lcm(modulus, rounded_to(schedule, schedule.roots[d]));
+    if (modulus <= std::numeric_limits<std::int32_t>::max()) return;
+    const Function &of = lowering.function(f);
+    SourceLocation where = of.where;
+    for (const Relation &relation : schedule.relations)
+      if (relation.tail == ir::Tail::round_up) where = relation.where;
+    throw UserError(where, fmt::format("the splits of '{0}' round '{1}' up to a multiple beyond 2147483647, and no "
+                                       "dimension has so many elements; split by less, or use Tail::guard",
+                                       of.name, of.definitions[0].pure[d]->name));
+  };
   for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
     if (!lowering.function(f).definitions[n].pure[d]) continue;
     const DefinitionSchedule &schedule = lowering.schedules[f].definitions[n];
-    modulus = std::lcm(modulus, rounded_to(schedule, schedule.roots[d]));
-    for (const DefinitionSchedule &special : schedule.specializations)
-      modulus = std::lcm(modulus, rounded_to(special, special.roots[d]));
+    round(schedule);
+    for (const DefinitionSchedule &special : schedule.specializations) round(special);
   }
   return modulus;
 }

@@ -149,11 +149,11 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
   if ((lower_fits && upper_fits) || !below.known() || !above.known()) return;
 
   lowering.write.where = upper_fits ? need.lower_where : need.upper_where;
-  const Value lower = lowering.integers.value_of(need.interval.lower),
-              upper = lowering.integers.value_of(need.interval.upper);
-  const Value room = lowering.integers.value_of(begin + extent);
+  const Value lower = lowering.integers.wide_value_of(need.interval.lower),
+              upper = lowering.integers.wide_value_of(need.interval.upper);
+  const Value room = lowering.integers.wide_value_of(begin + extent);
   std::optional<Value> fits;
-  if (!lower_fits) fits = lowering.write(Op::GreaterEqual, lower, lowering.integers.value_of(begin));
+  if (!lower_fits) fits = lowering.write(Op::GreaterEqual, lower, lowering.integers.wide_value_of(begin));
   if (!upper_fits) {
     const Value below_end = lowering.write(Op::Less, upper, room);
     fits = fits ? lowering.write(Op::And, *fits, below_end) : below_end;

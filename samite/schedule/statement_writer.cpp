@@ -19,14 +19,16 @@ Value StatementWriter::operator()(Op op, Value a, Value b) {
   return operation({op, type, {a, b}});
 }
 
-Value StatementWriter::as_i32(Value value) {
-  return value.type() == Type(ScalarType::Int32) ? value : operation({Op::Cast, ScalarType::Int32, {value}});
+Value StatementWriter::converted(Value value, ScalarType type) {
+  return value.type() == Type(type) ? value : operation({Op::Cast, type, {value}});
 }
 
 Value StatementWriter::floored_remainder(Value value, std::int64_t by) {
-  Value rest = (*this)(Op::Rem, value, number(by));
-  const Value negative = (*this)(Op::Less, rest, number(0));
-  return operation({Op::Select, ScalarType::Int32, {negative, (*this)(Op::Add, rest, number(by)), rest}});
+  const ScalarType type = value.type().element();
+  const Value divisor = Value::constant(type, by);
+  const Value rest = (*this)(Op::Rem, value, divisor);
+  const Value negative = (*this)(Op::Less, rest, Value::zero(type));
+  return operation({Op::Select, type, {negative, (*this)(Op::Add, rest, divisor), rest}});
 }
 
 }  // namespace samite::schedules

@@ -19,7 +19,8 @@ struct StatementWriter {
   ir::Value operation(ir::Operation operation);
   // Of two values of one type.
   ir::Value operator()(ir::Op op, ir::Value a, ir::Value b);
-  ir::Value as_i32(ir::Value value);
+  ir::Value converted(ir::Value value, ScalarType type);
+  ir::Value as_i32(ir::Value value) { return converted(value, ScalarType::Int32); }
   // Not negative.
   ir::Value floored_remainder(ir::Value value, std::int64_t by);
 };

@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside of a kernel, where their number is a constant
 
-std::string count_of(const Affine &extent) { return extent.is_constant() ? std::to_string(extent.constant()) : "?"; }
+std::string text_of(const Affine &extent) { return extent.is_constant() ? std::to_string(extent.constant()) : "?"; }
 
 // "f32[y 34, x ?]": what is known at launch only is "?".
 std::string dimensions_of(const Function &of, const Region &region) {
   std::vector<std::string> all;
   for (std::size_t d = 0; d < region.size(); ++d)
-    all.push_back(of.definitions[0].pure[d]->name + " " + count_of(region[d].extent));
+    all.push_back(of.definitions[0].pure[d]->name + " " + text_of(region[d].extent));
   return fmt::format("{}[{}]", name(of.types[0]), fmt::join(all, ", "));
 }
 
@@ -93,6 +93,17 @@ Affine shared_extent(Lowering &lowering, std::uint32_t f, std::size_t dimension,
                   of.name, of.definitions[0].pure[dimension]->name));
 }
 
+// How many elements there are: 2^31, for which there is no memory, where there are more.
+Value count_of(Lowering &lowering, const std::vector<Affine> &extents) {
+  const Value most = Value::constant(ScalarType::Int64, std::int64_t{1} << 31);
+  std::optional<Value> all;
+  for (const Affine &extent : extents) {
+    const Value count = lowering.integers.wide_value_of(extent);
+    all = all ? lowering.write(Op::Min, lowering.write(Op::Mul, *all, count), most) : count;
+  }
+  return *all;
+}
+
 // Whether the block does something together while a thread computes or uses f.
 bool keeps_across(const Lowering &lowering, std::uint32_t f) {
   for (const std::uint32_t other : lowering.algorithm.order)
@@ -134,7 +145,9 @@ void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &regio
   for (const int d : storage.order) {
     Affine extent = region[static_cast<std::size_t>(d)].extent;
     if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
-    extents.push_back(lowering.write(Op::Max, lowering.integers.value_of(extent), number(0)));
+    // As many as there are, so that memory is refused for what indices of 32 bits do not reach.
+    extents.push_back(
+        lowering.write(Op::Max, lowering.integers.wide_value_of(extent), Value::constant(ScalarType::Int64, 0)));
   }
   if (extents.empty()) extents.push_back(number(1));
   storage.folds.resize(region.size());
@@ -249,7 +262,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
     storage.arrays.push_back(lowering.kernel.next_array);
     const Value count = !computed_size ? Value::constant(ScalarType::Int64, elements)
                         : at_launch    ? count_at_launch(lowering, padded)
-                                       : lowering.integers.value_of(all);
+                                       : count_of(lowering, padded);
     if (!lowering.nest.silent())
       lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
     if (space == MemorySpace::thread)

@@ -911,7 +911,7 @@ TEST_F(ScheduleErrors, AFoldThatIsTooShort) {
     schedule_cpu([&] {
       g.bound(x, 0, 64);
       wrong_below();
-      f.compute_at(g, y).fold_storage(y, 2);
+      f.compute_at(g, y).store_root().fold_storage(y, 2);
     });
   });
   says("the storage of 'f' is folded along 'y' after 2 elements, and 3 are needed at once", "fold it after 3 or more");
