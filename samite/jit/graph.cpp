@@ -132,7 +132,7 @@ void Graph::launch_on(const Stream &stream) {
   });
   if (elsewhere) jit::order(stream_, stream);
   contents_->executable->launch(stream.cuda()->stream());
-  contents_->for_each_written([](Storage &storage) { storage.mark_written(); });
+  contents_->for_each_written([](Storage &storage, const AnyBuffer &view) { storage.mark_written(view); });
   if (elsewhere) jit::order_or_wait(stream, stream_);
   if (debug) stream.synchronize();
 }

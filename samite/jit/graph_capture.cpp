@@ -44,7 +44,7 @@ void GraphCapture::add(const Launch &launch) {
   if (launch.cuda() && !part_)
     throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
   Graph::Contents::Step step{launch.in_graph()};
-  written_.insert(launch.written().begin(), launch.written().end());
+  launch.for_each_written([&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
   const std::size_t steps_before = contents_->steps.size();
   try {
     if (const CudaLaunch *cuda = step.launch.cuda()) cuda->run_into(step.launch.arguments(), &step.nodes);
@@ -113,7 +113,7 @@ void GraphCapture::add(const Graph::Contents &graph, const Stream &stream) {
     throw UserError("a graph is launched on " + stream.to_string() + " in a capture of " + stream_.to_string() +
                     "; launch it on the stream that is captured");
   std::unique_ptr<Graph::Contents> inner = graph.snapshot();
-  inner->for_each_written([&](Storage &storage) { written_.insert(&storage); });
+  inner->for_each_written([&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
   if (graph.executable) put_in([&] { graph.executable->launch(stream.cuda()->stream()); });
   block_->emplace_back(std::move(inner));
 }

@@ -48,13 +48,11 @@ void Graph::Contents::for_each_step(const std::function<void(const Step &)> &f) 
   });
 }
 
-void Graph::Contents::for_each_written(const std::function<void(Storage &)> &f) const {
-  for (const Step &step : steps) {
-    if (!step.enabled) continue;
-    for (Storage *storage : step.launch.written()) f(*storage);
-  }
+void Graph::Contents::for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const {
+  for (const Step &step : steps)
+    if (step.enabled) step.launch.for_each_written(f);
   for_each_part(block, [&](const Part &part) {
-    if (const auto *operation = std::get_if<HostOperation>(&part)) f(*operation->target.storage());
+    if (const auto *operation = std::get_if<HostOperation>(&part)) f(*operation->target.storage(), operation->target);
     if (const auto *inner = std::get_if<std::unique_ptr<Contents>>(&part)) (*inner)->for_each_written(f);
   });
 }

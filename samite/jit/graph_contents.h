@@ -44,8 +44,9 @@ struct Graph::Contents {
   std::unique_ptr<Contents> snapshot() const;
   // Its steps, and those of graphs in it.
   void for_each_step(const std::function<void(const Step &)> &f) const;
-  // Of what it may write: of launches that are enabled and of all operations, whether or not conditions hold.
-  void for_each_written(const std::function<void(Storage &)> &f) const;
+  // The storages that it may write, with a view of the elements: by launches that are enabled and by all operations,
+  // whether or not conditions hold.
+  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
 };
 
 }  // namespace samite

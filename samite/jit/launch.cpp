@@ -383,6 +383,10 @@ void Launch::mark_written() const {
     written.storage->mark_written(arguments_[written.argument].buffer);
 }
 
+void Launch::for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const {
+  for (const jit::WrittenStorage &written : written_) f(*written.storage, arguments_[written.argument].buffer);
+}
+
 void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where) {
   const bool plain = !is_in_any_mode();
   if (!plain) jit::refuse_inside_kernel(*definition_);
@@ -390,7 +394,8 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
   if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
   if (jit::TangentLaunches::current() || Tape::recording())
-    return jit::launch_for_derivatives(definition_.share(), {extents_, where}, options_, views(), [&] { run(cuda, block); });
+    return jit::launch_for_derivatives(definition_.share(), {extents_, where}, options_, views(),
+                                       [&] { run(cuda, block); });
   run(cuda, block);
 }
 

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <variant>
@@ -170,7 +171,8 @@ class Launch {
   const std::byte *arguments() const { return block_.data(); }
   const jit::CudaLaunch *cuda() const { return cuda_.get(); }
   void mark_written() const;
-  const std::vector<Storage *> &written() const { return written_; }  // of its arguments, or of their gradients
+  // Of what it writes, arguments or their gradients: the storage, and a view of the elements in it.
+  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
   // Everything at once. The arguments are the parameters' in number and kind.
   void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
   // A scalar, by its bits.
