@@ -139,7 +139,20 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
   entries_.push_back(std::move(entry));
 }
 
-// An element that the tape used, others have written since, and this launch uses again.
+bool Tape::written_by_others(const AnyBuffer &buffer) const {
+  const Known &known = known_.at(buffer.storage().get());
+  if (!known.written_by_others && known.version == buffer.version()) return false;
+  const ElementRegion region = region_of(buffer);
+  for (const std::uint64_t version : known.log->writes(region, known.overwritten)) {
+    if (std::ranges::binary_search(known.own, version)) continue;
+    for (const auto &[used, first] : known.used)
+      if (first < version && share_elements(used, region) &&
+          std::ranges::binary_search(known.log->writes(used, version - 1), version))
+        return true;
+  }
+  return false;
+}
+
 void Tape::find_foreign_write(Entry &entry) {
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
@@ -147,15 +160,8 @@ void Tape::find_foreign_write(Entry &entry) {
     Known &known = known_.at(buffer.storage().get());
     known.written_by_others = known.written_by_others || known.version != buffer.version();
     const bool is_overwritten = entry.kind != Kind::launch && i == 0;
-    if (!known.written_by_others || !buffer.tracks_gradient() || is_overwritten) continue;
-    const ElementRegion region = region_of(buffer);
-    for (const std::uint64_t version : known.log->writes(region, known.overwritten)) {
-      if (std::ranges::binary_search(known.own, version)) continue;
-      for (const auto &[used, first] : known.used)
-        if (first < version && share_elements(used, region) &&
-            std::ranges::binary_search(known.log->writes(used, version - 1), version))
-          entry.foreign_write = name_of_argument(entry, i);
-    }
+    if (buffer.tracks_gradient() && !is_overwritten && written_by_others(buffer))
+      entry.foreign_write = name_of_argument(entry, i);
   }
 }
 

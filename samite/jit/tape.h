@@ -125,6 +125,8 @@ class Tape {
   Known &known(const AnyBuffer &buffer);
   void put_down(Entry entry, const std::function<void()> &run);
   void find_foreign_write(Entry &entry);
+  // Whether others have written elements of the buffer since the tape first used them.
+  bool written_by_others(const AnyBuffer &buffer) const;
   void find_values_read(Entry &entry) const;
   void keep_what_changes(Entry &entry);
   void keep_overwritten(const AnyBuffer &written);

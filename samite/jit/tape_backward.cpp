@@ -300,6 +300,10 @@ void Tape::check_cotangent(const Cotangent &cotangent, SourceLocation where) con
   if (!known_.contains(buffer.storage().get()))
     throw UserError(where, "backward from " + buffer.to_string() +
                                ", which no launch on the tape uses; record the launch that computes it");
+  if (written_by_others(buffer))
+    throw UserError(where, "backward from " + buffer.to_string() +
+                               ", which was written after the tape used it by something that is not on it; write it "
+                               "while the tape records, or go back before it is written");
 }
 
 void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation where) {
