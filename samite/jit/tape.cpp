@@ -184,9 +184,10 @@ void Tape::keep_what_changes(Entry &entry) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
     if (!buffer.valid()) continue;
     if (const Storage *gradient = buffer.storage()->gradient_pointer()) {
+      const Extents bytes{static_cast<std::int64_t>(gradient->bytes())};  // all: cotangents may be for any element
       for (std::uint32_t read : entry.values_read)
         if (entry.arguments[read].buffer.storage().get() == gradient) keep(entry, read);
-      if (known_.contains(gradient)) keep_overwritten(buffer.gradient());
+      if (known_.contains(gradient)) keep_overwritten(AnyBuffer(buffer.storage()->gradient(), ScalarType::Int8, bytes));
     }
     if (!entry.writes(i)) continue;
     for (std::uint32_t read : entry.values_read)
