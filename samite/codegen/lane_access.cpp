@@ -52,7 +52,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const Value &index = indices[d];
     if (!values_.varying(index) && !(index.is_constant() && index.as_int() == 0))
-      add_term(shared, dense(d) ? values_.scalar(index) : fmt::format("{} * {}", values_.scalar(index), stride(d)));
+      add_term(shared, dense(d) ? index_sums_.text(index) : fmt::format("{} * {}", index_sums_.text(index), stride(d)));
     if (values_.shape(index) == Shape::Uniform) continue;
     neighbours = neighbours && dense(d) && !values_.varying(index);
     every_second = every_second && dense(d) && values_.every_second(index);

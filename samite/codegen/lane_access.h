@@ -3,6 +3,7 @@
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/failures.h"
+#include "samite/codegen/index_sums.h"
 #include "samite/codegen/lane_values.h"
 
 #include <span>
@@ -25,7 +26,7 @@ struct LaneElements {
 class LaneAccess {
  public:
   LaneAccess(Emission &emission, const LaneValues &values, Failures &failures)
-      : emission_(emission), values_(values), failures_(failures) {}
+      : emission_(emission), values_(values), failures_(failures), index_sums_(emission, values) {}
 
   LaneElements elements(std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
 
@@ -45,6 +46,7 @@ class LaneAccess {
   Emission &emission_;
   const LaneValues &values_;
   Failures &failures_;
+  const IndexSums index_sums_;
 };
 
 }  // namespace samite::codegen

@@ -114,15 +114,18 @@ std::string why_launch_rank(const ir::Kernel &kernel) {
   return "that of a kernel that asks for no " + index + "()";
 }
 
+// An Int index leaves room for its neighbours: `i + c` does not wrap in any instance, for a constant of up to 2^16.
+constexpr std::int64_t most_int_instances = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
+
 void check_extents(const KernelDefinition &definition, const Extents &extents) {
   if (extents.rank() != definition.launch_rank())
     fail(definition, "a launch of rank " + std::to_string(definition.launch_rank()) + " is expected, as " +
                          why_launch_rank(definition.structured()) + "; " + extents.to_string() + " is given");
   for (int d = 0; d < extents.rank(); ++d)
-    if ((definition.narrow_dimensions() & bit(static_cast<std::size_t>(d))) &&
-        extents[d] > std::numeric_limits<std::int32_t>::max())
+    if ((definition.narrow_dimensions() & bit(static_cast<std::size_t>(d))) && extents[d] > most_int_instances)
       fail(definition, "extent " + std::to_string(extents[d]) + " of launch dimension " + std::to_string(d) +
-                           " is beyond 2147483647, which an Int index counts; split the launch");
+                           " is beyond " + std::to_string(most_int_instances) +
+                           ", the most that an Int index counts; split the launch");
 }
 
 void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buffer) {

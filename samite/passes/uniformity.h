@@ -14,9 +14,14 @@
 // The index of a thread loop is Linear, unless its step is more than one. So is `thread_index` of the last dimension in
 // a kernel that is not lowered yet. Loads with Uniform indices are Uniform, because instances that write what others
 // read would race anyway. The result of an atomic operation is Varying, and so is a load from a local array, since each
-// lane has its own; an array that is allocated outside of the thread loop is shared by all lanes. Only signed integers
-// and u64 can be Linear: in u32 a lane may wrap around where its neighbour does not. Carried values of loops are the
-// fixed point that iteration from Uniform reaches.
+// lane has its own; an array that is allocated outside of the thread loop is shared by all lanes. Carried values of
+// loops are the fixed point that iteration from Uniform reaches.
+//
+// Linear holds modulo 2^bits: a lane may wrap around where its neighbour does not. That does no harm to sums, nor to
+// accesses, where a lane that has wrapped is outside of the array. But the cast of such a value to a wider type is
+// Varying, and so is the comparison of two such values. A value is `steady` if no lane wraps: the index of a thread
+// loop plus a constant of at most 2^16, which every launch leaves room for (jit/arguments.h). Only signed integers and
+// u64 can be Linear.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -32,6 +37,9 @@ class Uniformity {
   Shape of(ir::LocalId local) const { return shapes_[local]; }
   Shape of(const ir::Value &value) const { return value.is_local() ? of(value.id()) : Shape::Uniform; }
 
+  // Of a Linear value: whether it grows by one from lane to lane as a number, too.
+  bool steady(const ir::Value &value) const { return !value.is_local() || steady_[value.id()]; }
+
   // Whether lanes may go different ways, so that masks are needed.
   bool divergent(const ir::If &branch) const { return of(branch.condition) == Shape::Varying; }
   bool divergent(const ir::While &loop) const { return of(loop.condition) == Shape::Varying; }
@@ -43,6 +51,7 @@ class Uniformity {
   friend Uniformity uniformity(const ir::Kernel &kernel);
 
   std::vector<Shape> shapes_;
+  std::vector<bool> steady_;
 };
 
 // Of a kernel in structured or lowered form. No thread loop is inside of another (passes/plain_thread_loops.h). Each

@@ -72,7 +72,7 @@ struct HostJob {
     Hasher hasher;
     hasher.add(kind).add(samite_clang_version).add(clang_plugin_identity()).add(target.fingerprint);
     hasher.add(static_cast<std::uint64_t>(target.vector_bytes)).add(static_cast<std::uint64_t>(source.optimization));
-    hasher.add(source.debug_info ? 1 : 0).add(prelude);
+    hasher.add(target.architecture).add(target.contraction ? 1 : 0).add(source.debug_info ? 1 : 0).add(prelude);
     return hasher;
   }
   Hash128 prelude_key() const { return options_hasher("prelude").result(); }
@@ -88,8 +88,15 @@ struct HostJob {
   }
 
   SamiteClangInput input(std::string_view precompiled) const {
-    return {borrowed(name),      borrowed(source.text), borrowed(prelude),        borrowed(precompiled),
-            target.vector_bytes, source.optimization,   source.debug_info ? 1 : 0};
+    return {.name = borrowed(name),
+            .source = borrowed(source.text),
+            .prelude = borrowed(prelude),
+            .precompiled_prelude = borrowed(precompiled),
+            .architecture = borrowed(target.architecture),
+            .vector_bytes = target.vector_bytes,
+            .contraction = target.contraction ? 1 : 0,
+            .optimization = source.optimization,
+            .debug_info = source.debug_info ? 1 : 0};
   }
 };
 

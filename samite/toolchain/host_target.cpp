@@ -6,11 +6,14 @@
 
 #include <gnu/libc-version.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -87,17 +90,54 @@ int widest_vector() { return 16; }
 
 const HostTarget &machine() {
   static const HostTarget target{
-      std::string(architecture) + " " + processor().hex() + " glibc " + gnu_get_libc_version(), widest_vector()};
+      .fingerprint = std::string(architecture) + " " + processor().hex() + " glibc " + gnu_get_libc_version(),
+      .architecture = "",
+      .vector_bytes = widest_vector()};
   return target;
+}
+
+struct Level {
+  std::string_view name;
+  int vector_bytes;
+  bool supported;
+};
+
+// The levels of the x86-64 ABI whose code the prelude of kernels is written for.
+const std::vector<Level> &levels() {
+#if defined(__x86_64__)
+  static const std::vector<Level> all = {{"x86-64-v2", 16, __builtin_cpu_supports("x86-64-v2") != 0},
+                                         {"x86-64-v3", 32, __builtin_cpu_supports("x86-64-v3") != 0},
+                                         {"x86-64-v4", 64, __builtin_cpu_supports("x86-64-v4") != 0}};
+#else
+  static const std::vector<Level> all;
+#endif
+  return all;
+}
+
+// The value of a variable, where that is set and not empty.
+std::optional<std::string> text_in(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string>(text);
+}
+
+const Level &level_named(const std::string &name) {
+  std::string supported;
+  for (const Level &level : levels()) {
+    if (!level.supported) continue;
+    if (level.name == name) return level;
+    supported += (supported.empty() ? "" : ", ") + std::string(level.name);
+  }
+  throw UserError("SAMITE_CPU_ARCHITECTURE is \"" + name + "\"; this machine can do " +
+                  (supported.empty() ? "none but its own" : supported) + ". Unset it to compile for this machine.");
 }
 
 // The number in an environment variable, where that is set; -1 where it holds none.
 std::optional<int> number_in(const char *variable) {
-  const char *text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') return std::nullopt;
+  const std::optional<std::string> text = text_in(variable);
+  if (!text) return std::nullopt;
   int number = 0;
-  const char *end = text + std::strlen(text);
-  const auto parsed = std::from_chars(text, end, number);
+  const char *end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, number);
   return parsed.ec == std::errc() && parsed.ptr == end ? number : -1;
 }
 
@@ -105,6 +145,15 @@ std::optional<int> number_in(const char *variable) {
 
 HostTarget host_target() {
   HostTarget target = machine();
+  if (auto name = text_in("SAMITE_CPU_ARCHITECTURE")) {
+    target.vector_bytes = std::min(target.vector_bytes, level_named(*name).vector_bytes);
+    target.architecture = std::move(*name);
+  }
+  const int contraction = number_in("SAMITE_CPU_CONTRACTION").value_or(1);
+  if (contraction != 0 && contraction != 1)
+    throw UserError("SAMITE_CPU_CONTRACTION is \"" + std::string(std::getenv("SAMITE_CPU_CONTRACTION")) +
+                    "\"; it can be 0 or 1. Unset it for 1.");
+  target.contraction = contraction == 1;
   const std::optional<int> bytes = number_in("SAMITE_CPU_VECTOR_BYTES");
   if (!bytes) return target;
   if ((bytes != 16 && bytes != 32 && bytes != 64) || *bytes > target.vector_bytes)

@@ -7,6 +7,12 @@
 // results of a narrower machine, on this one. A value that the machine cannot reach is an error, since silently
 // running narrower would test something else.
 //
+// SAMITE_CPU_ARCHITECTURE (x86-64-v2, x86-64-v3 or x86-64-v4) compiles for that level of the x86-64 ABI instead of this
+// machine's model, so that the results of another machine can be had on this one. Vectors are then at most as wide as
+// the level has them: 16, 32 or 64 bytes. A level that the machine lacks is an error.
+//
+// SAMITE_CPU_CONTRACTION=0 keeps the compiler from fusing a product and a sum into one operation that rounds once.
+//
 // SAMITE_CPU_OPTIMIZATION (0 to 3) is for programs that compile more than they run.
 #pragma once
 
@@ -18,10 +24,13 @@ struct HostTarget {
   // Equal on two machines only if code made for one runs on the other: architecture, model, feature words, and the
   // C library's version, whose symbols kernels are linked against.
   std::string fingerprint;
-  int vector_bytes = 16;  // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16
+  std::string architecture;  // as in SAMITE_CPU_ARCHITECTURE; empty: this machine's model
+  int vector_bytes = 16;     // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16
+  bool contraction = true;   // whether a product and a sum may become one fused multiply-add
 };
 
-// Throws UserError where SAMITE_CPU_VECTOR_BYTES is not one of the widths that this machine has.
+// Throws UserError where SAMITE_CPU_VECTOR_BYTES is not one of the widths that the target has, where this machine lacks
+// the level in SAMITE_CPU_ARCHITECTURE, and where SAMITE_CPU_CONTRACTION is neither 0 nor 1.
 HostTarget host_target();
 
 // The compiler's level of optimisation for kernels: 2 where SAMITE_CPU_OPTIMIZATION does not say. Throws UserError

@@ -28,17 +28,45 @@ TEST(Uniformity, Arithmetic) {
                       %4: i32 = mul %0, 2
                       %5: i32 = add %0, %1
                       %6: i32 = sub @n, %0
-                      %7: i64 = cast %1
-                      %8: u32 = cast %1
-                      %9: f32 = cast @n)"),
-            (std::vector{L, L, L, U, V, V, V, L, V, U}));
+                      %7: u32 = cast %1
+                      %8: f32 = cast @n)"),
+            (std::vector{L, L, L, U, V, V, V, V, U}));
 }
 
-TEST(Uniformity, LinearValuesAreComparedOnce) {
+// A sum with an argument may wrap in some lanes and not in others; one with a small constant does not.
+TEST(Uniformity, WhatMayWrapInSomeLanesIsWidenedInEach) {
+  EXPECT_EQ(shapes(R"(%1: i32 = add %0, @n
+                      %2: i64 = cast %1
+                      %3: i32 = add %0, 3
+                      %4: i64 = cast %3
+                      %5: i32 = add %0, 100000
+                      %6: i64 = cast %5
+                      %7: i32 = cast %4
+                      %8: i64 = add %4, 1)"),
+            (std::vector{L, L, V, L, L, L, V, L, L}));
+}
+
+TEST(Uniformity, LinearValuesAreComparedOnceWhereNoLaneWraps) {
   EXPECT_EQ(shapes(R"(%1: i32 = add %0, @n
                       %2: bool = lt %0, %1
-                      %3: bool = lt %0, @n)"),
-            (std::vector{L, L, U, V}));
+                      %3: bool = eq %0, %1
+                      %4: i32 = sub %0, 7
+                      %5: bool = lt %4, %0
+                      %6: bool = lt %0, @n)"),
+            (std::vector{L, L, V, U, L, U, V}));
+}
+
+TEST(Uniformity, AWindowThatMayWrapInSomeLanesHasOtherTripsThere) {
+  const std::string loop = "for %2: i32 in %0 .. %1 step 1 carry (%3 -> %4: i32 = 0 then %5) { %5: i32 = add %3, 1 }";
+  EXPECT_EQ(shapes("%1: i32 = add %0, 3\n" + loop), (std::vector{L, L, L, U, U, U}));
+  EXPECT_EQ(shapes("%1: i32 = add %0, @n\n" + loop), (std::vector{L, L, L, U, V, U}));
+}
+
+// What a loop adds to is further from the index with each iteration.
+TEST(Uniformity, WhatALoopAddsToMayWrap) {
+  EXPECT_EQ(shapes(R"(for %1: i32 in 0 .. @n step 1 carry (%2 -> %3: i32 = %0 then %4) { %4: i32 = add %2, 1 }
+                      %5: i64 = cast %3)"),
+            (std::vector{L, U, L, L, L, V}));
 }
 
 TEST(Uniformity, ALoadIsAsItsIndicesAre) {

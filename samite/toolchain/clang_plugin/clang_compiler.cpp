@@ -38,9 +38,10 @@ double milliseconds_since(Clock::time_point start) {
 
 llvm::StringRef text(SamiteText t) { return {t.data, t.size}; }
 
-// The host's own features, less those whose registers are wider than `vector_bytes`: that a program may be tested
-// for a narrower machine than it runs on. Sorted, since the order reaches the precompiled header.
-std::vector<std::string> target_features(int vector_bytes) {
+// The host's own features, or those that the architecture has by itself, less those whose registers are wider than
+// `vector_bytes`: that a program may be tested for a narrower machine than it runs on. Sorted, since the order reaches
+// the precompiled header.
+std::vector<std::string> target_features(int vector_bytes, bool of_host) {
   static constexpr llvm::StringRef wider_than_32[] = {"avx512", "avx10"};
   static constexpr llvm::StringRef wider_than_16[] = {"avx",        "fma",    "f16c", "xop", "vaes",
                                                       "vpclmulqdq", "sha512", "sm3",  "sm4"};
@@ -53,7 +54,7 @@ std::vector<std::string> target_features(int vector_bytes) {
   static const auto host_features = llvm::sys::getHostCPUFeatures();
   for (const auto &feature : host_features) {
     const bool on = feature.second && !is_wider(feature.first());
-    features.push_back((on ? "+" : "-") + feature.first().str());
+    if (of_host || is_wider(feature.first())) features.push_back((on ? "+" : "-") + feature.first().str());
   }
   // "+" first: switching a feature on switches on what it implies, and a later "-" takes that away again.
   std::sort(features.begin(), features.end());
@@ -61,13 +62,16 @@ std::vector<std::string> target_features(int vector_bytes) {
 }
 
 std::vector<std::string> compiler_arguments(const SamiteClangInput &input, const std::string &source_path) {
+  const std::string architecture = text(input.architecture).str();
   std::vector<std::string> arguments = {
-      "-triple", llvm::sys::getDefaultTargetTriple(), "-target-cpu", llvm::sys::getHostCPUName().str(), "-x", "c++",
-      "-std=c++20", "-O" + std::to_string(input.optimization), "-main-file-name",
+      "-triple", llvm::sys::getDefaultTargetTriple(), "-target-cpu",
+      architecture.empty() ? llvm::sys::getHostCPUName().str() : architecture, "-x", "c++", "-std=c++20",
+      "-O" + std::to_string(input.optimization), "-main-file-name",
       llvm::StringRef(source_path).rsplit('/').second.str(),
       // Nothing of the machine's own headers is read; what a kernel needs is in the prelude.
       "-nostdsysteminc", "-nobuiltininc", "-mrelocation-model", "pic", "-pic-level", "2", "-fno-rtti",
-      "-ffp-contract=fast"};
+      // Integers of kernels wrap around, in scalars as in vectors.
+      "-fwrapv", input.contraction != 0 ? "-ffp-contract=fast" : "-ffp-contract=off"};
   // Clang prefers 256-bit vectors on many machines with AVX-512; the emitted code has chosen its own width.
   arguments.push_back("-mprefer-vector-width=" + std::to_string(input.vector_bytes * 8));
   if (input.optimization >= 2) arguments.insert(arguments.end(), {"-vectorize-loops", "-vectorize-slp"});
@@ -77,7 +81,7 @@ std::vector<std::string> compiler_arguments(const SamiteClangInput &input, const
     arguments.insert(arguments.end(), {"-debug-info-kind=constructor", "-dwarf-version=5", "-debugger-tuning=gdb"});
   arguments.insert(arguments.end(),
                    {"-fpch-instantiate-templates", "-w", "-ferror-limit", "10", "-disable-llvm-verifier"});
-  for (const std::string &feature : target_features(input.vector_bytes))
+  for (const std::string &feature : target_features(input.vector_bytes, architecture.empty()))
     arguments.insert(arguments.end(), {"-target-feature", feature});
   arguments.push_back(source_path);
   return arguments;

@@ -13,7 +13,7 @@
 
 extern "C" {
 
-enum { samite_clang_version = 2 };
+enum { samite_clang_version = 3 };
 
 struct SamiteText {
   const char *data;
@@ -25,7 +25,9 @@ struct SamiteClangInput {
   SamiteText source;               // C++20
   SamiteText prelude;              // header text that comes before the source
   SamiteText precompiled_prelude;  // what `precompile` returned for the same prelude and options
+  SamiteText architecture;         // a processor that LLVM knows, as "x86-64-v3"; empty: this machine's
   int32_t vector_bytes;            // widest vector register to use
+  int32_t contraction;             // 0 or 1: whether a product and a sum may be fused
   int32_t optimization;            // 0 to 3
   int32_t debug_info;              // 0 or 1
 };

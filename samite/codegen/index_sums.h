@@ -1,0 +1,39 @@
+// Indices that are sums, written in 64 bits on the CPU.
+//
+// Integers wrap around, so a 32-bit sum has to be computed in 32 bits and widened for each access. Where it can wrap to
+// a negative number only, the sum in 64 bits names the same element: what it names instead of a negative index is
+// outside of the array, too. The compiler folds such a sum into the address, and steps it through loops.
+#pragma once
+
+#include "samite/codegen/emission.h"
+#include "samite/codegen/values.h"
+#include "samite/passes/interval.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace samite::codegen {
+
+class IndexSums {
+ public:
+  IndexSums(Emission &emission, const Values &values);
+
+  // The index as an integer of C++: a sum in 64 bits, where it may be one, else the value as it is.
+  std::string text(const ir::Value &index) const;
+
+ private:
+  struct Term {
+    std::string text;
+    passes::Range range;  // of the sum in 64 bits
+  };
+
+  Term term(const ir::Value &value, int depth) const;
+  std::optional<Term> sum(const ir::Operation &operation, int depth) const;
+
+  Emission &emission_;
+  const Values &values_;
+  std::vector<const ir::Operation *> sum_of_;  // by LocalId: the addition or subtraction of i32 that it is
+};
+
+}  // namespace samite::codegen
