@@ -33,6 +33,15 @@ struct Labelled {
   Vec2f place;
   Int label;
 };
+struct Cloth {
+  Array<Vec3f, 1> places;
+  Array<const float, 1> masses;
+  Float stiffness;
+};
+struct HostCloth {
+  Buffer<float> places, masses;
+  float stiffness;
+};
 
 // Gravity and drag on a body that flies.
 Vec3f acceleration(const Vec3f &velocity, const Float &drag) {
@@ -111,6 +120,14 @@ void structs() {
   Buffer<float> forces{device, {1, 3}, {10, 0, 0}};
   step.launch({1}, particles, forces, HostScene{0.5f, {0, 0, 2}});
   check(particles.to_vector() == std::vector<float>{1.5f, 2, 4, 10}, "structs");
+
+  Kernel sag{"sag", [](const Cloth &cloth) {
+               Int i = thread_index();
+               cloth.places(i).z() -= cloth.masses(i) / cloth.stiffness;
+             }};
+  Buffer<float> cloth_places{device, {1, 3}, {1, 2, 3}}, masses{device, {1}, {4}};
+  sag.launch({1}, HostCloth{cloth_places, masses, 8});
+  check(cloth_places.to_vector() == std::vector<float>{1, 2, 2.5f}, "structs with arrays");
 
   Kernel relabel{"relabel", [](Array<Vec2f, 1> places, Array<std::int32_t, 1> labels) {
                    Int i = thread_index();

@@ -132,6 +132,40 @@ void arrays() {
   check(sums.to_vector() == std::vector<float>{5, 7, 9} && sums_of_transposed.at(1) == 15, "arrays");
 }
 
+Float mean(const Array<const float, 1> &values) {
+  Float sum = 0;
+  for (Int k : range(values.extent(0))) sum += values(k);
+  return sum / values.extent(0);
+}
+
+void views() {
+  Kernel means{"means", [](Array<float, 1> of_rows, Array<float, 1> of_columns, Array<const float, 2> matrix) {
+                 Int i = thread_index();
+                 of_rows(i) = mean(matrix.row(i));
+                 of_columns(i) = mean(matrix.column(i).slice(0, 1, matrix.extent(0)));  // without the first row
+               }};
+  Buffer<float> matrix{device, {2, 3}, {1, 2, 3, 4, 5, 6}};
+  Buffer<float> of_rows{device, {2}}, of_columns{device, {2}};
+  means.launch({2}, of_rows, of_columns, matrix);
+  check(of_rows.to_vector() == std::vector<float>{2, 5} && of_columns.to_vector() == std::vector<float>{4, 5}, "views");
+}
+
+class Smoother {
+ public:
+  Smoother() : weigh_{"weigh", [](Array<float, 1> x, Float weight) { x(thread_index()) *= weight; }} {}
+  void run(const Buffer<float> &x) const { weigh_.launch({x.extent(0)}, x, 0.5f); }
+
+ private:
+  Kernel<void(Array<float, 1>, Float)> weigh_;
+};
+
+void members() {
+  Smoother smoother;
+  Buffer<float> x{device, {2}, {2, 4}};
+  smoother.run(x);
+  check(x.to_vector() == std::vector<float>{1, 2}, "members");
+}
+
 void atomics() {
   Kernel keep_positive{"keep_positive", [](Array<float, 1> kept, Array<std::int32_t, 1> count, Array<float, 1> largest,
                                            Array<const float, 1> x) {
@@ -258,6 +292,8 @@ int main() {
   jumps();
   functions();
   arrays();
+  views();
+  members();
   atomics();
   words();
   launches();

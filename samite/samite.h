@@ -4,6 +4,8 @@
 // (runtime/), kernels, launches and tapes (jit/).
 #pragma once
 
+#include "samite/base/language_standard.h"
+
 // What kernels are written in comes first, innermost headers before others: a compiler's message about a header tells
 // the whole way to it.
 #include "samite/lang/array.h"

@@ -16,6 +16,15 @@
 // Arguments are a Buffer<T> for each Array<T, R> or Array<const T, R>, and a number for each scalar; their types are
 // checked when the program compiles, everything else when it runs (UserError, see jit/arguments.h).
 //
+// A kernel as a member, or in a container, has the type of its function: Kernel<void(Array<float, 1>, Float)>. One that
+// is constructed of nothing may be assigned to; any other use is a UserError.
+//
+// A struct of the user's is one parameter. With arrays among its fields it is given a struct of the host that has a
+// Buffer in the place of each:
+//
+//   struct Cloth { Array<float, 2> places; Array<const float, 1> masses; Float stiffness; };
+//   struct HostCloth { Buffer<float> places, masses; float stiffness; };
+//
 // Thread-safe after construction. Copies share what is compiled.
 #pragma once
 
@@ -114,6 +123,66 @@ struct ArgumentFor<S> {
   }
 };
 
+// For a struct with arrays: a struct of the host with as many fields, each of which is the argument for its field.
+template <lang::ParameterStruct S>
+struct ArgumentFor<S> {
+  template <class>
+  struct OfFields;
+  template <class... Fs>
+  struct OfFields<std::tuple<Fs...>> {
+    using type = std::tuple<ArgumentFor<Fs>...>;
+    template <class... Hs>
+    static consteval bool take(std::tuple<Hs &...> *) {
+      if constexpr (sizeof...(Hs) == sizeof...(Fs))
+        return (std::convertible_to<Hs &, ArgumentFor<Fs>> && ...);
+      else
+        return false;
+    }
+  };
+  using Fields = OfFields<lang::field_types<S>>;
+  static constexpr std::size_t count = lang::parameter_count<S>;
+
+  template <class H>
+    requires(!lang::TracedValue<H> && !std::is_base_of_v<AnyBuffer, H>)
+  ArgumentFor(const H &host) : fields(of(host)) {}
+  typename Fields::type fields;
+
+  std::array<Argument, count> view() const {
+    return std::apply([](const auto &...field) { return joined<Argument>({}, field.view()...); }, fields);
+  }
+  std::array<OwnedArgument, count> own() const {
+    return std::apply([](const auto &...field) { return joined<OwnedArgument>({}, field.own()...); }, fields);
+  }
+
+ private:
+  template <class H>
+  static consteval bool corresponds() {
+    if constexpr (lang::AggregateOfFields<H>)
+      return Fields::take(static_cast<decltype(lang::fields(std::declval<const H &>())) *>(nullptr));
+    else
+      return false;
+  }
+  template <class H>
+  static typename Fields::type of(const H &host) {
+    static_assert(corresponds<H>(),
+                  "a struct parameter with arrays is given a struct of the host that has a field for each: a Buffer "
+                  "for an Array, float for Float, a struct for a struct");
+    return std::apply([](const auto &...field) { return typename Fields::type{field...}; }, lang::fields(host));
+  }
+  template <class A, class... Parts>
+  static std::array<A, count> joined(std::array<A, count> all, Parts &&...parts) {
+    std::size_t next = 0;
+    auto put = [&]<class Part>(Part &part) {
+      if constexpr (std::same_as<Part, A>)
+        all[next++] = std::move(part);
+      else
+        for (A &each : part) all[next++] = std::move(each);
+    };
+    (put(parts), ...);
+    return all;
+  }
+};
+
 // The arguments of a launch, one for each parameter of the IR.
 template <class... Ps>
 inline constexpr std::size_t argument_count = (std::size_t{0} + ... + lang::parameter_count<Ps>);
@@ -173,6 +242,7 @@ struct SignatureOf<void (*)(Ps...)> {
 // What is wrong with a function that is no kernel's, where its type tells.
 template <class F>
 struct NoKernelFunction {};
+struct NoKernelName {};
 template <class... Ps>
 struct NoKernelParameter {};
 // void(Ps...) of a kernel's function.
@@ -192,23 +262,41 @@ struct KernelSignature<F> {
   using type = typename Checked<typename SignatureOf<F>::type>::type;
 };
 
-// The array of gradients or tangents that belongs to a parameter, if it can have one.
+// The array of gradients or tangents that belongs to a parameter, if it can have one; several of a struct's.
 template <class P>
 struct DerivativeArray {
   using type = std::tuple<>;
+  static constexpr std::uint64_t active = 0;
 };
 template <class T, int Rank>
   requires Differentiable<std::remove_const_t<T>>
 struct DerivativeArray<Array<T, Rank>> {
   using type = std::tuple<Array<std::remove_const_t<T>, Rank>>;
+  static constexpr std::uint64_t active = 1;
 };
 template <class S, int Rank>
   requires lang::StructValue<std::remove_const_t<S>> && Differentiable<lang::leaf_type<std::remove_const_t<S>>>
 struct DerivativeArray<Array<S, Rank>> {
   using type = std::tuple<Array<std::remove_const_t<S>, Rank>>;
+  static constexpr std::uint64_t active = 1;
 };
 template <class T, int Rank>
 struct DerivativeArray<Distinct<T, Rank>> : DerivativeArray<Array<T, Rank>> {};
+// Those of the arrays in a struct, and which of its parameters of the IR they are, as bits.
+template <class Fields>
+struct DerivativeArrays;
+template <class... Fs>
+struct DerivativeArrays<std::tuple<Fs...>> {
+  using type = decltype(std::tuple_cat(std::declval<typename DerivativeArray<Fs>::type>()...));
+  static constexpr std::uint64_t active = [] {
+    std::uint64_t bits = 0;
+    std::size_t place = 0;
+    ((bits |= DerivativeArray<Fs>::active << place, place += lang::parameter_count<Fs>), ...);
+    return bits;
+  }();
+};
+template <lang::ParameterStruct S>
+struct DerivativeArray<S> : DerivativeArrays<lang::field_types<S>> {};
 
 // The parameters of a derivative with respect to those that `Wanted` names by index, or all where it names none.
 template <class Wanted, class Indices, class... Ps>
@@ -230,15 +318,16 @@ struct DerivativeOf<std::index_sequence<Wanted...>, std::index_sequence<I...>, P
 
   static constexpr std::uint64_t active =
       (std::uint64_t{0} | ... |
-       (std::uint64_t{std::tuple_size_v<Gradients<I, Ps>> != 0} << argument_place<I, Ps...>()));
-  static constexpr bool fits =
-      (... && (Wanted < sizeof...(Ps) && (active >> argument_place<Wanted, Ps...>() & 1) != 0));
+       (wanted<I> ? DerivativeArray<Ps>::active << argument_place<I, Ps...>() : std::uint64_t{0}));
+  template <std::size_t Index>
+  static constexpr bool has = (... || (I == Index && DerivativeArray<Ps>::active != 0));
+  static constexpr bool fits = (... && has<Wanted>);
 };
 
 }  // namespace jit
 
 template <class Signature>
-class Kernel;
+class Kernel;  // the type of a member is written out: Kernel<void(Array<float, 1>, Float)>
 
 template <class... Ps>
 class Kernel<void(Ps...)> {
@@ -256,6 +345,8 @@ class Kernel<void(Ps...)> {
          SourceLocation where = std::source_location::current())
       : Kernel(jit::KernelDefinition::make(
             lang::capture<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
+  // None so far: assign one before anything else.
+  Kernel() : definition_(nullptr, "Kernel") {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
   void launch(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
@@ -264,6 +355,8 @@ class Kernel<void(Ps...)> {
   void launch(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     jit::launch_once(definition_.share(extents.where()), extents, options, jit::views_of<Ps...>(arguments...));
   }
+  template <std::integral N, class... As>
+  void launch(N, const As &...) const = delete;  // write launch({n}, …), and {n, m} for two
 
   // The same as an object, checked and compiled now, to be launched many times.
   Launch record(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
@@ -272,6 +365,8 @@ class Kernel<void(Ps...)> {
   Launch record(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     return jit::record(definition_.share(extents.where()), extents, options, jit::owned<Ps...>(arguments...));
   }
+  template <std::integral N, class... As>
+  Launch record(N, const As &...) const = delete;  // write record({n}, …), and {n, m} for two
 
   // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
   //
@@ -284,6 +379,8 @@ class Kernel<void(Ps...)> {
     return jit::record_with_adjoint(definition_.share(extents.where()), extents, options,
                                     jit::owned<Ps...>(arguments...));
   }
+  template <std::integral N, class... As>
+  LaunchWithAdjoint record_with_adjoint(N, const As &...) const = delete;  // write record_with_adjoint({n}, …)
 
   // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the
   // second derivatives of a kernel are the derivatives of these. With respect to the parameters of the given indices,
@@ -369,8 +466,21 @@ class Kernel<jit::NoKernelParameter<Ps...>> {
   Kernel(As &&...) {}
 };
 
+template <>
+class Kernel<jit::NoKernelName> {
+ public:
+  template <class F>
+  Kernel(const F &) {
+    static_assert(std::is_void_v<F>,
+                  "a kernel has a name, which comes first: Kernel scale{\"scale\", [](Array<float, 1> a) { … }}");
+  }
+};
+
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Kernel(Name, F) -> Kernel<Signature>;
+template <class F>
+  requires requires { typename jit::SignatureOf<F>::type; }
+Kernel(F) -> Kernel<jit::NoKernelName>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Kernel(Name, Names, F) -> Kernel<Signature>;
 

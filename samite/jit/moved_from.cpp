@@ -8,7 +8,8 @@ namespace samite::jit {
 
 void refuse_moved_from(const char *type, SourceLocation where) {
   const std::string name(type);
-  const std::string message = "this " + name + " was moved from and holds nothing: use the " + name +
+  const std::string message = "this " + name +
+                              " was moved from, or constructed of nothing, and holds nothing: use the " + name +
                               " that it was moved to, or assign to it first";
   throw where.known() ? UserError(where, message) : UserError(message);
 }

@@ -1,4 +1,5 @@
-// What is left of a Kernel, a Launch, a Graph or a Tape after it was moved from.
+// What is left of a Kernel, a Launch, a Graph or a Tape after it was moved from, and what a Kernel is that was
+// constructed of nothing.
 //
 // Such an object may be destroyed, copied and assigned to. Anything else is a UserError.
 #pragma once

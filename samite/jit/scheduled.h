@@ -26,7 +26,7 @@
 namespace samite {
 
 template <class Signature>
-class Pipeline;
+class Pipeline;  // the type of a member is written out: Pipeline<void(Array<float, 2>, Array<const float, 2>)>
 
 template <class... Ps>
 class Pipeline<void(Ps...)> {
@@ -44,6 +44,8 @@ class Pipeline<void(Ps...)> {
            SourceLocation where = std::source_location::current())
       : Pipeline(jit::PipelineDefinition::make(
             lang::capture_pipeline<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
+  // None so far: assign one before anything else.
+  Pipeline() : definition_(nullptr, "Pipeline") {}
 
   // Runs the pipeline.
   void launch(jit::ArgumentFor<Ps>... arguments, SourceLocation where = std::source_location::current()) const {
@@ -123,8 +125,22 @@ class Pipeline<jit::NoKernelParameter<Ps...>> {
   Pipeline(As &&...) {}
 };
 
+template <>
+class Pipeline<jit::NoKernelName> {
+ public:
+  template <class F>
+  Pipeline(const F &) {
+    static_assert(
+        std::is_void_v<F>,
+        "a pipeline has a name, which comes first: Pipeline blur{\"blur\", [](Array<float, 2> out, …) { … }}");
+  }
+};
+
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Pipeline(Name, F) -> Pipeline<Signature>;
+template <class F>
+  requires requires { typename jit::SignatureOf<F>::type; }
+Pipeline(F) -> Pipeline<jit::NoKernelName>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 Pipeline(Name, Names, F) -> Pipeline<Signature>;
 

@@ -33,11 +33,13 @@ ir::Kernel with_options(ir::Kernel captured, const TileOptions &options);
 
 // Launched, recorded, put on tapes and differentiated as any Kernel; a launch's extents count blocks.
 template <class Signature>
-class TileKernel;
+class TileKernel;  // the type of a member is written out: TileKernel<void(Array<float, 2>, Array<const float, 2>)>
 
 template <class... Ps>
 class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
  public:
+  // None so far: assign one before anything else.
+  TileKernel() = default;
   template <class F>
   TileKernel(Name name, const F &function, TileOptions options = {},
              SourceLocation where = std::source_location::current())
@@ -66,8 +68,16 @@ class TileKernel<jit::NoKernelParameter<Ps...>> : Kernel<jit::NoKernelParameter<
   using Kernel<jit::NoKernelParameter<Ps...>>::Kernel;
 };
 
+template <>
+class TileKernel<jit::NoKernelName> : Kernel<jit::NoKernelName> {
+  using Kernel<jit::NoKernelName>::Kernel;
+};
+
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(Name, F) -> TileKernel<Signature>;
+template <class F>
+  requires requires { typename jit::SignatureOf<F>::type; }
+TileKernel(F) -> TileKernel<jit::NoKernelName>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>
 TileKernel(Name, F, TileOptions) -> TileKernel<Signature>;
 template <class F, class Signature = typename jit::KernelSignature<F>::type>

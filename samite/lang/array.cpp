@@ -1,6 +1,7 @@
 #include "samite/lang/array.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/component_access.h"
 #include "samite/lang/pipeline_trace.h"
 #include "samite/lang/trace.h"
 
@@ -25,7 +26,6 @@ std::vector<ir::Value> index_values(const Access &access) {
 
 Trace &trace_of(const Access &access) {
   Trace &trace = Trace::current(access.where);
-  if (access.serial == 0) throw UserError(access.where, "a local array is used after it was moved from");
   if (access.serial != trace.serial())
     throw UserError(access.where,
                     access.local
@@ -58,16 +58,14 @@ AccessIndices index_values_now(std::initializer_list<Index> indices) {
   return values;
 }
 
-Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices) {
-  return {serial, array, index_values_now(indices), static_cast<int>(indices.size()), indices.begin()->where()};
-}
-
 ir::Value Access::load(ScalarType type) const {
+  if (components.first) return load_component(*this, type);
   ir::Op op = local ? ir::Op::LocalLoad : ir::Op::Load;
   return trace_of(*this).let({op, type, index_values(*this), array}, where);
 }
 
 void Access::store(ir::Value value) const {
+  if (components.first) return store_component(*this, value);
   Trace &trace = trace_of(*this);
   if (local)
     trace.append({ir::LocalStore{array, indices[0], value}, where});
@@ -78,6 +76,9 @@ void Access::store(ir::Value value) const {
 }
 
 ir::Value Access::atomic(ir::Op op, std::initializer_list<ir::Value> values) const {
+  if (components.first)
+    throw UserError(where, std::string(ir::info(op).name) +
+                               " to a component of a vector, which no other instance sees; compute and assign instead");
   Trace &trace = trace_of(*this);
   if (local)
     throw UserError(where, std::string(ir::info(op).name) +
@@ -90,21 +91,6 @@ ir::Value Access::atomic(ir::Op op, std::initializer_list<ir::Value> values) con
   ir::Operation operation{op, trace.parameters()[array].type, index_values(*this), array};
   operation.operands.insert(operation.operands.end(), values);
   return trace.let(std::move(operation), where);
-}
-
-std::uint32_t array_parameter(std::uint32_t serial, std::uint32_t array, SourceLocation where) {
-  if (serial != Trace::current(where).serial())
-    throw UserError(where, "an array of one kernel is used in another kernel; declare it as a parameter of this one");
-  return array;
-}
-
-ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where) {
-  Trace &trace = Trace::current(where);
-  array_parameter(serial, array, where);
-  if (dimension < 0 || dimension >= rank)
-    throw UserError(where, "extent(" + std::to_string(dimension) + ") of an array of rank " + std::to_string(rank) +
-                               "; dimensions are 0 to " + std::to_string(rank - 1));
-  return trace.let({ir::Op::Extent, ScalarType::Int32, {}, array, dimension}, where);
 }
 
 Bool interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices) {

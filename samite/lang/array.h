@@ -9,6 +9,9 @@
 // only: storing into it does not compile. Indices are traced or plain integers, counted from 0; the last dimension is
 // the fastest in a buffer as it is made. An index outside is undefined in release mode, and an error that names array,
 // index, extent and line in debug mode.
+//
+// `a.row(i)` is an array with one dimension less, `a.slice(0, begin, end)` a part of it: views, which C++ functions
+// take as arrays. An `Array<T, Rank>` is also an `Array<const T, Rank>`.
 #pragma once
 
 #include "samite/lang/traced.h"
@@ -34,6 +37,7 @@ class Index {
     requires(!std::same_as<A, bool>)
   Index(A literal, SourceLocation where = std::source_location::current())
       : where_(where), value_(ir::Value::constant(ScalarType::Int64, static_cast<std::int64_t>(literal))) {}
+  Index(ir::Value value, SourceLocation where) : where_(where), value_(value) {}
 
   SourceLocation where() const { return where_; }
   ir::Value value() const { return value_; }  // i32 or i64
@@ -56,7 +60,16 @@ inline constexpr std::size_t maximum_indices = 8;
 using AccessIndices = std::array<ir::Value, maximum_indices>;
 AccessIndices no_indices();
 
-// One access to an array, to a local array (lang/local_array.h) or to a Func (lang/func.h), as it was written.
+// The components of a vector or matrix in row-major order, of which an access chooses one by its indices: by the only
+// index, or by row and column.
+struct ComponentsOfValue {
+  void *first = nullptr;  // null of any other access
+  LocalHandle &(*component)(void *first, int k) = nullptr;
+  int count = 0, columns = 1;
+};
+
+// One access to an array, to a local array (lang/local_array.h), to a Func (lang/func.h) or to a component of a vector
+// or matrix, as it was written.
 struct Access {
   std::uint32_t serial;
   std::uint32_t array;
@@ -64,6 +77,7 @@ struct Access {
   int rank;
   SourceLocation where;
   bool local = false;
+  ComponentsOfValue components = {};
 
   ir::Value load(ScalarType type) const;
   void store(ir::Value value) const;
@@ -71,12 +85,41 @@ struct Access {
   ir::Value atomic(ir::Op op, std::initializer_list<ir::Value> values) const;
 };
 
-Access access(std::uint32_t serial, std::uint32_t array, std::initializer_list<Index> indices);
 // The indices as they are now: an assignment to an index variable later does not move the element.
 AccessIndices index_values_now(std::initializer_list<Index> indices);
-// The parameter's number; UserError where it is another kernel's.
-std::uint32_t array_parameter(std::uint32_t serial, std::uint32_t array, SourceLocation where);
-ir::Value record_extent(std::uint32_t serial, std::uint32_t array, int dimension, int rank, SourceLocation where);
+// The component that the indices choose: one, or of a matrix row and column. Beyond the components it reads zero, and
+// nothing is stored.
+Access component_access(const ComponentsOfValue &components, std::initializer_list<Index> indices);
+
+// Which elements of an array parameter an Array names: all of them, those of a row, a slice.
+class ArrayView {
+ public:
+  // All of the parameter, which has `rank` dimensions.
+  ArrayView(std::uint32_t serial, std::uint32_t parameter, int rank);
+
+  Access access(std::initializer_list<Index> indices) const;
+  // Of one of the view's `rank` dimensions; UserError where there is no such dimension.
+  ir::Value extent(int dimension, int rank, SourceLocation where) const;
+  ArrayView fixed(int dimension, const Index &index) const;
+  ArrayView slice(int dimension, int rank, const Index &begin, const Index &end) const;
+  // The parameter's number. UserError where the view is not all of it, or it is another kernel's.
+  std::uint32_t parameter(SourceLocation where) const;
+
+ private:
+  // A dimension of the parameter: left out of the view at this index, or there from this index on.
+  struct Dimension {
+    bool fixed = false;
+    ir::Value begin;
+    ir::Value extent;  // of a slice; else a boolean
+  };
+  std::size_t place(int dimension) const;  // of the view's in the parameter's
+  void check(SourceLocation where) const;
+
+  std::uint32_t serial_, parameter_;
+  int rank_;
+  bool whole_ = true;
+  std::array<Dimension, 4> dimensions_;
+};
 
 }  // namespace lang
 
@@ -181,6 +224,15 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
     return update(ir::Op::Xor, b);
   }
 
+  // Exchanges the elements' values: a(i) and b(j) are references.
+  friend void swap(const Element &a, const Element &b)  // NOLINT(performance-noexcept-swap): capturing allocates
+    requires(!std::is_const_v<T>)
+  {
+    const Traced<value_type> kept = a;
+    a = b;
+    b = kept;
+  }
+
   ir::Value load() const { return access_.load(scalar_type_of<T>); }
   const lang::Access &access() const { return access_; }
 
@@ -226,27 +278,31 @@ class Array {
   static constexpr int rank = Rank;
 
   // Made by the capture: the parameter `index` of the kernel.
-  Array(std::uint32_t serial, std::uint32_t index) : serial_(serial), index_(index) {}
+  Array(std::uint32_t serial, std::uint32_t index) : view_(serial, index, Rank) {}
+  // The same array, to be read only.
+  template <class U>
+    requires(std::is_const_v<T> && std::same_as<const U, T>)
+  Array(const Array<U, Rank> &other) : view_(other.view()) {}
 
   ElementOf operator()(Index i) const
     requires(Rank == 1)
   {
-    return ElementOf(lang::access(serial_, index_, {i}));
+    return ElementOf(view_.access({i}));
   }
   ElementOf operator()(Index i, Index j) const
     requires(Rank == 2)
   {
-    return ElementOf(lang::access(serial_, index_, {i, j}));
+    return ElementOf(view_.access({i, j}));
   }
   ElementOf operator()(Index i, Index j, Index k) const
     requires(Rank == 3)
   {
-    return ElementOf(lang::access(serial_, index_, {i, j, k}));
+    return ElementOf(view_.access({i, j, k}));
   }
   ElementOf operator()(Index i, Index j, Index k, Index l) const
     requires(Rank == 4)
   {
-    return ElementOf(lang::access(serial_, index_, {i, j, k, l}));
+    return ElementOf(view_.access({i, j, k, l}));
   }
   template <class... Indices>
     requires lang::IndicesThatDoNotFit<Rank, Indices...>
@@ -254,14 +310,37 @@ class Array {
 
   // Number of elements along `dimension`, 0 to Rank - 1.
   Int extent(int dimension, SourceLocation where = std::source_location::current()) const {
-    return Int::adopt(lang::record_extent(serial_, index_, dimension, Rank, where));
+    return Int::adopt(view_.extent(dimension, Rank, where));
+  }
+
+  // Views. a.row(i)(j) is a(i, j), a.column(j)(i) too; a.template fixed<d>(i) leaves out dimension d of any other.
+  auto row(const Index &i) const
+    requires(Rank >= 2)
+  {
+    return fixed<0>(i);
+  }
+  auto column(const Index &j) const
+    requires(Rank == 2)
+  {
+    return fixed<1>(j);
+  }
+  template <int dimension>
+    requires(Rank >= 2 && dimension >= 0 && dimension < Rank)
+  auto fixed(const Index &index) const {
+    return Array<T, Rank - 1>(view_.fixed(dimension, index));
+  }
+  // From `begin` to below `end` along the dimension, counted from 0 again.
+  Array slice(int dimension, const Index &begin, const Index &end) const {
+    return Array(view_.slice(dimension, Rank, begin, end));
   }
 
   // For the library: the number of the parameter.
-  std::uint32_t index(SourceLocation where) const { return lang::array_parameter(serial_, index_, where); }
+  std::uint32_t index(SourceLocation where) const { return view_.parameter(where); }
+  explicit Array(const lang::ArrayView &view) : view_(view) {}
+  const lang::ArrayView &view() const { return view_; }
 
  private:
-  std::uint32_t serial_, index_;
+  lang::ArrayView view_;
 };
 
 // An Array that shares no memory with any other argument of a launch, whoever launches: UserError where it does. For
@@ -294,3 +373,12 @@ Bool interior(const Array<T, 3> &array, Index i, Index j, Index k) {
 }
 
 }  // namespace samite
+
+namespace std {
+// As for std::vector<bool>'s references. NOLINTBEGIN(bugprone-std-namespace-modification,performance-noexcept-swap)
+template <class T>
+void swap(samite::Element<T> &a, samite::Element<T> &b) {
+  swap(static_cast<const samite::Element<T> &>(a), static_cast<const samite::Element<T> &>(b));
+}
+// NOLINTEND(bugprone-std-namespace-modification,performance-noexcept-swap)
+}  // namespace std

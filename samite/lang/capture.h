@@ -8,6 +8,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace samite::lang {
@@ -76,11 +77,59 @@ struct ParameterOf<S> {
 template <class P>
 concept KernelParameter = requires { ParameterOf<std::remove_cvref_t<P>>::describe(); };
 
+template <class Fields>
+struct FieldTypes;
+template <class... Fs>
+struct FieldTypes<std::tuple<Fs &...>> {
+  using type = std::tuple<Fs...>;
+  static constexpr bool are_parameters = (KernelParameter<Fs> && ...);
+};
+// The fields of an aggregate, as a std::tuple.
+template <AggregateOfFields S>
+using field_types = typename FieldTypes<decltype(fields(std::declval<S &>()))>::type;
+
+// A struct of the user's with arrays: each field is a parameter.
+template <class S>
+concept ParameterStruct =
+    AggregateOfFields<S> && !StructValue<S> && FieldTypes<decltype(fields(std::declval<S &>()))>::are_parameters;
+
 // How many parameters of the IR one of the kernel is.
 template <class P>
 inline constexpr std::size_t parameter_count = 1;
 template <StructValue S>
 inline constexpr std::size_t parameter_count<S> = leaf_count<S>;
+template <class... Fs>
+inline constexpr std::size_t parameter_count<std::tuple<Fs...>> = (std::size_t{0} + ... + parameter_count<Fs>);
+template <ParameterStruct S>
+inline constexpr std::size_t parameter_count<S> = parameter_count<field_types<S>>;
+
+template <class P>
+std::vector<ir::Parameter> described();
+
+template <ParameterStruct S>
+struct ParameterOf<S> {
+  static std::vector<ir::Parameter> describe() { return describe(static_cast<field_types<S> *>(nullptr)); }
+  static S make(std::uint32_t serial, std::uint32_t index, SourceLocation where) {
+    return make(serial, index, where, static_cast<field_types<S> *>(nullptr));
+  }
+
+ private:
+  template <class... Fs>
+  static std::vector<ir::Parameter> describe(std::tuple<Fs...> *) {
+    std::vector<ir::Parameter> parameters;
+    auto append = [&](const std::vector<ir::Parameter> &field) {
+      parameters.insert(parameters.end(), field.begin(), field.end());
+    };
+    (append(described<Fs>()), ...);
+    return parameters;
+  }
+  template <class... Fs>
+  static S make(std::uint32_t serial, std::uint32_t index, SourceLocation where, std::tuple<Fs...> *) {
+    // Braces, so that fields are made in order.
+    auto next = [&](std::size_t count) { return std::exchange(index, index + static_cast<std::uint32_t>(count)); };
+    return S{ParameterOf<Fs>::make(serial, next(parameter_count<Fs>), where)...};
+  }
+};
 
 // Letters, digits and _, no digit first.
 bool is_identifier(const std::string &name);
@@ -94,11 +143,10 @@ std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &
 
 template <class P>
 std::vector<ir::Parameter> described() {
-  return {ParameterOf<P>::describe()};
-}
-template <StructValue S>
-std::vector<ir::Parameter> described() {
-  return ParameterOf<S>::describe();
+  if constexpr (StructValue<P> || ParameterStruct<P>)
+    return ParameterOf<P>::describe();
+  else
+    return {ParameterOf<P>::describe()};
 }
 
 // Runs `function` once, as a trace, and returns what it did in captured form. `block_threads` is that of a tile kernel.

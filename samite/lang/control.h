@@ -286,4 +286,10 @@ To cast(const From &value, SourceLocation where = std::source_location::current(
   return To::adopt(lang::record_cast(scalar_type_of<typename To::value_type>, Operand<T>(value, where).value(), where));
 }
 
+namespace lang {
+struct cast_to_a_traced_type {};
+}  // namespace lang
+template <Scalar To, lang::TracedValue From>
+lang::cast_to_a_traced_type cast(const From &) = delete;  // of the kernel's values: write cast<Float>(x), cast<Int>(x)
+
 }  // namespace samite

@@ -88,10 +88,11 @@ Stage::Handle define(Exterior exterior, const std::string &name, ScalarType type
 Stage::Handle with_exterior(Exterior exterior, std::uint32_t array, ScalarType type, int rank,
                             std::optional<ir::Value> value, SourceLocation where) {
   Trace &trace = PipelineTrace::current(name_of(exterior), where).trace();
+  const ArrayView whole(trace.serial(), array, rank);
   std::vector<Interval> ranges;
   for (int d = 0; d < rank; ++d)
-    ranges.push_back({Operand<std::int32_t>(0, where),
-                      Operand<std::int32_t>(Int::adopt(record_extent(trace.serial(), array, d, rank, where)), where)});
+    ranges.push_back(
+        {Operand<std::int32_t>(0, where), Operand<std::int32_t>(Int::adopt(whole.extent(d, rank, where)), where)});
   const std::string name = trace.parameters()[array].name + "_" + name_of(exterior);
   const auto load = [&](const AccessIndices &indices) {
     return Access{trace.serial(), array, indices, rank, where}.load(type);

@@ -146,6 +146,10 @@ class Func : public Stage {
   template <int Rank>
   Func(const lang::FuncName &name, const Array<Ts, Rank> &...arrays)
       : Stage(lang::declare_func(name, {scalar_type_of<Ts>...}, {arrays.index(name.where)...}, Rank)) {}
+  template <class... As, int Rank>
+    requires(sizeof...(Ts) >= 1 && !std::same_as<std::tuple<As...>, std::tuple<Ts...>>)
+  Func(const lang::FuncName &, const Array<As, Rank> &...) = delete;  // a Func has the types of the arrays that it
+                                                                      // fills: write Func f{"f", array}
   // For the library.
   explicit Func(const Handle &handle) : Stage(handle) {}
 

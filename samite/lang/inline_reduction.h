@@ -87,4 +87,21 @@ SAMITE_REDUCTION(argmin, Less, lang::extreme<T>(true))
 SAMITE_REDUCTION(argmax, Greater, lang::extreme<T>(false))
 #undef SAMITE_REDUCTION
 
+// Not deleted, as for operators in lang/traced.h.
+#define SAMITE_REFUSED(name)                                                                                \
+  template <lang::TracedValue A>                                                                            \
+  Traced<lang::value_type_of<A>> name(const A &a) {                                                         \
+    static_assert(!lang::TracedValue<A>, #name " goes through a Reduction, which comes first: write " #name \
+                                               "(k, in(x + k)) with Reduction "                             \
+                                               "k{\"k\", 0, 3}");                                           \
+    return a;                                                                                               \
+  }
+SAMITE_REFUSED(sum)
+SAMITE_REFUSED(product)
+SAMITE_REFUSED(minimum)
+SAMITE_REFUSED(maximum)
+SAMITE_REFUSED(argmin)
+SAMITE_REFUSED(argmax)
+#undef SAMITE_REFUSED
+
 }  // namespace samite

@@ -33,6 +33,52 @@ Access element(const LocalStorage &storage, ir::Value index, SourceLocation wher
 
 }  // namespace
 
+LocalArrayHandle::LocalArrayHandle(const LocalStorage &storage) : storage_(storage) {
+  Trace::current({}).set_array_owner(storage_.array, this);
+}
+
+LocalArrayHandle::LocalArrayHandle(LocalArrayHandle &&from) noexcept : storage_(from.storage_) {
+  Trace *trace = Trace::running();
+  if (!trace || trace->serial() != storage_.serial || trace->array_owner(storage_.array) != &from) return;
+  trace->set_array_owner(storage_.array, this);
+  from.moved_in_ = trace->open_block_id();
+}
+
+LocalArrayHandle::~LocalArrayHandle() {
+  Trace *trace = Trace::running();
+  if (trace && trace->serial() == storage_.serial && trace->array_owner(storage_.array) == this)
+    trace->set_array_owner(storage_.array, nullptr);
+}
+
+const LocalStorage &LocalArrayHandle::storage(SourceLocation where) const {
+  Trace &trace = Trace::current(where);
+  // Another kernel's is refused with the access.
+  if (storage_.serial == trace.serial() && trace.array_owner(storage_.array) != this)
+    throw UserError(where,
+                    "a local array is used after it was moved from; assign another one to it, or fill it, first");
+  return storage_;
+}
+
+const LocalStorage &LocalArrayHandle::overwritten(ScalarType type, std::int64_t size, SourceLocation where) {
+  Trace &trace = Trace::current(where);
+  if (storage_.serial != trace.serial()) return storage_;
+  LocalArrayHandle *owner = trace.array_owner(storage_.array);
+  if (owner == this) return storage_;
+  const LocalStorage handed_on = storage_;
+  if (owner && moved_in_ == trace.array_block_of(storage_.array)) {
+    trace.record_in(moved_in_, [&] { storage_ = allocate_local(type, size, where); });
+  } else if (owner) {
+    trace.record_in(moved_in_, [&] {
+      owner->storage_ = allocate_local(type, size, where);
+      copy_local(owner->storage_, handed_on, type, size, where);
+    });
+    trace.set_array_owner(owner->storage_.array, owner);
+    trace.rename_array_inside(moved_in_, handed_on.array, owner->storage_.array);
+  }
+  trace.set_array_owner(storage_.array, this);
+  return storage_;
+}
+
 LocalStorage allocate_local(ScalarType type, std::int64_t size, SourceLocation where) {
   Trace &trace = Trace::current(where);
   return {trace.serial(), trace.allocate(type, size, where)};

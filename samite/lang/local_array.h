@@ -5,9 +5,10 @@
 //   LocalArray<std::int32_t, 3> steps{1, i, i * i};   // the elements that are not given are zero
 //
 // Elements read, assign and take part in operators like those of an `Array`: `a(i)`, or `a[i]`, is a reference. A copy
-// is a copy; a function takes a local array by reference. It is there from its declaration to the end of the block, in
-// a loop anew in each iteration, as in C++. An index outside is undefined in release mode, and an error that names
-// index, size and line in debug mode; one that is a constant of C++ is an error of the capture.
+// is a copy; a function takes a local array by reference. One that was moved from may be assigned to or filled, so that
+// std::swap, std::vector and what else moves objects work as for scalars. It is there from its declaration to the end
+// of the block, in a loop anew in each iteration, as in C++. An index outside is undefined in release mode, and an
+// error that names index, size and line in debug mode; one that is a constant of C++ is an error of the capture.
 #pragma once
 
 #include "samite/lang/array.h"
@@ -30,6 +31,25 @@ void copy_local(const LocalStorage &to, const LocalStorage &from, ScalarType typ
                 SourceLocation where);
 Access local_access(const LocalStorage &storage, std::int64_t size, const Index &index);
 
+// The local array that an object of C++ stands for. A move hands it on, as a LocalHandle (lang/traced.h) does its
+// local.
+class LocalArrayHandle {
+ public:
+  explicit LocalArrayHandle(const LocalStorage &storage);
+  LocalArrayHandle(LocalArrayHandle &&from) noexcept;
+  LocalArrayHandle &operator=(LocalArrayHandle &&) = delete;
+  ~LocalArrayHandle();
+
+  // UserError where it was moved from.
+  const LocalStorage &storage(SourceLocation where) const;
+  // The array of which all elements are about to be stored: of an object that was moved from, one of its own again.
+  const LocalStorage &overwritten(ScalarType type, std::int64_t size, SourceLocation where);
+
+ private:
+  LocalStorage storage_;
+  std::uint32_t moved_in_ = 0;  // the block
+};
+
 }  // namespace lang
 
 template <Scalar T, int N>
@@ -40,24 +60,27 @@ class LocalArray {
   using element_type = T;
 
   LocalArray(SourceLocation where = std::source_location::current())
-      : storage_(lang::allocate_local(scalar_type_of<T>, N, where)) {
+      : handle_(lang::allocate_local(scalar_type_of<T>, N, where)) {
     fill(Operand<T>(T{}, where));
   }
   LocalArray(std::initializer_list<Operand<T>> elements, SourceLocation where = std::source_location::current())
-      : storage_(lang::allocate_local(scalar_type_of<T>, N, where)) {
+      : handle_(lang::allocate_local(scalar_type_of<T>, N, where)) {
     if (elements.size() < N) fill(Operand<T>(T{}, where));
     int i = 0;
-    for (const Operand<T> &element : elements)
-      lang::local_access(storage_, N, Index(i++, element.where())).store(element.value());
+    for (const Operand<T> &element : elements) at(Index(i++, element.where())).access().store(element.value());
   }
   LocalArray(const LocalArray &other, SourceLocation where = std::source_location::current())
-      : storage_(lang::allocate_local(scalar_type_of<T>, N, where)) {
-    lang::copy_local(storage_, other.storage_, scalar_type_of<T>, N, where);
+      : handle_(lang::allocate_local(scalar_type_of<T>, N, where)) {
+    lang::copy_local(handle_.storage(where), other.handle_.storage(where), scalar_type_of<T>, N, where);
   }
-  LocalArray(LocalArray &&other) noexcept : storage_(other.storage_) { other.storage_.serial = 0; }
+  LocalArray(LocalArray &&other) noexcept = default;
 
   LocalArray &operator=(const LocalArray &other) {
-    lang::copy_local(storage_, other.storage_, scalar_type_of<T>, N, lang::latest_location());
+    if (this == &other) return *this;
+    const SourceLocation where = lang::latest_location();
+    // First: where the elements are may change with what was moved from.
+    const lang::LocalStorage &to = handle_.overwritten(scalar_type_of<T>, N, where);
+    lang::copy_local(to, other.handle_.storage(where), scalar_type_of<T>, N, where);
     return *this;
   }
   // A copy, too: the array may have been declared outside of the loop or branch where it is assigned.
@@ -69,14 +92,25 @@ class LocalArray {
   Element<const T> operator()(Index i) const { return at(i); }
   Element<const T> operator[](Index i) const { return at(i); }
 
+  // Exchanges the elements, where the instance comes here: in a branch or loop, too.
+  friend void swap(LocalArray &a, LocalArray &b) {  // NOLINT(performance-noexcept-swap): capturing allocates
+    const LocalArray kept = a;
+    a = b;
+    b = kept;
+  }
+
   static constexpr int size() { return N; }
-  void fill(const Operand<T> &value) { lang::fill_local(storage_, N, value.value(), value.where()); }
+  void fill(const Operand<T> &value) {
+    lang::fill_local(handle_.overwritten(scalar_type_of<T>, N, value.where()), N, value.value(), value.where());
+  }
 
  private:
-  Element<T> at(const Index &i) { return Element<T>(lang::local_access(storage_, N, i)); }
-  Element<const T> at(const Index &i) const { return Element<const T>(lang::local_access(storage_, N, i)); }
+  Element<T> at(const Index &i) { return Element<T>(lang::local_access(handle_.storage(i.where()), N, i)); }
+  Element<const T> at(const Index &i) const {
+    return Element<const T>(lang::local_access(handle_.storage(i.where()), N, i));
+  }
 
-  lang::LocalStorage storage_;
+  lang::LocalArrayHandle handle_;
 };
 
 }  // namespace samite

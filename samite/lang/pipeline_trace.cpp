@@ -285,10 +285,15 @@ void PipelineTrace::check_first_definition(const Declaration &func, const std::v
   const std::string first = "the first definition of the Func '" + func.name + "'";
   for (auto index = indices.begin(); index != indices.end(); ++index) {
     const bool variable = index->is_local() && trace_.is_variable(index->id()) && !domain_of(index->id());
-    if (!variable || std::find(indices.begin(), index, *index) != index)
-      throw UserError(where, first + " gives its value for all indices, which are different Vars there; index " +
-                                 std::to_string(index - indices.begin()) +
-                                 " is none: give initial values first, and update elements behind");
+    const auto given = std::find(indices.begin(), index, *index);
+    if (variable && given == index) continue;
+    const std::string number = std::to_string(index - indices.begin());
+    const std::string problem = variable ? "index " + number + " is '" + variable_name(index->id()) + "', as index " +
+                                               std::to_string(given - indices.begin()) + " is"
+                                         : "index " + number + " is no Var";
+    throw UserError(where, first + " gives its value for all indices, which are different Vars there, and " + problem +
+                               ": give initial values first, such as " + func.name +
+                               "(y, x) = 0, and update elements behind");
   }
   for (ir::LocalId variable : used.variables) {
     if (domain_of(variable))

@@ -10,14 +10,15 @@ namespace {
 
 ir::Message message(const std::vector<MessagePart> &parts) {
   ir::Message message;
-  for (const MessagePart &part : parts) {
-    if (auto *text = std::get_if<std::string>(&part.part())) {
-      message.texts.back() += *text;
-    } else {
-      message.values.push_back(std::get<ir::Value>(part.part()));
-      message.texts.emplace_back();
+  for (const MessagePart &part : parts)
+    for (const MessagePart::Piece &piece : part.pieces()) {
+      if (auto *text = std::get_if<std::string>(&piece)) {
+        message.texts.back() += *text;
+      } else {
+        message.values.push_back(std::get<ir::Value>(piece));
+        message.texts.emplace_back();
+      }
     }
-  }
   return message;
 }
 

@@ -4,7 +4,8 @@
 //   check(x(i) >= 0, "x must not be negative, is ", x(i));
 //
 // Parts are texts, traced values and array elements, which are read now, and C++ numbers. Floating values have as many
-// digits as tell them from their neighbours.
+// digits as tell them from their neighbours. Vectors, quaternions and structs are written as (1, 2, 3), matrices as
+// ((1, 2), (3, 4)).
 //
 // `print` writes one line for each instance that comes to it, never mixed with another. Instances that run in one
 // vector come in the order of their indices; beyond that there is no order. Lines go to standard output, or where
@@ -19,11 +20,12 @@
 // An adjoint repeats neither: they belong to the forward run. A tangent launch is a forward run, and has both.
 #pragma once
 
-#include "samite/lang/array.h"
+#include "samite/lang/struct_array.h"
 
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,26 +35,66 @@ namespace lang {
 // A part of a message, with the place where it was written. Made by implicit conversion only.
 class MessagePart {
  public:
-  MessagePart(const char *text, SourceLocation where = std::source_location::current()) : where_(where), part_(text) {}
+  using Piece = std::variant<std::string, ir::Value>;
+
+  MessagePart(const char *text, SourceLocation where = std::source_location::current())
+      : where_(where), pieces_{Piece(std::string(text))} {}
   MessagePart(const std::string &text, SourceLocation where = std::source_location::current())
-      : where_(where), part_(text) {}
+      : where_(where), pieces_{Piece(text)} {}
   MessagePart(std::string_view text, SourceLocation where = std::source_location::current())
-      : where_(where), part_(std::string(text)) {}
+      : where_(where), pieces_{Piece(std::string(text))} {}
   template <class A>
     requires std::is_arithmetic_v<A>
   MessagePart(A number, SourceLocation where = std::source_location::current())
-      : where_(where), part_(number_text(number)) {}
+      : where_(where), pieces_{Piece(number_text(number))} {}
   template <class T>
   MessagePart(const Traced<T> &value, SourceLocation where = std::source_location::current())
-      : where_(where), part_(value.value(where_)) {}
+      : where_(where), pieces_{Piece(value.value(where_))} {}
   template <class T>
   MessagePart(const Element<T> &element, SourceLocation where = std::source_location::current())
-      : where_(where), part_(element.load()) {}
+      : where_(where), pieces_{Piece(element.load())} {}
+  // A vector, matrix, quaternion, transform or struct of traced values, or an element of an array of them.
+  template <StructValue V>
+  MessagePart(const V &value, SourceLocation where = std::source_location::current()) : where_(where) {
+    append(value);
+  }
+  template <class S>
+  MessagePart(const StructElement<S> &element, SourceLocation where = std::source_location::current())
+      : MessagePart(element.load(where), where) {}
 
   SourceLocation where() const { return where_; }
-  const std::variant<std::string, ir::Value> &part() const { return part_; }
+  const std::vector<Piece> &pieces() const { return pieces_; }
 
  private:
+  template <class V>
+  void append(const V &value) {
+    if constexpr (TracedValue<V>) {
+      pieces_.emplace_back(value.value(where_));
+    } else if constexpr (MatrixValue<V>) {
+      enclose([&](const auto &each) {
+        for (int i = 0; i < V::rows(); ++i) each(value.row(i, where_));
+      });
+    } else if constexpr (requires { value.begin(); }) {
+      enclose([&](const auto &each) {
+        for (const auto &part : value) each(part);
+      });
+    } else if constexpr (std::is_aggregate_v<V>) {
+      enclose([&](const auto &each) { std::apply([&](const auto &...parts) { (each(parts), ...); }, fields(value)); });
+    } else {
+      enclose([&](const auto &each) { each(value.translation), each(value.rotation); });
+    }
+  }
+  // In brackets and separated by commas, what `parts` gives one after another.
+  template <class F>
+  void enclose(const F &parts) {
+    const char *before = "(";
+    parts([&](const auto &part) {
+      pieces_.emplace_back(std::string(std::exchange(before, ", ")));
+      append(part);
+    });
+    pieces_.emplace_back(std::string(")"));
+  }
+
   template <class A>
   static std::string number_text(A number) {
     if constexpr (std::same_as<A, bool>) return number ? "true" : "false";
@@ -63,7 +105,7 @@ class MessagePart {
   static std::string floating_text(double number, bool single);
 
   SourceLocation where_;
-  std::variant<std::string, ir::Value> part_;
+  std::vector<Piece> pieces_;
 };
 
 // The condition of a check. Traced alone: a C++ bool is for an `if` of the capture.

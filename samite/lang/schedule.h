@@ -45,6 +45,8 @@ struct VarHere {
   SourceLocation where;
 };
 
+struct name_the_loop;
+
 }  // namespace lang
 
 class Stage {
@@ -78,6 +80,13 @@ class Stage {
                          SourceLocation where = std::source_location::current()) const;
   const Stage &parallel(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
                         SourceLocation where = std::source_location::current()) const;
+  // Refused: which loop?
+  template <std::integral N>
+  lang::name_the_loop unroll(N, Tail = Tail::automatic) const = delete;  // name the loop: unroll(x, 4)
+  template <std::integral N>
+  lang::name_the_loop vectorize(N, Tail = Tail::automatic) const = delete;  // name the loop: vectorize(x, 8)
+  template <std::integral N>
+  lang::name_the_loop parallel(N, Tail = Tail::automatic) const = delete;  // name the loop: parallel(y, 16)
   // Both are split, and in order from the innermost one: xi, yi, xo, yo.
   const Stage &tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
                     std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,

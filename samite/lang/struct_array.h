@@ -9,6 +9,10 @@
 //     particles(i) = p;                                                   // stores them
 //     particles(i)[3] *= 2;                                               // leaf 3 alone: the mass
 //   }
+//   [](Array<Vec3f, 1> positions, Array<Mat3f, 1> strains) {
+//     Int i = thread_index();
+//     positions(i).x() += strains(i)(0, 1);                               // components alone
+//   }
 //   [](Array<Vec3f, 1> positions, Array<float, 1> masses) {              // a struct of arrays
 //     auto particles = zip<Particle>(positions, masses);
 //     Particle p = particles(i);
@@ -41,6 +45,21 @@ struct ReferenceOperators<Transform<T>> : TransformOperators<T> {};
 template <StructValue S>
 using leaf_type = value_type_of<std::tuple_element_t<0, leaves_of<S>>>;
 
+// How many of x, y, z, w a V has.
+template <class V>
+inline constexpr int named_components = 0;
+template <class T, int N>
+inline constexpr int named_components<Vector<T, N>> = N;
+template <class T>
+inline constexpr int named_components<Quaternion<T>> = 4;
+
+// The last index of the access to a matrix in an array, row by row.
+Access matrix_element_access(Access matrix, const Index &row, const Index &column, int rows, int columns);
+template <class Leaf>
+Element<Leaf> matrix_element(const Access &matrix, const Index &row, const Index &column, int rows, int columns) {
+  return Element<Leaf>(matrix_element_access(matrix, row, column, rows, columns));
+}
+
 }  // namespace lang
 
 // One element of an Array<S, Rank>: reading it loads, assigning to it stores. It is a reference, so `auto e = a(i)`
@@ -59,6 +78,7 @@ class StructElement : public lang::ReferenceOperators<std::remove_const_t<S>> {
   explicit StructElement(const lang::Access &access) : access_(access) {}
   StructElement(const StructElement &) = default;
 
+  SourceLocation where() const { return access_.where; }
   Value load(SourceLocation where) const {
     const lang::AttributedCapture at(where);
     return lang::from_leaves<Value>([&](int k) { return leaf(k); });
@@ -99,16 +119,50 @@ class StructElement : public lang::ReferenceOperators<std::remove_const_t<S>> {
     return *this = Value(*this / a);
   }
 
-  // The scalar number k of the element.
-  Element<Leaf> operator[](lang::ComponentIndex k) const {
-    return leaf(static_cast<int>(k.within(leaves, "component")));
+  // The scalar number k of the element. An index that the kernel computes is one of memory, as others are.
+  Element<Leaf> operator[](const Index &k) const { return component(k, leaves, "component"); }
+  // Of a matrix.
+  Element<Leaf> operator()(const Index &row, const Index &column) const
+    requires lang::MatrixValue<Value>
+  {
+    return lang::matrix_element<Leaf>(access_, row, column, lang::rows_of<Value>, lang::columns_of<Value>);
+  }
+  Element<Leaf> x() const
+    requires(lang::named_components<Value> >= 1)
+  {
+    return leaf(0);
+  }
+  Element<Leaf> y() const
+    requires(lang::named_components<Value> >= 2)
+  {
+    return leaf(1);
+  }
+  Element<Leaf> z() const
+    requires(lang::named_components<Value> >= 3)
+  {
+    return leaf(2);
+  }
+  Element<Leaf> w() const
+    requires(lang::named_components<Value> >= 4)
+  {
+    return leaf(3);
+  }
+
+  // Exchanges the elements' values: a(i) and b(j) are references.
+  friend void swap(const StructElement &a, const StructElement &b)  // NOLINT(performance-noexcept-swap)
+    requires(!std::is_const_v<S>)
+  {
+    const Value kept = a.load(a.access_.where);
+    a = b;
+    b = kept;
   }
 
  private:
-  Element<Leaf> leaf(int k) const {
+  Element<Leaf> leaf(int k) const { return component(Index(k, access_.where), leaves, "component"); }
+  Element<Leaf> component(const Index &k, int size, const char *what) const {
+    lang::check_matrix_index(k, size, what);
     lang::Access access = access_;
-    access.indices[static_cast<std::size_t>(access.rank - 1)] =
-        ir::Value::constant(ScalarType::Int64, static_cast<std::int64_t>(k));
+    access.indices[static_cast<std::size_t>(access.rank - 1)] = lang::index_values_now({k})[0];
     return Element<Leaf>(access);
   }
 
@@ -129,22 +183,26 @@ class Array<S, Rank> {
   static constexpr int rank = Rank;
 
   // Made by the capture: the parameter `index` of the kernel.
-  Array(std::uint32_t serial, std::uint32_t index) : serial_(serial), index_(index) {}
+  Array(std::uint32_t serial, std::uint32_t index) : view_(serial, index, Rank + 1) {}
+  // The same array, to be read only.
+  template <class U>
+    requires(std::is_const_v<S> && std::same_as<const U, S>)
+  Array(const Array<U, Rank> &other) : view_(other.view()) {}
 
   StructElement<S> operator()(Index i) const
     requires(Rank == 1)
   {
-    return StructElement<S>(lang::access(serial_, index_, {i, Index(0, i.where())}));
+    return StructElement<S>(view_.access({i, Index(0, i.where())}));
   }
   StructElement<S> operator()(Index i, Index j) const
     requires(Rank == 2)
   {
-    return StructElement<S>(lang::access(serial_, index_, {i, j, Index(0, i.where())}));
+    return StructElement<S>(view_.access({i, j, Index(0, i.where())}));
   }
   StructElement<S> operator()(Index i, Index j, Index k) const
     requires(Rank == 3)
   {
-    return StructElement<S>(lang::access(serial_, index_, {i, j, k, Index(0, i.where())}));
+    return StructElement<S>(view_.access({i, j, k, Index(0, i.where())}));
   }
   template <class... Indices>
     requires lang::IndicesThatDoNotFit<Rank, Indices...>
@@ -152,19 +210,49 @@ class Array<S, Rank> {
 
   // Number of elements along `dimension`, 0 to Rank - 1.
   Int extent(int dimension, SourceLocation where = std::source_location::current()) const {
-    return Int::adopt(lang::record_extent(serial_, index_, dimension, Rank, where));
+    return Int::adopt(view_.extent(dimension, Rank, where));
   }
 
+  // Views, as those of other arrays (lang/array.h).
+  auto row(const Index &i) const
+    requires(Rank >= 2)
+  {
+    return fixed<0>(i);
+  }
+  auto column(const Index &j) const
+    requires(Rank == 2)
+  {
+    return fixed<1>(j);
+  }
+  template <int dimension>
+    requires(Rank >= 2 && dimension >= 0 && dimension < Rank)
+  auto fixed(const Index &index) const {
+    return Array<S, Rank - 1>(view_.fixed(dimension, index));
+  }
+  Array slice(int dimension, const Index &begin, const Index &end) const {
+    return Array(view_.slice(dimension, Rank, begin, end));
+  }
+
+  // For the library.
+  explicit Array(const lang::ArrayView &view) : view_(view) {}
+  const lang::ArrayView &view() const { return view_; }
+
  private:
-  std::uint32_t serial_, index_;
+  lang::ArrayView view_;
 };
 
-// Adds to each scalar of the element as one step; the element as a whole may be seen half done.
-template <class S>
-void atomic_add(const StructElement<S> &element, const std::type_identity_t<std::remove_const_t<S>> &value) {
-  int k = 0;
-  lang::each_leaf(value, [&](const auto &part) { atomic_add(element[k++], part); });
-}
+// Each scalar of the element is one step of its own: another instance may see the element half done.
+#define SAMITE_ATOMIC(name)                                                                               \
+  template <class S>                                                                                      \
+  void name(const StructElement<S> &element, const std::type_identity_t<std::remove_const_t<S>> &value) { \
+    int k = 0;                                                                                            \
+    lang::each_leaf(value, [&](const auto &part) { name(element[Index(k++, element.where())], part); });  \
+  }
+SAMITE_ATOMIC(atomic_add)
+SAMITE_ATOMIC(atomic_sub)
+SAMITE_ATOMIC(atomic_min)
+SAMITE_ATOMIC(atomic_max)
+#undef SAMITE_ATOMIC
 
 // An element of a struct of arrays: its fields are elsewhere.
 template <class S, class... Elements>
@@ -228,3 +316,12 @@ auto zip(const Arrays &...arrays) {
 }
 
 }  // namespace samite
+
+namespace std {
+// As for samite::Element. NOLINTBEGIN(bugprone-std-namespace-modification,performance-noexcept-swap)
+template <class S>
+void swap(samite::StructElement<S> &a, samite::StructElement<S> &b) {
+  swap(static_cast<const samite::StructElement<S> &>(a), static_cast<const samite::StructElement<S> &>(b));
+}
+// NOLINTEND(bugprone-std-namespace-modification,performance-noexcept-swap)
+}  // namespace std

@@ -3,9 +3,11 @@
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
 #include "samite/ir/nesting.h"
+#include "samite/lang/renamed.h"
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <ranges>
 
 namespace samite::lang {
@@ -129,9 +131,32 @@ ir::LocalId Trace::let_in(std::uint32_t block, ir::Operation operation, SourceLo
   return local;
 }
 
+void Trace::rename_inside(std::uint32_t block, ir::LocalId from, ir::LocalId to) {
+  auto at = std::ranges::find(open_, block, &OpenBlock::id);
+  if (at == open_.end()) return;
+  for (++at; at != open_.end(); ++at) at->statements = renamed_local(at->statements, from, to);
+}
+
+void Trace::rename_array_inside(std::uint32_t block, ir::LocalArrayId from, ir::LocalArrayId to) {
+  auto at = std::ranges::find(open_, block, &OpenBlock::id);
+  if (at == open_.end()) return;
+  for (++at; at != open_.end(); ++at) at->statements = renamed_local_array(at->statements, from, to);
+}
+
+void Trace::record_in(std::uint32_t block, FunctionRef<void()> record) {
+  auto at = std::ranges::find(open_, block, &OpenBlock::id);
+  if (at == open_.end()) return record();
+  ++at;
+  std::vector<OpenBlock> inside(std::make_move_iterator(at), std::make_move_iterator(open_.end()));
+  open_.erase(at, open_.end());
+  record();
+  std::ranges::move(inside, std::back_inserter(open_));
+}
+
 ir::LocalArrayId Trace::allocate(ScalarType type, std::int64_t size, SourceLocation where) {
   auto array = static_cast<ir::LocalArrayId>(allocated_in_.size());
   allocated_in_.push_back(open_.back().id);
+  array_owners_.push_back(nullptr);
   append({ir::Allocate{array, type, ir::Value::constant(ScalarType::Int64, size)}, where});
   return array;
 }

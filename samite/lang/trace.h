@@ -7,6 +7,7 @@
 // flow (lang/control.h).
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/ir/kernel.h"
 #include "samite/lang/jumps.h"
 #include "samite/lang/stack_room.h"
@@ -16,6 +17,7 @@
 
 namespace samite::lang {
 
+class LocalArrayHandle;
 class LocalHandle;
 class PipelineTrace;
 
@@ -65,9 +67,21 @@ class Trace {
     owners_[local] = owner;
   }
 
+  // What the blocks that are open inside of the block of this number say of the local `from` is about `to`. Where the
+  // block is closed, nothing is inside of it.
+  void rename_inside(std::uint32_t block, ir::LocalId from, ir::LocalId to);
+
   // The same for local arrays: a new one in the block that is open, and whether that is still open.
   ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);
   void check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const;
+  std::uint32_t array_block_of(ir::LocalArrayId array) const { return allocated_in_[array]; }
+  LocalArrayHandle *array_owner(ir::LocalArrayId array) const { return array_owners_[array]; }
+  void set_array_owner(ir::LocalArrayId array, LocalArrayHandle *owner) { array_owners_[array] = owner; }
+  void rename_array_inside(std::uint32_t block, ir::LocalArrayId from, ir::LocalArrayId to);
+
+  // Runs `record`, which opens and closes blocks in pairs, as if the blocks inside of the block of this number were not
+  // open yet; where that is closed, in the innermost one.
+  void record_in(std::uint32_t block, FunctionRef<void()> record);
 
   SourceLocation latest_location() const { return latest_; }
 
@@ -142,6 +156,7 @@ class Trace {
   std::vector<LocalHandle *> owners_;        // by local
   std::vector<bool> variables_;              // by local
   std::vector<std::uint32_t> allocated_in_;  // local array -> block id
+  std::vector<LocalArrayHandle *> array_owners_;
 };
 
 }  // namespace samite::lang

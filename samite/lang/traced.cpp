@@ -55,12 +55,15 @@ void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation w
   Trace &trace = Trace::current(where);
   check_capture(type, where);
   if (LocalHandle *owner = trace.owner(local_); owner != this) {
-    const ir::Operation same{ir::Op::Copy, type, {ir::Value::local(type, local_)}};
+    const ir::Value handed_on = ir::Value::local(type, local_);
     if (owner && moved_in_ == trace.block_of(local_)) {
       local_ = trace.let_in(moved_in_, {ir::Op::Copy, type, {ir::Value::zero(type)}}, where);
     } else if (owner) {
-      owner->local_ = trace.let_in(moved_in_, same, where);
+      owner->local_ = trace.let_in(moved_in_, {ir::Op::Copy, type, {handed_on}}, where);
       trace.set_owner(owner->local_, owner);
+      // What was captured since the move, in blocks that may run several times, is about the owner's value.
+      trace.rename_inside(moved_in_, local_, owner->local_);
+      if (value == handed_on) value = ir::Value::local(type, owner->local_);
     }
     trace.set_owner(local_, this);
   }

@@ -17,6 +17,8 @@
 // `if_(x < y, [&] { … })` or `select(x < y, a, b)`. `&&`, `||` evaluate both sides.
 #pragma once
 
+#include "samite/base/language_standard.h"
+
 #include "samite/base/source_location.h"
 #include "samite/ir/op.h"
 #include "samite/ir/value.h"
@@ -51,10 +53,19 @@ using BFloat16 = Traced<bfloat16>;
 using Float = Traced<float>;
 using Double = Traced<double>;
 
+namespace lang {
+// An enum that C++ takes for an integer.
+template <class A>
+concept UnscopedEnum = std::is_enum_v<A> && std::is_convertible_v<A, int>;
+template <class A>
+concept ScopedEnum = std::is_enum_v<A> && !std::is_convertible_v<A, int>;
+}  // namespace lang
+
 // C++ values that may stand where a Traced<T> is wanted.
 template <class A, class T>
 concept LiteralFor = (std::same_as<T, bool> && std::same_as<A, bool>) ||
                      (!std::same_as<T, bool> && std::integral<T> && std::integral<A> && !std::same_as<A, bool>) ||
+                     (!std::same_as<T, bool> && std::integral<T> && lang::UnscopedEnum<A>) ||
                      (FloatingScalar<T> && (std::is_arithmetic_v<A> || FloatingScalar<A>) && !std::same_as<A, bool>);
 
 namespace lang {
@@ -145,7 +156,8 @@ ir::Value record_variable(ScalarType type, const Var &variable, SourceLocation w
 //
 // A move hands it on. What was moved from may be assigned to, as std::swap does: where it was declared in the block in
 // which it was moved from, it gets a new local. Elsewhere, in a loop say, it is that variable again, as it has to be in
-// the next iteration, and the value that was handed on goes to a local of its own.
+// the next iteration, and the value that was handed on goes to a local of its own, which all that was captured since
+// the move is about.
 class LocalHandle {
  public:
   explicit LocalHandle(ir::LocalId local);
@@ -174,7 +186,10 @@ ir::Value literal(ScalarType type, std::int64_t value, bool negative, SourceLoca
 
 template <class T, class A>
 ir::Value literal_for(A value, SourceLocation where) {
-  if constexpr (std::same_as<T, bool>) return ir::Value::boolean(value);
+  if constexpr (std::is_enum_v<A>)
+    return literal_for<T>(static_cast<std::underlying_type_t<A>>(value), where);
+  else if constexpr (std::same_as<T, bool>)
+    return ir::Value::boolean(value);
   // To T first: by way of double a long integer would be rounded twice.
   else if constexpr (FloatingScalar<T>)
     return literal(scalar_type_of<T>, static_cast<double>(static_cast<T>(value)), where);
@@ -221,6 +236,11 @@ class Operand {
 };
 
 namespace lang {
+
+// A number that is no T without a cast. By the types alone: whether it converts is what is asked about Traced<T>.
+template <class A, class T>
+concept NumberToBeCast = (TracedValue<A> && !std::same_as<value_type_of<A>, T> && !PromotesTo<value_type_of<A>, T>) ||
+                         (!TracedValue<A> && Number<A> && !LiteralFor<A, T>);
 
 // Traced<bool>, as a name that depends on T: it is not complete yet where this is read. A native `if` on it is an error
 // of which compilers tell this name.
@@ -340,6 +360,26 @@ SAMITE_REFUSED(&&, ApartAsTruth)     // of Bool: write x != 0
 SAMITE_REFUSED(||, ApartAsTruth)     // of Bool: write x != 0
 #undef SAMITE_REFUSED
 
+// Not deleted: compilers tell of deleted operators with all the others beside them.
+namespace lang {
+template <class E>
+void refuse_enum() {
+  static_assert(!ScopedEnum<E>, "an enum class is no integer, as in C++: write static_cast<int>(e)");
+}
+}  // namespace lang
+#define SAMITE_REFUSED(symbol)                                        \
+  template <lang::TracedValue A, lang::ScopedEnum B>                  \
+  auto operator symbol(const A &a, const B &)->decltype(a symbol a) { \
+    return lang::refuse_enum<B>(), a symbol a;                        \
+  }
+SAMITE_REFUSED(==)
+SAMITE_REFUSED(!=)
+SAMITE_REFUSED(<)
+SAMITE_REFUSED(<=)
+SAMITE_REFUSED(>)
+SAMITE_REFUSED(>=)
+#undef SAMITE_REFUSED
+
 template <Scalar T>
 class Traced : public lang::Operators<T> {
  public:
@@ -371,6 +411,11 @@ class Traced : public lang::Operators<T> {
     requires(std::same_as<T, std::int32_t> || PromotesTo<std::int32_t, T>)
       : Traced(copy(lang::record_variable(scalar_type_of<T>, variable, where), where)) {}
 
+  // Refused: C++ would lose digits or the sign without a word.
+  template <class A>
+    requires lang::NumberToBeCast<A, T>
+  Traced(const A &, lang::cast_what_is_assigned * = nullptr) = delete;  // it does not promote: Int i = cast<Int>(x), …
+
   // What does not promote must be asked for.
   template <class From>
     requires(!PromotesTo<From, T> && !std::same_as<From, T>)
@@ -386,7 +431,10 @@ class Traced : public lang::Operators<T> {
 
   // Assignment writes to this local, wherever it was declared: in a loop or branch, too.
   Traced &operator=(const Traced &other) { return assign(Operand<T>(other, lang::latest_location())); }
-  Traced &operator=(Traced &&other) { return assign(Operand<T>(other, lang::latest_location())); }
+  // To itself it may have been moved from, as std::swap of a value with itself does.
+  Traced &operator=(Traced &&other) {
+    return this == &other ? *this : assign(Operand<T>(other, lang::latest_location()));
+  }
   template <class A>
     requires std::convertible_to<const A &, Operand<T>>
   Traced &operator=(const A &value) {
@@ -484,6 +532,7 @@ class Traced : public lang::Operators<T> {
 
   // For the library: the local as an operand, and a traced value that owns a fresh local.
   ir::Value value(SourceLocation where) const { return local_.value(scalar_type_of<T>, where); }
+  lang::LocalHandle &local() { return local_; }
   static Traced adopt(ir::Value value) { return Traced(value, Adopt{}); }
   static Traced copy(ir::Value value, SourceLocation where) {
     return adopt(lang::record(ir::Op::Copy, scalar_type_of<T>, {value}, where));

@@ -142,6 +142,20 @@ class Reduction<1> : public Var {
 Reduction(const std::string &, const Operand<std::int32_t> &, const Operand<std::int32_t> &, SourceLocation = {})
     -> Reduction<1>;
 
+// Ranges of several dimensions without braces: refused in a line.
+template <>
+class Reduction<0> {
+ public:
+  template <class... As>
+  Reduction(const std::string &, const As &...) {
+    static_assert(
+        sizeof...(As) == 0,
+        "the range of each dimension has braces of its own: Reduction{\"r\", {{begin, extent}, {begin, extent}}}");
+  }
+};
+template <class A, class B, std::convertible_to<Operand<std::int32_t>> C, class... Ds>
+Reduction(const std::string &, const A &, const B &, const C &, const Ds &...) -> Reduction<0>;
+
 namespace lang {
 template <>
 struct ValueType<Reduction<1>> : ValueType<Var> {};

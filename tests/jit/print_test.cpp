@@ -48,6 +48,34 @@ TEST(Print, OneLineForEachInstanceInOrderWithinAVector) {
                                            "x(2) is 1e+20, positive: true"));
 }
 
+struct Particle {
+  Vec2f place;
+  Int kind;
+};
+
+TEST(Print, VectorsMatricesAndStructs) {
+  Kernel kernel{"vectors", [](Array<const Vec3f, 1> v, Array<const Mat2f, 1> m, const Particle &p) {
+                  Vec3f first = v(0);
+                  print(first, " ", v(1), " and ", first * 2);
+                  print(m(0), " ", Quatf());
+                  print(p, " ", std::array<Int, 2>{p.kind, 7}, " ", Transformf({1, 2, 3}, Quatf()));
+                  check(first.x() > 1, "too small: ", first);
+                }};
+  Buffer<float> v(device, {2, 3}, {1, -2, 0.5f, 3, 4, 5}), m(device, {1, 4}, {1, 2, 3, 4});
+  struct HostParticle {
+    std::array<float, 2> place;
+    std::int32_t kind;
+  };
+  Printed printed;
+  const std::string message = message_of<UserError>([&] {
+    kernel.launch({1}, v, m, HostParticle{{1, 2.5f}, -3});
+    device.synchronize();
+  });
+  EXPECT_THAT(printed.lines(), ElementsAre("(1, -2, 0.5) (3, 4, 5) and (2, -4, 1)", "((1, 2), (3, 4)) (0, 0, 0, 1)",
+                                           "((1, 2.5), -3) (-3, 7) ((1, 2, 3), (0, 0, 0, 1))"));
+  EXPECT_THAT(message, HasSubstr("too small: (1, -2, 0.5)"));
+}
+
 TEST(Print, ValuesOfEveryType) {
   Kernel kernel{"types", [](Bool b, Int8 i8, UInt8 u8, Int16 i16, UInt16 u16, Int i, UInt u, Int64 l, UInt64 ul,
                             Float f, Double d) {

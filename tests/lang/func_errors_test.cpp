@@ -139,20 +139,21 @@ TEST(FuncErrors, AFirstDefinitionIsForAllIndices) {
         Func f{"f"};
         f(x, 0) = 1;
       }),
-      HasSubstr("the first definition of the Func 'f' gives its value for all indices, which are different Vars "
-                "there; index 1 is none: give initial values first, and update elements behind"));
+      HasSubstr(
+          "the first definition of the Func 'f' gives its value for all indices, which are different Vars "
+          "there, and index 1 is no Var: give initial values first, such as f(y, x) = 0, and update elements behind"));
   EXPECT_THAT(refusal_of_pipeline([] {
                 Var x{"x"};
                 Func f{"f"};
                 f(x, x) = 1;
               }),
-              HasSubstr("index 1 is none"));
+              HasSubstr("and index 1 is 'x', as index 0 is"));
   EXPECT_THAT(refusal_of_pipeline([] {
                 Reduction k("k", {{0, 4}});
                 Func f{"f"};
                 f(k) = 1;
               }),
-              HasSubstr("index 0 is none"));
+              HasSubstr("index 0 is no Var"));
 }
 
 TEST(FuncErrors, AFirstDefinitionDependsOnItsIndicesAlone) {

@@ -343,6 +343,27 @@ TEST(Locals, WhatWasMovedFromInALoopMayBeAssignedInABranch) {
             "");
 }
 
+// What is done with the value after the move, in the branch and after it, is done with that value.
+TEST(Locals, AMovedValueThatIsChangedBeforeTheOtherIsAssigned) {
+  EXPECT_EQ(difference(
+                [](Array<float, 1> out, Float x) {
+                  Float a = x;
+                  for (Int k : range(3)) {
+                    Float b = std::move(a);
+                    if_(k < 2, [&] {
+                      b += 1;
+                      a = b * 2;
+                    });
+                    out(k) = b;
+                  }
+                  out(3) = a;
+                },
+                "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %4: bool = lt %0, 2 "
+                "if %4 -> (%5: f32 = %6 | %1, %3: f32 = %7 | %1) { %6: f32 = add %1, 1.0 %7: f32 = mul %6, 2.0 } "
+                "store @p0[%0] = %5 } store @p0[3:i64] = %2"),
+            "");
+}
+
 // Objects that move in memory are the same variables.
 TEST(Locals, AVectorThatGrowsInALoopKeepsItsValues) {
   EXPECT_EQ(difference(

@@ -290,5 +290,25 @@ TEST(Promotion, WhatHasNoMeaningDoesNotCompile) {
   EXPECT_FALSE((std::is_constructible_v<bool, Bool>));
 }
 
+enum Kind { air, wall };
+
+TEST(Traced, AnEnumThatCppTakesForAnIntegerIsALiteral) {
+  EXPECT_EQ(recorded([](Int i) {
+              Bool walls = i == wall;
+              Int kind = air;
+              kind += wall;
+            }),
+            "%0: bool = eq @p0, 1; %1: i32 = add 0, 1");
+}
+
+TEST(Promotion, WhatDoesNotPromoteConvertsWhereItIsAskedForAlone) {
+  EXPECT_FALSE((std::is_convertible_v<Float, Int>));
+  EXPECT_FALSE((std::is_convertible_v<Element<double>, Float>));
+  EXPECT_FALSE((std::is_convertible_v<double, Int>));
+  EXPECT_TRUE((std::is_constructible_v<Int, Float>));
+  EXPECT_TRUE((std::is_constructible_v<Float, Element<double>>));
+  EXPECT_TRUE((std::is_convertible_v<Int, Double>));
+}
+
 }  // namespace
 }  // namespace samite

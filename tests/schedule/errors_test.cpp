@@ -59,6 +59,19 @@ TEST_F(ScheduleErrors, ALoopThatIsNotThere) {
   says("'f' has no loop 'z'", "its loops are, from the outermost one: y, x");
 }
 
+TEST_F(ScheduleErrors, ALoopOfAFuncThatHasNone) {
+  on_cpu([&](Array<float, 1> result) {
+    Func total{"total"}, f{"f", result};
+    total() = 3;
+    f(x) = total();
+    schedule_cpu([&] {
+      wrong_below();
+      total.vectorize("x");
+    });
+  });
+  says("'total' has no loop 'x'", "it has no loops");
+}
+
 TEST_F(ScheduleErrors, ALoopThatHasBeenSplit) {
   on_cpu([&](Array<float, 2> result) {
     Func f{"f", result};

@@ -7,4 +7,9 @@ void ComponentIndex::fail(int size, const char *what) const {
                               std::to_string(size) + ", 0 to " + std::to_string(size - 1));
 }
 
+void check_matrix_index(const Index &index, int size, const char *what) {
+  if (!index.value().is_constant()) return;
+  ComponentIndex(index.value().as_int(), index.where()).within(size, what);
+}
+
 }  // namespace samite::lang

@@ -8,6 +8,8 @@
 #include "samite/lang/attributed.h"
 #include "samite/lang/math.h"
 
+#include <utility>
+
 namespace samite {
 namespace lang {
 
@@ -58,18 +60,17 @@ using TruthOf = typename ComponentOf<T>::Truth;
 class ComponentIndex {
  public:
   template <class A>
+    requires(!TracedValue<A>)
   ComponentIndex(const A &index, SourceLocation where = std::source_location::current()) : where_(where) {
-    static_assert(!TracedValue<A>,
-                  "a component of a vector or matrix is chosen by a C++ integer, not by a traced one; a LocalArray has "
-                  "an index that the kernel computes");
-    static_assert(TracedValue<A> || std::integral<A>, "a component is chosen by an integer");
-    if constexpr (std::integral<A>) value_ = static_cast<int>(index);
+    static_assert(std::integral<A>, "a component is chosen by an integer");
+    if constexpr (std::integral<A>) value_ = std::in_range<int>(index) ? static_cast<int>(index) : -1;
   }
   // UserError unless 0 ≤ index < size; `what` is "component", "row" or "column".
   std::size_t within(int size, const char *what) const {
     if (value_ < 0 || value_ >= size) fail(size, what);
     return static_cast<std::size_t>(value_);
   }
+  operator Index() const { return Index(value_, where_); }
 
  private:
   [[noreturn]] void fail(int size, const char *what) const;
@@ -77,6 +78,51 @@ class ComponentIndex {
   int value_ = 0;
   SourceLocation where_;
 };
+
+// One that the kernel computes, with the line where it was written. Made by implicit conversion only.
+class TracedIndex : public Index {
+ public:
+  template <TracedValue A>
+    requires std::convertible_to<const A &, Index>
+  TracedIndex(const A &index, SourceLocation where = std::source_location::current()) : Index(index, where) {}
+};
+
+// The component that it chooses, of `count` from `first` on: beyond them it reads zero, and nothing is stored.
+template <Component T>
+auto chosen_component(const T *, int, const Index &) {
+  static_assert(!Scalar<T>, "a component of a value on the host is chosen by a C++ integer, not by a traced one");
+}
+template <Scalar T>
+Element<T> chosen_component(Traced<T> *first, int count, const Index &index) {
+  return Element<T>(component_access(
+      {first, [](void *components, int k) -> LocalHandle & { return static_cast<Traced<T> *>(components)[k].local(); },
+       count},
+      {index}));
+}
+template <Scalar T>
+Element<const T> chosen_component(const Traced<T> *first, int count, const Index &index) {
+  return Element<const T>(chosen_component(const_cast<Traced<T> *>(first), count, index).access());
+}
+// UserError where an index of C++ is outside of the matrix.
+void check_matrix_index(const Index &index, int size, const char *what);
+template <Component T>
+auto chosen_component(const T *, int, int, const Index &, const Index &) {
+  static_assert(!Scalar<T>, "a component of a value on the host is chosen by C++ integers, not by traced ones");
+}
+template <Scalar T>
+Element<T> chosen_component(Traced<T> *first, int rows, int columns, const Index &row, const Index &column) {
+  check_matrix_index(row, rows, "row");
+  check_matrix_index(column, columns, "column");
+  return Element<T>(component_access(
+      {first, [](void *components, int k) -> LocalHandle & { return static_cast<Traced<T> *>(components)[k].local(); },
+       rows * columns, columns},
+      {row, column}));
+}
+template <Scalar T>
+Element<const T> chosen_component(const Traced<T> *first, int rows, int columns, const Index &row,
+                                  const Index &column) {
+  return Element<const T>(chosen_component(const_cast<Traced<T> *>(first), rows, columns, row, column).access());
+}
 
 // `body` `count` times: a loop of the kernel, or one on the host.
 template <class T, class F>

@@ -1,12 +1,13 @@
-// Determinants and inverses of square matrices, 1×1 to 6×6.
+// Determinants and inverses of square matrices, 1×1 to 12×12.
 //
 // The determinant is a polynomial of the elements, and so has the right gradient everywhere: 4, 17, 52, 139 and 346
-// operations for n = 2 … 6. The inverse is by cofactors up to 4×4 (12, 45, 152), and by elimination with row exchanges
-// (Gauss-Jordan with partial pivoting) for 5×5 and 6×6, 455 and 801. The inverse of a singular matrix
-// is infinities and not-a-numbers, as 1 / 0 is.
+// operations for n = 2 … 6; of larger ones it is by elimination (lang/algebra/elimination.h). The inverse is by
+// cofactors up to 4×4 (12, 45, 152), and by elimination with row exchanges (Gauss-Jordan with partial pivoting) from
+// 5×5 on, 455 operations there and 801 for 6×6. The inverse of a singular matrix is infinities and not-a-numbers, as 1
+// / 0 is.
 #pragma once
 
-#include "samite/lang/algebra/matrix_functions.h"
+#include "samite/lang/algebra/elimination.h"
 
 namespace samite {
 namespace lang {
@@ -108,7 +109,12 @@ Matrix<T, N, N> inverse_by_elimination(const Matrix<T, N, N> &matrix) {
 template <lang::MatrixValue A>
 auto determinant(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == lang::columns_of<A>, "determinant is of a square matrix");
-  return lang::with_matrix(a, where, [](const auto &m) { return lang::determinant_by_expansion(m); });
+  return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &m) {
+    if constexpr (N <= 6)
+      return lang::determinant_by_expansion(m);
+    else
+      return lang::determinant_by_elimination(m);
+  });
 }
 
 template <lang::FloatingMatrix A>

@@ -1,7 +1,8 @@
-// Matrices of one to six rows and columns.
+// Matrices of one to twelve rows and columns.
 //
 //   Mat3f a{1, 0, x,   0, 1, y,   0, 0, 1};     // row by row; Mat3f() is zeros
 //   a(1, 2) += z;                                // element in row 1, column 2
+//   a(r, c) += z;                                // or of traced indices, as components of vectors
 //   Vec3f w = a * v;                             // products are those of linear algebra
 //   Matrix<double, 2, 2> on_the_host{1, 2, 3, 4};
 //
@@ -117,7 +118,7 @@ struct MatrixOperators {
 template <lang::Component T, int R, int C>
 class Matrix : public lang::MatrixOperators<T, R, C>,
                public lang::ComponentStorage<T, R * C, std::make_index_sequence<static_cast<std::size_t>(R *C)>> {
-  static_assert(R >= 1 && R <= 6 && C >= 1 && C <= 6, "a Matrix has 1 to 6 rows and columns");
+  static_assert(R >= 1 && R <= 12 && C >= 1 && C <= 12, "a Matrix has 1 to 12 rows and columns");
   using Storage = lang::ComponentStorage<T, R * C, std::make_index_sequence<static_cast<std::size_t>(R *C)>>;
   using MatrixOperand = lang::AlgebraOperand<Matrix>;
   using ScalarOperand = lang::ComponentOperand<T>;
@@ -171,6 +172,12 @@ class Matrix : public lang::MatrixOperators<T, R, C>,
 
   T &operator()(lang::ComponentIndex i, lang::ComponentIndex j) { return this->component(at(i, j)); }
   const T &operator()(lang::ComponentIndex i, lang::ComponentIndex j) const { return this->component(at(i, j)); }
+  auto operator()(const lang::TracedIndex &i, const lang::TracedIndex &j) & { return chosen(*this, i, j); }
+  auto operator()(const lang::TracedIndex &i, const lang::TracedIndex &j) const & { return chosen(*this, i, j); }
+  auto operator()(const lang::TracedIndex &i, lang::ComponentIndex j) & { return chosen(*this, i, j); }
+  auto operator()(const lang::TracedIndex &i, lang::ComponentIndex j) const & { return chosen(*this, i, j); }
+  auto operator()(lang::ComponentIndex i, const lang::TracedIndex &j) & { return chosen(*this, i, j); }
+  auto operator()(lang::ComponentIndex i, const lang::TracedIndex &j) const & { return chosen(*this, i, j); }
 
   Vector<T, C> row(int i, SourceLocation where = std::source_location::current()) const {
     return Vector<T, C>::generate([&](int j) { return T((*this)(i, j)); }, where);
@@ -211,6 +218,10 @@ class Matrix : public lang::MatrixOperators<T, R, C>,
   template <class F>
   Matrix(const F &component, const lang::Attributed<T> &at) : Storage(component, at) {}
 
+  template <class M>
+  static auto chosen(M &matrix, const Index &i, const Index &j) {
+    return lang::chosen_component(matrix.begin(), R, C, i, j);
+  }
   static std::size_t at(const lang::ComponentIndex &i, const lang::ComponentIndex &j) {
     return i.within(R, "row") * C + j.within(C, "column");
   }

@@ -1,4 +1,4 @@
-// The QR decomposition of square matrices, 2×2 to 6×6.
+// The QR decomposition of square matrices, 2×2 to 12×12.
 //
 //   auto [q, r] = qr(m);                             // m = q r
 //

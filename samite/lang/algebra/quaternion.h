@@ -224,6 +224,19 @@ auto rotate(const A &a, const B &b, SourceLocation where = std::source_location:
   });
 }
 
+// Refused: some take it for this rotation, others for a product with a vector as a quaternion.
+template <lang::QuaternionValue A, lang::VectorValue B>
+lang::vector_type_of<B> operator*(const A &, const B &b) {
+  static_assert(!lang::QuaternionValue<A>, "a quaternion turns a vector by rotate(q, v)");
+  return lang::loaded(b, {});
+}
+template <lang::VectorValue A, lang::QuaternionValue B>
+lang::vector_type_of<A> operator*(const A &a, const B &) {
+  static_assert(!lang::QuaternionValue<B>,
+                "a quaternion turns a vector by rotate(q, v), or back by rotate(conjugate(q), v)");
+  return lang::loaded(a, {});
+}
+
 template <lang::QuaternionValue A>
 auto to_matrix(const A &a, SourceLocation where = std::source_location::current()) {
   return lang::with_quaternion(a, where, []<class T>(const Quaternion<T> &q) {

@@ -1,7 +1,8 @@
-// Vectors of one to six components.
+// Vectors of one to sixteen components.
 //
 //   Vec3f v{x, 0, 1};                    // of traced values and literals; Vec3f() is zeros
 //   v[0] = 2;  v.z() += x;               // components, by a C++ integer
+//   v[k] += 1;                           // or by a traced one
 //   Vec3f n = normalize(cross(v, w));
 //   Vector<float, 3> on_the_host{1, 2, 3};
 //
@@ -10,8 +11,9 @@
 // a kernel of their components.
 //
 // Operators work component by component, `*` and `/` too; a scalar beside a vector scales it. Two vectors meet only in
-// one size and one type: `Vec3d(v)` converts. What divides by a norm is safe at zero, where it gives zero, with a
-// gradient of zero.
+// one size and one type: `Vec3d(v)` converts. A component by a traced index is a select among all of them, so that it
+// costs as many operations; beyond them it reads zero, and what is assigned goes nowhere. What divides by a norm is
+// safe at zero, where it gives zero, with a gradient of zero.
 #pragma once
 
 #include "samite/lang/algebra/component.h"
@@ -209,7 +211,7 @@ class ComponentStorage<T, N, std::index_sequence<I...>> {
 template <lang::Component T, int N>
 class Vector : public lang::VectorOperators<T, N>,
                public lang::ComponentStorage<T, N, std::make_index_sequence<static_cast<std::size_t>(N)>> {
-  static_assert(N >= 1 && N <= 6, "a Vector has 1 to 6 components");
+  static_assert(N >= 1 && N <= 16, "a Vector has 1 to 16 components");
   using Storage = lang::ComponentStorage<T, N, std::make_index_sequence<static_cast<std::size_t>(N)>>;
   using VectorOperand = lang::AlgebraOperand<Vector>;
   using ScalarOperand = lang::ComponentOperand<T>;
@@ -253,6 +255,9 @@ class Vector : public lang::VectorOperators<T, N>,
 
   T &operator[](lang::ComponentIndex i) { return this->component(i.within(N, "component")); }
   const T &operator[](lang::ComponentIndex i) const { return this->component(i.within(N, "component")); }
+  // A reference, as an element of an array is.
+  auto operator[](const lang::TracedIndex &i) & { return lang::chosen_component(this->begin(), N, i); }
+  auto operator[](const lang::TracedIndex &i) const & { return lang::chosen_component(this->begin(), N, i); }
 
   T &x() { return (*this)[0]; }
   const T &x() const { return (*this)[0]; }
