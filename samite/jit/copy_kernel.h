@@ -2,11 +2,12 @@
 #pragma once
 
 #include "samite/jit/definition.h"
+#include "samite/runtime/device.h"
 
 namespace samite::jit {
 
 // to(i…) = from(i…), with arrays of floating numbers that can have a gradient, of 1 to 4 dimensions. Made once for each
-// type and rank. Any thread may call it.
-const std::shared_ptr<KernelDefinition> &copy_kernel(ScalarType type, int rank);
+// device, type and rank. Any thread may call it.
+std::shared_ptr<KernelDefinition> copy_kernel(Device device, ScalarType type, int rank);
 
 }  // namespace samite::jit

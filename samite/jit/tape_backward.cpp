@@ -147,7 +147,7 @@ void Tape::prepare_copy(Entry &entry) {
   const AnyBuffer &target = entry.arguments[0].buffer, &source = entry.arguments[1].buffer;
   if (target.device() != source.device() || share_elements(target, source))
     entry.handed_over = AnyBuffer(source.device(), target.type(), target.extents(), Gradient::tracked, entry.where);
-  entry.definition = jit::copy_kernel(target.type(), target.rank());
+  entry.definition = jit::copy_kernel(source.device(), target.type(), target.rank());
 }
 
 std::vector<jit::OwnedArgument> Tape::adjoint_arguments(const Entry &entry) {
@@ -262,7 +262,7 @@ std::vector<Tape::Seed> Tape::seeds(const std::vector<Cotangent> &cotangents, co
     }) && std::ranges::none_of(seeds, [&](const Seed &one) { return share_elements(one.buffer, buffer); });
     if (!is_zero) {
       seed.copy = AnyBuffer(buffer.device(), buffer.type(), buffer.extents(), Gradient::tracked, where);
-      seed.add.emplace(jit::copy_kernel(buffer.type(), buffer.rank()), buffer.extents(),
+      seed.add.emplace(jit::copy_kernel(buffer.device(), buffer.type(), buffer.rank()), buffer.extents(),
                        LaunchOptions{.direction = Direction::adjoint},
                        std::vector<jit::OwnedArgument>{{seed.copy, 0}, {buffer, 0}});
     }

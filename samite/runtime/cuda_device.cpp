@@ -88,6 +88,12 @@ driver::Kernel CudaDevice::own_kernel(const std::string &(*ptx)(), const char *n
   return own_kernels_.back();
 }
 
+std::shared_ptr<void> CudaDevice::kept_by_jit(const std::function<std::shared_ptr<void>()> &make) const {
+  std::lock_guard lock(mutex_);
+  if (!kept_by_jit_) kept_by_jit_ = make();
+  return kept_by_jit_;
+}
+
 driver::Kernel CudaDevice::set_condition_kernel() const { return own_kernel(condition_ptx, "samite_set_condition"); }
 
 driver::Kernel CudaDevice::nothing_kernel() const { return own_kernel(nothing_ptx, "samite_nothing"); }

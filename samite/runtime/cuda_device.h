@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,6 +55,10 @@ class CudaDevice {
   driver::Kernel set_condition_kernel() const;
   driver::Kernel nothing_kernel() const;
 
+  // What the module jit keeps for the device, made when it is first asked for: kernels of its own, which are loaded
+  // here and go when the device is forgotten.
+  std::shared_ptr<void> kept_by_jit(const std::function<std::shared_ptr<void>()> &make) const;
+
   // How many blocks the clusters of launches that ask for none may have: fewer when the device has had no room for as
   // many, as a part of one may not.
   int largest_cluster() const noexcept { return largest_cluster_.load(std::memory_order_relaxed); }
@@ -69,6 +74,7 @@ class CudaDevice {
   mutable std::atomic<int> largest_cluster_ = 16;  // than which none is larger
   mutable std::mutex mutex_;                       // of what follows
   mutable std::vector<driver::Kernel> own_kernels_;
+  mutable std::shared_ptr<void> kept_by_jit_;
 };
 
 }  // namespace samite

@@ -46,7 +46,8 @@ double &at(HostValues &values, const HostView &view, std::size_t i) {
 
 }  // namespace
 
-HostProgram::HostProgram(unsigned seed, Device device, std::optional<Device> other) : random_(seed), device_(device) {
+HostProgram::HostProgram(unsigned seed, Device device, const std::vector<Device> &others)
+    : random_(seed), device_(device) {
   const auto tracked = [&](Device on, const std::string &name) {
     const int array = add(Buffer<double>(on, {size}, random_values(size), Gradient::tracked), name);
     arrays_[static_cast<std::size_t>(array)].gradient =
@@ -54,11 +55,8 @@ HostProgram::HostProgram(unsigned seed, Device device, std::optional<Device> oth
   };
   for (const char *name : {"a", "b", "c"}) tracked(device, name);
   for (int array : {0, 2, 4}) arrays_[static_cast<std::size_t>(array) + 1].buffer.track_gradient();
-  for (HostArray &array : arrays_) array.tracked = array.buffer.tracks_gradient();
   add(Buffer<double>(device, {size}, random_values(size)), "plain");
-  if (!other) return;
-  tracked(*other, "far");
-  tracked(*other, "further");
+  for (const Device &far : others) tracked(far, "on " + far.to_string());
   for (HostArray &array : arrays_) array.tracked = array.buffer.tracks_gradient();
 }
 
@@ -84,7 +82,7 @@ int HostProgram::any_array(bool may_use_untracked, bool for_kernels) {
   for (;;) {
     const int array = below(static_cast<int>(arrays_.size()));
     const HostArray &one = arrays_[static_cast<std::size_t>(array)];
-    if (for_kernels && one.buffer.device() != device_) continue;
+    if (for_kernels && is_far(array)) continue;
     if (one.tracked || (may_use_untracked && one_in(2))) return array;
   }
 }
@@ -137,10 +135,17 @@ HostView HostProgram::view(int array, int shape, bool may_broadcast) {
   return view;
 }
 
+int HostProgram::shape_for(std::initializer_list<int> arrays) {
+  for (;;) {
+    const int shape = below(5);
+    if (shape != 2 || std::ranges::none_of(arrays, [&](int array) { return is_far(array); })) return shape;
+  }
+}
+
 HostView HostProgram::tracked_view() {
   for (;;) {
-    const int array = any_array(false, false), shape = below(5);
-    if (arrays_[static_cast<std::size_t>(array)].gradient >= 0) return view(array, shape, false);
+    const int array = any_array(false, false);
+    if (arrays_[static_cast<std::size_t>(array)].gradient >= 0) return view(array, shape_for({array}), false);
   }
 }
 
@@ -277,13 +282,13 @@ HostStep HostProgram::launch(bool may_use_untracked) {
 }
 
 HostStep HostProgram::copy(bool may_use_untracked) {
-  const int shape = below(5);
-  HostView to = view(any_array(may_use_untracked, false), shape, false),
-           from = view(any_array(may_use_untracked, false), shape, true);
+  const int target = any_array(may_use_untracked, false), source = any_array(may_use_untracked, false),
+            shape = shape_for({target, source});
+  const HostView to = view(target, shape, false), from = view(source, shape, true);
   HostStep step{to.text + ".copy_from(" + from.text + ")", {}, {}, {to}, {from}};
   step.uses_untracked =
       !arrays_[static_cast<std::size_t>(to.array)].tracked || !arrays_[static_cast<std::size_t>(from.array)].tracked;
-  step.run = [=]() mutable { to.buffer.copy_from(from.buffer); };
+  step.run = [=] { Buffer<double>(to.buffer).copy_from(from.buffer); };
   step.meaning = [=](HostValues &values) {
     std::vector<double> read;
     for (std::size_t i = 0; i < from.elements.size(); ++i) read.push_back(at(values, from, i));
@@ -316,20 +321,21 @@ HostStep HostProgram::clone() {
 HostStep HostProgram::host_step(bool may_use_untracked) {
   const int kind = below(5);
   if (kind < 2) return copy(may_use_untracked);
-  const HostView to = view(any_array(may_use_untracked, false), kind == 4 ? 4 : below(4), false);
+  const int target = any_array(may_use_untracked, false);
+  const HostView to = view(target, kind == 4 ? 4 : shape_for({target}), false);
   HostStep step{{}, {}, {}, {to}};
   step.uses_untracked = !arrays_[static_cast<std::size_t>(to.array)].tracked;
   const std::vector<double> given =
       kind == 2 ? std::vector<double>(to.elements.size(), below(1000) / 1000.0) : random_values(to.elements.size());
   if (kind == 2) {
     step.text = to.text + ".fill(" + std::to_string(given[0]) + ")";
-    step.run = [=]() mutable { Buffer<double>(to.buffer).fill(given[0]); };
+    step.run = [=] { Buffer<double>(to.buffer).fill(given[0]); };
   } else if (kind == 3) {
     step.text = to.text + ".copy_from(values)";
-    step.run = [=]() mutable { Buffer<double>(to.buffer).copy_from(given); };
+    step.run = [=] { Buffer<double>(to.buffer).copy_from(given); };
   } else {
     step.text = to.text + ".set(" + std::to_string(given[0]) + ")";
-    step.run = [=]() mutable { Buffer<double>(to.buffer).set({0}, given[0]); };
+    step.run = [=] { Buffer<double>(to.buffer).set({0}, given[0]); };
   }
   step.meaning = [=](HostValues &values) {
     for (std::size_t i = 0; i < to.elements.size(); ++i) at(values, to, i) = given[i];

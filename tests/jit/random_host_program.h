@@ -46,8 +46,8 @@ class HostProgram {
  public:
   static constexpr int size = 12;  // elements of each array
 
-  // Arrays on `device`, and where there is an `other` device, some there, for copies alone.
-  HostProgram(unsigned seed, Device device, std::optional<Device> other);
+  // Arrays on `device`, and one on each of the others, for what needs no kernel but copies of lines.
+  HostProgram(unsigned seed, Device device, const std::vector<Device> &others);
 
   // Appends a random step, makes the library do it, and does it plainly.
   HostStep step(bool may_use_untracked);
@@ -67,6 +67,8 @@ class HostProgram {
  private:
   int add(const Buffer<double> &buffer, const std::string &name);
   int any_array(bool may_use_untracked, bool for_kernels);
+  bool is_far(int array) const { return arrays_[static_cast<std::size_t>(array)].buffer.device() != device_; }
+  int shape_for(std::initializer_list<int> arrays);
   HostView kernel_view(int array, bool strided);
   HostView view(int array, int shape, bool may_broadcast);
   HostView gradient_of(const HostView &view) const;

@@ -1,6 +1,7 @@
 // Tapes over random programs of the host, against differences of the programs' plain meaning.
 //
 // SAMITE_TEST_RANDOM_TAPES says how many, SAMITE_TEST_RANDOM_SEED the first seed.
+#include "tests/jit/cuda_kernels.h"
 #include "tests/jit/on_device.h"
 #include "tests/jit/random_host_program.h"
 
@@ -106,14 +107,25 @@ struct Taped {
   }
 };
 
-class RandomTape : public testing::Test {
- protected:
-  void check(unsigned seed, std::optional<Device> other) {
-    HostProgram program(seed, on_device::device, other);
+class Programs {
+ public:
+  // As many as the environment says, or `usual`.
+  void check_all(unsigned usual, const std::vector<Device> &others) {
+    const unsigned first = from_environment("SAMITE_TEST_RANDOM_SEED", 0);
+    const unsigned count = from_environment("SAMITE_TEST_RANDOM_TAPES", usual);
+    for (unsigned seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) check(seed, others);
+    if (count < 100) return;
+    EXPECT_GT(right_, refused_ * 3) << "most programs are differentiated";
+    EXPECT_GT(refused_, 0) << "some are to be refused";
+  }
+
+ private:
+  void check(unsigned seed, const std::vector<Device> &others) {
+    HostProgram program(seed, on_device::device, others);
     const bool untracked = program.one_in(4), others_write = program.one_in(5), keep = !program.one_in(8);
     std::vector<std::unique_ptr<Taped>> tapes;
     const int rounds = 1 + program.below(3);
-    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
       Taped &taped = *tapes.emplace_back(std::make_unique<Taped>(TapeOptions{.keep_values = keep}));
       taped.may_be_refused = !keep;
       taped.before = program.values();
@@ -138,12 +150,9 @@ class RandomTape : public testing::Test {
     }
     // A tape of an earlier round is right, or refuses what has been overwritten since.
     tapes.front()->may_be_refused = tapes.size() > 1 || tapes.front()->may_be_refused;
-    if (!HasFailure()) go_back(program, *tapes.front(), seed, true);
+    if (!testing::Test::HasFailure()) go_back(program, *tapes.front(), seed, true);
   }
 
-  int refused = 0, right = 0;
-
- private:
   static void take(HostProgram &program, Taped &taped, bool untracked) {
     const HostStep step = program.step(untracked);
     step.run();
@@ -177,31 +186,52 @@ class RandomTape : public testing::Test {
                      "before the forward launch, which overwrites them", "which the forward launch overwrites"},
           [&](const char *reason) { return message.find(reason) != message.npos; });
       EXPECT_TRUE(taped.may_be_refused && known) << "seed " << seed << ": " << message << "\n" << taped.text();
-      refused += !earlier;
+      refused_ += !earlier;
       return;
     }
-    right += !earlier;
+    right_ += !earlier;
     for (std::size_t array = 0; array < program.arrays().size(); ++array) {
       if (!program.arrays()[array].tracked) continue;
       const std::vector<double> got = Buffer<double>(program.arrays()[array].buffer.gradient()).to_vector();
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double expected = taped.derivative(array, i) + (taped.writes(array, i) ? 0 : there[array][i]);
         ASSERT_NEAR(got[i], expected, 1e-7 * (1 + std::fabs(expected)))
-            << "seed " << seed << ", backward() number " << right << ": gradient of " << program.arrays()[array].name
+            << "seed " << seed << ", backward() number " << right_ << ": gradient of " << program.arrays()[array].name
             << "[" << i << "] " << (taped.writes(array, i) ? "(written)" : "(read)") << " after\n"
             << taped.text();
       }
     }
   }
+
+  int refused_ = 0, right_ = 0;
 };
 
-TEST_F(RandomTape, HasTheGradientsOfDifferences) {
-  const unsigned first = from_environment("SAMITE_TEST_RANDOM_SEED", 0);
-  const unsigned count = from_environment("SAMITE_TEST_RANDOM_TAPES", 500);
-  for (unsigned seed = first; seed < first + count && !HasFailure(); ++seed) check(seed, {});
-  if (count < 100) return;
-  EXPECT_GT(right, refused * 3) << "most programs are differentiated";
-  EXPECT_GT(refused, 0) << "some are to be refused";
+TEST(RandomTape, HasTheGradientsOfDifferences) { Programs().check_all(500, {}); }
+
+// Two arrays are on other devices: two of the fake driver's, or GPUs.
+class RandomTapeOnDevices : public CudaKernelTest {
+ protected:
+  // The adjoint of a copy, which adds to the gradient of a source there.
+  struct CopyAdjointArguments {
+    ArrayArgument<double> to, from, to_gradient, from_gradient;
+  };
+  void SetUp() override {
+    CudaKernelTest::SetUp();
+    if (IsSkipped()) return;
+    understand<CopyAdjointArguments>("copy_adjoint", [](const CopyAdjointArguments &arguments, const LaunchBox &box) {
+      for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i) {
+        double &taken = arguments.to_gradient.data[i * arguments.to_gradient.stride];
+        arguments.from_gradient.data[i * arguments.from_gradient.stride] += std::exchange(taken, 0);
+      }
+    });
+  }
+};
+SAMITE_CUDA_SUITE(RandomTapeOnDevices);
+
+TEST_P(RandomTapeOnDevices, HasTheGradientsOfDifferences) {
+  std::vector<Device> others;
+  for (int device = 0; device < std::min(CudaDevice::count(), 2); ++device) others.push_back(Device::cuda(device));
+  Programs().check_all(100, others);
 }
 
 }  // namespace
