@@ -203,18 +203,18 @@ void Tape::keep_overwritten(const AnyBuffer &written) {
     const auto &[number, argument] = needed;
     Entry &entry = entries_[number];
     if (!share_elements(entry.arguments[argument].buffer, written)) return false;
-    keep(entry, argument);
-    if (entry.arguments[argument].values.valid()) kept_bytes_ += bytes_of(entry.arguments[argument].buffer);
+    if (keep(entry, argument)) kept_bytes_ += bytes_of(entry.arguments[argument].buffer);
     return true;
   });
 }
 
-void Tape::keep(Entry &entry, std::uint32_t argument) {
+bool Tape::keep(Entry &entry, std::uint32_t argument) {
   jit::OwnedArgument &owned = entry.arguments[argument];
   // Changed already, by something that is not on the tape: `backward` says so.
-  if (owned.values.valid() || written_since(owned.buffer, entry.before[argument])) return;
+  if (owned.values.valid() || written_since(owned.buffer, entry.before[argument])) return false;
   const PlainHostOperations as_they_are;
   owned.values = owned.buffer.clone();
+  return true;
 }
 
 bool Tape::written_since(const AnyBuffer &buffer, std::uint64_t version) const {

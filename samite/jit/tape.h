@@ -130,7 +130,8 @@ class Tape {
   void find_values_read(Entry &entry) const;
   void keep_what_changes(Entry &entry);
   void keep_overwritten(const AnyBuffer &written);
-  void keep(Entry &entry, std::uint32_t argument);
+  // Whether it made a copy.
+  bool keep(Entry &entry, std::uint32_t argument);
   bool written_since(const AnyBuffer &buffer, std::uint64_t version) const;
   bool is_accumulator(const AnyBuffer &buffer) const { return accumulators_.contains(buffer.storage().get()); }
 

@@ -1,9 +1,6 @@
 #include "samite/runtime/host_operation.h"
 
-#include "samite/base/thread_mode.h"
-#include "samite/runtime/buffer.h"
-#include "samite/runtime/pinned_array.h"
-#include "samite/runtime/stream.h"
+#include "samite/samite.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,25 +15,19 @@ using Kind = HostOperation::Kind;
 
 std::vector<HostOperation> seen;
 
-// A mode of this thread in which operations are seen and not done.
+// This thread is in a mode, in which operations are seen and not done.
 struct HostOperations : testing::Test {
-  HostOperations() {
-    set_host_operation_handler([](const HostOperation &operation) { seen.push_back(operation.kept()); });
-    begin(ThreadMode::captures_graph);
-  }
-  ~HostOperations() override {
-    end(ThreadMode::captures_graph);
+  static void in_a_mode(const std::function<void()> &work) {
     seen.clear();
-    set_host_operation_handler(nullptr);
+    Tape().record([&] {
+      set_host_operation_handler([](const HostOperation &operation) { seen.push_back(operation.kept()); });
+      work();
+      set_host_operation_handler(nullptr);
+    });
   }
 
   static Buffer<float> with(std::initializer_list<float> values) {
-    const PlainHostOperations plain;
     return Buffer<float>(Device::cpu(), {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
-  }
-  static std::vector<float> values(const Buffer<float> &buffer) {
-    const PlainHostOperations plain;
-    return buffer.to_vector();
   }
   static std::vector<Kind> kinds() {
     std::vector<Kind> kinds;
@@ -47,54 +38,59 @@ struct HostOperations : testing::Test {
 
 TEST_F(HostOperations, AreHandedOverOneByOne) {
   Buffer<float> a = with({1, 2, 3}), b = with({4, 5, 6});
-  a.copy_from(b);
-  a.fill(7);
-  a.copy_from({7, 8, 9});
-  a.set({1}, 7);
-  a.zero_gradient();
-  b.clone();
-  b.to(Device::cpu());
   PinnedArray<float> pinned(Device::cpu(), {3});
-  a.copy_from(pinned, Stream::standard(Device::cpu()));
+  in_a_mode([&] {
+    a.copy_from(b);
+    a.fill(7);
+    a.copy_from({7, 8, 9});
+    a.set({1}, 7);
+    a.zero_gradient();
+    b.clone();
+    b.to(Device::cpu());
+    a.copy_from(pinned, Stream::standard(Device::cpu()));
+  });
   EXPECT_THAT(kinds(), ElementsAre(Kind::copy, Kind::fill, Kind::write, Kind::write, Kind::fill, Kind::copy, Kind::copy,
                                    Kind::write));
-  EXPECT_THAT(values(a), ElementsAre(1, 2, 3)) << "nothing is done";
+  EXPECT_THAT(a.to_vector(), ElementsAre(1, 2, 3)) << "nothing is done";
   EXPECT_EQ(seen[4].target.data(), a.gradient().data());
   EXPECT_EQ(seen[7].pinned, &pinned);
 
-  seen.clear();
-  a.at(1);
-  a.to_vector();
-  a.copy_to(pinned, Stream::standard(Device::cpu()));
+  in_a_mode([&] {
+    a.at(1);
+    a.to_vector();
+    a.copy_to(pinned, Stream::standard(Device::cpu()));
+  });
   EXPECT_THAT(kinds(), ElementsAre(Kind::read, Kind::read, Kind::read));
 }
 
 TEST_F(HostOperations, ThatAreKeptMayRunLaterAndAgain) {
   Buffer<float> a = with({1, 2, 3}), b = with({4, 5, 6});
-  {
-    std::vector<float> gone{7, 8};
-    a.slice(0, 2, 0, -1).copy_from(gone);
-    gone = {0, 0};
-  }
-  a.set({0}, 10);
-  b.copy_from(a);
+  in_a_mode([&] {
+    {
+      std::vector<float> gone{7, 8};
+      a.slice(0, 2, 0, -1).copy_from(gone);
+      gone = {0, 0};
+    }
+    a.set({0}, 10);
+    b.copy_from(a);
+  });
   const std::uint64_t version = a.version();
   for (int i = 0; i < 2; ++i)
     for (const HostOperation &operation : seen) run(operation);
-  EXPECT_THAT(values(a), ElementsAre(10, 8, 7));
-  EXPECT_THAT(values(b), ElementsAre(10, 8, 7));
+  EXPECT_THAT(a.to_vector(), ElementsAre(10, 8, 7));
+  EXPECT_THAT(b.to_vector(), ElementsAre(10, 8, 7));
   EXPECT_EQ(a.version(), version + 4) << "each write is marked";
 }
 
 TEST_F(HostOperations, OfOtherThreadsAndOfTheHandlerItselfRun) {
   Buffer<float> a = with({1, 2, 3});
-  std::thread([&] { a.fill(4); }).join();
-  {
+  in_a_mode([&] {
+    std::thread([&] { a.fill(4); }).join();
     const PlainHostOperations plain;
     a.set({0}, 5);
-  }
+  });
   EXPECT_TRUE(seen.empty());
-  EXPECT_THAT(values(a), ElementsAre(5, 4, 4));
+  EXPECT_THAT(a.to_vector(), ElementsAre(5, 4, 4));
 }
 
 }  // namespace
