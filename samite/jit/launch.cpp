@@ -78,11 +78,14 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
                                             bool in_graph = false) {
   check_extents(definition, extents);
   check_arguments(definition, arguments);
-  if (options.memory_limit.value_or(0) < 0)
-    throw UserError(definition.where(), "kernel '" + definition.name() +
-                                            "': LaunchOptions::memory_limit is a number of bytes, 0 or more; " +
-                                            std::to_string(*options.memory_limit) +
-                                            " is given; leave it unset for the usual limit");
+  const auto check_bytes = [&](const char *option, std::int64_t bytes, const char *otherwise) {
+    if (bytes < 0)
+      throw UserError(definition.where(), "kernel '" + definition.name() + "': LaunchOptions::" + option +
+                                              " is a number of bytes, 0 or more; " + std::to_string(bytes) +
+                                              " is given; " + otherwise);
+  };
+  check_bytes("memory_limit", options.memory_limit.value_or(0), "leave it unset for the usual limit");
+  check_bytes("workspace_bytes", options.workspace_bytes, "0 is the smallest");
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   std::span<const std::uint32_t> values_read;

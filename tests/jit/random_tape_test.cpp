@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 namespace samite::test {
@@ -40,6 +41,7 @@ struct Taped {
   bool may_be_refused = false;
   std::pair<std::size_t, std::size_t> moved;  // the element that a difference is of
   double shift = 0;
+  std::map<std::pair<std::size_t, std::size_t>, double> derivatives;
 
   explicit Taped(const TapeOptions &options) : tape(options) {}
 
@@ -98,6 +100,11 @@ struct Taped {
       return objective(values);
     };
     return (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step);
+  }
+  double known_derivative(std::size_t array, std::size_t element) {
+    const auto [found, is_new] = derivatives.try_emplace({array, element});
+    if (is_new) found->second = derivative(array, element);
+    return found->second;
   }
   std::string text() const {
     std::string text;
@@ -194,7 +201,7 @@ class Programs {
       if (!program.arrays()[array].tracked) continue;
       const std::vector<double> got = Buffer<double>(program.arrays()[array].buffer.gradient()).to_vector();
       for (std::size_t i = 0; i < got.size(); ++i) {
-        const double expected = taped.derivative(array, i) + (taped.writes(array, i) ? 0 : there[array][i]);
+        const double expected = taped.known_derivative(array, i) + (taped.writes(array, i) ? 0 : there[array][i]);
         ASSERT_NEAR(got[i], expected, 1e-7 * (1 + std::fabs(expected)))
             << "seed " << seed << ", backward() number " << right_ << ": gradient of " << program.arrays()[array].name
             << "[" << i << "] " << (taped.writes(array, i) ? "(written)" : "(read)") << " after\n"
