@@ -56,7 +56,16 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
     }
     return std::nullopt;
   }
-  if (is_floating(type)) return std::nullopt;
+  if (is_floating(type)) {
+    switch (op) {
+      case ir::Op::Floor: return ir::Value::constant(type, std::floor(x.as_double()));
+      case ir::Op::Ceil: return ir::Value::constant(type, std::ceil(x.as_double()));
+      case ir::Op::Trunc: return ir::Value::constant(type, std::trunc(x.as_double()));
+      case ir::Op::Min: return ir::Value::constant(type, std::fmin(x.as_double(), operands[1].as_double()));
+      case ir::Op::Max: return ir::Value::constant(type, std::fmax(x.as_double(), operands[1].as_double()));
+      default: return std::nullopt;
+    }
+  }
   if (op == ir::Op::Abs)
     return ir::Value::constant(type,
                                static_cast<std::int64_t>(is_signed(x) && x.as_int() < 0 ? 0 - x.bits() : x.bits()));

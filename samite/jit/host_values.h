@@ -19,7 +19,8 @@ class HostValues {
   // `arguments` are those of the pipeline's parameters; they outlive this.
   HostValues(const schedules::Program &program, std::span<const Argument> arguments);
 
-  // InternalError for an operation that is none of integers, extents and comparisons.
+  // InternalError for an operation that is none of integers, extents and comparisons, and none of those on floating
+  // numbers that indices are made of: sums, products, quotients, rounding, casts.
   void define(const ir::Let &let);
   void define(ir::LocalId local, const ir::Value &constant) { locals_[local] = constant; }
 

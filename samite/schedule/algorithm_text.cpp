@@ -50,7 +50,8 @@ struct Text {
 
 class Expressions {
  public:
-  Expressions(const Algorithm &algorithm, const Block &body) : algorithm_(algorithm) {
+  // `apart`: what is used several times has lines of its own.
+  Expressions(const Algorithm &algorithm, const Block &body, bool apart) : algorithm_(algorithm), apart_(apart) {
     for (const Stmt &stmt : body) {
       const Let *let = stmt.as<Let>();
       lets_.emplace(let->local, &let->value);
@@ -68,7 +69,7 @@ class Expressions {
     if (let == lets_.end()) return {fmt::format("v{}", value.id())};
     Text text = of(*let->second);
     constexpr std::size_t short_text = 24;
-    if (uses_[value.id()] < 2 || text.text.size() <= short_text) return text;
+    if (!apart_ || uses_[value.id()] < 2 || text.text.size() <= short_text) return text;
     const std::string name = fmt::format("t{}", ++temporaries_);
     lines.push_back(name + " = " + text.text);
     names_[value.id()] = name;
@@ -144,21 +145,27 @@ class Expressions {
   }
 
   const Algorithm &algorithm_;
+  const bool apart_;
   std::map<LocalId, const Operation *> lets_;
   std::map<LocalId, int> uses_;
   std::map<LocalId, std::string> names_;
   int temporaries_ = 0;
 };
 
-DefinitionText text_of(const Algorithm &algorithm, const Function &function, const Definition &definition) {
-  if (definition.undefined) return {{fmt::format("{} is undefined at first", function.name)}, definition.where};
+Expressions expressions_of(const Algorithm &algorithm, const Definition &definition, bool apart) {
   Block all = definition.bounds;
   all.insert(all.end(), definition.body.begin(), definition.body.end());
-  Expressions expressions(algorithm, all);
+  Expressions expressions(algorithm, all, apart);
   for (const auto &pure : definition.pure)
     if (pure) expressions.is_named(*pure);
   for (const ReductionVariable &reduction : definition.reductions) expressions.is_named(reduction.variable);
   for (const JoinedVariable &joined : definition.joined) expressions.is_named(joined.variable);
+  return expressions;
+}
+
+DefinitionText text_of(const Algorithm &algorithm, const Function &function, const Definition &definition) {
+  if (definition.undefined) return {{fmt::format("{} is undefined at first", function.name)}, definition.where};
+  Expressions expressions = expressions_of(algorithm, definition, true);
   // Of an update, the indices may be values.
   const std::string element = fmt::format("{}({})", function.name, expressions.list(definition.indices));
   std::vector<std::string> values;
@@ -269,6 +276,10 @@ std::string to_string(const Directive &directive, const CapturedPipeline &captur
   return fmt::format("{}{}{}.{}({})", made, stage(directive.func, directive.definition),
                      directive.specialization ? ".specialize(…)" : "", name_of(directive.kind),
                      fmt::join(arguments, ", "));
+}
+
+std::string text_of(const Algorithm &algorithm, const Definition &definition, const Value &value) {
+  return expressions_of(algorithm, definition, false).of(value).text;
 }
 
 std::vector<FunctionText> text_of(const CapturedPipeline &captured, const std::string &schedule) {

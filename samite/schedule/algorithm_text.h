@@ -31,6 +31,9 @@ struct FunctionText {
 // the Funcs that it has beside those of the algorithm follow these. UserError as lowering says.
 std::vector<FunctionText> text_of(const ir::CapturedPipeline &captured, const std::string &schedule);
 
+// A value of the definition, whole: "clamp(in(x), 0, n) + 1".
+std::string text_of(const Algorithm &algorithm, const Definition &definition, const ir::Value &value);
+
 // As a call: "rows.update(0).split(x, xo, xi, 8)".
 std::string to_string(const ir::Directive &directive, const ir::CapturedPipeline &captured);
 

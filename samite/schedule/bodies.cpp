@@ -25,15 +25,22 @@ Value index_value(Lowering &lowering, const Site &site, const Value &index, Made
 std::vector<Value> array_indices(Lowering &lowering, const Site &site, const Storage &storage,
                                  const std::vector<Value> &indices, Made &made) {
   std::vector<Value> result;
-  for (const int d : storage.order) {
-    const auto dimension = static_cast<std::size_t>(d);
+  for (std::size_t place = 0; place < storage.order.size(); ++place) {
+    const auto dimension = static_cast<std::size_t>(storage.order[place]);
     const Affine form = in_loops(lowering, site, indices[dimension]) - storage.begin[dimension];
+    Value index = number(0);
     if (form.known()) {
-      result.push_back(lowering.integers.value_of(form));
-      continue;
+      index = lowering.integers.value_of(form);
+    } else {
+      index = lowering.write.as_i32(evaluate(lowering, site, indices[dimension], made));
+      index = lowering.write(Op::Sub, index, lowering.integers.value_of(storage.begin[dimension]));
     }
-    const Value index = lowering.write.as_i32(evaluate(lowering, site, indices[dimension], made));
-    result.push_back(lowering.write(Op::Sub, index, lowering.integers.value_of(storage.begin[dimension])));
+    if (place > 0 && place < storage.merged.size()) {
+      const Value before = lowering.write(Op::Mul, result.back(), lowering.integers.value_of(storage.merged[place]));
+      result.back() = lowering.write(Op::Add, before, index);
+    } else {
+      result.push_back(index);
+    }
   }
   if (result.empty()) result.push_back(number(0));
   return result;

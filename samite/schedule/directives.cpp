@@ -17,18 +17,6 @@ namespace {
 
 using DirectiveKind = ir::Directive::Kind;
 
-const char *kind_of(LoopType type) {
-  switch (type) {
-    case LoopType::serial: return "serial";
-    case LoopType::unrolled: return "unrolled";
-    case LoopType::vectorized: return "vectorized";
-    case LoopType::parallel: return "parallel";
-    case LoopType::gpu_block: return "one of blocks";
-    case LoopType::gpu_thread: return "one of threads";
-  }
-  return "";
-}
-
 bool about_storage(DirectiveKind kind) {
   switch (kind) {
     case DirectiveKind::store_root:
@@ -268,8 +256,8 @@ class Scheduler {
       throw UserError(directive.where,
                       fmt::format("loop '{}' of {} is {} ({}), and is fused with '{}', which is {}; fuse them first, "
                                   "and say then what '{}' is",
-                                  inner, described(directive), kind_of(of_inner), schedule.loops[b].where.to_string(),
-                                  outer, kind_of(of_outer), fused));
+                                  inner, described(directive), adjective_of(of_inner),
+                                  schedule.loops[b].where.to_string(), outer, adjective_of(of_outer), fused));
     std::string kept_outer = outer, kept_inner = inner;
     if (fused == outer)
       replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
@@ -312,11 +300,11 @@ class Scheduler {
       const std::size_t at = find(directive, name);
       Loop &loop = of_definition(directive).loops[at];
       if (loop.type != type && loop.type != LoopType::serial && type != LoopType::serial && !loop.copied)
-        throw UserError(
-            directive.where,
-            fmt::format("loop '{0}' of {1} is {2} ({3}), and now {4}; a loop is one of them: split '{0}', "
-                        "and say it of the two loops",
-                        name, described(directive), kind_of(loop.type), loop.where.to_string(), kind_of(type)));
+        throw UserError(directive.where,
+                        fmt::format("loop '{0}' of {1} is {2} ({3}), and now {4}; a loop is one of them: split '{0}', "
+                                    "and say it of the two loops",
+                                    name, described(directive), adjective_of(loop.type), loop.where.to_string(),
+                                    adjective_of(type)));
       loop = {name, type, directive.where};
     }
   }
@@ -549,12 +537,24 @@ class Scheduler {
     }
     if (d > 0) check_order(f, d, of);
     for (const Relation &relation : of.relations)
-      if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0)
+      if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0 &&
+          !may_be_done_twice(f, d, of, relation))
         throw UserError(relation.where,
                         fmt::format("an update of '{}' is split with a tail shifted inwards, which would update some "
                                     "elements twice; use Tail::guard",
                                     function.name));
     for (DefinitionSchedule &special : of.specializations) check_definition(f, d, special);
+  }
+
+  // What does not read its own Func gives an element the same value again. In a loop over a Reduction, another element
+  // may have been stored there in between.
+  bool may_be_done_twice(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const {
+    const Definition &definition = algorithm_.functions[f].definitions[d];
+    if (std::ranges::count(called_by(algorithm_, definition), f) != 0) return false;
+    const std::set<std::string> names = of.made_of(split.whole);
+    for (std::size_t r = 0; r < definition.reductions.size(); ++r)
+      if (names.contains(of.roots[definition.pure.size() + r])) return false;
+    return true;
   }
 
   // An update that is no sum, least or greatest value goes through its reductions in their order: only what has several
@@ -731,6 +731,18 @@ class Scheduler {
 };
 
 }  // namespace
+
+const char *adjective_of(LoopType type) {
+  switch (type) {
+    case LoopType::serial: return "serial";
+    case LoopType::unrolled: return "unrolled";
+    case LoopType::vectorized: return "vectorized";
+    case LoopType::parallel: return "parallel";
+    case LoopType::gpu_block: return "one of blocks";
+    case LoopType::gpu_thread: return "one of threads";
+  }
+  return "";
+}
 
 const Loop *DefinitionSchedule::loop(const std::string &name) const {
   const auto found = std::ranges::find(loops, name, &Loop::name);

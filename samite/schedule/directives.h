@@ -13,6 +13,8 @@
 namespace samite::schedules {
 
 enum class LoopType : std::uint8_t { serial, unrolled, vectorized, parallel, gpu_block, gpu_thread };
+// For messages: "vectorized".
+const char *adjective_of(LoopType type);
 
 struct Loop {
   std::string name;

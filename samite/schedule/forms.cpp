@@ -51,6 +51,7 @@ Affine Forms::made(const Operation &operation) const {
                  ? of[0]
                  : Affine::unknown();
     case Op::Neg: return of[0] * -1;
+    case Op::Not: return class_of(operation.type) == ScalarClass::Signed ? of[0] * -1 - 1 : Affine::unknown();
     case Op::Add: return of[0] + of[1];
     case Op::Sub: return of[0] - of[1];
     case Op::Mul:
@@ -78,90 +79,6 @@ Interval over_all(const Affine &form, const Environment &environment) {
   Interval result = Interval::of(form);
   for (const auto &[local, interval] : environment) result = over(result, Symbol::local(local), interval);
   return result;
-}
-
-Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range) const {
-  if (const Affine of = form(value); of.known()) return over_all(of, environment);
-  const Operation *operation = this->operation(value);
-  if (!operation) return {};
-  const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment, range); };
-  const auto natural = [&](const Interval &of) {
-    return of.lower.known() && at_least(of.lower, range).value_or(-1) >= 0;
-  };
-  const auto constant = [&](std::size_t i) {
-    const Value &divisor = operation->operands[i];
-    return divisor.is_constant() ? divisor.as_int() : 0;
-  };
-  // What a type of few values can hold.
-  const auto of_type = [](ScalarType type) -> Interval {
-    switch (type) {
-      case ScalarType::Bool: return {0, 1};
-      case ScalarType::Int8: return {-128, 127};
-      case ScalarType::UInt8: return {0, 255};
-      case ScalarType::Int16: return {-32768, 32767};
-      case ScalarType::UInt16: return {0, 65535};
-      default: return {};
-    }
-  };
-  const auto least_of = [](const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : least(a, b); };
-  const auto greatest_of = [](const Affine &a, const Affine &b) {
-    return !a.known() ? b : !b.known() ? a : greatest(a, b);
-  };
-  switch (operation->op) {
-    case Op::Copy: return operand(0);
-    case Op::Cast: {
-      const ScalarType from = operation->operands[0].type().element();
-      if (is_floating(from)) return of_type(operation->type.element());
-      Interval of = operand(0), narrow = of_type(from);
-      if (of.lower.known() || of.upper.known()) return of;
-      return narrow;
-    }
-    case Op::Neg: return operand(0) * -1;
-    case Op::Add: return operand(0) + operand(1);
-    case Op::Sub: return operand(0) + operand(1) * -1;
-    case Op::Mul:
-      if (operation->operands[1].is_constant()) return operand(0) * constant(1);
-      if (operation->operands[0].is_constant()) return operand(1) * constant(0);
-      return {};
-    case Op::Div: {
-      if (constant(1) <= 0) return {};
-      // Quotients of C++ are rounded towards zero: of a negative number it may be one more than rounded down.
-      const Interval of = operand(0);
-      const Affine lower = quotient(of.lower, constant(1));
-      if (natural(of)) return {lower, quotient(of.upper, constant(1))};
-      return {lower,
-              greatest(quotient(of.upper, constant(1)), least(quotient(of.upper + (constant(1) - 1), constant(1)), 0))};
-    }
-    case Op::Rem: {
-      if (constant(1) <= 0) return {};
-      const Interval of = operand(0);
-      return {natural(of) ? 0 : 1 - constant(1), constant(1) - 1};
-    }
-    case Op::ShiftRight:
-      if (!operation->operands[1].is_constant() || constant(1) < 0 || constant(1) > 30) return {};
-      return {quotient(operand(0).lower, std::int64_t{1} << constant(1)),
-              quotient(operand(0).upper, std::int64_t{1} << constant(1))};
-    case Op::And:
-      if (constant(1) > 0) return {0, constant(1)};
-      return {};
-    case Op::Min: {
-      const Interval a = operand(0), b = operand(1);
-      return {a.lower.known() && b.lower.known() ? least(a.lower, b.lower) : Affine::unknown(),
-              least_of(a.upper, b.upper)};
-    }
-    case Op::Max: {
-      const Interval a = operand(0), b = operand(1);
-      return {greatest_of(a.lower, b.lower),
-              a.upper.known() && b.upper.known() ? greatest(a.upper, b.upper) : Affine::unknown()};
-    }
-    case Op::Select: {
-      const Interval a = operand(1), b = operand(2);
-      return {a.lower.known() && b.lower.known() ? least(a.lower, b.lower) : Affine::unknown(),
-              a.upper.known() && b.upper.known() ? greatest(a.upper, b.upper) : Affine::unknown()};
-    }
-    case Op::Load: return of_type(operation->type.element());
-    default: return {};
-  }
 }
 
 namespace {

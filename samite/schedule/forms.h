@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 namespace samite::schedules {
@@ -17,15 +18,36 @@ namespace samite::schedules {
 // Where each variable of a definition lies, by its local.
 using Environment = std::map<ir::LocalId, passes::Interval>;
 
+// A part of a definition as a function of one integer, which stands where the local `of` stood.
+struct IntegerFunction {
+  ir::Block body;  // `Let`s alone
+  ir::LocalId of;
+  ir::Value result;  // an integer
+
+  friend bool operator==(const IntegerFunction &a, const IntegerFunction &b);
+};
+
+// What is made of integers that are no form: a product, a quotient or a remainder by a number that is no constant, or
+// what a function makes of `a`.
+struct Derived {
+  ir::Op op;
+  passes::Affine a, b;
+  passes::Interval range;
+  std::shared_ptr<const IntegerFunction> function = nullptr;  // in place of the operation
+};
+// Names one: a symbol, the same for the same numbers.
+using Derive = std::function<passes::Affine(const Derived &)>;
+
 class Forms {
  public:
   explicit Forms(const ir::Block &body);
 
   // Unknown where it is no integer, or no form.
   passes::Affine form(const ir::Value &value) const;
-  // `of` is where the symbols of the environment's intervals lie.
-  passes::Interval interval(const ir::Value &value, const Environment &environment,
-                            const passes::RangeOfSymbol &of) const;
+  // `of` is where the symbols of the environment's intervals lie. Without `derive`, bounds that are no forms are not
+  // known.
+  passes::Interval interval(const ir::Value &value, const Environment &environment, const passes::RangeOfSymbol &of,
+                            const Derive &derive = {}) const;
   // Whether it is made of a remainder. Of a short piece it may be seen not to wrap around where it is known where the
   // piece begins, and nowhere else: then the interval of a part may be wider than that of the whole.
   bool has_remainder(const ir::Value &value) const;
@@ -34,6 +56,7 @@ class Forms {
 
  private:
   passes::Affine made(const ir::Operation &operation) const;
+  std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
 
   std::unordered_map<ir::LocalId, const ir::Let *> lets_;
   std::unordered_map<ir::LocalId, passes::Affine> forms_;

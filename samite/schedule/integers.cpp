@@ -34,10 +34,23 @@ Value Integers::value_of(const Symbol &symbol, ScalarType type) {
     return value_of(*stands_for, type);
   }
   if (const Derived *derived = symbols_.derived(symbol)) {
+    if (derived->function) return write_.converted(value_of(*derived->function, value_of(derived->a)), type);
     const Value a = value_of(derived->a, type), b = value_of(derived->b, type);
     return write_(derived->op, a, b);
   }
   throw InternalError("an index is used where it is not known: " + to_string(symbol));
+}
+
+Value Integers::value_of(const IntegerFunction &function, const Value &of) {
+  std::map<LocalId, Value> made{{function.of, of}};
+  for (const Stmt &stmt : function.body) {
+    const Let *let = stmt.as<Let>();
+    Operation copy = let->value;
+    for (Value &operand : copy.operands)
+      if (operand.is_local()) operand = made.at(operand.id());
+    made.insert_or_assign(let->local, write_.operation(std::move(copy)));
+  }
+  return made.at(function.result.id());
 }
 
 Value Integers::value_of(const Symbol &symbol) { return value_of(symbol, ScalarType::Int32); }
@@ -102,6 +115,7 @@ Value Integers::value_of(const AffineTerm &term, ScalarType type) {
 
 Value Integers::value_of(const Affine &form, ScalarType type) {
   internal_check(form.known(), "a form that is not known has no value");
+  if (type != ScalarType::Int64 && is_large(form)) return write_.converted(wide_value_of(form), type);
   const auto number = [&](std::int64_t of) { return Value::constant(type, of); };
   std::optional<Value> sum;
   for (const AffineTerm &term : form.terms()) {
@@ -122,6 +136,20 @@ Value Integers::value_of(const Affine &form, ScalarType type) {
 Affine Integers::derived(Derived what) {
   const Symbol symbol = new_symbol();
   symbols_.set_derived(symbol, std::move(what));
+  return symbol;
+}
+
+Affine Integers::derived_once(const Derived &what) const {
+  const auto is_same = [&](const Derived &known) {
+    const bool same_function =
+        known.function && what.function ? *known.function == *what.function : known.function == what.function;
+    return known.op == what.op && known.a == what.a && known.b == what.b && same_function;
+  };
+  for (const auto &[known, symbol] : derived_)
+    if (is_same(known)) return symbol;
+  const Symbol symbol = new_symbol();
+  symbols_.set_derived(symbol, what);
+  derived_.emplace_back(what, symbol);
   return symbol;
 }
 

@@ -22,7 +22,7 @@ class Integers {
   // The same in 64 bits, for a number that 32 bits may not hold.
   ir::Value wide_value_of(const passes::Affine &form);
 
-  passes::Symbol new_symbol() { return passes::Symbol::local(write_.new_local()); }
+  passes::Symbol new_symbol() const { return passes::Symbol::local(write_.new_local()); }
   // The symbol is this value from here on.
   void set(const passes::Symbol &symbol, const ir::Value &value) { values_.insert_or_assign(symbol, value); }
   ir::Value known(const passes::Symbol &symbol) const { return values_.at(symbol); }
@@ -30,6 +30,8 @@ class Integers {
   std::optional<ir::Value> known_here(const passes::Symbol &symbol) const;
   // A symbol for what is no form.
   passes::Affine derived(Derived what);
+  // The same, with one symbol for what is made of the same numbers again.
+  passes::Affine derived_once(const Derived &what) const;
   // A form that is used again and again: computed once, where it is not simple.
   passes::Affine bound(const passes::Affine &form);
   // The same of an extent, which is known to be no more than its form may be.
@@ -38,6 +40,7 @@ class Integers {
  private:
   ir::Value value_of(const passes::Symbol &symbol, ScalarType type);
   ir::Value value_of(const passes::AffineTerm &term, ScalarType type);
+  ir::Value value_of(const IntegerFunction &function, const ir::Value &of);
   ir::Value value_of(const passes::Affine &form, ScalarType type);
   ir::Value divided(const passes::Affine &a, std::int64_t by, bool remainder, ScalarType type);
   bool is_large(const passes::Affine &a) const;
@@ -54,6 +57,7 @@ class Integers {
   const OpenLoops &open_;
   const std::vector<ir::Parameter> &parameters_;
   std::map<passes::Symbol, ir::Value> values_;
+  mutable std::vector<std::pair<Derived, passes::Symbol>> derived_;
   std::map<passes::Symbol, InGroup> in_groups_;
 };
 

@@ -68,6 +68,9 @@ std::optional<Affine> for_host(Lowering &lowering, const Affine &of) {
     const std::optional<Affine> a = for_host(lowering, derived->a), b = for_host(lowering, derived->b);
     if (!a || !b) return std::nullopt;
     const Value value = value_on_host(lowering, [&] {
+      if (derived->function)
+        return lowering.integers.value_of(
+            lowering.integers.derived_once({Op::Copy, *a, 0, derived->range, derived->function}));
       return lowering.write(derived->op, lowering.integers.value_of(*a), lowering.integers.value_of(*b));
     });
     form = form.substitute(*unknown, symbol_of(lowering, value, lowering.symbols.range_of(*unknown)));

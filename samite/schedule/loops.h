@@ -5,7 +5,7 @@
 
 namespace samite::schedules {
 
-inline constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
+inline constexpr std::int64_t most_iterations = 1 << 20;  // from here on as many as a launch says
 
 // The loops from number i on, and the body. All before it are open.
 void loops(Lowering &lowering, const Site &site, std::size_t i);

@@ -47,7 +47,7 @@ struct OpenKernel {
   ir::LocalArrayId next_array = 0;
   std::vector<Kept> kept;
   std::vector<ThreadMemory> thread_memory;
-  int groups = 0, nests = 0;  // of threads, in all kernels
+  int groups = 0, nests = 0;                        // of threads, in all kernels
   std::set<std::vector<passes::Affine>> countable;  // which the launch is required to be already
 };
 
@@ -65,7 +65,16 @@ struct Lowering {
   HostSteps host;
   OpenKernel kernel;
   LoopNest nest;
-  mutable std::map<std::uint32_t, SourceLocation> last_call;  // of each function, for messages
+  // For messages: of each function a call, and by dimension an index whose bounds were not known.
+  struct Call {
+    struct Index {
+      std::string text;
+      SourceLocation where;
+    };
+    SourceLocation where;
+    std::map<std::size_t, Index> unknown;
+  };
+  mutable std::map<std::uint32_t, Call> last_call;
 
   Lowering(bool for_gpu, Algorithm of, std::vector<FunctionSchedule> schedules_of);
   Lowering(const Lowering &) = delete;

@@ -1,6 +1,8 @@
 #include "samite/schedule/meeting_iterations.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/print.h"
+#include "samite/passes/fold.h"
 #include "samite/schedule/copy_statements.h"
 
 #include <fmt/core.h>
@@ -12,6 +14,7 @@ namespace samite::schedules {
 
 using namespace ir;
 using passes::Affine;
+using passes::Symbol;
 
 namespace {
 
@@ -30,20 +33,62 @@ bool is_chosen(const Lowering &lowering, const Site &site, const NestLoop &loop)
   });
 }
 
+// An index while the loop is at one iteration: a number, or how it is made of what that iteration does not change. Two
+// that are written alike are one number.
+class AtIteration {
+ public:
+  AtIteration(const Lowering &lowering, const Site &site, const Symbol &loop, int iteration)
+      : lowering_(lowering), site_(site), loop_(loop), iteration_(iteration) {}
+
+  std::string text(const Value &value) { return to_string(at(value)); }
+
+ private:
+  struct Known {
+    std::optional<Value> number;
+    std::string text{};
+  };
+  static std::string to_string(const Known &known) {
+    return known.number ? ir::to_string(*known.number, {}) : known.text;
+  }
+
+  Known at(const Value &value) {
+    if (value.is_constant()) return {value};
+    if (const Affine form = in_loops(lowering_, site_, value).substitute(loop_, iteration_); form.known()) {
+      if (form.is_constant()) return {Value::constant(value.type(), form.constant())};
+      return {{}, passes::to_string(form)};
+    }
+    const Operation *operation = site_.forms.operation(value);
+    if (!operation) return {{}, fmt::format("v{}", value.is_local() ? value.id() : value.parameter_index())};
+    Operation copy = *operation;
+    bool all = true;
+    std::string text = fmt::format("{} {} {} {}(", static_cast<int>(copy.op), static_cast<int>(copy.type.element()),
+                                   copy.array, copy.attribute);
+    for (Value &operand : copy.operands) {
+      const Known known = at(operand);
+      all = all && known.number;
+      if (known.number) operand = *known.number;
+      text += to_string(known) + ",";
+    }
+    if (all && info(copy.op).pure)
+      if (const auto folded = passes::fold(copy); folded && folded->is_constant()) return {*folded};
+    return {{}, text + ")"};
+  }
+
+  const Lowering &lowering_;
+  const Site &site_;
+  const Symbol loop_;
+  const int iteration_;
+};
+
 // Two iterations that update one element; nothing where none are seen.
 std::optional<std::pair<int, int>> meeting(const Lowering &lowering, const Site &site, const NestLoop &loop) {
   constexpr std::int64_t most_tried = 17;
-  std::vector<Affine> indices;
-  for (const Value &index : site.definition.indices) {
-    indices.push_back(in_loops(lowering, site, index));
-    if (!indices.back().known()) return std::nullopt;
-  }
   const std::int64_t count = loop.extent.is_constant() ? std::min(loop.extent.constant(), most_tried) : most_tried;
-  std::vector<std::vector<Affine>> seen;
+  std::vector<std::string> seen;
   for (int i = 0; i < count; ++i) {
-    std::vector<Affine> element;
-    for (const Affine &index : indices) element.push_back(index.substitute(loop.symbol, i));
-    if (!std::ranges::all_of(element, &Affine::known)) return std::nullopt;
+    std::string element;
+    for (const Value &index : site.definition.indices)
+      element += AtIteration(lowering, site, loop.symbol, i).text(index) + ";";
     const auto same = std::ranges::find(seen, element);
     if (same != seen.end()) return std::pair(static_cast<int>(same - seen.begin()), i);
     seen.push_back(std::move(element));

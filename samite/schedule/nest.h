@@ -21,13 +21,6 @@ struct NestLoop {
   SourceLocation where;
 };
 
-// What is made of integers that are no form: a product, a quotient or a remainder by a number that is no constant.
-struct Derived {
-  ir::Op op;
-  passes::Affine a, b;
-  passes::Interval range;
-};
-
 struct Nest {
   std::vector<NestLoop> loops;                      // the outermost first
   std::map<ir::LocalId, passes::Affine> variables;  // each variable of the definition, in symbols of the loops

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/schedule/compute_with.h"
 #include "samite/schedule/definitions.h"
+#include "samite/schedule/loops.h"
 #include "samite/schedule/thread_loops.h"
 
 #include <fmt/core.h>
@@ -64,13 +65,14 @@ void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
     const auto dimension = static_cast<std::size_t>(d);
     const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, lowering.symbols.range());
     if (most && *most <= period) continue;
+    const bool known = most && *most <= most_iterations;
     throw UserError(
         lowering.schedules[f].compute.where,
         fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "
                     "once; fold it after {4}",
                     lowering.function(f).name, lowering.function(f).definitions[0].pure[dimension]->name, period,
-                    most ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
-                    most ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
+                    known ? std::to_string(*most) : std::string("more, how many is known at launch only,"),
+                    known ? fmt::format("{} or more", *most) : std::string("as many, or not at all")));
   }
 }
 
@@ -123,6 +125,44 @@ std::string names_of(const Lowering &lowering, const Group &group) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
+// The innermost loop around the place where f is computed, inside of that where it is kept, whose iterations run at the
+// same time; and whose it is.
+std::optional<std::pair<std::uint32_t, Loop>> parallel_between(const Lowering &lowering, std::uint32_t f) {
+  const Place &store = lowering.schedules[f].store;
+  for (Place at = lowering.schedules[f].compute; at.level == Place::Level::at;
+       at = lowering.schedules[at.function].compute) {
+    const auto &definitions = lowering.schedules[at.function].definitions;
+    const bool ends = store.level == Place::Level::at && store.function == at.function;
+    for (const DefinitionSchedule &definition : definitions) {
+      const Loop *inner = definition.loop(at.loop);
+      const Loop *outer = ends ? definition.loop(store.loop) : nullptr;
+      if (!inner) continue;
+      for (const Loop *loop = inner; loop >= definition.loops.data() && loop != outer; --loop)
+        if (loop->type != LoopType::serial && loop->type != LoopType::unrolled) return std::pair(at.function, *loop);
+    }
+    if (ends) break;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse_shared_by_parallel(const Lowering &lowering, std::uint32_t f) {
+  const std::string &name = lowering.function(f).name;
+  std::string which = "parallel loops, of blocks, threads or lanes,", remedy;
+  if (const auto between = parallel_between(lowering, f)) {
+    const auto &[g, loop] = *between;
+    const std::string &caller = lowering.function(g).name;
+    const bool by_default = loop.where == lowering.function(g).where;
+    which = fmt::format("loop '{}' of '{}', which is {}{},", loop.name, caller, adjective_of(loop.type),
+                        by_default ? ", since the schedule says nothing of its loops" : "");
+    remedy = fmt::format("say {}.serial({}), ", caller, loop.name);
+  }
+  throw UserError(
+      lowering.schedules[f].store.where,
+      fmt::format("'{0}' is kept outside of {1} and computed inside, for each iteration by itself; {2}store "
+                  "'{0}' at a loop inside of that, or compute it outside",
+                  name, which, remedy));
+}
+
 void compute_group(Lowering &lowering, const Group &group, const std::function<Region(std::uint32_t)> &region) {
   std::vector<Computed> computed;
   for (const std::uint32_t f : group) {
@@ -131,12 +171,7 @@ void compute_group(Lowering &lowering, const Group &group, const std::function<R
     computed.push_back({f, std::move(of_f)});
   }
   for (const std::uint32_t f : group)
-    if (lowering.storages.at(f).inside != inside_now(lowering))
-      throw UserError(lowering.schedules[f].store.where,
-                      fmt::format("'{0}' is kept outside of parallel loops, of blocks, threads or lanes, and computed "
-                                  "inside of them, each for itself; store '{0}' at a loop inside of these, or compute "
-                                  "it outside",
-                                  lowering.function(f).name));
+    if (lowering.storages.at(f).inside != inside_now(lowering)) refuse_shared_by_parallel(lowering, f);
   const int line =
       lowering.nest.open_heading({"produce " + names_of(lowering, group), lowering.function(group[0]).name});
   compute(lowering, computed);

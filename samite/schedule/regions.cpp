@@ -1,6 +1,7 @@
 #include "samite/schedule/regions.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/algorithm_text.h"
 #include "samite/schedule/lowering.h"
 
 #include <fmt/core.h>
@@ -17,6 +18,10 @@ using passes::Interval;
 using passes::Symbol;
 
 namespace {
+
+Derive derive_in(const Lowering &lowering) {
+  return [&lowering](const Derived &what) { return lowering.integers.derived_once(what); };
+}
 
 void add_reductions(const Lowering &lowering, const Definition &definition, Environment &environment) {
   for (const ReductionVariable &reduction : definition.reductions) {
@@ -45,6 +50,22 @@ Box as_computed(const Lowering &lowering, std::uint32_t f, Box box) {
   return box;
 }
 
+std::string shortened(std::string text) {
+  constexpr std::size_t most = 80;
+  if (text.size() <= most) return text;
+  while (text.size() > most || (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
+  return text + " …";
+}
+
+// For a message, should the bounds be needed.
+void note_unknown(const Lowering &lowering, std::uint32_t f, std::size_t d, const Interval &interval,
+                  const Definition &definition, const Value &index, SourceLocation where) {
+  if (interval.lower.known() && interval.upper.known()) return;
+  auto &unknown = lowering.last_call[f].unknown;
+  if (!unknown.contains(d))
+    unknown.emplace(d, Lowering::Call::Index{shortened(text_of(lowering.algorithm, definition, index)), where});
+}
+
 void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
   const Function &of = lowering.function(f);
   for (std::size_t n = 1; n < of.definitions.size(); ++n) {
@@ -54,9 +75,13 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
     const Environment environment = environment_of(lowering, definition, all);
     std::optional<Box> touched = box;
     Box written;
-    for (std::size_t d = 0; d < box.size(); ++d)
-      written.push_back(
-          definition.pure[d] ? box[d] : forms.interval(definition.indices[d], environment, lowering.symbols.range()));
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      written.push_back(definition.pure[d] ? box[d]
+                                           : forms.interval(definition.indices[d], environment,
+                                                            lowering.symbols.range(), derive_in(lowering)));
+      if (!definition.pure[d])
+        note_unknown(lowering, f, d, written[d], definition, definition.indices[d], definition.where);
+    }
     unite(touched, written);
     Boxes own;
     add_calls(lowering, definition, forms, environment, own);
@@ -191,14 +216,16 @@ void add_calls(const Lowering &lowering, const Definition &definition, const For
     if (!called) continue;
     const auto all = whole ? whole->find(called->function) : Boxes::const_iterator();
     Box box;
+    Lowering::Call &last = lowering.last_call[called->function];
+    last.where = stmt.where();
     for (const Value &index : let->value.operands) {
-      Interval interval = forms.interval(index, environment, lowering.symbols.range());
+      Interval interval = forms.interval(index, environment, lowering.symbols.range(), derive_in(lowering));
       if (whole && all != whole->end() && forms.has_remainder(index))
         interval = part_of((*all->second)[box.size()], interval);
+      note_unknown(lowering, called->function, box.size(), interval, definition, index, stmt.where());
       box.push_back(std::move(interval));
     }
     unite(boxes[called->function], box, names);
-    lowering.last_call[called->function] = stmt.where();
   }
 }
 
@@ -265,19 +292,63 @@ std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
   return modulus;
 }
 
+namespace {
+
+// Where the elements at the ends are products, which 32 bits may not hold.
+void require_narrow(Lowering &lowering, std::uint32_t f, std::size_t d, const Interval &elements) {
+  const auto is_product = [&](const Symbol &symbol) {
+    const Derived *derived = lowering.symbols.derived(symbol);
+    return derived && derived->op == Op::Mul;
+  };
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (!lowering.symbols.depends_on(elements.lower, is_product) &&
+      !lowering.symbols.depends_on(elements.upper, is_product))
+    return;
+  const Value lower = lowering.integers.wide_value_of(elements.lower),
+              upper = lowering.integers.wide_value_of(elements.upper);
+  const Value count = lowering.write(Op::Sub, upper, lower);
+  Value fits = lowering.write(Op::Less, count, Value::constant(ScalarType::Int64, most));
+  for (const Value &end : {lower, upper}) {
+    const Value wraps = lowering.write.converted(lowering.write.as_i32(end), ScalarType::Int64);
+    fits = lowering.write(Op::And, fits, lowering.write(Op::Equal, wraps, end));
+  }
+  const Function &of = lowering.function(f);
+  Message message;
+  message.texts = {fmt::format("'{}' is needed at indices from ", of.name), " to ",
+                   fmt::format(" along '{}', which 32 bits do not count; clamp the index, or compute less at once",
+                               of.definitions[0].pure[d]->name)};
+  message.values = {lower, upper};
+  const auto call = lowering.last_call.find(f);
+  lowering.host.add(
+      {Requirement{fits, std::move(message), call == lowering.last_call.end() ? of.where : call->second.where}});
+}
+
+[[noreturn]] void refuse_unknown(const Lowering &lowering, std::uint32_t f, std::size_t d) {
+  const Function &of = lowering.function(f);
+  SourceLocation where = of.where;
+  std::string index = "an index";
+  if (const auto call = lowering.last_call.find(f); call != lowering.last_call.end()) {
+    where = call->second.where;
+    if (const auto unknown = call->second.unknown.find(d); unknown != call->second.unknown.end()) {
+      where = unknown->second.where;
+      index = fmt::format("the index {},", unknown->second.text);
+    }
+  }
+  throw UserError(where, fmt::format("'{0}' is needed along '{1}' at {2} whose bounds are not known, so that it cannot "
+                                     "be told how much of '{0}' to compute; write clamp(index, low, high), or "
+                                     "{0}.bound({1}, begin, extent)",
+                                     of.name, of.definitions[0].pure[d]->name, index));
+}
+
+}  // namespace
+
 Region region_of(Lowering &lowering, std::uint32_t f, Box box) {
   for (Interval &dimension : box)
     dimension = {lowering.symbols.as_known(dimension.lower), lowering.symbols.as_known(dimension.upper)};
   Region region;
   for (std::size_t d = 0; d < box.size(); ++d) {
-    if (!box[d].lower.known() || !box[d].upper.known()) {
-      const auto &variable = lowering.function(f).definitions[0].pure[d];
-      throw UserError(
-          lowering.last_call.contains(f) ? lowering.last_call.at(f) : lowering.function(f).where,
-          fmt::format("'{0}' is called at an index whose bounds are not known, along '{1}', so that it cannot be told "
-                      "how much of '{0}' to compute; write clamp(index, low, high), or {0}.bound({1}, begin, extent)",
-                      lowering.function(f).name, variable->name));
-    }
+    if (!box[d].lower.known() || !box[d].upper.known()) refuse_unknown(lowering, f, d);
+    if (!lowering.kernel.open) require_narrow(lowering, f, d, box[d]);
     const Affine begin = lowering.integers.bound(box[d].lower);
     Affine extent = box[d].upper - box[d].lower + 1;
     if (!extent.known()) extent = box[d].upper - begin + 1;

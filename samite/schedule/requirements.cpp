@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ranges>
@@ -126,6 +127,31 @@ struct Need {
   }
 };
 
+// Functions whose regions are larger than what is asked of them, and make f's larger, as the schedule says it.
+std::vector<std::string> roundings(const Lowering &lowering, std::uint32_t f) {
+  std::vector<std::string> found;
+  std::set<std::uint32_t> seen{f};
+  std::vector<std::uint32_t> open{f};
+  while (!open.empty()) {
+    const std::uint32_t g = open.back();
+    open.pop_back();
+    const Function &of = lowering.function(g);
+    for (std::size_t d = 0; d < of.definitions[0].pure.size(); ++d) {
+      const std::string &variable = of.definitions[0].pure[d]->name;
+      const auto &alignments = lowering.schedules[g].alignments;
+      if (const auto modulus = alignments.find(static_cast<int>(d)); modulus != alignments.end())
+        found.push_back(fmt::format("{}.align_bounds({}, {})", of.name, variable, modulus->second));
+      if (!of.output && rounded(lowering, g, d) != 1)
+        found.push_back(fmt::format("the Tail::round_up of '{}' along '{}'", of.name, variable));
+    }
+    for (std::uint32_t caller = 0; caller < lowering.algorithm.functions.size(); ++caller)
+      for (const Definition &definition : lowering.function(caller).definitions)
+        if (std::ranges::count(called_by(lowering.algorithm, definition), g) != 0 && seen.insert(caller).second)
+          open.push_back(caller);
+  }
+  return found;
+}
+
 void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int dimension, const Need &need,
                   bool written, const Environment &environment) {
   const auto called = lowering.algorithm.function_of(array);
@@ -176,6 +202,8 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
                     written  ? "go through fewer indices"
                     : called ? "ask for less"
                              : fmt::format("let a Func have values beyond its edges: repeat_edge({})", name))};
+    if (const std::vector<std::string> rounded = roundings(lowering, f); !rounded.empty())
+      message.texts.back() += fmt::format("; what is computed was made larger by {}", fmt::join(rounded, " and "));
     message.values.push_back(room);
   } else {
     const std::string &name = lowering.function(called->function).name;

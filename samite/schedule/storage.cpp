@@ -134,20 +134,24 @@ int inside_now(const Lowering &lowering) {
 void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &region) {
   const Function &of = lowering.function(f);
   const FunctionSchedule &schedule = lowering.schedules[f];
-  if (of.rank() > maximum_rank)
-    throw UserError(of.where, fmt::format("'{}' has {} dimensions and is kept in device memory, which has {} at most; "
-                                          "compute it at a loop of what calls it",
-                                          of.name, of.rank(), maximum_rank));
   Storage storage;
   std::vector<Value> extents;
   storage.order.assign(schedule.storage_order.rbegin(), schedule.storage_order.rend());
   for (const Extent &dimension : region) storage.begin.push_back(dimension.begin);
+  // An array has so many dimensions: the outermost ones of more are one together.
+  const std::size_t merged = of.rank() > maximum_rank ? static_cast<std::size_t>(of.rank() - maximum_rank) + 1 : 0;
+  const Value none = Value::constant(ScalarType::Int64, 0),
+              most = Value::constant(ScalarType::Int64, std::int64_t{1} << 31);
   for (const int d : storage.order) {
     Affine extent = region[static_cast<std::size_t>(d)].extent;
     if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
     // As many as there are, so that memory is refused for what indices of 32 bits do not reach.
-    extents.push_back(
-        lowering.write(Op::Max, lowering.integers.wide_value_of(extent), Value::constant(ScalarType::Int64, 0)));
+    const Value count = lowering.write(Op::Max, lowering.integers.wide_value_of(extent), none);
+    if (storage.merged.empty() || storage.merged.size() >= merged)
+      extents.push_back(count);
+    else
+      extents.back() = lowering.write(Op::Min, lowering.write(Op::Mul, extents.back(), count), most);
+    if (storage.merged.size() < merged) storage.merged.push_back(lowering.integers.bound(extent));
   }
   if (extents.empty()) extents.push_back(number(1));
   storage.folds.resize(region.size());

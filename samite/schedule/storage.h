@@ -14,6 +14,7 @@ struct Storage {
   bool local = false;
   std::vector<passes::Affine> begin;
   std::vector<int> order;               // of an array: its dimensions, the outermost first
+  std::vector<passes::Affine> merged;   // extents of the outermost of them, which are one of the array's
   std::vector<passes::Affine> strides;  // of a local array
   std::vector<std::optional<std::int64_t>> folds;
   ir::MemorySpace space = ir::MemorySpace::device;

@@ -7,6 +7,7 @@
 namespace samite::test::default_schedule {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -138,6 +139,60 @@ TEST(DefaultSchedule, InlinesWhatHasMoreDimensionsThanDeviceMemory) {
     result(x) = curve(x, 1, 2, 3, x) + curve(1, x, 2, 3, x);
   };
   EXPECT_THAT(default_nest(five, false), Not(HasSubstr("produce curve")));
+}
+
+// Under a schedule that says of `result` only where others are computed.
+template <class F>
+std::string nest_with_places(const F &directives, bool gpu = false) {
+  return to_string(schedules::lower(captured_pipeline([&](Array<float, 2> out, Array<const float, 2> in) {
+                                      Func rows{"rows"}, result{"result", out};
+                                      rows(y, x) = in(y, x) + in(y, x + 1);
+                                      result(y, x) = rows(y, x) + rows(y + 1, x);
+                                      schedule_cpu([&] { directives(rows, result); });
+                                      schedule_cuda([&] { directives(rows, result); });
+                                    }),
+                                    {.gpu = gpu})
+                       .nest);
+}
+
+TEST(DefaultSchedule, KeepsLoopsSerialWhereOthersAreComputed) {
+  EXPECT_EQ(nest_with_places([](auto &rows, auto &result) { rows.compute_at(result, x).store_at(result, y); }),
+            R"(pipeline pipeline:
+  produce result:
+    kernel pipeline_result:
+      for result.y:
+        store rows in memory of its task: f32[y 2, x ?]
+        for result.x:
+          produce rows:
+            for rows.y in 0 .. 2:
+              for rows.x:
+                rows(y, x) = …
+          consume rows:
+            result(y, x) = …
+)");
+}
+
+TEST(DefaultSchedule, HasVectorsInsideOfThatLoop) {
+  EXPECT_THAT(nest_with_places([](auto &rows, auto &result) { rows.compute_at(result, y); }),
+              AllOf(HasSubstr("\n      for result.y:\n"), HasSubstr("\n          vectorized result.x:\n")));
+}
+
+TEST(DefaultSchedule, IsSerialOnAGpuToo) {
+  EXPECT_THAT(nest_with_places([](auto &rows, auto &result) { rows.compute_at(result, x).store_root(); }, true),
+              AllOf(HasSubstr("for result.y:"), Not(HasSubstr("gpu_"))));
+}
+
+TEST(DefaultSchedule, KeepsTheLoopsOfAnUpdateSerial) {
+  const auto nest = to_string(schedules::lower(captured_pipeline([&](Array<float, 1> out, Array<const float, 1> in) {
+                                                 Reduction k{"k", 0, 8};
+                                                 Func f{"f"}, sums{"sums", out};
+                                                 f(x) = in(x) * 2;
+                                                 sums(x) += f(x + k) + f(x + k + 1);
+                                                 schedule_cpu([&] { f.compute_at(sums, k).store_at(sums, x); });
+                                               }),
+                                               {.gpu = false})
+                                  .nest);
+  EXPECT_THAT(nest, HasSubstr("for sums.x:\n          store f in memory of its task: f32[x 9]"));
 }
 
 }  // namespace

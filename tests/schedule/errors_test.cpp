@@ -45,6 +45,19 @@ class ScheduleErrors : public testing::Test {
   unsigned line_ = 0;
 };
 
+TEST_F(ScheduleErrors, ALoopOfAFuncWithoutAny) {
+  on_cpu([&](Array<float, 1> result) {
+    Func f{"f"}, g{"g", result};
+    f() = 1;
+    g(x) = f();
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_root().vectorize(x);
+    });
+  });
+  says("'f' has no loop 'x'; it has none", "");
+}
+
 // Names.
 
 TEST_F(ScheduleErrors, ALoopThatIsNotThere) {
@@ -721,6 +734,137 @@ TEST_F(ScheduleErrors, BoundsOfAnArrayThatDoNotBeginAtZero) {
   says("the schedule of 'f' says that 'x' goes from 1 on", "'f' fills an array, whose elements begin at 0");
 }
 
+// Directives that would change nothing, or contradict each other.
+
+TEST_F(ScheduleErrors, ALoopOfTwoKinds) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.unroll(x);
+      wrong_below();
+      f.vectorize(x);
+    });
+  });
+  says("loop 'x' of 'f' is unrolled (", "and now vectorized; a loop is one of them: split 'x', and say it of the two");
+}
+
+TEST_F(ScheduleErrors, ALoopThatIsSerialAfterAll) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] { f.parallel(y).serial(y).vectorize(y).vectorize(y); });
+  });
+  EXPECT_EQ(message_, "no error");
+}
+
+TEST_F(ScheduleErrors, AVectorizedLoopThatIsFused) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      f.vectorize(x);
+      wrong_below();
+      f.fuse(y, x, "t");
+    });
+  });
+  says("loop 'x' of 'f' is vectorized (", "and is fused with 'y', which is serial; fuse them first");
+}
+
+TEST_F(ScheduleErrors, MemoryOfTheCallersArray) {
+  const auto with = [&](const auto &directive) {
+    on_cpu([&](Array<float, 2> result) {
+      Func f{"f", result};
+      f(y, x) = 0;
+      schedule_cpu([&] { directive(f); });
+    });
+  };
+  const std::string fact = "'f' fills the array 'p0', and is kept as the caller has made that";
+  with([&](const Stage &f) {
+    wrong_below();
+    f.reorder_storage(y, x);
+  });
+  says(fact, "give a view with its dimensions in another order");
+  with([&](const Stage &f) {
+    wrong_below();
+    f.pad(x, 3);
+  });
+  says(fact, "give a view of a larger array");
+  with([&](const Stage &f) {
+    wrong_below();
+    f.fold_storage(y, 2);
+  });
+  says("'f' fills the array 'p0'", "leave fold_storage out");
+}
+
+TEST_F(ScheduleErrors, AFoldOfWhatIsKeptWhole) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = cast<Float>(y);
+    g(y, x) = f(y, x) + f(y + 1, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_root().fold_storage(y, 4);
+    });
+  });
+  says("'f' is computed at the root, whole", "f.compute_at(caller, loop).store_root(), or leave fold_storage out");
+}
+
+TEST_F(ScheduleErrors, AFoldOfWhatNoIterationLeavesToTheNext) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = cast<Float>(y);
+    g(y, x) = f(y, x) + f(y + 1, x);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, y).fold_storage(y, 4);
+    });
+  });
+  says("'f' is kept at the loop 'y' where it is computed", "store it outside of that loop");
+}
+
+// f(k / 4) += …: the lanes of a vector update one element.
+TEST_F(ScheduleErrors, APromiseThatNoIterationsMeetWhereTheyDo) {
+  const auto with = [&](const auto &index, const auto &directive) {
+    message_ = "no error";
+    on_cpu([&](Array<std::int32_t, 1> result, Array<const std::int32_t, 1> input) {
+      Func<std::int32_t> f{"f", result};
+      Reduction k{"k", 0, 64};
+      f(x) = 0;
+      f(index(k, input)) += input(k);
+      schedule_cpu([&] { directive(f.update().allow_race_conditions()); });
+    });
+  };
+  const auto always_0 = [](const auto &, const auto &) { return Int(0); };
+  const auto quarter = [](const auto &k, const auto &) { return k / 4; };
+  const auto last_bits = [](const auto &k, const auto &) { return k & 7; };
+  const auto loaded = [](const auto &k, const auto &input) { return clamp(input(k), 0, 9); };
+  const auto twice = [](const auto &k, const auto &) { return 2 * k; };
+  with(always_0, [&](const Stage &update) {
+    wrong_below();
+    update.vectorize("k", 8);
+  });
+  says("iterations 0 and 1 of loop 'k_i' update one element of 'f'",
+       "Say update().atomic(), keep that loop serial, or go through partial results");
+  with(quarter, [&](const Stage &update) {
+    wrong_below();
+    update.parallel("k");
+  });
+  says("iterations 0 and 1 of loop 'k' update one element of 'f'", "allow_race_conditions() promises that no two do");
+  with(last_bits, [&](const Stage &update) {
+    wrong_below();
+    update.vectorize("k", 16);
+  });
+  says("iterations 0 and 8 of loop 'k_i' update one element of 'f'", "update().rfactor(loop, variable)");
+  const auto by_four = [](const Stage &update) { update.vectorize("k", 4); };
+  with(loaded, by_four);
+  EXPECT_EQ(message_, "no error");
+  with(twice, by_four);
+  EXPECT_EQ(message_, "no error");
+  with(last_bits, by_four);
+  EXPECT_EQ(message_, "no error");
+}
+
 // Regions and memory.
 
 TEST_F(ScheduleErrors, AFuncAtAnIndexWithoutBounds) {
@@ -732,8 +876,9 @@ TEST_F(ScheduleErrors, AFuncAtAnIndexWithoutBounds) {
     schedule_cpu([&] { f.compute_root(); });
   });
   says(
-      "'f' is called at an index whose bounds are not known, along 'i', so that it cannot be told how much of 'f' to "
-      "compute",
+      "'f' is needed along 'i' at the index p1(x), whose bounds are not known, so that it cannot be told how much "
+      "of "
+      "'f' to compute",
       "write clamp(index, low, high), or f.bound(i, begin, extent)");
 }
 
@@ -881,8 +1026,10 @@ TEST_F(ScheduleErrors, MemoryOutsideOfThreadsThatEachComputes) {
       f.compute_at(g, xi).store_at(g, xo).store_in(Memory::local);
     });
   });
-  says("'f' is kept outside of parallel loops, of blocks, threads or lanes, and computed inside of them",
-       "store 'f' at a loop inside of these, or compute it outside");
+  says(
+      "'f' is kept outside of loop 'xi' of 'g', which is one of threads, and computed inside, for each iteration by "
+      "itself",
+      "say g.serial(xi), store 'f' at a loop inside of that, or compute it outside");
 }
 
 TEST_F(ScheduleErrors, SharedMemoryAndRegistersThatShareLoops) {
@@ -928,20 +1075,6 @@ TEST_F(ScheduleErrors, AFoldThatIsTooShort) {
     });
   });
   says("the storage of 'f' is folded along 'y' after 2 elements, and 3 are needed at once", "fold it after 3 or more");
-}
-
-TEST_F(ScheduleErrors, MoreDimensionsThanDeviceMemoryHas) {
-  on_cpu([&](Array<float, 1> result) {
-    Var a{"a"}, b{"b"}, c{"c"}, d{"d"}, e{"e"};
-    Func g{"g", result};
-    wrong_below();
-    Func f{"f"};
-    f(a, b, c, d, e) = 0;
-    g(x) = f(x, x, x, x, x);
-    schedule_cpu([&] { f.compute_root(); });
-  });
-  says("'f' has 5 dimensions and is kept in device memory, which has 4 at most",
-       "compute it at a loop of what calls it");
 }
 
 TEST_F(ScheduleErrors, ARangeOfAReductionThatIsLoaded) {

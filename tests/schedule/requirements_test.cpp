@@ -37,6 +37,35 @@ TEST_F(PipelineRequirements, AnInputThatIsTooShort) {
                     HasSubstr("\nlaunched at ")));
 }
 
+TEST_F(PipelineRequirements, AnInputThatIsTooShortForWhatIsAligned) {
+  const Pipeline p{"p", {"out", "in"}, [&](Array<float, 1> out, Array<const float, 1> in) {
+                     Func f{"f"}, g{"g"}, h{"h", out};
+                     f(x) = in(x);
+                     g(x) = f(x) + 1.0f;
+                     h(x) = g(x);
+                     schedule_cpu([&] {
+                       g.compute_root().align_bounds(x, 32);
+                       f.compute_root();
+                     });
+                   }};
+  p.launch(floats(32), floats(32));
+  EXPECT_THAT(message_of<UserError>([&] { p.launch(floats(33), floats(33)); }),
+              AllOf(HasSubstr("'f' reads 'in' at indices from 0 to 63"),
+                    HasSubstr("what is computed was made larger by g.align_bounds(x, 32)")));
+}
+
+TEST_F(PipelineRequirements, AnArrayThatNoFuncFills) {
+  EXPECT_THAT(message_of<UserError>([&] {
+                Pipeline("p", {"out", "other"}, [&](Array<float, 1> out, Array<float, 1>) {
+                  Func f{"f", out};
+                  f(x) = 1;
+                });
+              }),
+              AllOf(HasSubstr("requirements_test.cpp:"),
+                    HasSubstr("pipeline 'p': no Func fills the array 'other', nor reads it; to fill it, write Func "
+                              "result{\"result\", other}")));
+}
+
 TEST_F(PipelineRequirements, AnIndexBelowZero) {
   const Pipeline before{"before", {"out", "in"}, [&](Array<float, 1> out, Array<const float, 1> in) {
                           Func f{"f", out};

@@ -1,0 +1,317 @@
+// Where the integers of a definition lie (Forms::interval), by the operation that makes them.
+#include "samite/schedule/copy_statements.h"
+#include "samite/schedule/forms.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <set>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Interval;
+using passes::Range;
+using passes::Symbol;
+
+namespace {
+
+// Of two bounds of which each is one, the nearer; one may be unknown.
+Affine nearer_below(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : least(a, b); }
+Affine nearer_above(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : greatest(a, b); }
+// Of two bounds of which either may be needed.
+Affine both_least(const Affine &a, const Affine &b) { return a.known() && b.known() ? least(a, b) : Affine::unknown(); }
+Affine both_greatest(const Affine &a, const Affine &b) {
+  return a.known() && b.known() ? greatest(a, b) : Affine::unknown();
+}
+
+// What a type of few values can hold.
+Interval of_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::Bool: return {0, 1};
+    case ScalarType::Int8: return {-128, 127};
+    case ScalarType::UInt8: return {0, 255};
+    case ScalarType::Int16: return {-32768, 32767};
+    case ScalarType::UInt16: return {0, 65535};
+    default: return {};
+  }
+}
+
+class Bounds {
+ public:
+  Bounds(const passes::RangeOfSymbol &range, const Derive &derive) : range_(range), derive_(derive) {}
+
+  bool natural(const Interval &of) const { return of.lower.known() && at_least(of.lower, range_).value_or(-1) >= 0; }
+  bool negative(const Interval &of) const { return of.upper.known() && at_most(of.upper, range_).value_or(1) <= 0; }
+
+  Interval absolute(const Interval &of) const {
+    if (natural(of)) return of;
+    if (negative(of)) return of * -1;
+    return {greatest(nearer_above(of.lower, of.upper * -1), 0), both_greatest(of.lower * -1, of.upper)};
+  }
+
+  Interval product(const Interval &a, const Interval &b) const {
+    if (a.lower.is_constant() && a.upper == a.lower) return b * a.lower.constant();
+    if (b.lower.is_constant() && b.upper == b.lower) return a * b.lower.constant();
+    if (natural(a) && natural(b)) return {times(a.lower, b.lower), times(a.upper, b.upper)};
+    if (negative(a)) return product(a * -1, b) * -1;
+    if (negative(b)) return product(a, b * -1) * -1;
+    if (natural(a))
+      return {both_least(times(a.lower, b.lower), times(a.upper, b.lower)),
+              both_greatest(times(a.lower, b.upper), times(a.upper, b.upper))};
+    if (natural(b)) return product(b, a);
+    const Affine ll = times(a.lower, b.lower), lu = times(a.lower, b.upper), ul = times(a.upper, b.lower),
+                 uu = times(a.upper, b.upper);
+    return {both_least(both_least(ll, lu), both_least(ul, uu)),
+            both_greatest(both_greatest(ll, lu), both_greatest(ul, uu))};
+  }
+
+  Interval square(const Interval &of) const {
+    const Interval size = absolute(of);
+    return {size.lower.known() ? times(size.lower, size.lower) : Affine(0), times(size.upper, size.upper)};
+  }
+
+  // Rounded towards zero; by zero it is zero.
+  Interval quotient(const Interval &a, const Interval &b) const {
+    if (b.lower.known() && b.lower == b.upper) {
+      const Affine &by = b.lower;
+      if (by.is_constant() && by.constant() < 0) return quotient(a, b * -1) * -1;
+      if (by.is_constant() && by.constant() > 0) return by_constant(a, by.constant());
+      const Affine first = divided(a.lower, by), last = divided(a.upper, by);
+      if (natural(b) && first.known() && last.known()) return {first, last};
+      if (negative(b) && first.known() && last.known()) return {last, first};
+      if (first.known() && last.known()) return {least(first, last), greatest(first, last)};
+    }
+    if (natural(b)) return {both_least(a.lower, 0), both_greatest(a.upper, 0)};
+    const Affine most = absolute(a).upper;
+    return {most * -1, most};
+  }
+
+  // It has the sign of `a`, and is no further from zero than `a` is, nor as far as `b`; by zero it is `a`.
+  Interval remainder(const Interval &a, const Interval &b) const {
+    Interval result{natural(a) ? 0 : both_least(a.lower, 0), negative(a) ? 0 : both_greatest(a.upper, 0)};
+    const Interval size = absolute(b);
+    if (!size.upper.known() || at_least(size.lower, range_).value_or(0) <= 0) return result;
+    if (!natural(a)) result.lower = nearer_above(result.lower, size.upper * -1 + 1);
+    if (!negative(a)) result.upper = nearer_below(result.upper, size.upper - 1);
+    return result;
+  }
+
+  Interval by_function(const Interval &of, const std::shared_ptr<const IntegerFunction> &function) const {
+    if (!derive_ || !of.lower.known() || !of.upper.known()) return {};
+    const Affine first = derive_({Op::Copy, of.lower, 0, {}, function}),
+                 last = of.lower == of.upper ? first : derive_({Op::Copy, of.upper, 0, {}, function});
+    // A product and a sum may be rounded as one, or each for itself.
+    const int more = may_be_contracted(*function) ? 1 : 0;
+    return {least(first, last) - more, greatest(first, last) + more};
+  }
+
+ private:
+  static bool may_be_contracted(const IntegerFunction &function) {
+    std::set<LocalId> products;
+    for (const Stmt &stmt : function.body) {
+      const Let *let = stmt.as<Let>();
+      const Op op = let->value.op;
+      const bool of_product = std::ranges::any_of(let->value.operands, [&](const Value &operand) {
+        return operand.is_local() && products.contains(operand.id());
+      });
+      if ((op == Op::Add || op == Op::Sub) && of_product) return true;
+      if (op == Op::Mul || op == Op::Div || (op == Op::Neg && of_product)) products.insert(let->local);
+    }
+    return false;
+  }
+
+  Interval by_constant(const Interval &of, std::int64_t by) const {
+    const Affine lower = passes::quotient(of.lower, by);
+    if (natural(of)) return {lower, passes::quotient(of.upper, by)};
+    // Of a negative number it may be one more than rounded down.
+    return {lower, greatest(passes::quotient(of.upper, by), least(passes::quotient(of.upper + (by - 1), by), 0))};
+  }
+
+  static std::int64_t bounded(__int128 number) {
+    constexpr __int128 most = std::int64_t{1} << 60;
+    return static_cast<std::int64_t>(std::clamp(number, -most, most));
+  }
+
+  Affine times(const Affine &a, const Affine &b) const {
+    if (!a.known() || !b.known()) return Affine::unknown();
+    if (a.is_constant()) return b * a.constant();
+    if (b.is_constant()) return a * b.constant();
+    if (!derive_) return Affine::unknown();
+    Interval range;
+    const auto a0 = at_least(a, range_), a1 = at_most(a, range_), b0 = at_least(b, range_), b1 = at_most(b, range_);
+    if (a0 && a1 && b0 && b1) {
+      const __int128 corners[] = {__int128{*a0} * *b0, __int128{*a0} * *b1, __int128{*a1} * *b0, __int128{*a1} * *b1};
+      range = {bounded(std::ranges::min(corners)), bounded(std::ranges::max(corners))};
+    } else if (a0.value_or(-1) >= 0 && b0.value_or(-1) >= 0) {
+      range.lower = bounded(__int128{*a0} * *b0);
+    }
+    return derive_({Op::Mul, a, b, range});
+  }
+
+  Affine divided(const Affine &a, const Affine &by) const {
+    if (!a.known() || !derive_) return Affine::unknown();
+    if (a == Affine(0)) return a;
+    Interval range;
+    if (const auto most = at_most(absolute({a, a}).upper, range_)) range = {-*most, *most};
+    return derive_({Op::Div, a, by, range});
+  }
+
+  const passes::RangeOfSymbol &range_;
+  const Derive &derive_;
+};
+
+// Whether a floating operation goes up with each of its operands, or down, so that it is least or greatest at the ends.
+bool is_monotonic(const Operation &operation, bool first_is_fixed) {
+  switch (operation.op) {
+    case Op::Copy:
+    case Op::Cast:
+    case Op::Neg:
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Min:
+    case Op::Max:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc: return true;
+    case Op::Div: return !first_is_fixed;
+    default: return false;
+  }
+}
+
+bool is_float(Type type) { return type == Type(ScalarType::Float32) || type == Type(ScalarType::Float64); }
+
+}  // namespace
+
+bool operator==(const IntegerFunction &a, const IntegerFunction &b) {
+  if (a.of != b.of || !(a.result == b.result) || a.body.size() != b.body.size()) return false;
+  for (std::size_t i = 0; i < a.body.size(); ++i) {
+    const Let &of_a = *a.body[i].as<Let>(), &of_b = *b.body[i].as<Let>();
+    if (of_a.local != of_b.local || of_a.value.op != of_b.value.op || of_a.value.operands != of_b.value.operands)
+      return false;
+  }
+  return true;
+}
+
+// The cast of a floating number to an integer, where that number is made of one integer by operations that are
+// monotonic, and of what is the same for all elements.
+std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) const {
+  std::optional<LocalId> leaf;
+  std::set<LocalId> seen;
+  std::vector<const Let *> made;  // operands first
+  const auto add = [&](const Let *let) {
+    if (seen.insert(let->local).second) made.push_back(let);
+  };
+  bool possible = true;
+  // Whether the value depends on the leaf.
+  const std::function<bool(const Value &)> follow = [&](const Value &of) -> bool {
+    if (!of.is_local()) return false;
+    const auto let = lets_.find(of.id());
+    if (let == lets_.end()) return possible = false;
+    const Operation &operation = let->second->value;
+    const bool to_float = operation.op == Op::Cast && is_float(operation.type);
+    if (to_float && is_integer(operation.operands[0].type().element())) {
+      add(let->second);
+      const Value &integer = operation.operands[0];
+      if (!integer.is_local()) return false;
+      if (leaf && *leaf != integer.id()) possible = false;
+      leaf = integer.id();
+      return true;
+    }
+    if (!is_float(operation.type) && !(of == value)) return possible = false;
+    int depend = 0;
+    bool first = false;
+    for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+      const bool depends = follow(operation.operands[i]);
+      depend += depends;
+      first = i == 0 ? depends : first;
+    }
+    if (depend > 1 || !is_monotonic(operation, depend == 1 && !first)) possible = false;
+    add(let->second);
+    return depend > 0;
+  };
+  if (!follow(value) || !possible || !leaf) return std::nullopt;
+  IntegerFunction function{{}, *leaf, value};
+  for (const Let *let : made) function.body.emplace_back(*let, SourceLocation());
+  return function;
+}
+
+Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range,
+                         const Derive &derive) const {
+  if (const Affine of = form(value); of.known()) return over_all(of, environment);
+  const Operation *operation = this->operation(value);
+  if (!operation) return {};
+  const Bounds bounds(range, derive);
+  const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment, range, derive); };
+  const auto constant = [&](std::size_t i) {
+    const Value &divisor = operation->operands[i];
+    return divisor.is_constant() ? divisor.as_int() : 0;
+  };
+  switch (operation->op) {
+    case Op::Copy: return operand(0);
+    case Op::Cast: {
+      const ScalarType from = operation->operands[0].type().element();
+      if (is_floating(from)) {
+        const Interval narrow = of_type(operation->type.element());
+        if (narrow.lower.known()) return narrow;
+        const auto function = function_of_integer(value);
+        if (!function) return {};
+        const Value leaf = Value::local(ScalarType::Int32, function->of);
+        return bounds.by_function(interval(leaf, environment, range, derive),
+                                  std::make_shared<const IntegerFunction>(*function));
+      }
+      const Interval of = operand(0);
+      if (of.lower.known() || of.upper.known()) return of;
+      return of_type(from);
+    }
+    case Op::Neg: return operand(0) * -1;
+    case Op::Not:
+      return class_of(operation->type) == ScalarClass::Signed ? operand(0) * -1 + Interval{-1, -1} : Interval();
+    case Op::Abs: return bounds.absolute(operand(0));
+    case Op::Add: return operand(0) + operand(1);
+    case Op::Sub: return operand(0) + operand(1) * -1;
+    case Op::Mul:
+      if (operation->operands[0] == operation->operands[1]) return bounds.square(operand(0));
+      return bounds.product(operand(0), operand(1));
+    case Op::Div: return bounds.quotient(operand(0), operand(1));
+    case Op::Rem: return bounds.remainder(operand(0), operand(1));
+    case Op::ShiftLeft:
+      if (!operation->operands[1].is_constant() || constant(1) < 0 || constant(1) > 30) return {};
+      return operand(0) * (std::int64_t{1} << constant(1));
+    case Op::ShiftRight: {
+      const Interval of = operand(0);
+      if (operation->operands[1].is_constant() && constant(1) >= 0 && constant(1) <= 30)
+        return {quotient(of.lower, std::int64_t{1} << constant(1)), quotient(of.upper, std::int64_t{1} << constant(1))};
+      return {both_least(of.lower, 0), both_greatest(of.upper, 0)};
+    }
+    case Op::And: {
+      const Interval a = operand(0), b = operand(1);
+      if (!bounds.natural(a) && !bounds.natural(b)) return {};
+      if (!bounds.natural(a)) return {0, b.upper};
+      if (!bounds.natural(b)) return {0, a.upper};
+      return {0, nearer_below(a.upper, b.upper)};
+    }
+    case Op::Or:
+    case Op::Xor: {
+      const Interval a = operand(0), b = operand(1);
+      if (!bounds.natural(a) || !bounds.natural(b)) return {};
+      return {0, a.upper + b.upper};
+    }
+    case Op::Min: {
+      const Interval a = operand(0), b = operand(1);
+      return {both_least(a.lower, b.lower), nearer_below(a.upper, b.upper)};
+    }
+    case Op::Max: {
+      const Interval a = operand(0), b = operand(1);
+      return {nearer_above(a.lower, b.lower), both_greatest(a.upper, b.upper)};
+    }
+    case Op::Select:
+      return {both_least(operand(1).lower, operand(2).lower), both_greatest(operand(1).upper, operand(2).upper)};
+    case Op::Load: return of_type(operation->type.element());
+    default: return {};
+  }
+}
+
+}  // namespace samite::schedules

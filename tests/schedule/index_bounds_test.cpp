@@ -1,0 +1,153 @@
+// Where the indices of calls lie: of each the Func is computed before what calls it, at the root and inside of loops,
+// and is what its definition says.
+#include "samite/samite.h"
+#include "tests/runtime/message_of.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+namespace samite::test {
+namespace {
+
+using testing::HasSubstr;
+
+class IndexBounds : public testing::Test {
+ protected:
+  static constexpr int count = 41;
+
+  // g(x) = f(index), where f(i) = 3 * i + 1, under several schedules.
+  template <class Traced, class Host>
+  static void expect_right(const std::string &what, const Traced &index, const Host &expected) {
+    for (const int k : {3, 1, -2, 0}) {
+      std::vector<std::int32_t> in(count), right;
+      for (int x = 0; x < count; ++x) in[static_cast<std::size_t>(x)] = (x * 7) % 5 - 2;
+      for (int x = 0; x < count; ++x) right.push_back(3 * expected(x, k, in[static_cast<std::size_t>(x)]) + 1);
+      const Buffer<std::int32_t> from{Device::cpu(), {count}, in};
+      for (const char *place : {"root", "tile", "element", "default"}) {
+        const Pipeline p{
+            "p", {"out", "in", "k"}, [&](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> array, Int scalar) {
+              Var i{"i"}, x{"x"}, xo{"xo"}, xi{"xi"};
+              Func<std::int32_t> f{"f"}, g{"g", out};
+              f(i) = 3 * i + 1;
+              g(x) = f(index(x, scalar, array(x)));
+              if (place == std::string("default")) return;
+              schedule_cpu([&] {
+                if (place == std::string("root")) f.compute_root();
+                if (place == std::string("root")) return;
+                g.split(x, xo, xi, 8);
+                f.compute_at(g, place == std::string("tile") ? xo : xi);
+              });
+            }};
+        const Buffer<std::int32_t> out{Device::cpu(), {count}};
+        p.launch(out, from, k);
+        EXPECT_EQ(out.to_vector(), right) << what << " at " << place << ", k = " << k;
+      }
+    }
+  }
+};
+
+#define EXPECT_INDEX(traced, host)                                                                                \
+  expect_right(                                                                                                   \
+      #traced, [](const auto &x, const auto &k, const auto &in) { return (void)x, (void)k, (void)in, (traced); }, \
+      [](int x, int k, int in) { return (void)x, (void)k, (void)in, (host); })
+
+TEST_F(IndexBounds, OfProducts) {
+  EXPECT_INDEX(x * x, x * x);
+  EXPECT_INDEX((x - 3) * (5 - x), (x - 3) * (5 - x));
+  EXPECT_INDEX((x - 20) * (x - 20), (x - 20) * (x - 20));
+  EXPECT_INDEX(x * k, x * k);
+  EXPECT_INDEX((x - 9) * (k + 1) - k, (x - 9) * (k + 1) - k);
+  EXPECT_INDEX(clamp(in * x, -10, 20), std::min(std::max(in * x, -10), 20));
+  EXPECT_INDEX(clamp(in, -2, 2) * x, in * x);
+}
+
+TEST_F(IndexBounds, OfQuotients) {
+  EXPECT_INDEX(x / k, k == 0 ? 0 : x / k);
+  EXPECT_INDEX((x - 20) / k, k == 0 ? 0 : (x - 20) / k);
+  EXPECT_INDEX((x - 20) / -3, (x - 20) / -3);
+  EXPECT_INDEX(x / (x - 20), x == 20 ? 0 : x / (x - 20));
+  EXPECT_INDEX(x % k, k == 0 ? x : x % k);
+  EXPECT_INDEX((x - 20) % (k * k + 1), (x - 20) % (k * k + 1));
+  EXPECT_INDEX((x - 20) % -7, (x - 20) % -7);
+}
+
+TEST_F(IndexBounds, OfAbsoluteValuesAndBits) {
+  EXPECT_INDEX(abs(x - 10), std::abs(x - 10));
+  EXPECT_INDEX(abs(k - x), std::abs(k - x));
+  EXPECT_INDEX(~x, ~x);
+  EXPECT_INDEX(x >> (k & 3), x >> (k & 3));
+  EXPECT_INDEX((x - 20) >> (x & 3), (x - 20) >> (x & 3));
+  EXPECT_INDEX(x & (k * k), x & (k * k));
+  EXPECT_INDEX(x | 5, x | 5);
+  EXPECT_INDEX(x ^ (k * k), x ^ (k * k));
+}
+
+TEST_F(IndexBounds, OfRoundedNumbers) {
+  EXPECT_INDEX(cast<Int>(cast<Float>(x) * 0.5f), static_cast<int>(static_cast<float>(x) * 0.5f));
+  EXPECT_INDEX(cast<Int>(floor(cast<Float>(x - 20) * 0.3f)),
+               static_cast<int>(std::floor(static_cast<float>(x - 20) * 0.3f)));
+  EXPECT_INDEX(cast<Int>(floor((cast<Float>(x) + 0.5f) / 3.0f - 0.5f)),
+               static_cast<int>(std::floor((static_cast<float>(x) + 0.5f) / 3.0f - 0.5f)));
+  EXPECT_INDEX(cast<Int>(cast<Double>(x * 3) / 7.0), static_cast<int>(static_cast<double>(x * 3) / 7.0));
+  EXPECT_INDEX(cast<Int>(ceil(10.0f - cast<Float>(x) * cast<Float>(k))), 10 - x * k);
+}
+
+TEST_F(IndexBounds, BeyondWhat32BitsCount) {
+  const Pipeline p{"p", {"out", "k"}, [](Array<std::int32_t, 1> out, Int k) {
+                     Var i{"i"}, x{"x"};
+                     Func<std::int32_t> f{"f"}, g{"g", out};
+                     f(i) = i;
+                     g(x) = f(x * k);
+                     schedule_cpu([&] { f.compute_root(); });
+                   }};
+  EXPECT_THAT(message_of<UserError>([&] { p.launch(Buffer<std::int32_t>{Device::cpu(), {5}}, 1 << 30); }),
+              HasSubstr("'f' is needed at indices from 0 to 4294967296 along 'i', which 32 bits do not count"));
+}
+
+// The index of a Func of many dimensions, whose outermost ones are one of its array.
+TEST_F(IndexBounds, OfMoreDimensionsThanAnArrayHas) {
+  for (const bool reordered : {false, true}) {
+    const Pipeline p{"p", {"out"}, [&](Array<std::int32_t, 2> out) {
+                       Var a{"a"}, b{"b"}, c{"c"}, d{"d"}, e{"e"}, g{"g"}, y{"y"}, x{"x"};
+                       Func<std::int32_t> f{"f"}, result{"result", out};
+                       f(a, b, c, d, e, g) = a + 10 * b + 100 * c + 1000 * d + 10'000 * e + 100'000 * g;
+                       result(y, x) = f(x - 1, y, x + 2, y + x, 3, y) + f(y, x, x, x, x + y, x);
+                       schedule_cpu([&] {
+                         f.compute_root();
+                         if (reordered) f.reorder_storage(a, c, e, b, d, g).pad(b, 2);
+                       });
+                     }};
+    const Buffer<std::int32_t> out{Device::cpu(), {4, 5}};
+    p.launch(out);
+    std::vector<std::int32_t> right;
+    const auto f = [](int a, int b, int c, int d, int e, int g) {
+      return a + 10 * b + 100 * c + 1000 * d + 10'000 * e + 100'000 * g;
+    };
+    for (int y = 0; y < 4; ++y)
+      for (int x = 0; x < 5; ++x) right.push_back(f(x - 1, y, x + 2, y + x, 3, y) + f(y, x, x, x, x + y, x));
+    EXPECT_EQ(out.to_vector(), right);
+  }
+}
+
+// What does not read its own Func may be computed twice.
+TEST_F(IndexBounds, OfUpdatesWhoseTailsAreShifted) {
+  const Pipeline p{"p", {"out"}, [](Array<std::int32_t, 2> out) {
+                     Var y{"y"}, x{"x"};
+                     Reduction r{"r", 0, 3};
+                     Func<std::int32_t> f{"f", out};
+                     f(y, x) = 7;
+                     f(r, x) = r * x;
+                     schedule_cpu([&] { f.update().vectorize(x, 8, Tail::shift_inwards); });
+                   }};
+  const Buffer<std::int32_t> out{Device::cpu(), {4, 19}};
+  p.launch(out);
+  for (std::int64_t y = 0; y < 4; ++y)
+    for (std::int64_t x = 0; x < 19; ++x)
+      EXPECT_EQ(out.to_vector()[static_cast<std::size_t>(y * 19 + x)], y < 3 ? y * x : 7);
+}
+
+}  // namespace
+}  // namespace samite::test
