@@ -18,12 +18,17 @@
 //     });
 //   });
 //
-// On CUDA a graph holds whatever is put into the stream while it is captured: launches, copies between buffers of the
-// device, work of other libraries. On the CPU it is the list of launches, which are run one after another. What waits
-// for the stream, or allocates or reads buffers, cannot be captured.
+// A graph holds the launches that are made while it is captured, and what the host does with buffers of its device:
+// fill, copy_from, set, clone, zero_gradient and the seeds of Tape::backward. All of it is replayed in that order, on the
+// CPU and on CUDA alike. Values that the host gives are those of the capture; a buffer that is made in a capture is
+// allocated there, once. A graph that is launched in the capture of another becomes a part of it, as it is then. On CUDA
+// the graph also holds what other libraries put into the stream.
 //
-// A graph keeps the buffers of its launches and conditions alive. It cannot be put on a tape, which keeps values
-// between launches; recorded adjoint launches may well be in it. One thread uses a graph at a time.
+// What waits for the stream cannot be captured, nor what reads a buffer that the graph writes, nor copies from or to
+// another device or pinned memory: UserError, or DeviceError with the driver's words.
+//
+// A graph keeps the buffers that it uses alive. It cannot be put on a tape, which keeps values between launches;
+// adjoint launches may well be in it. One thread uses a graph at a time.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -38,7 +43,7 @@ namespace samite {
 class Graph {
  public:
   // How many launches it has, which are numbered from 0 in the order in which they were captured, those that depend on
-  // a condition included.
+  // a condition included. What the host does with buffers has no number, and nor have the launches of a graph in it.
   std::size_t size() const;
   Device device() const { return stream_.device(); }
 
@@ -52,7 +57,8 @@ class Graph {
   // Whether launch `number` is run.
   void enable(std::size_t number, bool enabled, SourceLocation where = std::source_location::current());
 
-  // "Graph of 3 launches on cuda:0", and a line for each; those that depend on a condition are indented below it.
+  // "Graph of 3 launches on cuda:0", and a line for each and for each operation of the host, in order; what depends on a
+  // condition is indented below it.
   std::string to_string() const;
 
   // For the library.
@@ -71,8 +77,8 @@ class Graph {
 std::ostream &operator<<(std::ostream &stream, const Graph &graph);
 
 // Runs `work`, whose launches on `stream` are put down and not run. What `work` throws goes on, and nothing is left.
-// UserError where this thread captures already, or where a launch is on another stream; DeviceError for what cannot be
-// captured, with the driver's words.
+// UserError where this thread captures already, where a launch is on another stream, and for what cannot be captured;
+// DeviceError with the driver's words where the driver refuses it.
 Graph capture(const Stream &stream, const std::function<void()> &work,
               SourceLocation where = std::source_location::current());
 

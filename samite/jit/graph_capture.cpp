@@ -99,7 +99,7 @@ void GraphCapture::add(const HostOperation &operation) {
   const bool reads = operation.kind == HostOperation::Kind::read;
   // The driver refuses what would wait for the captured stream.
   const bool waits = reads && (stream_.cuda() || !writes(operation.source.storage().get()));
-  if (waits || (operation.pinned && operation.stream->device() != stream_.device())) return run(operation);
+  if (operation.pinned ? operation.stream->device() != stream_.device() : waits) return run(operation);
   check(operation);
   if (operation.target.count() == 0) return;
   HostOperation kept = operation.kept();

@@ -1,13 +1,16 @@
 #include "samite/jit/host_operations.h"
 
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape.h"
+#include "samite/runtime/host_operation.h"
 
 namespace samite::jit {
 namespace {
 
 // In the order in which a launch asks (launch_now).
 void handle(const HostOperation &operation) {
+  if (GraphCapture *capture = GraphCapture::current()) return capture->add(operation);
   if (TangentLaunches *tangents = TangentLaunches::current()) return tangents->perform(operation);
   if (Tape *tape = Tape::recording()) return tape->append(operation);
   run(operation);

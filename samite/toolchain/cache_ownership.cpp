@@ -35,6 +35,11 @@ std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder
     return belongs_to_another("link", folder, status.st_uid);
   // What cannot be looked at cannot be used either, and says so itself when it is.
   if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
+  if (!S_ISDIR(status.st_mode))
+    return fmt::format(
+        "{} is not a folder. Set SAMITE_CACHE_DIR to a folder of your own; SAMITE_CACHE_LIMIT_MB=0 switches the cache "
+        "off.",
+        folder.string());
   if (status.st_uid != user) return belongs_to_another("folder", folder, status.st_uid);
   if ((status.st_mode & writable_by_others) != 0)
     return fmt::format(

@@ -156,11 +156,11 @@ HostTarget host_target() {
   target.contraction = contraction == 1;
   const std::optional<int> bytes = number_in("SAMITE_CPU_VECTOR_BYTES");
   if (!bytes) return target;
-  if ((bytes != 16 && bytes != 32 && bytes != 64) || *bytes > target.vector_bytes)
+  if (bytes != 16 && bytes != 32 && bytes != 64)
     throw UserError("SAMITE_CPU_VECTOR_BYTES is \"" + std::string(std::getenv("SAMITE_CPU_VECTOR_BYTES")) +
-                    "\"; this machine can do 16" + (target.vector_bytes >= 32 ? ", 32" : "") +
-                    (target.vector_bytes >= 64 ? ", 64" : "") + ". Unset it to use the widest.");
-  target.vector_bytes = *bytes;
+                    "\"; it can be 16, 32 or 64. This machine's vectors have " + std::to_string(target.vector_bytes) +
+                    " bytes, which it uses where the variable is not set.");
+  target.vector_bytes = std::min(target.vector_bytes, *bytes);
   return target;
 }
 

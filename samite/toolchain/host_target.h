@@ -3,9 +3,9 @@
 // The compile itself asks LLVM for the exact features; this answers the two questions that come before it: what to
 // call the machine in a cache key, and how wide a vector is. Thread-safe.
 //
-// SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) lowers the width, and the compiler then uses no wider instructions either:
-// results of a narrower machine, on this one. A value that the machine cannot reach is an error, since silently
-// running narrower would test something else.
+// SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) is an upper bound on the width, and the compiler then uses no wider
+// instructions either: results of a narrower machine, on this one. A machine that is narrower than that keeps its own
+// width.
 //
 // SAMITE_CPU_ARCHITECTURE (x86-64-v2, x86-64-v3 or x86-64-v4) compiles for that level of the x86-64 ABI instead of this
 // machine's model, so that the results of another machine can be had on this one. Vectors are then at most as wide as
@@ -29,8 +29,8 @@ struct HostTarget {
   bool contraction = true;   // whether a product and a sum may become one fused multiply-add
 };
 
-// Throws UserError where SAMITE_CPU_VECTOR_BYTES is not one of the widths that the target has, where this machine lacks
-// the level in SAMITE_CPU_ARCHITECTURE, and where SAMITE_CPU_CONTRACTION is neither 0 nor 1.
+// Throws UserError if SAMITE_CPU_VECTOR_BYTES is not 16, 32 or 64, if this machine lacks the level in
+// SAMITE_CPU_ARCHITECTURE, and if SAMITE_CPU_CONTRACTION is neither 0 nor 1.
 HostTarget host_target();
 
 // The compiler's level of optimisation for kernels: 2 where SAMITE_CPU_OPTIMIZATION does not say. Throws UserError

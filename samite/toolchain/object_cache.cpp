@@ -32,7 +32,8 @@ bool is_full(const std::error_code &code) {
 void warn_not_used(const std::system_error &error) {
   const char *remedy = is_full(error.code())
                            ? "Free some space, lower SAMITE_CACHE_LIMIT_MB, or set SAMITE_CACHE_DIR to another disk."
-                           : "Set SAMITE_CACHE_DIR to a folder that this process may read and write.";
+                           : "Set SAMITE_CACHE_DIR to a folder that this process may read and write; "
+                             "SAMITE_CACHE_LIMIT_MB=0 switches the cache off.";
   warn_once("object cache, error " + std::to_string(error.code().value()),
             std::string("the kernel cache is not used: ") + error.what() +
                 ". Kernels are compiled again in each process. " + remedy);
@@ -205,7 +206,7 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
 }
 
 void ObjectCache::remove(const Hash128 &key) {
-  if (!refused()) discard(folder_, entry_folder(key));
+  if (limit_bytes_ != 0 && !refused()) discard(folder_, entry_folder(key));
 }
 
 std::optional<std::string> ObjectCache::refusal() const {

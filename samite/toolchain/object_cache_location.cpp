@@ -48,11 +48,13 @@ std::shared_ptr<ObjectCache> object_cache() {
   static std::mutex mutex;
   static std::shared_ptr<ObjectCache> current;
   const fs::path folder = cache_folder();
-  const std::uint64_t limit = folder.empty() ? 0 : limit_bytes();
-  if (folder.empty())
+  const std::uint64_t wanted = limit_bytes();
+  const std::uint64_t limit = folder.empty() ? 0 : wanted;
+  if (folder.empty() && wanted != 0)
     warn_once("object cache, no folder",
               "the kernel cache is not used: neither SAMITE_CACHE_DIR, XDG_CACHE_HOME nor HOME is set. Kernels are "
-              "compiled again in each process. Set SAMITE_CACHE_DIR to a folder that this process may write.");
+              "compiled again in each process. Set SAMITE_CACHE_DIR to a folder that this process may write; "
+              "SAMITE_CACHE_LIMIT_MB=0 switches the cache off.");
   const std::lock_guard lock(mutex);
   if (!current || current->folder() != folder || current->limit_bytes() != limit)
     current = std::make_shared<ObjectCache>(folder, limit);

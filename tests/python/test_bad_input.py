@@ -44,6 +44,16 @@ def test_wrong_rank():
     )
 
 
+def test_an_array_that_is_shorter_than_another():
+    text = message(lambda: kernels.axpy(np.zeros(5), np.zeros(3), 1.0))
+    assert "argument 1 ('x') has extent 3 in dimension 0" in text and "reads it at indices 0 to 4" in text
+    assert "called at" in text and "test_bad_input.py:" in text
+    assert "argument 0 ('y') has extent 5" in message(lambda: kernels.axpy(np.zeros(5), np.zeros(6), 1.0, extents=6))
+    step = kernels.axpy.record(np.ones(3), np.ones(4), 2.0)
+    assert "argument 1 ('x') has extent 2" in message(lambda: step.set(x=np.zeros(2)))
+    step()
+
+
 def test_wrong_last_extent():
     assert "the last of them 3; numpy.ndarray of float32 with shape (4, 5)" in message(
         lambda: kernels.move(NOW, (1, 2, 3), extents=4)

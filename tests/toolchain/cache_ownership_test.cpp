@@ -57,6 +57,31 @@ TEST_F(CacheOwnership, AFolderThatAnyoneMayWriteIsRefusedEvenWhereItIsSticky) {
   expect_refused_naming(folder_, "1777", "chmod go-w " + folder_.string());
 }
 
+// Advice to change a device's permissions would be harmful where the process is root.
+TEST_F(CacheOwnership, WhatIsNotAFolderIsRefusedWithoutAdviceToChangeIt) {
+  const fs::path file = above_.path() / "file";
+  write_file(file, "text");
+  for (const fs::path &path : {file, fs::path("/dev/null")}) {
+    const test::HeardWarnings heard;
+    ObjectCache cache(path, 1 << 30);
+    cache.publish(key_, "content");
+    EXPECT_FALSE(cache.find(key_));
+    ASSERT_EQ(heard.texts().size(), 1u);
+    EXPECT_THAT(heard.texts()[0], HasSubstr(path.string() + " is not a folder"));
+    EXPECT_THAT(heard.texts()[0], HasSubstr("SAMITE_CACHE_LIMIT_MB=0 switches the cache off"));
+    EXPECT_THAT(heard.texts()[0], testing::Not(HasSubstr("chmod")));
+  }
+}
+
+TEST_F(CacheOwnership, ACacheThatIsSwitchedOffLooksAtNoFolder) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  ObjectCache off(folder_, 0);
+  off.publish(key_, "content");
+  off.remove(key_);
+  EXPECT_FALSE(off.find(key_));
+  EXPECT_TRUE(heard_.texts().empty());
+}
+
 TEST_F(CacheOwnership, AFolderOfEntriesThatOthersMayWriteIsRefused) {
   ASSERT_EQ(::chmod((folder_ / "objects").c_str(), 0702), 0);
   expect_refused_naming(folder_ / "objects", "0702", "chmod go-w");

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace samite {
@@ -37,11 +38,22 @@ TEST(HostTarget, VectorsCanBeMadeNarrower) {
   EXPECT_EQ(host_target().vector_bytes, 16);
 }
 
+TEST(HostTarget, AWidthBeyondTheMachinesIsTheMachinesOwn) {
+  const test::EnvironmentVariable unset("SAMITE_CPU_VECTOR_BYTES", "");
+  const int widest = host_target().vector_bytes;
+  for (const int bytes : {16, 32, 64}) {
+    const test::EnvironmentVariable bound("SAMITE_CPU_VECTOR_BYTES", std::to_string(bytes));
+    EXPECT_EQ(host_target().vector_bytes, std::min(bytes, widest));
+  }
+}
+
 TEST(HostTarget, AWidthThatIsNoneIsRefused) {
-  const test::EnvironmentVariable wrong("SAMITE_CPU_VECTOR_BYTES", "48");
-  const std::string message = message_of<UserError>([] { host_target(); });
-  EXPECT_THAT(message, HasSubstr("SAMITE_CPU_VECTOR_BYTES is \"48\""));
-  EXPECT_THAT(message, HasSubstr("this machine can do 16"));
+  for (const char *width : {"48", "0", "128", "wide"}) {
+    const test::EnvironmentVariable wrong("SAMITE_CPU_VECTOR_BYTES", width);
+    const std::string message = message_of<UserError>([] { host_target(); });
+    EXPECT_THAT(message, HasSubstr("SAMITE_CPU_VECTOR_BYTES is \"" + std::string(width) + "\""));
+    EXPECT_THAT(message, HasSubstr("it can be 16, 32 or 64"));
+  }
 }
 
 TEST(HostTarget, TheLevelOfOptimisationIsTwoOrWhatTheEnvironmentSays) {

@@ -125,6 +125,14 @@ TEST(ObjectCacheOfTheUser, WithoutAnyFolderIsSwitchedOffWithAWarning) {
   EXPECT_THAT(heard.texts()[0], HasSubstr("Set SAMITE_CACHE_DIR"));
 }
 
+TEST(ObjectCacheOfTheUser, ThatIsSwitchedOffNeedsNoFolder) {
+  const test::EnvironmentVariable own("SAMITE_CACHE_DIR", ""), xdg("XDG_CACHE_HOME", ""), home("HOME", ""),
+      limit("SAMITE_CACHE_LIMIT_MB", "0");
+  const test::HeardWarnings heard;
+  EXPECT_EQ(object_cache()->limit_bytes(), 0u);
+  EXPECT_TRUE(heard.texts().empty());
+}
+
 TEST(ObjectCacheOfTheUser, HasTheLimitThatTheEnvironmentSays) {
   const test::EnvironmentVariable own("SAMITE_CACHE_DIR", "/somewhere"), limit("SAMITE_CACHE_LIMIT_MB", "");
   EXPECT_EQ(object_cache()->limit_bytes(), 1024u << 20);

@@ -63,7 +63,7 @@ Result run_node(Stream &stream, Node &node) {
   advance(stream);
   switch (node.type) {
     case GraphNodeType::kernel: return run(stream, node.call);
-    case GraphNodeType::child_graph: return run_nodes(stream, *node.child);
+    case GraphNodeType::child_graph: return node.child ? run_nodes(stream, *node.child) : node.work(stream);
     case GraphNodeType::conditional: return run_conditional(stream, node);
     default: return node.work ? node.work(stream) : Result::success;
   }
@@ -299,11 +299,17 @@ Result GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   Stream *stream = use(stream_handle);
   GraphExec *executable = use(handle);
   if (stream == nullptr || executable == nullptr) return Result::invalid_handle;
-  return submit(*stream, GraphNodeType::child_graph, [executable](Stream &in) {
+  const auto run = [](Stream &in, const GraphExec &now) {
     for (auto &[id, condition] : state().conditions)
       if (condition.assign) condition.value = condition.initial;
-    return run_nodes(in, executable->nodes);
-  });
+    return run_nodes(in, now.nodes);
+  };
+  if (!stream->capture)
+    return submit(*stream, GraphNodeType::child_graph, [=](Stream &in) { return run(in, *executable); });
+  // A capture has the graph as it is now.
+  const auto now = std::make_shared<GraphExec>();
+  copy_nodes(executable->nodes, *now, now->nodes);
+  return submit(*stream, GraphNodeType::child_graph, [=](Stream &in) { return run(in, *now); });
 }
 
 }  // namespace samite::driver::fake
