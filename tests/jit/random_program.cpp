@@ -25,6 +25,11 @@ ModelView RandomPrograms::slice(int arrays, int count) {
   return view;
 }
 
+ModelView RandomPrograms::view_of_launch(int arrays, int count) {
+  if (!few_variants_) return slice(arrays, count);
+  return {.array = number(0, arrays - 1), .step = model_elements / count};
+}
+
 ModelView RandomPrograms::any_view(int arrays, int count) {
   ModelView view = slice(arrays, count);
   view.gradient = number(0, 2) == 0;
@@ -33,9 +38,9 @@ ModelView RandomPrograms::any_view(int arrays, int count) {
 
 ModelOperation RandomPrograms::instead_of(const ModelOperation &launch, int arrays) {
   ModelOperation operation{.kind = launch.kind, .direction = launch.direction};
-  const int count = number(1, model_elements);
-  operation.y = slice(arrays, count);
-  do operation.x = slice(arrays, count);
+  const int count = few_variants_ ? model_elements / number(1, 2) : number(1, model_elements);
+  operation.y = view_of_launch(arrays, count);
+  do operation.x = view_of_launch(arrays, count);
   while (operation.x.array == operation.y.array);
   operation.amount = number(0, 2);
   operation.recorded = true;

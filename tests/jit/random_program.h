@@ -9,7 +9,8 @@ namespace samite::test {
 
 class RandomPrograms {
  public:
-  explicit RandomPrograms(std::uint32_t seed) : random_(seed) {}
+  // With `few_variants`, the arrays of launches have few layouts, of which each is another compile.
+  explicit RandomPrograms(std::uint32_t seed, bool few_variants = false) : random_(seed), few_variants_(few_variants) {}
 
   // `arrays` is how many there are, and grows with each clone.
   ModelProgram program(int &arrays) {
@@ -25,10 +26,12 @@ class RandomPrograms {
  private:
   ModelProgram program(int &arrays, int depth, bool may_clone);
   ModelView slice(int arrays, int count);
+  ModelView view_of_launch(int arrays, int count);
   ModelView any_view(int arrays, int count);
   void add_loop(ModelProgram &program, int &arrays, int depth);
 
   std::mt19937 random_;
+  bool few_variants_;
   int arrays_before_ = 0;  // that graphs may have which are captured before
 };
 
