@@ -26,8 +26,11 @@ std::array<ir::Value, 2> of_one_type(ir::Value a, ir::Value b, SourceLocation wh
   return {a, b};
 }
 
+// The sum or the difference.
 ir::Value computed(ir::Op op, const ir::Value &a, const ir::Value &b, SourceLocation where) {
   const auto [x, y] = of_one_type(a, b, where);
+  if (x.is_constant() && y.is_constant())
+    return ir::Value::constant(x.type(), op == ir::Op::Add ? x.as_int() + y.as_int() : x.as_int() - y.as_int());
   return record(op, x.type().element(), {x, y}, where);
 }
 

@@ -136,9 +136,9 @@ class Tile : public lang::TileOperators<T> {
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced
 
   // Assignment writes to this tile, whose extents stay as they are.
-  Tile &operator=(const Tile &other) { return assign(other.value(lang::latest_location())); }
-  // To itself it may have been moved from, as std::swap of a tile with itself does.
-  Tile &operator=(Tile &&other) { return this == &other ? *this : assign(other.value(lang::latest_location())); }
+  // To itself also where it was moved from, as std::swap of a tile with itself does.
+  Tile &operator=(const Tile &other) { return this == &other ? *this : assign(other.value(lang::latest_location())); }
+  Tile &operator=(Tile &&other) { return *this = std::as_const(other); }
   Tile &operator=(const TileOperand<T> &value) { return assign(value.value()); }
 
   Tile &operator+=(const TileOperand<T> &b) { return update(ir::Op::Add, b); }

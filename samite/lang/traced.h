@@ -26,6 +26,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <utility>
 
 namespace samite {
 
@@ -430,11 +431,11 @@ class Traced : public lang::Operators<T> {
   ~Traced() {}  // NOLINT(modernize-use-equals-default)
 
   // Assignment writes to this local, wherever it was declared: in a loop or branch, too.
-  Traced &operator=(const Traced &other) { return assign(Operand<T>(other, lang::latest_location())); }
-  // To itself it may have been moved from, as std::swap of a value with itself does.
-  Traced &operator=(Traced &&other) {
+  // To itself also where it was moved from, as std::swap of a value with itself does.
+  Traced &operator=(const Traced &other) {
     return this == &other ? *this : assign(Operand<T>(other, lang::latest_location()));
   }
+  Traced &operator=(Traced &&other) { return *this = std::as_const(other); }
   template <class A>
     requires std::convertible_to<const A &, Operand<T>>
   Traced &operator=(const A &value) {

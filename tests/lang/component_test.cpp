@@ -117,9 +117,9 @@ TEST(Component, ByATracedIndexHasDerivatives) {
 }
 
 TEST(Component, ByAnIndexOfCppOutsideIsAnErrorThatNamesTheLine) {
-  const std::string line = "component_test.cpp:";
-  EXPECT_THAT(error_of([](Mat2f m, Int i) { m(i, 2) = 1; }),
-              HasSubstr(line + std::to_string(__LINE__ - 1) + ": column 2 is asked for, and there are 2, 0 to 1"));
+  const std::string message = error_of([](Mat2f m, Int i) { m(i, 2) = 1; });
+  EXPECT_THAT(message, HasSubstr("component_test.cpp:" + std::to_string(__LINE__ - 1) +
+                                 ": column 2 is asked for, and there are 2, 0 to 1"));
   EXPECT_THAT(error_of([](Array<Vec3f, 1> a) { a(0)[3] = 1; }), HasSubstr("component 3 is asked for"));
   EXPECT_THAT(error_of([](Array<Mat2f, 1> a, Int i) { a(0)(i, -1) = 1; }), HasSubstr("column -1 is asked for"));
   EXPECT_THAT(error_of([](Int i) {
@@ -207,6 +207,40 @@ TEST(Component, LargeVectorsAndMatrices) {
   y.gradient().fill(1);
   kernel.launch({1}, {.direction = Direction::adjoint}, y, m, x, sums, w);
   EXPECT_EQ(x.gradient().at(0, 1), 12 * 12 + 78);
+}
+
+// Of a matrix that elimination has to exchange rows of; its determinant is known by the one of its blocks.
+TEST(Component, DeterminantAndInverseOfALargeMatrix) {
+  constexpr int n = 8;
+  using Large = Matrix<Double, n, n>;
+  // The blocks on the diagonal are [0 a; b c], each of determinant -a b, under rows that are shifted by two.
+  Matrix<double, n, n> host;
+  double expected = 1;
+  for (int k = 0; k < n; k += 2) {
+    const double a = 2 + k, b = 0.5 - k;
+    host(k, k + 1) = a;
+    host(k + 1, k) = b;
+    host(k + 1, k + 1) = 1.5;
+    if (k + 2 < n) host(k, k + 2) = 7;
+    expected *= -a * b;
+  }
+  EXPECT_NEAR(determinant(host), expected, 1e-12 * std::abs(expected));
+  Kernel kernel{"determinant", [](Array<double, 1> d, Array<Large, 1> product, Array<const Large, 1> m) {
+                  d(0) = determinant(m(0));
+                  product(0) = inverse(m(0)) * m(0);
+                }};
+  Buffer<double> d{device, {1}, Gradient::tracked}, product{device, {1, n * n}};
+  Buffer<double> m{device, {1, n * n}, std::vector<double>(host.begin(), host.end()), Gradient::tracked};
+  kernel.launch({1}, d, product, m);
+  EXPECT_NEAR(d.at(0), expected, 1e-12 * std::abs(expected));
+  for (int k = 0; k < n * n; ++k) EXPECT_NEAR(product.at(0, k), k % (n + 1) == 0 ? 1 : 0, 1e-12) << k;
+  // The determinant is linear in each element: its gradient is the cofactor, d / dm = det(m) inverse(m) transposed.
+  d.gradient().fill(1);
+  kernel.launch({1}, {.direction = Direction::adjoint}, d, product, m);
+  const Matrix<double, n, n> inverted = inverse(host);
+  for (int r = 0; r < n; ++r)
+    for (int c = 0; c < n; ++c)
+      EXPECT_NEAR(m.gradient().at(0, n * r + c), expected * inverted(c, r), 1e-10 * std::abs(expected)) << r << c;
 }
 
 }  // namespace

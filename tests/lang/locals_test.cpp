@@ -359,7 +359,7 @@ TEST(Locals, AMovedValueThatIsChangedBeforeTheOtherIsAssigned) {
                   out(3) = a;
                 },
                 "for %0: i32 in 0 .. 3 step 1 carry (%1 -> %2: f32 = @p1 then %3) { %4: bool = lt %0, 2 "
-                "if %4 -> (%5: f32 = %6 | %1, %3: f32 = %7 | %1) { %6: f32 = add %1, 1.0 %7: f32 = mul %6, 2.0 } "
+                "if %4 -> (%3: f32 = %7 | %1, %5: f32 = %6 | %1) { %6: f32 = add %1, 1.0 %7: f32 = mul %6, 2.0 } "
                 "store @p0[%0] = %5 } store @p0[3:i64] = %2"),
             "");
 }

@@ -97,6 +97,7 @@ struct Program {
     auto draw = [&](std::size_t n) { return static_cast<int>(random() % n); };
 
     std::vector<Object> objects(4);
+    objects.reserve(8);  // what is constructed in a branch or loop ends there
     for (int i = 0; i < 4; ++i)
       for (int k = 0; k < 3; ++k) set(objects[static_cast<std::size_t>(i)], k, Number(first + (10 * i + k)));
     // Which objects a step is about is drawn once, whether its code runs once, several times or never.

@@ -65,7 +65,7 @@ TEST_F(ParameterStruct, MayHoldStructsAndDistinctArrays) {
   kernel.launch({2}, HostScene{cloth, out});
   EXPECT_THAT(out.to_vector(), ElementsAre(3 + 420, 4 + 860));
   EXPECT_THAT(message_of<UserError>([&] { kernel.launch({2}, HostScene{cloth, places}); }),
-              HasSubstr("shares memory with"));
+              HasSubstr("shares no memory with another argument; argument 0 ('p0_0') shares it"));
 }
 
 TEST_F(ParameterStruct, CountsAsOneParameterForEachFieldInALaunch) {
